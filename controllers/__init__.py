@@ -1,0 +1,1 @@
+"""What watches a sweep and acts on it."""

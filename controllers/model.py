@@ -1,0 +1,187 @@
+"""The vocabulary that policies, engine and worlds share. Frozen values, no I/O.
+
+Times are seconds of the sweep's own clock, CPU is in cores, memory in bytes.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, NewType, TypeVar
+
+S = TypeVar("S")
+TrialId = NewType("TrialId", str)
+NodeName = NewType("NodeName", str)
+
+
+class Direction(StrEnum):
+    """Which way the objective improves."""
+
+    MINIMIZE = "minimize"
+    MAXIMIZE = "maximize"
+
+
+class Category(StrEnum):
+    """How fast a trial still improves (thesis ch. 5.2.1; FlowCon's New, Watching, Completing)."""
+
+    PROGRESSING = "progressing"
+    WATCHING = "watching"
+    CONVERGED = "converged"
+
+
+class Phase(StrEnum):
+    """Where a trial stands. ``MOVING`` lasts from the request to the next attempt's start."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    MOVING = "moving"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen to the trial."""
+        return self in {Phase.SUCCEEDED, Phase.FAILED}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The newest report of a trial's training, as a metric source found it.
+
+    ``value`` may be NaN or infinite: it is what was logged. ``cpu_seconds`` counts over all attempts.
+    """
+
+    value: float
+    step: int
+    at: float
+    cpu_seconds: float | None = None
+    first: float | None = None
+    steps_total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is known of a trial's training by now; only finite values get in.
+
+    ``first`` and ``best`` normalise the objective; ``dropped`` counts NaN and infinite reports.
+    """
+
+    first: float
+    best: float
+    latest: float
+    step: int
+    at: float
+    cpu_seconds: float | None = None
+    steps_total: int | None = None
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One training job of a sweep over all its attempts, as its world sees it now.
+
+    ``cpu`` is the share it has now (cores requested), ``base_cpu`` what its author asked for.
+    ``nodes`` names the node of each worker, empty while unplaced. ``attempt`` counts from 1.
+    """
+
+    id: TrialId
+    phase: Phase
+    cpu: float
+    base_cpu: float
+    memory: float
+    direction: Direction
+    submitted_at: float
+    nodes: tuple[NodeName, ...] = ()
+    attempt: int = 0
+    workers: int = 1
+    min_workers: int = 1
+    max_workers: int = 1
+    moving_to: NodeName | None = None
+    progress: Progress | None = None
+
+    @property
+    def node(self) -> NodeName | None:
+        """Node of the first worker."""
+        return self.nodes[0] if self.nodes else None
+
+    @property
+    def live(self) -> bool:
+        """Whether the trial holds a place on a node."""
+        return bool(self.nodes) and self.phase in {Phase.RUNNING, Phase.MOVING}
+
+    @property
+    def steady(self) -> bool:
+        """Whether the trial runs and no move of it is under way."""
+        return bool(self.nodes) and self.phase is Phase.RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A place for trials: ``cpu`` cores and ``memory`` bytes to give, ``cpu_used`` cores busy now."""
+
+    name: NodeName
+    cpu: float
+    memory: float = math.inf
+    cpu_used: float = 0.0
+    ready: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that a policy may look at. Trials and nodes come sorted by name."""
+
+    now: float
+    trials: tuple[Trial, ...]
+    nodes: tuple[Node, ...]
+
+    def on(self, node: NodeName) -> tuple[Trial, ...]:
+        """Return the live trials with a worker on ``node``."""
+        return tuple(trial for trial in self.trials if trial.live and node in trial.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """Give the trial ``cpu`` cores per worker from now on, in place."""
+
+    trial: TrialId
+    cpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class Migrate:
+    """Checkpoint the trial, end its attempt, and go on with the next one on ``node``."""
+
+    trial: TrialId
+    node: NodeName
+
+
+Action = Resize | Migrate
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An action and why, in words for a person."""
+
+    action: Action
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What a policy thinks of a trial: shown to people, never read back."""
+
+    category: Category
+    growth: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[S]):
+    """What a policy wants: actions in order, the state to go on with, and when to be asked again.
+
+    ``wake_at`` is None where only a change in the cluster needs a new decision.
+    """
+
+    state: S
+    proposals: tuple[Proposal, ...] = ()
+    wake_at: float | None = None
+    assessments: Mapping[TrialId, Assessment] = field(default_factory=dict)

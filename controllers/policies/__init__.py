@@ -1,0 +1,1 @@
+"""One file per published system; ``base`` holds what a policy is."""

@@ -1,0 +1,116 @@
+"""What a finished sweep came to, and how two of them compare. Pure; times in seconds."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """How one trial went. ``completed_s`` and ``submitted_s`` are on the sweep's clock."""
+
+    id: str
+    submitted_s: float
+    completed_s: float
+    node: str
+    moves: int
+    attempts: int
+    final_metric: float | None
+    succeeded: bool = True
+    resizes: int = 0
+    first_node: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def completion_s(self) -> float:
+        """Completion time: from its own submission to its end."""
+        return self.completed_s - self.submitted_s
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One sweep under one policy."""
+
+    policy: str
+    trials: tuple[TrialResult, ...]
+    interrupted_s: float = 0.0
+
+    @property
+    def makespan_s(self) -> float:
+        """Last completion minus first submission."""
+        return max(t.completed_s for t in self.trials) - min(t.submitted_s for t in self.trials)
+
+    @property
+    def mean_completion_s(self) -> float:
+        """Mean completion time."""
+        return statistics.fmean(t.completion_s for t in self.trials)
+
+    @property
+    def median_completion_s(self) -> float:
+        """Median completion time."""
+        return statistics.median(t.completion_s for t in self.trials)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures for scripts, as ``specon run --json`` writes them."""
+        return {
+            "policy": self.policy,
+            "makespan_s": self.makespan_s,
+            "mean_completion_s": self.mean_completion_s,
+            "median_completion_s": self.median_completion_s,
+            "moves": sum(t.moves for t in self.trials),
+            "resizes": sum(t.resizes for t in self.trials),
+            "interrupted_s": self.interrupted_s,
+            "trials": [asdict(t) for t in self.trials],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "RunResult":
+        """Read back what ``to_dict`` wrote."""
+        trials = tuple(TrialResult(**trial) for trial in data["trials"])
+        return cls(data["policy"], trials, data.get("interrupted_s", 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A run beside the baseline: ratios below 1 are gains. Trials are paired by id.
+
+    ``faster_share`` counts trials whose completion time fell; ``worst_loser`` is the greatest
+    ratio of a trial's completion time to its own under the baseline.
+    """
+
+    makespan_ratio: float
+    mean_ratio: float
+    median_ratio: float
+    faster_share: float
+    worst_loser: float
+    worst_loser_id: str
+
+
+def compare(baseline: RunResult, other: RunResult) -> Comparison:
+    """Set ``other`` beside ``baseline``.
+
+    Raises:
+        ValueError: the two runs do not have the same trials.
+    """
+    pairs = _paired(baseline.trials, other.trials)
+    ratios = {after.id: after.completion_s / max(before.completion_s, math.ulp(1.0)) for before, after in pairs}
+    worst = max(ratios, key=lambda trial: ratios[trial])
+    return Comparison(
+        makespan_ratio=other.makespan_s / baseline.makespan_s,
+        mean_ratio=other.mean_completion_s / baseline.mean_completion_s,
+        median_ratio=other.median_completion_s / baseline.median_completion_s,
+        faster_share=sum(ratio < 1 for ratio in ratios.values()) / len(ratios),
+        worst_loser=ratios[worst],
+        worst_loser_id=worst,
+    )
+
+
+def _paired(before: Sequence[TrialResult], after: Sequence[TrialResult]) -> list[tuple[TrialResult, TrialResult]]:
+    by_id = {trial.id: trial for trial in after}
+    if by_id.keys() != {trial.id for trial in before}:
+        odd = sorted(by_id.keys() ^ {trial.id for trial in before})
+        message = f"the runs do not have the same trials: {odd}"
+        raise ValueError(message)
+    return [(trial, by_id[trial.id]) for trial in before]

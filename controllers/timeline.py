@@ -1,0 +1,74 @@
+"""The record of a run: what happened when, flat enough for a JSON line each.
+
+Written while a sweep runs, read by reports and comparisons. All times are seconds of the sweep's clock.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class EventKind(StrEnum):
+    """What a timeline event tells; each lists the fields that it fills beside ``at`` and ``trial``."""
+
+    PHASE = "phase"
+    """A trial's phase, node or attempt changed: ``phase``, ``node``, ``attempt``, ``cpu``."""
+    RESIZE = "resize"
+    """A share was changed in place: ``node``, ``cpu``, ``reason``."""
+    MOVE = "move"
+    """A move was requested: ``node`` is the destination, ``reason``."""
+    CATEGORY = "category"
+    """A policy changed its mind: ``category``, ``value`` is the growth."""
+    REPORT = "report"
+    """The objective was read: ``value``, ``step``."""
+    USAGE = "usage"
+    """Cores a trial used on average since the last such event: ``node``, ``value``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEvent:
+    """One thing that happened to one trial."""
+
+    at: float
+    kind: EventKind
+    trial: str
+    phase: str | None = None
+    node: str | None = None
+    attempt: int | None = None
+    cpu: float | None = None
+    category: str | None = None
+    value: float | None = None
+    step: int | None = None
+    reason: str | None = None
+
+    def to_json(self) -> str:
+        """Return one line of JSON without the fields that are not set."""
+        return json.dumps({name: value for name, value in asdict(self).items() if value is not None})
+
+
+def read_timeline(path: Path) -> Iterator[TimelineEvent]:
+    """Yield the events of ``path`` in order; a last line cut short by a crash is passed over.
+
+    Raises:
+        ValueError: a line other than the last is not an event; the message names the line.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
+        try:
+            fields = json.loads(line)
+            yield TimelineEvent(**{**fields, "kind": EventKind(fields["kind"])})
+        except (ValueError, KeyError, TypeError) as error:
+            if number == len(lines):
+                return
+            message = f"{path}, line {number}: not a timeline event: {line[:80]!r}"
+            raise ValueError(message) from error
+
+
+def append_timeline(path: Path, events: Iterable[TimelineEvent]) -> None:
+    """Append ``events`` to ``path`` in one write."""
+    text = "".join(f"{event.to_json()}\n" for event in events)
+    if text:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)

@@ -1,0 +1,1 @@
+"""Where trials run: each world implements the ports and knows no policy."""

@@ -1,0 +1,48 @@
+"""What a trial and whatever runs it have agreed on: names and numbers, no behaviour.
+
+A training program in any language may follow it: read the environment below, log to MLflow
+under the names below, and on SIGTERM save a checkpoint and exit with ``EXIT_MIGRATE``.
+"""
+
+from typing import Final
+
+EXIT_MIGRATE: Final = 75
+"""Exit code (EX_TEMPFAIL) of an attempt that has saved its state and wants to go on elsewhere."""
+
+ENV_TRIAL_ID: Final = "SPECON_TRIAL_ID"
+"""Identity of the trial over all its attempts; also a safe file name."""
+ENV_SWEEP_ID: Final = "SPECON_SWEEP_ID"
+"""Identity of the sweep that the trial belongs to."""
+ENV_ATTEMPT: Final = "SPECON_ATTEMPT"
+"""Token that is different for each attempt of a trial; the newest attempt owns the trial."""
+ENV_PARAMS: Final = "SPECON_TRIAL_PARAMS"
+"""The trial's hyperparameters as a JSON object; logged as the MLflow run's parameters."""
+ENV_OBJECTIVE: Final = "SPECON_OBJECTIVE"
+"""Name of the metric that says how good the model is."""
+ENV_DIRECTION: Final = "SPECON_DIRECTION"
+"""``minimize`` or ``maximize``."""
+ENV_STATE_ROOT: Final = "SPECON_STATE_ROOT"
+"""Folder under which each trial keeps ``<trial id>/`` with checkpoints and unsent metrics."""
+ENV_PARENT_RUN_ID: Final = "SPECON_PARENT_RUN_ID"
+"""MLflow run of the sweep; the trial's run is nested under it."""
+ENV_NODE: Final = "SPECON_NODE"
+"""Name of the node that this attempt runs on."""
+ENV_CPUS: Final = "SPECON_CPUS"
+"""Cores this attempt may use at most (a decimal number); thread counts follow it."""
+
+TAG_TRIAL_ID: Final = "specon.trial_id"
+TAG_SWEEP_ID: Final = "specon.sweep_id"
+TAG_OWNER: Final = "specon.owner"
+TAG_CATEGORY: Final = "specon.category"
+TAG_GROWTH: Final = "specon.growth"
+TAG_NODE: Final = "specon.node"
+TAG_CPU: Final = "specon.cpu"
+TAG_MOVES: Final = "specon.moves"
+TAG_REASON: Final = "specon.reason"
+
+METRIC_CPU_SECONDS: Final = "specon.cpu_seconds"
+"""CPU seconds the trial has used, summed over its attempts."""
+METRIC_OBJECTIVE_FIRST: Final = "specon.objective_first"
+"""The first finite value of the objective that the trial reported; logged once."""
+METRIC_STEPS_TOTAL: Final = "specon.steps_total"
+"""How many steps the trial will make in all, where it knows; logged once."""

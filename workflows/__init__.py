@@ -1,0 +1,1 @@
+"""The training jobs of the thesis and example sweeps."""
