@@ -1,0 +1,1 @@
+"""Run a sweep on this machine: nodes are slices of its cores, trials are real processes."""
