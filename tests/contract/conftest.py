@@ -147,8 +147,8 @@ def template(name: str, behaviour: Behaviour) -> dict[str, Any]:
     return {
         "name": name,
         "metadata": {
-            "labels": {labels.SWEEP: "sweep", labels.TRIAL: name},
-            "annotations": {labels.OBJECTIVE: "loss", labels.DIRECTION: "minimize"},
+            "labels": {labels.LABEL_SWEEP: "sweep", labels.LABEL_TRIAL: name},
+            "annotations": {labels.ANNOTATION_OBJECTIVE: "loss", labels.ANNOTATION_DIRECTION: "minimize"},
         },
         "retryStrategy": {"limit": "20", "expression": expression},
         "podSpecPatch": '{"terminationGracePeriodSeconds": 2}',
