@@ -59,7 +59,8 @@ def _train(model: Model, optimizer: Adam, data: tuple[Tensor, Tensor], settings:
     for minibatch in range(step * settings.work, (step + 1) * settings.work):
         rows = torch.from_numpy(batch_indices(len(inputs), settings.batch_size, settings.seed, minibatch))
         optimizer.zero_grad()
-        model.loss(inputs[rows], targets[rows]).backward()
+        loss = model.loss(inputs[rows], targets[rows])
+        loss.backward()  # type: ignore[no-untyped-call]  # PyTorch leaves it untyped
         optimizer.step()
 
 
