@@ -2,9 +2,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-import torch  # noqa: E402
+import torch
 
-from workflows.jobs.pytorch.adam import Adam  # noqa: E402 - needs torch
+from workflows.jobs.pytorch.adam import Adam
 
 pytestmark = [pytest.mark.pytorch, pytest.mark.slow]
 

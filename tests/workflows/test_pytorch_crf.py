@@ -4,9 +4,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-import torch  # noqa: E402
+import torch
 
-from workflows.jobs.pytorch.crf import LinearChainCRF  # noqa: E402 - needs torch
+from workflows.jobs.pytorch.crf import LinearChainCRF
 
 pytestmark = pytest.mark.pytorch
 

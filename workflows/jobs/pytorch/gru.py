@@ -9,7 +9,7 @@ from workflows.jobs.data import sunspot_windows
 from workflows.jobs.pytorch.loop import Model, fit
 from workflows.jobs.settings import Settings, parse_settings
 
-DEFAULTS = Settings(lr=2e-3, steps=200, hidden=32, batch_size=32, work=4)
+DEFAULTS = Settings(lr=2e-3, steps=200, hidden=32, batch_size=32, work=20)
 
 
 class Forecaster(Model):

@@ -14,7 +14,7 @@ from workflows.jobs.pytorch.crf import LinearChainCRF
 from workflows.jobs.pytorch.loop import Model, fit
 from workflows.jobs.settings import Settings, parse_settings
 
-DEFAULTS = Settings(lr=5e-3, steps=120, hidden=24, batch_size=32, work=3)
+DEFAULTS = Settings(lr=5e-3, steps=120, hidden=24, batch_size=32, work=9)
 
 
 class LstmCrf(Model):

@@ -9,7 +9,7 @@ from workflows.jobs.data import digit_images
 from workflows.jobs.pytorch.loop import Model, fit
 from workflows.jobs.settings import Settings, parse_settings
 
-DEFAULTS = Settings(lr=2e-3, steps=300, hidden=256, batch_size=64, work=12)
+DEFAULTS = Settings(lr=2e-3, steps=300, hidden=256, batch_size=64, work=24)
 
 
 class VAE(Model):
