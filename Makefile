@@ -1,0 +1,61 @@
+# make help lists what can be made. Everything is set up on first use; nothing is needed but Python 3.11 and make.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-fast check format report benchmarks constraints clean
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+# uv installs from its cache with hard links, so setting up again takes seconds. It does not read
+# pip's configuration: an index set there is handed on.
+INDEX = $(shell $(PYTHON) -m pip config get global.index-url 2>/dev/null || true)
+UV = UV_SYSTEM_CERTS=1 $(if $(INDEX),UV_DEFAULT_INDEX=$(INDEX)) VIRTUAL_ENV=.venv $(BIN)/uv
+
+help: ## List what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[36m%-12s\033[0m %s\n", $$1, $$2}'
+
+.venv/bin/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"hera-specon needs Python 3.11 or newer, $(PYTHON) is {sys.version.split()[0]}")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+
+.venv/.demo-installed: pyproject.toml constraints.txt .venv/bin/uv
+	@echo "Installing what the demo needs (PyTorch and MLflow; several GB where no CPU build is at hand) ..."
+	$(UV) pip install --constraint constraints.txt --editable '.[pytorch]'
+	@touch $@
+
+.venv/.installed: pyproject.toml constraints.txt .venv/bin/uv
+	@echo "Installing everything, for development ..."
+	$(UV) pip install --constraint constraints.txt --editable '.[pytorch,tensorflow,dev]'
+	@touch $@ .venv/.demo-installed
+
+install: .venv/.installed ## Set up .venv with every extra
+
+demo: .venv/.demo-installed ## Watch a real sweep under the default scheduler, then under SpeCon with FlowCon
+	$(BIN)/specon run workflows/demo.py --policy default --policy specon:interval=5+flowcon:interval=5 \
+	  --nodes 4 --cpus-per-node 0.45 --fresh --json .specon/demo.json
+
+test: .venv/.installed ## Run every test that this machine can hold
+	$(BIN)/pytest
+
+test-fast: .venv/.installed ## Run the tests that take less than a few seconds each
+	$(BIN)/pytest -m 'not slow'
+
+check: .venv/.installed ## Lint, check types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.installed ## Format the code and mend what ruff can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+benchmarks: .venv/.installed ## Measure the cost of the hooks, of a start, and how true the shares are
+	set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+constraints: .venv/.installed ## Pin anew what is installed (after changing pyproject.toml)
+	$(UV) pip compile --quiet --upgrade --all-extras --no-header --no-annotate --output-file constraints.txt pyproject.toml
+
+clean: ## Remove the environment and what runs left behind
+	rm -rf .venv .specon .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,32 @@
+"""What a sweep's workflow and whoever reads it have agreed on: names only.
+
+A workflow manifest that uses these names is a sweep, whether Hera wrote it or a person did.
+"""
+
+from typing import Final
+
+LABEL_SWEEP: Final = "hera-specon.io/sweep"
+"""On a trial's pod: name of its sweep, unique in the workflow."""
+LABEL_TRIAL: Final = "hera-specon.io/trial"
+"""On a trial's pod: number of the trial in its sweep, such as ``t007``."""
+
+ANNOTATION_OBJECTIVE: Final = "hera-specon.io/objective"
+"""On a trial's pod: name of the metric that says how good the model is."""
+ANNOTATION_DIRECTION: Final = "hera-specon.io/direction"
+"""On a trial's pod: ``minimize`` or ``maximize``."""
+ANNOTATION_POLICY: Final = "hera-specon.io/policy"
+"""On a trial's pod: what steers the sweep, as a policy spec string; absent where its author left that open."""
+
+INPUT_TRIAL: Final = "trial"
+"""Input parameter of a trial template: number of the trial in its sweep."""
+INPUT_PARAMS: Final = "params"
+"""Input parameter of a trial template: all hyperparameters as a JSON object."""
+INPUT_DELAY: Final = "delay"
+"""Input parameter of a sweep's delay template: a duration such as ``50s``."""
+
+SUFFIX_TRIAL: Final = "-trial"
+"""Ends the name of the template of a sweep's trials."""
+SUFFIX_ARRIVAL: Final = "-arrival"
+"""Ends the name of the template that waits, then runs one trial."""
+SUFFIX_DELAY: Final = "-delay"
+"""Ends the name of the template that only waits."""

@@ -1,0 +1,20 @@
+"""The workflow that Hera built, as something this machine can run step by step. Pure: no I/O, no clock."""
+
+from controllers.worlds.local.workflow.errors import UnsupportedWorkflowError, WorkflowError
+from controllers.worlds.local.workflow.program import Program, read_workflow
+from controllers.worlds.local.workflow.retry import RetryRule
+from controllers.worlds.local.workflow.steps import Delay, Expansion, PlannedTrial, PodStep, StepOutcome, StepStatus
+
+__all__ = [
+    "Delay",
+    "Expansion",
+    "PlannedTrial",
+    "PodStep",
+    "Program",
+    "RetryRule",
+    "StepOutcome",
+    "StepStatus",
+    "UnsupportedWorkflowError",
+    "WorkflowError",
+    "read_workflow",
+]
