@@ -1,0 +1,61 @@
+"""Which policies and parameters a run uses, checked against its workflow before anything starts."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from controllers.errors import SpeconError
+from controllers.policies.base import Policy
+from hera_specon.cli.backend import Backend, Workflow
+
+ANNOTATION = "hera-specon.io/policy"
+DEFAULT_POLICY = "specon+flowcon"
+
+
+class PolicyChoiceError(SpeconError):
+    """A policy that was asked for is not one."""
+
+
+class UnknownParameterError(SpeconError):
+    """A value was given for a parameter that the workflow does not have."""
+
+
+def chosen_policies(backend: Backend, given: Sequence[str], workflow: Workflow, file: Path) -> list[Policy[Any]]:
+    """Return the policies to run under: those given, else the author's, else the default.
+
+    Raises:
+        PolicyChoiceError: a policy cannot be read; says which, and where it was named.
+    """
+    if given:
+        return [_parsed(backend, spec, "--policy") for spec in given]
+    named = _annotations(workflow).get(ANNOTATION)
+    if named:
+        return [_parsed(backend, str(named), f"annotation {ANNOTATION} in {file}")]
+    return [_parsed(backend, DEFAULT_POLICY, "the default policy")]
+
+
+def _annotations(workflow: Workflow) -> Mapping[str, Any]:
+    return (workflow.get("metadata") or {}).get("annotations") or {}
+
+
+def _parsed(backend: Backend, spec: str, where: str) -> Policy[Any]:
+    try:
+        return backend.parse_policy(spec)
+    except ValueError as error:
+        message = f"{where}, {spec!r}: {error}\nSee what there is with: specon policies"
+        raise PolicyChoiceError(message) from error
+
+
+def check_parameters(given: Mapping[str, str], workflow: Workflow, file: Path) -> None:
+    """Check that the workflow has every parameter that a value is given for.
+
+    Raises:
+        UnknownParameterError: it lacks one; names those that it has.
+    """
+    arguments = (workflow.get("spec") or {}).get("arguments") or {}
+    known = [parameter["name"] for parameter in arguments.get("parameters") or []]
+    unknown = sorted(given.keys() - set(known))
+    if unknown:
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        message = f"-p {unknown[0]}={given[unknown[0]]}: the workflow in {file} has no parameter {unknown[0]!r}; {has}."
+        raise UnknownParameterError(message)
