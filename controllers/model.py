@@ -81,7 +81,8 @@ class Trial:
     """One training job of a sweep over all its attempts, as its world sees it now.
 
     ``cpu`` is the share it has now (cores requested), ``base_cpu`` what its author asked for.
-    ``nodes`` names the node of each worker, empty while unplaced. ``attempt`` counts from 1.
+    ``nodes`` names the node of each worker, empty while unplaced. ``attempt`` counts from 1,
+    ``moves`` the completed moves between nodes.
     """
 
     id: TrialId
@@ -93,6 +94,7 @@ class Trial:
     submitted_at: float
     nodes: tuple[NodeName, ...] = ()
     attempt: int = 0
+    moves: int = 0
     workers: int = 1
     min_workers: int = 1
     max_workers: int = 1

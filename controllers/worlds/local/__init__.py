@@ -1,1 +1,1 @@
-"""Run a sweep on this machine: nodes are slices of its cores, trials are real processes."""
+"""This machine as a world: its cores cut into nodes, trials as real processes with enforced CPU shares."""

@@ -1,0 +1,128 @@
+"""The level-triggered heart: observe, decide, recheck, act, journal. Never sleeps, knows no world."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from controllers.model import Action, Migrate, Progress, Proposal, Snapshot, Trial, TrialId
+from controllers.policies.base import Policy
+from controllers.ports import Cluster, Journal, MetricSource, Observer, Outcome
+from controllers.progress import merge
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the engine itself must remember between ticks, beside the policy's state."""
+
+    policy: str
+    decisions: str
+    progress: Mapping[TrialId, Progress] = field(default_factory=dict)
+    reasons: Mapping[TrialId, str] = field(default_factory=dict)
+
+
+_MEMORY = TypeAdapter(Memory)
+
+
+class Engine(Generic[S]):
+    """Drives one policy over one sweep.
+
+    Every tick rebuilds its view from the world and the metrics; what it remembers is saved before
+    anything is acted upon, so that a controller killed at any instant continues where it stood.
+    """
+
+    def __init__(
+        self,
+        policy: Policy[S],
+        cluster: Cluster,
+        source: MetricSource,
+        journal: Journal,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self._policy = policy
+        self._cluster = cluster
+        self._source = source
+        self._journal = journal
+        self._observers = observers
+        self._state_codec: TypeAdapter[S] = TypeAdapter(policy.state_type)
+        self._state, self._progress, self._reasons = self._restored()
+
+    def tick(self, now: float) -> float | None:
+        """Look, decide and act once, at ``now`` seconds of the sweep's clock.
+
+        Returns:
+            When the policy wants to be asked again, in seconds; None if only a change needs it.
+        """
+        snapshot = self._snapshot(now)
+        decision = self._policy.decide(snapshot, self._state)
+        self._state = decision.state
+        self._save()
+        for proposal in decision.proposals:
+            self._act(now, proposal, snapshot)
+        for observer in self._observers:
+            observer.observe(snapshot, decision.assessments, self._reasons)
+        return decision.wake_at
+
+    def _snapshot(self, now: float) -> Snapshot:
+        samples = self._source.poll()
+        trials = sorted(self._cluster.trials(), key=lambda trial: trial.id)
+        for trial in trials:
+            if trial.id in samples:
+                merged = merge(self._progress.get(trial.id), samples[trial.id], trial.direction)
+                if merged is not None:
+                    self._progress[trial.id] = merged
+        return Snapshot(
+            now=now,
+            trials=tuple(replace(trial, progress=self._progress.get(trial.id)) for trial in trials),
+            nodes=tuple(sorted(self._cluster.nodes(), key=lambda node: node.name)),
+        )
+
+    def _act(self, now: float, proposal: Proposal, seen: Snapshot) -> None:
+        outcome = self._recheck(proposal.action, seen) or self._cluster.apply(proposal.action)
+        self._journal.acted(now, proposal.action, proposal.reason, outcome)
+        if outcome.accepted:
+            self._reasons[proposal.action.trial] = proposal.reason
+
+    def _recheck(self, action: Action, seen: Snapshot) -> Outcome | None:
+        """Return a refusal if the world has moved on since ``seen``, None if the action still fits."""
+        before = _find(seen.trials, action.trial)
+        after = _find(self._cluster.trials(), action.trial)
+        if before is None or after is None:
+            return Outcome(accepted=False, detail="the trial is gone")
+        if (before.phase, before.nodes, before.attempt) != (after.phase, after.nodes, after.attempt):
+            return Outcome(accepted=False, detail="the trial has changed since it was looked at")
+        if isinstance(action, Migrate) and not any(n.name == action.node and n.ready for n in self._cluster.nodes()):
+            return Outcome(accepted=False, detail=f"node {action.node} is not ready")
+        return None
+
+    def _save(self) -> None:
+        decisions = self._state_codec.dump_json(self._state).decode()
+        memory = Memory(self._policy.name, decisions, self._progress, self._reasons)
+        self._journal.save(_MEMORY.dump_json(memory).decode())
+
+    def _restored(self) -> tuple[S, dict[TrialId, Progress], dict[TrialId, str]]:
+        text = self._journal.load()
+        if text is None:
+            return self._policy.initial(), {}, {}
+        try:
+            memory = _MEMORY.validate_json(text)
+        except ValidationError:
+            # Progress is read anew from the metrics; a policy that starts over is slow, never wrong.
+            return self._policy.initial(), {}, {}
+        state = self._decisions(memory)
+        return state, dict(memory.progress), dict(memory.reasons)
+
+    def _decisions(self, memory: Memory) -> S:
+        if memory.policy != self._policy.name:
+            return self._policy.initial()
+        try:
+            return self._state_codec.validate_json(memory.decisions)
+        except ValidationError:
+            return self._policy.initial()
+
+
+def _find(trials: Sequence[Trial], wanted: TrialId) -> Trial | None:
+    return next((trial for trial in trials if trial.id == wanted), None)

@@ -1,0 +1,64 @@
+"""Keeps the timeline of a run: what changed from one look at the sweep to the next."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from controllers.model import Assessment, Snapshot, Trial, TrialId
+from controllers.timeline import EventKind, TimelineEvent, append_timeline
+
+_USAGE_EVERY_S = 2.0
+
+
+class Recorder:
+    """An observer that appends to ``path`` what has changed since it last looked."""
+
+    def __init__(self, path: Path, cores_used: Callable[[], Mapping[TrialId, float]]) -> None:
+        self._path = path
+        self._cores_used = cores_used
+        self._before: dict[TrialId, Trial] = {}
+        self._categories: dict[TrialId, str] = {}
+        self._usage_due = 0.0
+
+    def observe(
+        self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
+    ) -> None:
+        """Append one event for each thing that changed."""
+        events: list[TimelineEvent] = []
+        for trial in snapshot.trials:
+            before = self._before.get(trial.id)
+            events += _events(snapshot.now, before, trial, reasons.get(trial.id))
+            self._before[trial.id] = trial
+        append_timeline(self._path, [*events, *self._judgements(snapshot.now, assessments), *self._usage(snapshot)])
+
+    def _judgements(self, now: float, assessments: Mapping[TrialId, Assessment]) -> list[TimelineEvent]:
+        news = {name: a for name, a in assessments.items() if self._categories.get(name) != a.category}
+        self._categories |= {name: a.category for name, a in news.items()}
+        return [
+            TimelineEvent(now, EventKind.CATEGORY, name, category=a.category, value=a.growth)
+            for name, a in news.items()
+        ]
+
+    def _usage(self, snapshot: Snapshot) -> list[TimelineEvent]:
+        if snapshot.now < self._usage_due:
+            return []
+        self._usage_due = snapshot.now + _USAGE_EVERY_S
+        nodes = {trial.id: trial.node for trial in snapshot.trials}
+        return [
+            TimelineEvent(snapshot.now, EventKind.USAGE, name, node=nodes.get(name), value=round(cores, 4))
+            for name, cores in self._cores_used().items()
+        ]
+
+
+def _events(now: float, before: Trial | None, trial: Trial, reason: str | None) -> list[TimelineEvent]:
+    events: list[TimelineEvent] = []
+    if before is None or (before.phase, before.nodes, before.attempt) != (trial.phase, trial.nodes, trial.attempt):
+        state = {"phase": trial.phase.value, "node": trial.node, "attempt": trial.attempt, "cpu": trial.cpu}
+        events.append(TimelineEvent(now, EventKind.PHASE, trial.id, **state))  # type: ignore[arg-type] # one dict of mixed fields
+    elif before.cpu != trial.cpu:
+        events.append(TimelineEvent(now, EventKind.RESIZE, trial.id, node=trial.node, cpu=trial.cpu, reason=reason))
+    if trial.moving_to is not None and (before is None or before.moving_to != trial.moving_to):
+        events.append(TimelineEvent(now, EventKind.MOVE, trial.id, node=trial.moving_to, reason=reason))
+    if trial.progress is not None and (before is None or before.progress != trial.progress):
+        report = trial.progress
+        events.append(TimelineEvent(now, EventKind.REPORT, trial.id, value=report.latest, step=report.step))
+    return events

@@ -1,0 +1,150 @@
+"""Attempts as processes of this machine: started within their share, asked to leave, reaped."""
+
+import sys
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from controllers.worlds.local.jobs import Job, file_name
+from controllers.worlds.local.processes import Exit, Launcher, ProcessSpec
+from controllers.worlds.local.shares import Shares
+from controllers.worlds.local.usage import RateMeter
+from controllers.worlds.local.workflow import PodStep
+from mlflow_hooks import contract
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What every attempt of a run finds around it.
+
+    ``inherited`` is the environment that a step's own comes on top of, ``imposed`` what comes on top
+    of both; ``parents`` names the MLflow run of each sweep id.
+    """
+
+    folder: Path
+    cwd: Path
+    inherited: Mapping[str, str]
+    imposed: Mapping[str, str]
+    node_cpu: Mapping[str, float]
+    parents: Mapping[str, str]
+
+    @property
+    def state_root(self) -> Path:
+        """Where trials keep checkpoints and unsent metrics."""
+        return self.folder / "state"
+
+    def log_of(self, job: Job) -> Path:
+        """File that takes what the attempts of ``job`` print."""
+        return self.folder / "logs" / f"{file_name(job.trial or job.id)}.log"
+
+    def env_of(self, step: PodStep, node: str) -> dict[str, str]:
+        """Return the environment of a new attempt of ``step`` on ``node``."""
+        cpus = min(self.node_cpu[node], step.cpu_limit or self.node_cpu[node])
+        ours = {
+            contract.ENV_STATE_ROOT: str(self.state_root),
+            contract.ENV_ATTEMPT: uuid.uuid4().hex,
+            contract.ENV_NODE: node,
+            contract.ENV_CPUS: f"{cpus:g}",
+        }
+        parent = self.parents.get(step.env.get(contract.ENV_SWEEP_ID, ""))
+        if parent:
+            ours[contract.ENV_PARENT_RUN_ID] = parent
+        return {**self.inherited, **step.env, **self.imposed, **ours}
+
+
+class Attempts:
+    """The running attempts of one run."""
+
+    def __init__(self, shares: Shares, launcher: Launcher, around: Surroundings) -> None:
+        self._shares = shares
+        self._launcher = launcher
+        self._around = around
+        self._meters: dict[str, RateMeter] = {}
+        (around.folder / "logs").mkdir(parents=True, exist_ok=True)
+        around.state_root.mkdir(parents=True, exist_ok=True)
+        for node, cpu in around.node_cpu.items():
+            shares.add_node(node, cpu)
+
+    def start(self, job: Job) -> int:
+        """Start the attempt that ``job`` describes, on ``job.node`` with ``job.cpu`` cores; return its pid."""
+        join = self._shares.add(job.key, job.node, job.cpu)
+        spec = ProcessSpec(
+            job.key,
+            self._command(job),
+            self._around.env_of(job.step, job.node),
+            self._around.cwd,
+            self._around.log_of(job),
+            join,
+        )
+        pid = self._launcher.start(spec)
+        self._shares.adopt(job.key, pid)
+        return pid
+
+    def ended(self) -> list[Exit]:
+        """Return the attempts that have ended since the last call; nothing of their process trees is left."""
+        exits = self._launcher.exits()
+        for end in exits:
+            self._shares.remove(end.key)
+            self._meters.pop(end.key, None)
+        return exits
+
+    def ask_to_leave(self, job: Job) -> None:
+        """Send SIGTERM: save a checkpoint and exit 75."""
+        self._launcher.terminate(job.key)
+
+    def kill(self, job: Job) -> None:
+        """End an attempt that did not leave when asked."""
+        self._shares.kill(job.key)
+        self._launcher.kill(job.key)
+
+    def resize(self, job: Job, cpu: float) -> None:
+        """Change the running attempt's share to ``cpu`` cores requested."""
+        self._shares.resize(job.key, cpu)
+
+    def cores_used(self, job: Job, now: float) -> float:
+        """Return the cores that the attempt used of late."""
+        return self._meters.setdefault(job.key, RateMeter()).read(now, self._shares.used(job.key))
+
+    def node_cores_used(self, node: str, now: float) -> float:
+        """Return the cores that were busy on ``node`` of late."""
+        return self._meters.setdefault(f"/{node}", RateMeter()).read(now, self._shares.node_used(node))
+
+    def output(self, job: Job) -> str:
+        """Return what a step that is no trial printed, as its ``outputs.result``."""
+        log = self._around.log_of(job)
+        return log.read_text(encoding="utf-8", errors="replace").rstrip("\n") if log.exists() else ""
+
+    def close(self, grace_s: float) -> None:
+        """Ask every attempt to leave, end those that do not within ``grace_s`` seconds, and tidy up."""
+        self._launcher.close(grace_s)
+        self._shares.close()
+
+    def _command(self, job: Job) -> tuple[str, ...]:
+        step = job.step
+        if step.source is None:
+            return step.command + step.args
+        script = self._around.folder / "scripts" / f"{file_name(step.template)}-{file_name(job.trial or job.id)}.py"
+        script.parent.mkdir(parents=True, exist_ok=True)
+        script.write_text(step.source, encoding="utf-8")
+        return (*(step.command or (sys.executable,)), str(script), *step.args)
+
+
+def kill_leftover(pid: int, started_before: float) -> None:
+    """End the process group of an attempt that a killed controller left behind.
+
+    Args:
+        pid: the group's leader.
+        started_before: Unix seconds; a younger process only has the same number and is spared.
+    """
+    try:
+        leader = psutil.Process(pid)
+        if leader.create_time() > started_before:
+            return
+        for process in [*leader.children(recursive=True), leader]:
+            process.kill()
+        leader.wait(timeout=5)
+    except psutil.Error:
+        return

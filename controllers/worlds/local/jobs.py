@@ -1,0 +1,94 @@
+"""What the local world remembers of each step over all its attempts, and the file that keeps it."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from controllers import labels
+from controllers.model import Phase
+from controllers.worlds.local.workflow import PodStep
+from mlflow_hooks import contract
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A pod step as a job of this machine.
+
+    ``target`` is the node that the next attempt must start on: a move's destination, or the node
+    it was on when the sweep was interrupted. ``asked_at`` is when it was asked to save and leave.
+    Times are seconds of the sweep's clock.
+    """
+
+    step: PodStep
+    submitted_at: float
+    cpu: float
+    phase: Phase = Phase.PENDING
+    node: str = ""
+    first_node: str = ""
+    target: str = ""
+    attempt: int = 0
+    moves: int = 0
+    resizes: int = 0
+    pid: int = 0
+    started_at: float = 0.0
+    asked_at: float | None = None
+    not_before: float = 0.0
+    ended_at: float | None = None
+    exit_code: int = 0
+    result: str | None = None
+
+    @property
+    def id(self) -> str:
+        """Argo's name of the step, the same for all attempts."""
+        return self.step.id
+
+    @property
+    def trial(self) -> str:
+        """Id of the trial, empty for a step that is no trial."""
+        return self.step.env.get(contract.ENV_TRIAL_ID, "") if labels.SWEEP in self.step.labels else ""
+
+    @property
+    def placed(self) -> bool:
+        """Whether an attempt of it is running."""
+        return self.phase in {Phase.RUNNING, Phase.MOVING}
+
+    @property
+    def key(self) -> str:
+        """Name of its present attempt's process group, safe as a file name."""
+        return f"{file_name(self.trial or self.id)}.{self.attempt}"
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All jobs, and when each suspended step began to wait."""
+
+    jobs: Mapping[str, Job] = field(default_factory=dict)
+    delays: Mapping[str, float] = field(default_factory=dict)
+
+
+_LEDGER = TypeAdapter(Ledger)
+
+
+def load_ledger(path: Path) -> Ledger:
+    """Return the ledger kept in ``path``, empty where there is none yet."""
+    return _LEDGER.validate_json(path.read_bytes()) if path.exists() else Ledger()
+
+
+def save_ledger(path: Path, ledger: Ledger) -> None:
+    """Keep ``ledger`` in ``path``, whole or not at all."""
+    write_whole(path, _LEDGER.dump_json(ledger, indent=1))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace ``path`` by ``content`` so that no reader ever sees half of it."""
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_bytes(content)
+    os.replace(beside, path)  # noqa: PTH105 - atomic on every platform, which Path.rename is not
+
+
+def file_name(text: str) -> str:
+    """Return ``text`` with every character that a file name should not have replaced by ``-``."""
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in text)

@@ -1,0 +1,86 @@
+"""A tracking server for as long as a run lasts, where the user has none."""
+
+import os
+import socket
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from controllers.worlds.local.processes import Guarded, start_guarded
+
+_READY_WITHIN_S = 90.0
+
+
+class MlflowServerError(Exception):
+    """The local MLflow server did not come up; says where its log is."""
+
+
+class LocalMlflow:
+    """``mlflow server`` over SQLite on a free loopback port, restarted at the same address if it dies."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder.resolve()
+        self._port = _free_port()
+        self._process: Guarded | None = None
+
+    @property
+    def uri(self) -> str:
+        """Address of the server and of its UI."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def store(self) -> str:
+        """URI of the database, for looking at it after the run."""
+        return f"sqlite:///{self._folder / 'mlflow.db'}"
+
+    def start(self) -> None:
+        """Start the server; returns at once."""
+        command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(self._port)]
+        command += ["--workers", "1", "--backend-store-uri", self.store]
+        command += ["--artifacts-destination", str(self._folder / "artifacts")]
+        env = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+        env.pop("MLFLOW_TRACKING_URI", None)
+        self._process = start_guarded(command, env, self._folder / "mlflow-server.log")
+
+    def wait_ready(self) -> None:
+        """Wait until the server answers.
+
+        Raises:
+            MlflowServerError: it ended or did not answer within 90 s.
+        """
+        deadline = time.monotonic() + _READY_WITHIN_S
+        while not self._healthy():
+            if self._ended or time.monotonic() > deadline:
+                message = f"the local MLflow server did not come up; see {self._folder / 'mlflow-server.log'}"
+                raise MlflowServerError(message)
+            time.sleep(0.2)
+
+    def keep_alive(self) -> None:
+        """Start the server anew if it has died."""
+        if self._ended:
+            self.start()
+
+    def close(self) -> None:
+        """End the server and all its processes."""
+        if self._process is not None:
+            self._process.terminate()
+
+    @property
+    def _ended(self) -> bool:
+        return self._process is None or self._process.poll() is not None
+
+    def _healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.uri}/health", timeout=2) as answer:  # noqa: S310 - our own loopback server
+                return bool(answer.status == 200)  # noqa: PLR2004 - HTTP's OK
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,248 @@
+"""The local world: nodes are slices of this machine's cores, trials are processes that really train.
+
+It runs the workflow that Hera built step by step, and is the cluster that the engine acts upon.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from controllers import labels
+from controllers.model import Action, Direction, Migrate, Node, NodeName, Phase, Resize, Trial, TrialId
+from controllers.placement import Load, choose, scores
+from controllers.ports import Outcome
+from controllers.worlds.local.attempts import Attempts
+from controllers.worlds.local.jobs import Job, Ledger
+from controllers.worlds.local.processes import Exit
+from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
+from mlflow_hooks import contract
+
+_KILLED = 128 + 9
+_TERMINATED = 128 + 15
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The nodes of a run and how first attempts find theirs.
+
+    ``pinned`` names the node of a trial's first attempt (by id without the workflow's uid), so
+    that two policies can be compared from the same initial placement.
+    """
+
+    nodes: Mapping[str, float]
+    memory: float
+    seed: int = 0
+    pinned: Mapping[str, str] = field(default_factory=dict)
+
+
+class LocalWorld:
+    """The steps of one workflow run on this machine. ``advance`` moves it on; nothing else waits or blocks."""
+
+    can: frozenset[type[Action]] = frozenset({Resize, Migrate})
+
+    def __init__(
+        self, program: Program, uid: str, machine: Machine, attempts: Attempts, ledger: Ledger, now: Callable[[], float]
+    ) -> None:
+        self._program = program
+        self._uid = uid
+        self._machine = machine
+        self._attempts = attempts
+        self._now = now
+        self._jobs = {name: _interrupted(job) for name, job in ledger.jobs.items()}
+        self._delays = dict(ledger.delays)
+        self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes
+        self._expand()
+
+    @property
+    def ledger(self) -> Ledger:
+        """What must be kept to go on after the controller was killed."""
+        return Ledger(dict(self._jobs), dict(self._delays))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the whole workflow is over."""
+        return self._expansion.finished and not any(job.placed for job in self._jobs.values())
+
+    @property
+    def failed(self) -> bool:
+        """Whether the workflow came to a bad end."""
+        return self._expansion.failed
+
+    def advance(self) -> bool:
+        """Do what is due: reap, end overdue attempts, submit, place and start. Returns whether anything changed."""
+        now = self._now()
+        before = dict(self._jobs)
+        for end in self._attempts.ended():
+            self._reap(end, now)
+        self._end_overdue(now)
+        self._expand()
+        self._submit(now)
+        self._start_pending(now)
+        return self._jobs != before
+
+    def trials(self) -> Sequence[Trial]:
+        """Return every trial submitted so far."""
+        return [self._trial(job) for job in self._jobs.values() if job.trial]
+
+    def nodes(self) -> Sequence[Node]:
+        """Return the slices of this machine, with the cores busy on each of late."""
+        now = self._now()
+        used = {name: self._attempts.node_cores_used(name, now) for name in self._machine.nodes}
+        return [Node(NodeName(n), cpu, self._machine.memory, used[n]) for n, cpu in self._machine.nodes.items()]
+
+    def apply(self, action: Action) -> Outcome:
+        """Take on ``action`` if the trial runs and no move of it is under way."""
+        job = next((job for job in self._jobs.values() if job.trial == action.trial), None)
+        if job is None or job.phase is not Phase.RUNNING:
+            return Outcome(accepted=False, detail="the trial is not running")
+        if isinstance(action, Resize):
+            return self._resize(job, action.cpu)
+        return self._migrate(job, action.node)
+
+    def cores_used(self) -> Mapping[TrialId, float]:
+        """Return the cores that each running trial used of late."""
+        now = self._now()
+        running = [job for job in self._jobs.values() if job.placed and job.trial]
+        return {TrialId(job.trial): self._attempts.cores_used(job, now) for job in running}
+
+    def jobs(self) -> Sequence[Job]:
+        """Return the records of all steps submitted so far."""
+        return list(self._jobs.values())
+
+    def objectives(self) -> Mapping[TrialId, str]:
+        """Return the name of each submitted trial's objective."""
+        return {TrialId(job.trial): job.step.annotations[labels.OBJECTIVE] for job in self._jobs.values() if job.trial}
+
+    def _trial(self, job: Job) -> Trial:
+        return Trial(
+            id=TrialId(job.trial),
+            phase=job.phase,
+            cpu=job.cpu,
+            base_cpu=job.step.cpu,
+            memory=job.step.memory,
+            direction=Direction(job.step.annotations[labels.DIRECTION]),
+            submitted_at=job.submitted_at,
+            nodes=(NodeName(job.node),) if job.placed else (),
+            attempt=job.attempt,
+            moves=job.moves,
+            moving_to=NodeName(job.target) if job.phase is Phase.MOVING else None,
+        )
+
+    def _resize(self, job: Job, cpu: float) -> Outcome:
+        if self._load(job.node).cpu_requested - job.cpu + cpu > self._machine.nodes[job.node] + 1e-9:
+            return Outcome(accepted=False, detail=f"{cpu:g} cores do not fit on {job.node}")
+        self._attempts.resize(job, cpu)
+        self._jobs[job.id] = replace(job, cpu=cpu, resizes=job.resizes + 1)
+        return Outcome(accepted=True)
+
+    def _migrate(self, job: Job, node: str) -> Outcome:
+        if node == job.node or not scores(job.step.cpu, job.step.memory, [self._load(node)]):
+            return Outcome(accepted=False, detail=f"{node} has no room for it")
+        self._jobs[job.id] = replace(job, phase=Phase.MOVING, target=node, asked_at=self._now())
+        self._attempts.ask_to_leave(job)
+        return Outcome(accepted=True)
+
+    def _reap(self, end: Exit, now: float) -> None:
+        job = next(job for job in self._jobs.values() if job.placed and job.key == end.key)
+        if end.code == 0:
+            self._jobs[job.id] = self._over(job, Phase.SUCCEEDED, 0, now)
+        elif _left_as_asked(job, end.code) or end.code == contract.EXIT_MIGRATE:
+            self._jobs[job.id] = replace(job, phase=Phase.PENDING, asked_at=None)
+        else:
+            self._jobs[job.id] = self._after_failure(job, end.code, now)
+
+    def _after_failure(self, job: Job, code: int, now: float) -> Job:
+        rule = job.step.retry
+        if rule is None or not rule.allows(job.attempt, code, duration_s=now - job.started_at):
+            return self._over(job, Phase.FAILED, code, now)
+        wait = rule.wait_s(job.attempt)
+        return replace(job, phase=Phase.PENDING, target="", asked_at=None, not_before=now + wait, exit_code=code)
+
+    def _over(self, job: Job, phase: Phase, code: int, now: float) -> Job:
+        result = None if job.trial else self._attempts.output(job)
+        return replace(job, phase=phase, ended_at=now, asked_at=None, target="", exit_code=code, result=result)
+
+    def _end_overdue(self, now: float) -> None:
+        for job in self._jobs.values():
+            if job.placed and job.asked_at is not None and now > job.asked_at + job.step.grace_s:
+                self._attempts.kill(job)
+
+    def _expand(self) -> None:
+        outcomes = {job.id: _outcome(job) for job in self._jobs.values() if job.phase.ended}
+        over = {name for name, ends in self._delays.items() if ends <= self._now()}
+        outcomes |= {name: StepOutcome(StepStatus.SUCCEEDED) for name in over}
+        running = [job.id for job in self._jobs.values() if job.placed]
+        self._expansion: Expansion = self._program.expand(outcomes, running)
+
+    def _submit(self, now: float) -> None:
+        for delay in self._expansion.delays:
+            self._delays.setdefault(delay.id, now + delay.seconds)
+        for step in self._expansion.pods:
+            if step.id not in self._jobs:
+                self._jobs[step.id] = Job(step, now, step.cpu)
+
+    def _start_pending(self, now: float) -> None:
+        pending = [job for job in self._jobs.values() if job.phase is Phase.PENDING and now >= job.not_before]
+        for job in sorted(pending, key=lambda job: job.submitted_at):
+            node = self._node_for(job)
+            if node is not None:
+                self._jobs[job.id] = self._started(job, node, now)
+
+    def _node_for(self, job: Job) -> str | None:
+        others = [other for other in self._jobs.values() if other.id != job.id]
+        fits = scores(job.step.cpu, job.step.memory, [self._load(node, others) for node in self._machine.nodes])
+        wish = job.target or ("" if job.attempt else self._machine.pinned.get(self.short(job.trial), ""))
+        if wish in fits:
+            return wish
+        return choose(fits, self._random.choice) if fits else None
+
+    def _started(self, job: Job, node: str, now: float) -> Job:
+        moved = bool(job.target) and job.node not in {"", node}
+        new = replace(
+            job,
+            phase=Phase.RUNNING,
+            node=node,
+            first_node=job.first_node or node,
+            target="",
+            attempt=job.attempt + 1,
+            moves=job.moves + moved,
+            cpu=job.step.cpu,
+            started_at=now,
+            asked_at=None,
+        )
+        return replace(new, pid=self._attempts.start(new))
+
+    def _load(self, node: str, jobs: Sequence[Job] | None = None) -> Load:
+        """Return what is requested of ``node``, counting moves under way at both their ends."""
+        on_it = [job for job in (self._jobs.values() if jobs is None else jobs) if _holds(job, node)]
+        return Load(
+            node,
+            self._machine.nodes[node],
+            self._machine.memory,
+            sum(job.cpu if job.node == node else job.step.cpu for job in on_it),
+            sum(job.step.memory for job in on_it),
+        )
+
+    def short(self, trial: str) -> str:
+        """Return the trial's id without the workflow's uid: the same in every run of the sweep."""
+        return trial.removeprefix(f"{self._uid}.")
+
+
+def _holds(job: Job, node: str) -> bool:
+    return (job.placed and job.node == node) or (job.target == node and not job.phase.ended)
+
+
+def _left_as_asked(job: Job, code: int) -> bool:
+    return job.phase is Phase.MOVING and code in {_KILLED, _TERMINATED}
+
+
+def _outcome(job: Job) -> StepOutcome:
+    status = StepStatus.SUCCEEDED if job.phase is Phase.SUCCEEDED else StepStatus.FAILED
+    return StepOutcome(status, job.result, job.exit_code)
+
+
+def _interrupted(job: Job) -> Job:
+    """Return the job as a new controller finds it: what ran starts again on the node where it belongs."""
+    if not job.placed:
+        return job
+    return replace(job, phase=Phase.PENDING, target=job.target or job.node, asked_at=None)
