@@ -46,7 +46,9 @@ def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: floa
             message = f"template {step.template!r}: the annotation {name} is missing"
             raise SpeconError(message)
     if step.annotations[labels.DIRECTION] not in set(Direction):
-        message = f"template {step.template!r}: direction {step.annotations[labels.DIRECTION]!r} is not minimize or maximize"
+        message = (
+            f"template {step.template!r}: direction {step.annotations[labels.DIRECTION]!r} is not minimize or maximize"
+        )
         raise SpeconError(message)
     if step.workers > 1:
         message = f"step {step.id}: {step.workers} workers of {step.cpu:g} cores: " + (

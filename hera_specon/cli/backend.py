@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from controllers.policies.base import Policy
 
 if TYPE_CHECKING:
-    from controllers.bootstrap import LocalRun, LocalSettings, Screen
+    from controllers.bootstrap import LocalRun, LocalSettings
+    from controllers.local_run import Screen
 
 Workflow = Mapping[str, Any]
 

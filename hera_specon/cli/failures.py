@@ -14,6 +14,8 @@ INTERRUPTED = 130
 class Failure(click.ClickException):
     """A message for people and the exit code that goes with it."""
 
+    exit_code: int
+
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
         self.exit_code = exit_code

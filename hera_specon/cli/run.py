@@ -83,7 +83,7 @@ class Request:
 @click.option("--report", "report_out", type=NewFile(), help="Write the report here too, beside the run's own.")
 @click.option("--plain", "--no-live", is_flag=True, help="Plain lines instead of the live view; so too in a pipe.")
 @click.pass_obj
-def run(backend: Backend | None, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
+def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
     """Run the sweep in FILE on this machine, divided into nodes.
 
     FILE is Python that defines a workflow with Hera as `w`, or a workflow as YAML. Its trials are

@@ -15,7 +15,7 @@ from hera_specon.display import words
 from hera_specon.display.boards import headline, nodes_board, trials_board
 from hera_specon.display.eta import Pace, seconds_left
 from hera_specon.display.plain import ended_line
-from hera_specon.display.rows import Moves, node_rows, tally, trial_rows
+from hera_specon.display.rows import node_rows, tally, trial_rows
 
 REFRESHES_PER_SECOND = 4
 LINES_BESIDE_TRIALS = 12
@@ -23,7 +23,7 @@ LINES_BESIDE_TRIALS = 12
 
 
 class LiveScreen:
-    """A ``controllers.bootstrap.Screen`` that redraws in place; a context manager."""
+    """A ``controllers.local_run.Screen`` that redraws in place; a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -31,7 +31,6 @@ class LiveScreen:
         self._title = ""
         self._trials = 0
         self._pace = Pace()
-        self._moves = Moves()
 
     def __enter__(self) -> Self:
         """Start drawing."""
@@ -52,13 +51,13 @@ class LiveScreen:
         """Start the view of the sweep under one more policy."""
         self._title = f"{policy} ({position} of {of})" if of > 1 else policy
         self._trials = trials
-        self._pace, self._moves = Pace(), Moves()
+        self._pace = Pace()
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         """Redraw after a tick."""
-        self._pace, self._moves = self._pace.after(snapshot), self._moves.after(snapshot)
+        self._pace = self._pace.after(snapshot)
         self._live.update(self._view(snapshot, assessments, reasons))
 
     def end(self, result: RunResult) -> None:
@@ -74,7 +73,7 @@ class LiveScreen:
         left = seconds_left(self._pace, snapshot)
         body = Group(
             headline(tally(snapshot, self._trials), snapshot.now, left),
-            trials_board(trial_rows(snapshot, assessments, reasons, self._moves), room),
+            trials_board(trial_rows(snapshot, assessments, reasons), room),
             nodes_board(nodes),
         )
         subtitle = f"elapsed {words.seconds(snapshot.now)}"

@@ -15,7 +15,7 @@ EVERY = 10.0
 
 
 class PlainScreen:
-    """A ``controllers.bootstrap.Screen`` that writes a line now and then; a context manager.
+    """A ``controllers.local_run.Screen`` that writes a line now and then; a context manager.
 
     What changed (a move, a trial's end) is told at once, progress every ``EVERY`` seconds.
     """

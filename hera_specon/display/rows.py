@@ -1,7 +1,7 @@
 """What the live view shows of a tick, worked out apart from how it is drawn. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from controllers.model import Assessment, Category, Node, NodeName, Phase, Snapshot, Trial, TrialId
 
@@ -38,39 +38,16 @@ class NodeRow:
     ready: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """How often each trial was moved, counted over the snapshots seen."""
-
-    counts: Mapping[TrialId, int] = field(default_factory=dict)
-    moving: frozenset[TrialId] = frozenset()
-
-    def after(self, snapshot: Snapshot) -> "Moves":
-        """Return the counts with ``snapshot`` taken in: a move counts when it begins."""
-        moving = frozenset(trial.id for trial in snapshot.trials if trial.phase is Phase.MOVING)
-        begun = moving - self.moving
-        counts = {trial.id: self.counts.get(trial.id, 0) + (trial.id in begun) for trial in snapshot.trials}
-        return Moves(counts, moving)
-
-
 def trial_rows(
-    snapshot: Snapshot,
-    assessments: Mapping[TrialId, Assessment],
-    reasons: Mapping[TrialId, str],
-    moves: Moves,
+    snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
 ) -> list[TrialRow]:
     """Return a row for each trial: those at work first, those waiting next, those that ended last."""
     capacity = {node.name: node.cpu for node in snapshot.nodes}
     trials = sorted(snapshot.trials, key=lambda trial: (ORDER[trial.phase], trial.id))
-    return [
-        _row(trial, capacity, assessments.get(trial.id), reasons.get(trial.id, ""), moves.counts.get(trial.id, 0))
-        for trial in trials
-    ]
+    return [_row(trial, capacity, assessments.get(trial.id), reasons.get(trial.id, "")) for trial in trials]
 
 
-def _row(
-    trial: Trial, capacity: Mapping[NodeName, float], assessment: Assessment | None, reason: str, moves: int
-) -> TrialRow:
+def _row(trial: Trial, capacity: Mapping[NodeName, float], assessment: Assessment | None, reason: str) -> TrialRow:
     seen = trial.progress
     cpu = capacity.get(trial.node) if trial.node else None
     return TrialRow(
@@ -84,7 +61,7 @@ def _row(
         step=seen.step if seen else 0,
         steps_total=seen.steps_total if seen else None,
         latest=seen.latest if seen else None,
-        moves=moves,
+        moves=trial.moves,
         reason=reason,
     )
 

@@ -53,7 +53,7 @@ def _share_traces(run: PolicyRun, node: str, colours: Mapping[str, str], row: in
 def _usage_line(busy: Sequence[tuple[float, float]]) -> go.Scatter:
     return go.Scatter(
         x=[at for at, _ in busy], y=[cores for _, cores in busy], name="in use", mode="lines",
-        line={"color": "#8a94a0", "width": 1.6, "dash": "dot"},
+        line={"color": "#8a94a0", "width": 1.6, "dash": "dot", "shape": "vh"},
         hovertemplate="in use: %{y:.2f} cores at %{x:.0f} s<extra></extra>",
     )  # fmt: skip
 
@@ -71,6 +71,7 @@ def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], object
                 figure.add_trace(_curve(trial, reports, colours[trial], show=row == 1), row=row, col=1)
     figure.update_annotations(x=0, xanchor="left", font_size=13)
     figure.update_yaxes(title_text=text(objective))
+    figure.update_xaxes(rangemode="tozero")
     figure.update_xaxes(title_text="seconds since the sweep began", row=len(runs), col=1)
     dress(figure, 250 * len(runs) + 110)
     figure.update_layout(updatemenus=[_scale_buttons(len(runs))], margin_t=64, legend={"y": -0.12, "yanchor": "top"})

@@ -1,18 +1,11 @@
 """What all charts of the report have in common."""
 
 from html import escape
-from typing import Any
-
 import plotly.graph_objects as go
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK = "#52606d"
 GRID = "rgba(128,140,155,.22)"
-CONFIG: dict[str, Any] = {
-    "responsive": True,
-    "displaylogo": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-}
 
 
 def dress(figure: go.Figure, height: int) -> go.Figure:
@@ -26,6 +19,7 @@ def dress(figure: go.Figure, height: int) -> go.Figure:
         hoverlabel={"bgcolor": "#1f2933", "font": {"color": "#f5f7fa", "family": FONT}, "align": "left"},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": None},
         hovermode="closest",
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": "#9aa5b1", "activecolor": "#2f7ed8"},
     )
     figure.update_xaxes(gridcolor=GRID, zeroline=False, automargin=True)
     figure.update_yaxes(gridcolor=GRID, zeroline=False, automargin=True)
@@ -33,9 +27,11 @@ def dress(figure: go.Figure, height: int) -> go.Figure:
 
 
 def html(figure: go.Figure) -> str:
-    """Return the chart as an HTML fragment; the page brings plotly's script itself."""
-    made: str = figure.to_html(full_html=False, include_plotlyjs=False, config=CONFIG)
-    return made
+    """Return the chart's place on the page with its data inside; the page's script draws it there."""
+    figure.update_layout(template=None)
+    data = str(figure.to_json()).replace("<", "\\u003c")
+    height = int(figure.layout.height)
+    return f'<div class="plot" style="height:{height}px"><script type="application/json">{data}</script></div>'
 
 
 def text(value: object) -> str:

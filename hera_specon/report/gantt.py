@@ -15,6 +15,8 @@ from hera_specon.report.record import PolicyRun
 
 LANE_HEIGHT = 22
 PANEL_EXTRA = 46
+SHORTEST_NAMED = 0.05
+"""Part of the sweep's time that a bar must last to carry its trial's name."""
 LABELS = (*CATEGORIES, "not judged", "moving")
 
 
@@ -45,6 +47,8 @@ def gantt(runs: Sequence[PolicyRun]) -> str:
         _panel(figure, row, run, of_run, seen)
     figure.update_annotations(x=0, xanchor="left", font_size=13)
     figure.update_layout(barmode="overlay", legend_traceorder="normal")
+    end = max(run.history.end for run in runs)
+    figure.update_xaxes(range=[0, end * 1.01])
     figure.update_xaxes(title_text="seconds since the sweep began", row=len(runs), col=1)
     dress(figure, total)
     figure.update_layout(legend_y=1.0 + 26 / total, margin_t=56)
@@ -58,6 +62,7 @@ def _panel(figure: go.Figure, row: int, run: PolicyRun, laid: Sequence[Band], se
         same = [p for p in placed if category_label(p.stretch.phase, p.stretch.category) == label]
         figure.add_trace(_bars(same, label, show=label not in seen), row=row, col=1)
         seen.add(label)
+    figure.add_trace(_names(placed, run.history.end), row=row, col=1)
     if run.history.moves:
         figure.add_trace(_moves(run.history.moves, placed, show="move" not in seen), row=row, col=1)
         seen.add("move")
@@ -79,18 +84,33 @@ def _bars(placed: Sequence[_Placed], label: str, *, show: bool) -> go.Bar:
         y=[p.row for p in placed],
         width=0.82,
         marker={"color": category_colour(first.phase, first.category), "line_width": 0},
-        text=[text(p.stretch.trial) if p.first else "" for p in placed],
-        textposition="inside",
-        insidetextanchor="start",
-        textangle=0,
-        constraintext="none",
-        textfont={"color": "#ffffff", "size": 11},
         hovertext=[_hover(p.stretch) for p in placed],
         hoverinfo="text",
         name=label,
         legendgroup=label,
         showlegend=show,
     )
+
+
+def _names(placed: Sequence[_Placed], end: float) -> go.Scatter:
+    """Return the trials' names at the left of their bars, where the bars are long enough."""
+    stays = [(p, _stay_end(p, placed)) for p in placed if p.first]
+    shown = [p for p, until in stays if until - p.stretch.start >= end * SHORTEST_NAMED]
+    return go.Scatter(
+        x=[p.stretch.start for p in shown],
+        y=[p.row for p in shown],
+        text=[text(p.stretch.trial) for p in shown],
+        mode="text",
+        textposition="middle right",
+        textfont={"color": "#ffffff", "size": 11},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _stay_end(first: _Placed, placed: Sequence[_Placed]) -> float:
+    own = [p.stretch for p in placed if p.row == first.row and p.stretch.trial == first.stretch.trial]
+    return max(stretch.end for stretch in own)
 
 
 def _hover(stretch: Stretch) -> str:

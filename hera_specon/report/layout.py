@@ -86,15 +86,17 @@ def _cores_at(stretches: Sequence[Stretch], trial: str, time: float) -> float:
 
 
 def usage(history: History, node: str) -> list[tuple[float, float]]:
-    """Return time and busy cores of ``node``: the sum over its trials of what each used last."""
+    """Return time and busy cores of ``node``: the sum over the trials on it of what each used last."""
     told = sorted(
-        (at, trial, cores if where == node else 0.0)
-        for trial, uses in history.usage.items()
-        for at, cores, where in uses
+        (at, trial, cores) for trial, uses in history.usage.items() for at, cores, where in uses if where == node
     )
     latest: dict[str, float] = {}
     sums: dict[float, float] = {}
     for at, trial, cores in told:
-        latest[trial] = cores
+        latest = {name: used for name, used in latest.items() if _was_on(history, name, node, at)} | {trial: cores}
         sums[at] = sum(latest.values())
     return list(sums.items())
+
+
+def _was_on(history: History, trial: str, node: str, at: float) -> bool:
+    return any(s.node == node and s.start <= at <= s.end for s in history.stretches.get(trial, ()))

@@ -37,7 +37,7 @@ def page(record: RunRecord) -> str:
     loader = PackageLoader("hera_specon.report", "templates")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters.update(
-        seconds=words.seconds, ratio=words.ratio, change=words.change, figure=words.figure, cores=words.cores
+        seconds=words.seconds, ratio=words.ratio, change=words.change, figure=words.figure, tone=tone
     )
     return environment.get_template(TEMPLATE).render(plotly=get_plotlyjs(), **_contents(record))
 
@@ -57,6 +57,12 @@ def _contents(record: RunRecord) -> dict[str, Any]:
         "learning": learning_chart(record.runs, colours, str(record.about.get("objective") or "objective")),
         "completion": completion_chart(results) if results else "",
     }
+
+
+def tone(ratio: float) -> str:
+    """Return the style of a ratio: a gain, a loss, or neither where it shows as no change."""
+    shown = round(ratio, 3)
+    return "gain" if shown < 1 else "loss" if shown > 1 else ""
 
 
 FACTS = {
