@@ -29,4 +29,4 @@ def real_backend() -> Backend:
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
     from hera_specon.workflow_file import load_workflow  # noqa: PLC0415
 
-    return Backend(load_workflow, parse_policy, run_locally)
+    return Backend(lambda path: load_workflow(path).manifest, parse_policy, run_locally)

@@ -16,8 +16,25 @@ class PolicyChoiceError(SpeconError):
     """A policy that was asked for is not one."""
 
 
+class WorkflowChoiceError(SpeconError):
+    """The file gives no workflow that could be run."""
+
+
 class UnknownParameterError(SpeconError):
     """A value was given for a parameter that the workflow does not have."""
+
+
+def chosen_workflow(backend: Backend, file: Path) -> Workflow:
+    """Return the workflow that ``file`` defines.
+
+    Raises:
+        WorkflowChoiceError: it defines none; says where and why.
+    """
+    try:
+        return backend.load_workflow(file)
+    except ValueError as error:
+        message = f"Cannot run {file}: {str(error).removeprefix(f'{file}: ')}"
+        raise WorkflowChoiceError(message) from error
 
 
 def chosen_policies(backend: Backend, given: Sequence[str], workflow: Workflow, file: Path) -> list[Policy[Any]]:

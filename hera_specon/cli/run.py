@@ -12,7 +12,7 @@ from rich.console import Console
 
 from controllers.results import RunResult
 from hera_specon.cli.backend import Backend, real_backend
-from hera_specon.cli.choices import check_parameters, chosen_policies
+from hera_specon.cli.choices import check_parameters, chosen_policies, chosen_workflow
 from hera_specon.cli.failures import UNEXPECTED, Failure
 from hera_specon.cli.options import STDOUT, Cores, NewFile, NodeCount, assignments
 from hera_specon.display.live import LiveScreen
@@ -112,7 +112,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
 def _carried_out(backend: Backend, request: Request) -> "LocalRun":
     from controllers.bootstrap import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
 
-    workflow = backend.load_workflow(request.file)
+    workflow = chosen_workflow(backend, request.file)
     policies = chosen_policies(backend, request.policies, workflow, request.file)
     check_parameters(request.parameters, workflow, request.file)
     settings = LocalSettings(
