@@ -192,7 +192,7 @@ def sweeps_of(steps: Sequence[PodStep], fallback: str) -> dict[str, str]:
     return {
         step.env[contract.ENV_SWEEP_ID]: step.env.get("MLFLOW_EXPERIMENT_NAME", fallback)
         for step in steps
-        if labels.SWEEP in step.labels and contract.ENV_SWEEP_ID in step.env
+        if labels.LABEL_SWEEP in step.labels and contract.ENV_SWEEP_ID in step.env
     }
 
 

@@ -1,1 +1,23 @@
 """What a sweep author imports."""
+
+from hera_specon.arrivals import at_random, every
+from hera_specon.errors import SpaceError, SweepError
+from hera_specon.objective import Objective, maximize, minimize
+from hera_specon.space import choice, integer, log_uniform, uniform
+from hera_specon.sweep import FunctionSweep, Sweep
+
+__all__ = [
+    "FunctionSweep",
+    "Objective",
+    "SpaceError",
+    "Sweep",
+    "SweepError",
+    "at_random",
+    "choice",
+    "every",
+    "integer",
+    "log_uniform",
+    "maximize",
+    "minimize",
+    "uniform",
+]
