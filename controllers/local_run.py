@@ -118,7 +118,9 @@ class LocalSweep:
             stack.callback(attempts.close, grace_s=30.0)
             launcher.wait_ready()
             clock = SweepClock(elapsed_before(self._plan.folder))
-            world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted, clock.now)
+            world = LocalWorld(
+                self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted, clock.now
+            )
             source = self._source(world, clock)
             stack.callback(lambda: save_ledger(self._ledger_path, world.ledger))
             background = stack.enter_context(BackgroundSource(source, _HEARTBEAT_S))
