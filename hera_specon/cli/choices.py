@@ -1,14 +1,14 @@
 """Which policies and parameters a run uses, checked against its workflow before anything starts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from controllers import labels
 from controllers.errors import SpeconError
 from controllers.policies.base import Policy
 from hera_specon.cli.backend import Backend, Workflow
 
-ANNOTATION = "hera-specon.io/policy"
 DEFAULT_POLICY = "specon+flowcon"
 
 
@@ -41,18 +41,26 @@ def chosen_policies(backend: Backend, given: Sequence[str], workflow: Workflow, 
     """Return the policies to run under: those given, else the author's, else the default.
 
     Raises:
-        PolicyChoiceError: a policy cannot be read; says which, and where it was named.
+        PolicyChoiceError: a policy cannot be read (says which, and where it was named), or the
+            workflow's sweeps name different ones.
     """
     if given:
         return [_parsed(backend, spec, "--policy") for spec in given]
-    named = _annotations(workflow).get(ANNOTATION)
+    named = sorted({str(notes[labels.ANNOTATION_POLICY]) for notes in _annotations(workflow)})
+    if len(named) > 1:
+        message = f"The sweeps in {file} name different policies: {', '.join(named)}. Choose one with --policy."
+        raise PolicyChoiceError(message)
     if named:
-        return [_parsed(backend, str(named), f"annotation {ANNOTATION} in {file}")]
+        return [_parsed(backend, named[0], f"annotation {labels.ANNOTATION_POLICY} in {file}")]
     return [_parsed(backend, DEFAULT_POLICY, "the default policy")]
 
 
-def _annotations(workflow: Workflow) -> Mapping[str, Any]:
-    return (workflow.get("metadata") or {}).get("annotations") or {}
+def _annotations(workflow: Workflow) -> Iterator[Mapping[str, Any]]:
+    """Yield the annotations that name a policy: those of the workflow and of its templates."""
+    for place in (workflow, *((workflow.get("spec") or {}).get("templates") or [])):
+        notes = (place.get("metadata") or {}).get("annotations") or {}
+        if notes.get(labels.ANNOTATION_POLICY):
+            yield notes
 
 
 def _parsed(backend: Backend, spec: str, where: str) -> Policy[Any]:

@@ -1,6 +1,7 @@
 """What all charts of the report have in common."""
 
 from html import escape
+
 import plotly.graph_objects as go
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"

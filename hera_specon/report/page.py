@@ -47,7 +47,7 @@ def _contents(record: RunRecord) -> dict[str, Any]:
     results = record.results()
     end = max(run.history.end for run in record.runs)
     return {
-        "about": record.about,
+        "name": record.about.get("name") or record.folder.name,
         "facts": facts(record.about),
         "unfinished": [run.policy for run in record.runs if run.result is None],
         "rows": comparison_rows(results),
