@@ -1,1 +1,20 @@
-"""What a training script adds to become a trial that may be moved."""
+"""What a training script adds to become a trial that may be moved.
+
+Importing this package imports neither a training framework nor MLflow.
+"""
+
+from mlflow_hooks.delivery import deliver_leftovers
+from mlflow_hooks.errors import BadEnvironmentError, HookError, StateMismatchError
+from mlflow_hooks.session import MigrationExit, Trial, trial
+from mlflow_hooks.states import State
+
+__all__ = [
+    "BadEnvironmentError",
+    "HookError",
+    "MigrationExit",
+    "State",
+    "StateMismatchError",
+    "Trial",
+    "deliver_leftovers",
+    "trial",
+]

@@ -1,0 +1,124 @@
+"""Whole checkpoints only: written beside, checked by SHA-256, renamed into place, the newest two kept."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mlflow_hooks.files import read_object, report, sync
+
+KEPT: Final = 2
+MANIFEST: Final = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint whose files are all there: ``step`` is the step to go on with.
+
+    ``states`` names its folders, one per tracked state; ``cpu_seconds`` is what the trial had used.
+    """
+
+    step: int
+    folder: Path
+    states: tuple[str, ...]
+    cpu_seconds: float
+
+
+class BrokenCheckpointError(Exception):
+    """A checkpoint that lacks a file or has one that was changed or cut."""
+
+
+class Checkpoints:
+    """The checkpoints of one trial under ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def newest(self) -> Checkpoint | None:
+        """Return the newest whole checkpoint; broken ones are reported and skipped."""
+        for folder in self._folders():
+            try:
+                return _verified(folder)
+            except (BrokenCheckpointError, OSError) as error:
+                report(f"checkpoint {folder.name} is broken ({error}); looking for the one before")
+        return None
+
+    def save(
+        self, step: int, write: Callable[[Path], tuple[str, ...]], cpu_seconds: float, allowed: Callable[[], bool]
+    ) -> bool:
+        """Keep what ``write`` puts into the folder it is given, and return whether it was kept.
+
+        ``write`` returns the names of the states it wrote; ``allowed`` is asked again just before
+        the checkpoint becomes visible.
+        """
+        beside = self._folder / f".writing-{step:08d}-{os.getpid()}"
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir()
+        states = write(beside)
+        _write_manifest(beside, step, states, cpu_seconds)
+        if not allowed():
+            shutil.rmtree(beside, ignore_errors=True)
+            return False
+        self._publish(beside, self._folder / f"step-{step:08d}")
+        return True
+
+    def clean(self) -> None:
+        """Remove what killed attempts were writing."""
+        for left in self._folder.glob(".writing-*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+    def _publish(self, beside: Path, final: Path) -> None:
+        shutil.rmtree(final, ignore_errors=True)  # only ever a broken one: whole ones are gone on from
+        beside.rename(final)
+        sync(self._folder)
+        for old in list(self._folders())[KEPT:]:
+            shutil.rmtree(old, ignore_errors=True)
+
+    def _folders(self) -> Iterator[Path]:
+        yield from sorted(self._folder.glob("step-*"), reverse=True)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_manifest(folder: Path, step: int, states: tuple[str, ...], cpu_seconds: float) -> None:
+    files = _files(folder)
+    for path in files:
+        sync(path)
+    sums = {path.relative_to(folder).as_posix(): _sha256(path) for path in files}
+    content = {"step": step, "states": list(states), "cpu_seconds": cpu_seconds, "sha256": sums}
+    (folder / MANIFEST).write_text(json.dumps(content, indent=1))
+    sync(folder / MANIFEST)
+
+
+def _verified(folder: Path) -> Checkpoint:
+    manifest = read_object(folder / MANIFEST)
+    try:
+        found = Checkpoint(
+            int(manifest["step"]), folder, tuple(manifest["states"]), float(manifest.get("cpu_seconds", 0.0))
+        )
+        sums = dict(manifest["sha256"])
+    except (KeyError, TypeError, ValueError) as error:
+        message = f"no usable {MANIFEST}"
+        raise BrokenCheckpointError(message) from error
+    _verify_files(folder, sums)
+    return found
+
+
+def _verify_files(folder: Path, sums: dict[str, str]) -> None:
+    for name, expected in sums.items():
+        path = folder / name
+        if not path.is_file() or _sha256(path) != expected:
+            message = f"{name} is {'not what was saved' if path.is_file() else 'missing'}"
+            raise BrokenCheckpointError(message)

@@ -1,0 +1,147 @@
+"""Every point that a trial logged, on its disk: the truth that MLflow gets a copy of.
+
+``points.jsonl`` only grows, by whole writes of whole lines, so a killed process loses nothing it
+logged. ``points.sent`` holds how many of its bytes MLflow has acknowledged.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlflow_hooks.files import report, write_whole
+
+POINTS = "points.jsonl"
+SENT = "points.sent"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One logged value. ``timestamp`` is in milliseconds since 1970, as MLflow wants it."""
+
+    key: str
+    value: float
+    step: int
+    timestamp: int
+
+    def encode(self) -> bytes:
+        """Return the point as a line; NaN and infinities are written as Python's json does."""
+        fields = {"key": self.key, "value": self.value, "step": self.step, "timestamp": self.timestamp}
+        return json.dumps(fields).encode() + b"\n"
+
+    @classmethod
+    def decode(cls, line: bytes) -> "Point | None":
+        """Read a line back; None where it holds no point."""
+        try:
+            fields = json.loads(line)
+            return cls(str(fields["key"]), float(fields["value"]), int(fields["step"]), int(fields["timestamp"]))
+        except (ValueError, TypeError, KeyError):
+            return None
+
+
+class Journal:
+    """The points of one trial, open for one attempt.
+
+    ``high_water`` holds the highest step of each key that earlier attempts logged, ``latest`` the
+    value there. Steps of a key are expected to grow.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / POINTS
+        self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._unwritten = b""
+        self._complained = False
+        self._cut_partial_line()
+        self.high_water: dict[str, int] = {}
+        self.latest: dict[str, float] = {}
+        for point in _read_all(self.path):
+            self._note(point)
+
+    def is_new(self, key: str, step: int) -> bool:
+        """Return whether no earlier attempt logged ``key`` at ``step`` or beyond."""
+        return step > self.high_water.get(key, -1)
+
+    def append(self, points: Iterable[Point]) -> None:
+        """Add ``points`` in one write; a full disk is reported once and tried again next time."""
+        self._unwritten += b"".join(point.encode() for point in points)
+        try:
+            # What a full disk cut off goes first next time, so that lines stay whole.
+            self._unwritten = self._unwritten[os.write(self._handle, self._unwritten) :]
+        except OSError as error:
+            self._complain(error)
+
+    def sync(self) -> None:
+        """Have the disk keep what is written, also over a loss of power."""
+        try:
+            os.fsync(self._handle)
+        except OSError as error:
+            self._complain(error)
+
+    def close(self) -> None:
+        """Let the file go."""
+        os.close(self._handle)
+
+    def _complain(self, error: OSError) -> None:
+        if not self._complained:
+            report(f"metrics can't be written to {self.path} ({error}); the training goes on")
+        self._complained = True
+
+    def _note(self, point: Point) -> None:
+        if point.step >= self.high_water.get(point.key, -1):
+            self.high_water[point.key] = point.step
+            self.latest[point.key] = point.value
+
+    def _cut_partial_line(self) -> None:
+        data = self.path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            report(f"{self.path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
+            os.truncate(self.path, whole)
+
+
+def _read_all(path: Path) -> Iterator[Point]:
+    with path.open("rb") as lines:
+        yield from filter(None, map(Point.decode, lines))
+
+
+def read_unsent(folder: Path, limit: int) -> tuple[list[Point], int]:
+    """Return up to ``limit`` points that MLflow has not acknowledged, and the offset after them."""
+    points: list[Point] = []
+    offset = sent_bytes(folder)
+    for line in _unsent_lines(folder, offset):
+        offset += len(line)
+        point = Point.decode(line)
+        if point:
+            points.append(point)
+        if len(points) == limit:
+            break
+    return points, offset
+
+
+def count_unsent(folder: Path) -> int:
+    """Return how many logged points MLflow has not acknowledged."""
+    return sum(1 for _ in _unsent_lines(folder, sent_bytes(folder)))
+
+
+def _unsent_lines(folder: Path, offset: int) -> Iterator[bytes]:
+    path = folder / POINTS
+    if not path.exists():
+        return
+    with path.open("rb") as lines:
+        lines.seek(offset)
+        yield from (line for line in lines if line.endswith(b"\n"))  # half a line may still be on its way
+
+
+def sent_bytes(folder: Path) -> int:
+    """Return how many bytes MLflow has acknowledged; 0 where the count is missing or can't be right."""
+    try:
+        sent = int((folder / SENT).read_text())
+        return sent if 0 <= sent <= (folder / POINTS).stat().st_size else 0
+    except (OSError, ValueError):
+        return 0
+
+
+def mark_sent(folder: Path, offset: int) -> None:
+    """Record that MLflow has acknowledged the first ``offset`` bytes."""
+    write_whole(folder / SENT, str(offset))

@@ -1,0 +1,61 @@
+"""From what a training step reports to points in the journal, growth's extra metrics among them."""
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from mlflow_hooks import contract
+from mlflow_hooks.files import report
+from mlflow_hooks.journal import Journal, Point
+from mlflow_hooks.usage import cpu_seconds
+
+
+class Metrics:
+    """Logs each (key, step) once over all attempts.
+
+    ``cpu_base`` is what earlier attempts used, in CPU seconds.
+    """
+
+    def __init__(self, journal: Journal, objective: str | None, cpu_base: float) -> None:
+        self._journal = journal
+        self._objective = objective
+        self._cpu_base = max(cpu_base, journal.latest.get(contract.METRIC_CPU_SECONDS, 0.0))
+        self._once = {contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL} & journal.high_water.keys()
+        self._refused: set[str] = set()
+
+    def log(self, values: Mapping[str, Any], step: int) -> None:
+        """Journal ``values`` at ``step``; what is no number is reported and left out."""
+        numbers = {key: number for key, value in values.items() if (number := self._number(key, value)) is not None}
+        fresh = {key: number for key, number in numbers.items() if self._journal.is_new(key, step)}
+        if self._objective in fresh:
+            fresh |= self._growth(fresh[self._objective])
+        now = int(time.time() * 1000)
+        if fresh:
+            self._journal.append(Point(key, number, step, now) for key, number in fresh.items())
+
+    def steps_total(self, total: int, step: int) -> None:
+        """Journal once how many steps there will be."""
+        if contract.METRIC_STEPS_TOTAL not in self._once:
+            self._once.add(contract.METRIC_STEPS_TOTAL)
+            self._journal.append([Point(contract.METRIC_STEPS_TOTAL, float(total), step, int(time.time() * 1000))])
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds of the trial over all its attempts."""
+        return self._cpu_base + cpu_seconds()
+
+    def _growth(self, objective: float) -> dict[str, float]:
+        extra = {contract.METRIC_CPU_SECONDS: self.cpu_seconds()}
+        if math.isfinite(objective) and contract.METRIC_OBJECTIVE_FIRST not in self._once:
+            self._once.add(contract.METRIC_OBJECTIVE_FIRST)
+            extra[contract.METRIC_OBJECTIVE_FIRST] = objective
+        return extra
+
+    def _number(self, key: str, value: Any) -> float | None:  # noqa: ANN401 - a float, a tensor, an array of one
+        try:
+            return float(value.item() if hasattr(value, "item") else value)  # tensors warn at float()
+        except (TypeError, ValueError, RuntimeError) as error:
+            if key not in self._refused:
+                report(f"{key}={value!r} is no number ({error}) and is not logged")
+            self._refused.add(key)
+            return None

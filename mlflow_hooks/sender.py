@@ -1,0 +1,77 @@
+"""The thread that keeps MLflow up to date while the training goes on."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from mlflow_hooks.delivery import Delivery
+from mlflow_hooks.files import report
+
+EVERY_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 30.0
+
+
+class Sender(threading.Thread):
+    """Delivers about once a second, or when asked; MLflow away only makes it try less often."""
+
+    def __init__(self, folder: Path, allowed: Callable[[], bool]) -> None:
+        super().__init__(name="mlflow-hooks-sender", daemon=True)
+        self._delivery = Delivery(folder, allowed)
+        self._allowed = allowed
+        self._asked = threading.Event()
+        self._delivered = threading.Event()
+        self._last = threading.Event()
+        self._failures = 0
+
+    @property
+    def run_id(self) -> str | None:
+        """The trial's MLflow run, once it is open."""
+        return self._delivery.run_id
+
+    def run(self) -> None:
+        """Deliver until told that this is the last time, or until the folder is another attempt's."""
+        while self._allowed():
+            last = self._last.is_set()
+            self._asked.clear()
+            done = self._tried()
+            if last and done:
+                self._delivered.set()
+                return
+            self._asked.wait(self._pause())
+
+    def finish(self, within_s: float) -> bool:
+        """Send the rest for at most ``within_s`` seconds, and return whether all arrived."""
+        self._last.set()
+        self._asked.set()
+        return self._delivered.wait(within_s)
+
+    def _pause(self) -> float:
+        if self._last.is_set():
+            return 0.2
+        return min(EVERY_S * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_S)
+
+    def _tried(self) -> bool:
+        try:
+            self._delivery.deliver()
+        except Exception as error:  # noqa: BLE001 - whatever MLflow's client raises must not reach the training
+            self._failures += 1
+            if self._failures == 1:
+                report(f"MLflow is away ({error}); metrics are kept in {self._delivery.folder} and sent later")
+            return False
+        if self._failures:
+            report("MLflow is back; everything is sent")
+        self._failures = 0
+        return True
+
+
+def sending_wanted() -> bool:
+    """Return whether the user said where MLflow is (``mlflow.set_tracking_uri`` sets the variable too)."""
+    return bool(os.environ.get("MLFLOW_TRACKING_URI"))
+
+
+def short_timeouts() -> None:
+    """Keep one request short: who repeats it is the sender. What the user has set stays."""
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")

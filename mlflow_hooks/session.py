@@ -1,0 +1,232 @@
+"""The trial itself: where it goes on, what it logs, when it saves, and when it leaves."""
+
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+from mlflow_hooks.checkpoints import Checkpoints
+from mlflow_hooks.contract import EXIT_MIGRATE
+from mlflow_hooks.errors import BadEnvironmentError
+from mlflow_hooks.files import report
+from mlflow_hooks.journal import Journal
+from mlflow_hooks.metrics import Metrics
+from mlflow_hooks.owner import Ownership
+from mlflow_hooks.saving import Saving
+from mlflow_hooks.sender import Sender, sending_wanted, short_timeouts
+from mlflow_hooks.settings import Settings, read_settings
+from mlflow_hooks.states import State
+from mlflow_hooks.stopping import StopRequest
+from mlflow_hooks.threads import follow_share, prepare_threads
+from mlflow_hooks.trialfile import Ending, Identity, forget_ending, write_ending, write_identity
+
+LEAVING_FLUSH_S: Final = 2.0
+"""How long an attempt that leaves waits for MLflow; the next attempt sends the rest."""
+
+
+class MigrationExit(SystemExit):
+    """Ends an attempt that goes on elsewhere or that a newer attempt has replaced: exit code 75."""
+
+    def __init__(self) -> None:
+        super().__init__(EXIT_MIGRATE)
+
+
+def trial(
+    params: Mapping[str, Any] | None = None,
+    objective: str | None = None,
+    direction: str | None = None,
+    *,
+    checkpoint_every_s: float = 10.0,
+    flush_s: float = 10.0,
+) -> "Trial":
+    """Make this script one attempt of a trial, to be used in a ``with`` statement.
+
+    The first three arguments are defaults: what a sweep sets in the environment wins.
+
+    Args:
+        params: hyperparameters, by name.
+        objective: name of the metric that says how good the model is.
+        direction: ``"minimize"`` or ``"maximize"``.
+        checkpoint_every_s: seconds between periodic checkpoints; they come less often where
+            saving would take more than 5 % of the time.
+        flush_s: seconds to wait at the end for MLflow to take the rest.
+
+    Raises:
+        BadEnvironmentError: naming the variable or argument, and its value.
+    """
+    for name, seconds in (("checkpoint_every_s", checkpoint_every_s), ("flush_s", flush_s)):
+        if not seconds >= 0:
+            message = f"{name} must be 0 or more seconds, not {seconds!r}"
+            raise BadEnvironmentError(message)
+    return Trial(read_settings(params, objective, direction), checkpoint_every_s, flush_s)
+
+
+class Trial:
+    """One attempt of a trial. Made by ``trial()``; alive from the start of its ``with`` block.
+
+    Attributes:
+        settings: what the attempt was told: ids, folder, sweep.
+        params: hyperparameters.
+        objective: name of the objective metric, where known.
+        next_step: the first step (0-based) that is not done.
+        step: the step that ``log`` speaks of by itself.
+    """
+
+    def __init__(self, settings: Settings, checkpoint_every_s: float, flush_s: float) -> None:
+        self.settings = settings
+        self.params = settings.params
+        self.objective = settings.objective
+        self.next_step = 0
+        self.step = 0
+        self._flush_s = flush_s
+        self._stop = StopRequest()
+        self._stop.listen()
+        prepare_threads()
+        short_timeouts()
+        self._owner = Ownership(settings.folder, settings.attempt)
+        self._take_over()
+        self._journal = Journal(settings.folder)
+        self._saving = Saving(Checkpoints(settings.folder / "checkpoints"), self._owner, checkpoint_every_s)
+        self._go_on()
+        self._sender = Sender(settings.folder, self._owner.held) if sending_wanted() else None
+
+    def _take_over(self) -> None:
+        self.settings.folder.mkdir(parents=True, exist_ok=True)
+        self._owner.claim()
+        forget_ending(self.settings.folder)
+        write_identity(self.settings.folder, Identity.of(self.settings))
+
+    def _go_on(self) -> None:
+        found = self._saving.found
+        self.step = self.next_step = found.step if found else 0
+        self._metrics = Metrics(self._journal, self.objective, found.cpu_seconds if found else 0.0)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether this attempt was asked to leave, or a newer one has replaced it."""
+        return self._stop.asked or self._owner.lost
+
+    @property
+    def run_id(self) -> str | None:
+        """The trial's MLflow run; None until it is open, which happens in the background."""
+        return self._sender.run_id if self._sender else None
+
+    def track(self, state: State, name: str | None = None) -> None:
+        """Keep ``state`` in each checkpoint, and restore it now if there is a whole checkpoint.
+
+        Args:
+            state: what must come back.
+            name: its folder in a checkpoint; by default its place in the order of calls.
+        """
+        self._saving.track(state, name)
+
+    def steps(self, total: int) -> Iterator[int]:
+        """Yield the steps that are left of ``total``; between two of them the trial may save or leave."""
+        self.begin(total)
+        for step in range(self.next_step, total):
+            self.step = step
+            yield step
+            self.finish_step(step)
+        self.finish_training()
+
+    def log(self, metrics: Mapping[str, Any] | None = None, /, *, step: int | None = None, **more: Any) -> None:  # noqa: ANN401 - a float, a tensor, an array of one
+        """Log metrics at ``step``, by default the current one; costs one write to a local file.
+
+        What an earlier attempt logged at that step or beyond is not logged again.
+
+        Args:
+            metrics: values by name, for names that are no Python words.
+            step: the step they belong to.
+            more: values by name.
+        """
+        if self._owner.held():
+            self._metrics.log({**(metrics or {}), **more}, self.step if step is None else int(step))
+        self._start_sending()
+
+    def begin(self, total: int | None = None) -> None:
+        """Begin training: call it once after the last ``track`` in a loop without ``steps``.
+
+        Raises:
+            MigrationExit: the attempt was asked to leave before it trained at all.
+            StateMismatchError: the script tracks other states than the checkpoint holds.
+        """
+        self._leave_if_asked()
+        self._saving.check_complete()
+        if total is not None and self._owner.held():
+            self._metrics.steps_total(total, self.next_step)
+        self._start_sending()
+
+    def finish_step(self, step: int) -> None:
+        """Call it after each step in a loop without ``steps``: saves if it is time to.
+
+        Raises:
+            MigrationExit: the attempt was asked to leave, and has saved.
+        """
+        self.next_step = step + 1
+        if self._saving.due() and not self.stopping:
+            self._save()
+            follow_share()
+        self._leave_if_asked()
+
+    def finish_training(self) -> None:
+        """Call it after the last step in a loop without ``steps``: saves what came out."""
+        self._save()
+        self._exit_if_replaced()
+
+    def leave(self) -> None:
+        """Save and end this attempt; its states must be as they are before ``next_step``.
+
+        Raises:
+            MigrationExit: always.
+        """
+        self._save()
+        raise MigrationExit
+
+    def _leave_if_asked(self) -> None:
+        self._exit_if_replaced()
+        if self._stop.asked:
+            self.leave()
+
+    def _exit_if_replaced(self) -> None:
+        if self._owner.lost:
+            report(f"a newer attempt owns {self.settings.trial_id}; this one writes nothing more and leaves")
+            raise MigrationExit
+
+    def _save(self) -> None:
+        self._saving.save(self.next_step, self._journal, self._metrics)
+
+    def _start_sending(self) -> None:
+        # Not earlier: MLflow's import would compete with the imports of the script.
+        if self._sender and not self._sender.ident:
+            self._sender.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        try:
+            if not isinstance(error, MigrationExit):
+                self._end(succeeded=_succeeded(error))
+            elif not self._owner.lost:
+                self._flush(LEAVING_FLUSH_S)
+        finally:
+            self._journal.close()
+            if self.settings.by_hand:  # under a sweep a late SIGTERM must not undo how this ended
+                self._stop.let_go()
+
+    def _end(self, *, succeeded: bool) -> None:
+        if self._owner.held():
+            write_ending(self.settings.folder, Ending.now("FINISHED" if succeeded else "FAILED"))
+            self._flush(self._flush_s)
+        elif succeeded:
+            self._exit_if_replaced()
+
+    def _flush(self, within_s: float) -> None:
+        self._start_sending()
+        if self._sender and not self._sender.finish(within_s):
+            report(f"MLflow has not taken everything; the rest is in {self.settings.folder}")
+
+
+def _succeeded(error: BaseException | None) -> bool:
+    return error is None or (isinstance(error, SystemExit) and error.code in {None, 0})

@@ -1,0 +1,96 @@
+"""What a trial is told by its environment (``contract.py``) and by its script."""
+
+import json
+import os
+import re
+import sys
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mlflow_hooks import contract
+from mlflow_hooks.errors import BadEnvironmentError
+
+_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_BY_HAND_ROOT = Path(".specon/by-hand")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One attempt of one trial. ``by_hand`` tells that no sweep started the script."""
+
+    trial_id: str
+    sweep_id: str | None
+    attempt: str
+    params: dict[str, Any]
+    objective: str | None
+    direction: str | None
+    folder: Path
+    parent_run_id: str | None
+    experiment: str
+    by_hand: bool
+
+    @property
+    def run_name(self) -> str:
+        """Name of the MLflow run: the last part of the trial's dotted id."""
+        return self.trial_id.rsplit(".", 1)[-1] or self.trial_id
+
+
+def read_settings(params: Mapping[str, Any] | None, objective: str | None, direction: str | None) -> Settings:
+    """Join what the environment says with the script's own defaults; the environment wins.
+
+    Raises:
+        BadEnvironmentError: naming the variable and the value that can't be used.
+    """
+    env = os.environ
+    given = env.get(contract.ENV_TRIAL_ID)
+    trial_id = _checked_id(given) if given else _by_hand_id()
+    root = env.get(contract.ENV_STATE_ROOT)
+    return Settings(
+        trial_id=trial_id,
+        sweep_id=env.get(contract.ENV_SWEEP_ID),
+        attempt=env.get(contract.ENV_ATTEMPT) or uuid.uuid4().hex,
+        params={**(params or {}), **_params(env.get(contract.ENV_PARAMS))},
+        objective=env.get(contract.ENV_OBJECTIVE) or objective,
+        direction=_checked_direction(env.get(contract.ENV_DIRECTION) or direction),
+        folder=(Path(root) if root else _BY_HAND_ROOT).absolute() / trial_id,
+        parent_run_id=env.get(contract.ENV_PARENT_RUN_ID) or None,
+        experiment=env.get("MLFLOW_EXPERIMENT_NAME") or "Default",
+        by_hand=not given,
+    )
+
+
+def _checked_id(trial_id: str) -> str:
+    if not _SAFE_ID.fullmatch(trial_id):
+        message = f"{contract.ENV_TRIAL_ID} must be a plain file name of letters, digits, '.', '_', '-': {trial_id!r}"
+        raise BadEnvironmentError(message)
+    return trial_id
+
+
+def _by_hand_id() -> str:
+    script = re.sub(r"[^A-Za-z0-9_-]", "-", Path(sys.argv[0]).stem).strip("-_") or "script"
+    return f"{script}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:4]}"
+
+
+def _checked_direction(direction: str | None) -> str | None:
+    if direction not in {None, "minimize", "maximize"}:
+        message = f"the direction must be 'minimize' or 'maximize', not {direction!r}"
+        raise BadEnvironmentError(message)
+    return direction
+
+
+def _params(text: str | None) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        params = json.loads(text)
+    except ValueError as error:
+        message = f"{contract.ENV_PARAMS} is not JSON ({error}): {text!r}"
+        raise BadEnvironmentError(message) from error
+    if not isinstance(params, dict):
+        message = f"{contract.ENV_PARAMS} must be a JSON object: {text!r}"
+        raise BadEnvironmentError(message)
+    return params

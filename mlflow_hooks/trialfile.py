@@ -1,0 +1,107 @@
+"""What a state folder says about its trial, so that whoever finds it can finish telling MLflow."""
+
+import json
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mlflow_hooks.files import read_object, write_whole
+from mlflow_hooks.settings import Settings
+
+_IDENTITY = "trial.json"
+_ENDED = "ended.json"
+_RUN = "run.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose points these are, and where in MLflow they belong."""
+
+    trial_id: str
+    run_name: str
+    experiment: str
+    sweep_id: str | None
+    parent_run_id: str | None
+    params: dict[str, Any]
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Identity":
+        """Take what matters to MLflow out of an attempt's settings."""
+        return cls(
+            settings.trial_id,
+            settings.run_name,
+            settings.experiment,
+            settings.sweep_id,
+            settings.parent_run_id,
+            settings.params,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the trial ended: an MLflow run status, when (milliseconds since 1970), and whether MLflow knows."""
+
+    status: str
+    timestamp: int
+    told: bool = False
+
+    def as_told(self) -> "Ending":
+        """Return the same ending, known to MLflow."""
+        return replace(self, told=True)
+
+    @classmethod
+    def now(cls, status: str) -> "Ending":
+        """Return an ending of this moment."""
+        return cls(status, int(time.time() * 1000))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The trial's MLflow run, and whether it has its parameters."""
+
+    run_id: str
+    has_params: bool = False
+
+
+def write_identity(folder: Path, identity: Identity) -> None:
+    """Write ``trial.json``; values JSON has no form for are written as text."""
+    write_whole(folder / _IDENTITY, json.dumps(asdict(identity), default=str))
+
+
+def read_identity(folder: Path) -> Identity | None:
+    """Return whose folder this is; None where no attempt ever started in it."""
+    found = read_object(folder / _IDENTITY)
+    return Identity(**found) if found else None
+
+
+def write_ending(folder: Path, ending: Ending) -> None:
+    """Write ``ended.json``."""
+    write_whole(folder / _ENDED, json.dumps(asdict(ending)))
+
+
+def read_ending(folder: Path) -> Ending | None:
+    """Return how the trial ended; None while it has not."""
+    found = read_object(folder / _ENDED)
+    return Ending(**found) if found else None
+
+
+def forget_ending(folder: Path) -> None:
+    """Take the end back: another attempt goes on."""
+    (folder / _ENDED).unlink(missing_ok=True)
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write ``run.json``."""
+    write_whole(folder / _RUN, json.dumps(asdict(run)))
+
+
+def read_run(folder: Path) -> Run | None:
+    """Return the trial's run as far as this folder knows it."""
+    found = read_object(folder / _RUN)
+    return Run(**found) if found else None
+
+
+def forget_run(folder: Path) -> None:
+    """Drop a run that MLflow doesn't have any more."""
+    (folder / _RUN).unlink(missing_ok=True)
