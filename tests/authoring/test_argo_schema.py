@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hera.workflows import DAG, Artifact, Parameter, Resources, Steps, Workflow
 from hera.workflows.models import Toleration, VolumeMount
 from jsonschema import Draft202012Validator
 
-from hera_specon import Sweep, at_random, choice, every, integer, log_uniform, maximize, minimize
+from hera_specon import FlowCon, SpeCon, Sweep, at_random, choice, every, integer, log_uniform, maximize, minimize
 
 MODULE = "github.com/argoproj/argo-workflows/v4@v4.1.2"
 CRD = "manifests/base/crds/full/argoproj.io_workflows.yaml"
@@ -35,7 +36,7 @@ def crd_text() -> str:
     return (Path(json.loads(done.stdout)["Dir"]) / CRD).read_text(encoding="utf-8")
 
 
-def strict(schema: Any) -> Any:
+def strict(schema: Any) -> Any:  # noqa: ANN401 - any JSON
     """The schema with unknown fields refused, wherever Kubernetes would drop them."""
     if isinstance(schema, list):
         return [strict(part) for part in schema]
@@ -60,11 +61,11 @@ def validator() -> Draft202012Validator:
     return Draft202012Validator(strict(schema))
 
 
-def errors(validator: Draft202012Validator, manifest: Any) -> list[str]:
+def errors(validator: Draft202012Validator, manifest: object) -> list[str]:
     return [f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(manifest)]
 
 
-def container_sweep(**settings: Any) -> Sweep:
+def container_sweep(**settings: object) -> Sweep:
     basics: dict[str, Any] = {
         "name": "vae",
         "image": "trainer:1",
@@ -86,7 +87,7 @@ def with_everything() -> Workflow:
     with Workflow(generate_name="vae-", entrypoint="vae", arguments=Parameter(name="data", value="digits")) as w:
         container_sweep(
             arrivals=every(50),
-            policy=None,
+            policy=[SpeCon(), FlowCon()],
             args=["--epochs=3"],
             env={"OMP_NUM_THREADS": "1"},
             inputs=[Parameter(name="data", default="digits"), Artifact(name="weights", path="/in/weights")],
@@ -119,13 +120,15 @@ def function_in_dag() -> Workflow:
 
 
 @pytest.mark.parametrize("build", [plain, with_everything, in_steps, function_in_dag])
-def test_argo_takes_every_field_of_a_generated_workflow(build: Any, validator: Draft202012Validator) -> None:
+def test_argo_takes_every_field_of_a_generated_workflow(
+    build: Callable[[], Workflow], validator: Draft202012Validator
+) -> None:
     assert errors(validator, yaml.safe_load(build().to_yaml())) == []
 
 
 def test_a_misspelt_field_would_be_noticed(validator: Draft202012Validator) -> None:
     manifest = plain().to_dict()
-    paths: list[Any] = [
+    places: list[Callable[[Any], dict[str, object]]] = [
         lambda m: m["spec"],
         lambda m: m["spec"]["templates"][0],
         lambda m: m["spec"]["templates"][0]["steps"][0][0],
@@ -135,7 +138,7 @@ def test_a_misspelt_field_would_be_noticed(validator: Draft202012Validator) -> N
         lambda m: m["spec"]["templates"][1]["metadata"],
         lambda m: m["spec"]["templates"][1]["inputs"]["parameters"][0],
     ]
-    for place in paths:
+    for place in places:
         broken = copy.deepcopy(manifest)
         place(broken)["retryStrategie"] = {}
         assert errors(validator, broken), place(broken)

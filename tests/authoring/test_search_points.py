@@ -54,7 +54,7 @@ def test_a_grid_may_be_as_large_as_trials_allows_and_no_larger() -> None:
         (("grid", None, 0), "'lr' is Continuous"),
     ],
 )
-def test_a_search_that_makes_no_sense_is_refused_with_the_value(arguments: Any, shown: str) -> None:
+def test_a_search_that_makes_no_sense_is_refused_with_the_value(arguments: tuple[Any, Any, Any], shown: str) -> None:
     with pytest.raises(SweepError) as caught:
         points(SPACE, *arguments)
     assert shown in str(caught.value)

@@ -7,7 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllers import labels
-from hera_specon import Sweep, SweepError, at_random, choice, every, integer, log_uniform, maximize, minimize
+from hera_specon import (
+    FlowCon,
+    SpeCon,
+    Sweep,
+    SweepError,
+    at_random,
+    choice,
+    every,
+    integer,
+    log_uniform,
+    maximize,
+    minimize,
+)
 from hera_specon.search import points
 from hera_specon.space import value_text
 from mlflow_hooks import contract
@@ -15,7 +27,7 @@ from mlflow_hooks import contract
 SPACE = {"lr": log_uniform(1e-4, 1e-2), "activation": choice("relu", "tanh"), "hidden": integer(32, 256)}
 
 
-def sweep(**settings: Any) -> Sweep:
+def sweep(**settings: object) -> Sweep:
     basics: dict[str, Any] = {
         "name": "vae",
         "image": "trainer:1",
@@ -27,7 +39,7 @@ def sweep(**settings: Any) -> Sweep:
     return Sweep(**basics | settings)
 
 
-def built(**settings: Any) -> dict[str, Any]:
+def built(**settings: object) -> dict[str, Any]:
     with Workflow(generate_name="vae-", entrypoint="vae") as w:
         sweep(**settings)
     return {template["name"]: template for template in w.to_dict()["spec"]["templates"]}
@@ -113,6 +125,25 @@ def test_a_trial_is_marked_for_whoever_watches_it() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("policy", "written"),
+    [
+        (SpeCon(alpha=0.02), "specon:alpha=0.02"),
+        ([SpeCon(alpha=0.02), FlowCon()], "specon:alpha=0.02+flowcon"),
+        ("flowcon + specon: alpha=0.02", "flowcon+specon:alpha=0.02"),
+    ],
+)
+def test_the_policy_travels_with_every_trial(policy: object, written: str) -> None:
+    annotations = built(policy=policy)["vae-trial"]["metadata"]["annotations"]
+    assert annotations[labels.ANNOTATION_POLICY] == written
+
+
+@pytest.mark.parametrize("policy", ["spcon", "specon:alpha=-1", [SpeCon(), SpeCon()], []])
+def test_a_policy_that_is_none_is_refused_where_the_sweep_is_written(policy: object) -> None:
+    with pytest.raises(ValueError, match=r"policy|alpha"):
+        built(policy=policy)
+
+
 def test_a_trial_finds_its_contract_in_the_environment() -> None:
     assert environment(built()["vae-trial"]) == {
         contract.ENV_SWEEP_ID: "{{workflow.uid}}.vae",
@@ -192,7 +223,7 @@ def test_a_sweep_is_a_task_between_others() -> None:
         search = sweep(inputs=[Parameter(name="data")])
         evaluate = Container(name="evaluate", image="trainer:1", command=["true"], inputs=[Parameter(name="sweep")])
         with DAG(name="main"):
-            first = prepare()
+            first: Any = prepare()
             first >> search(arguments={"data": first.result}) >> evaluate(arguments={"sweep": search.sweep_id})
     tasks = {task["name"]: task for task in w.to_dict()["spec"]["templates"][-2]["dag"]["tasks"]}
     assert tasks["vae"]["depends"] == "prepare"
@@ -244,7 +275,7 @@ def test_building_twice_gives_the_same_workflow() -> None:
         ({"retry_strategy": {"limit": 3}}, "retries="),
         ({"env": {contract.ENV_TRIAL_ID: "x"}}, contract.ENV_TRIAL_ID),
         ({"labels": {labels.LABEL_SWEEP: "x"}}, labels.LABEL_SWEEP),
-        ({"annotations": {labels.ANNOTATION_POLICY: "x"}, "policy": "none"}, labels.ANNOTATION_POLICY),
+        ({"annotations": {labels.ANNOTATION_POLICY: "x"}, "policy": "specon"}, labels.ANNOTATION_POLICY),
         ({"pod_spec_patch": "terminationGracePeriodSeconds: 5"}, "terminationGracePeriodSeconds"),
         ({"pod_spec_patch": "just text"}, "just text"),
         ({"pod_spec_patch": "{"}, "no YAML"),

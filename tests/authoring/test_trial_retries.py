@@ -1,4 +1,4 @@
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -36,6 +36,6 @@ def test_moves_wait_for_nothing_and_errors_count_too() -> None:
 
 
 @pytest.mark.parametrize("failures", [-1, 41, 1.5, True, "3"])
-def test_an_impossible_number_of_retries_is_refused(failures: Any) -> None:
+def test_an_impossible_number_of_retries_is_refused(failures: int) -> None:
     with pytest.raises(SweepError, match=repr(failures)):
         trial_retries(failures)
