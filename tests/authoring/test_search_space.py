@@ -61,7 +61,7 @@ def test_choice_draws_one_of_its_options(options: list[Any], seed: int) -> None:
 
 
 def test_draws_are_as_short_as_a_person_would_write_them() -> None:
-    assert len(str(uniform(0, 1).draw(Random(3)))) <= len("0.123456")
+    assert len(str(uniform(0, 1).draw(chance(3)))) <= len("0.123456")
 
 
 def test_a_range_too_narrow_for_short_numbers_still_varies() -> None:
