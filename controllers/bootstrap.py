@@ -93,9 +93,7 @@ def run_locally(
     sweep = _title(workflow, source)
     planned = _check(workflow, sweep, source, policies, settings)
     _check_tracking_uri()
-    folder = find_or_make_run(
-        settings.state_dir, sweep, _identity(workflow, policies, settings), fresh=settings.fresh
-    )
+    folder = find_or_make_run(settings.state_dir, sweep, _identity(workflow, policies, settings), fresh=settings.fresh)
     with ExitStack() as stack:
         stack.enter_context(folder.lock())
         stop = stack.enter_context(_stop_on_signals())

@@ -5,7 +5,8 @@ import os
 import signal
 
 import pytest
-from conftest import Workbench, assert_whole, results
+
+from tests.integration.workbench import Workbench, assert_whole, results
 
 pytestmark = pytest.mark.slow
 

@@ -111,7 +111,11 @@ class LocalWorld:
 
     def objectives(self) -> Mapping[TrialId, str]:
         """Return the name of each submitted trial's objective."""
-        return {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in self._jobs.values() if job.trial}
+        return {
+            TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE]
+            for job in self._jobs.values()
+            if job.trial
+        }
 
     def _trial(self, job: Job) -> Trial:
         return Trial(
