@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import keras
+from mlflow_hooks.keras import TrialCallback
 
 from mlflow_hooks import trial
 from mlflow_hooks.batches import batch_indices
-from mlflow_hooks.keras import TrialCallback
 from workflows.jobs.data import DIGITS, Array, Dataset, Examples
 from workflows.jobs.settings import Settings
 
