@@ -16,6 +16,8 @@ ANNOTATION_DIRECTION: Final = "hera-specon.io/direction"
 """On a trial's pod: ``minimize`` or ``maximize``."""
 ANNOTATION_POLICY: Final = "hera-specon.io/policy"
 """On a trial's pod: what steers the sweep, as a policy spec string; absent where its author left that open."""
+ANNOTATION_WORKERS: Final = "hera-specon.io/workers"
+"""On a trial's pod: how many workers a trial has; one where absent."""
 
 INPUT_TRIAL: Final = "trial"
 """Input parameter of a trial template: number of the trial in its sweep."""

@@ -20,12 +20,14 @@ from mlflow_hooks import contract
 class Surroundings:
     """What every attempt of a run finds around it.
 
-    ``env`` is the environment all attempts share; ``parents`` names the MLflow run of each sweep id.
+    ``inherited`` is the environment that a step's own comes on top of, ``imposed`` what comes on top
+    of both; ``parents`` names the MLflow run of each sweep id.
     """
 
     folder: Path
     cwd: Path
-    env: Mapping[str, str]
+    inherited: Mapping[str, str]
+    imposed: Mapping[str, str]
     node_cpu: Mapping[str, float]
     parents: Mapping[str, str]
 
@@ -50,7 +52,7 @@ class Surroundings:
         parent = self.parents.get(step.env.get(contract.ENV_SWEEP_ID, ""))
         if parent:
             ours[contract.ENV_PARENT_RUN_ID] = parent
-        return {**step.env, **self.env, **ours}
+        return {**self.inherited, **step.env, **self.imposed, **ours}
 
 
 class Attempts:

@@ -1,0 +1,256 @@
+"""The one composition root: checks everything, then puts world, policy, source and clock together."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import psutil
+from mlflow.exceptions import MlflowException
+from mlflow.tracking import MlflowClient
+
+from controllers import labels
+from controllers.errors import SpeconError
+from controllers.local_run import LocalSweep, Plan, Screen, Services, sweeps_of
+from controllers.mlflow_board import close_sweep
+from controllers.policies.base import Policy
+from controllers.policies.registry import policy_spec
+from controllers.results import RunResult
+from controllers.run_folder import RunFolder, find_or_make_run, read_result
+from controllers.sweep_checks import check_policy, check_sweep
+from controllers.worlds.local.jobs import file_name, write_whole
+from controllers.worlds.local.mlflow_server import LocalMlflow
+from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
+from controllers.worlds.local.world import LocalWorld, Machine
+
+_CORES_FOR_TRIALS = 0.9
+_TRACKING_URI = "MLFLOW_TRACKING_URI"
+_IMPATIENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5"}
+
+
+@dataclass(frozen=True)
+class LocalSettings:
+    """How this machine is cut into nodes, and where runs are kept.
+
+    ``cpus_per_node`` is in cores; None gives nine tenths of the machine's cores to the nodes and
+    leaves the rest to MLflow and the controller, as a kubelet reserves some for the system.
+    ``seed`` breaks the default scheduler's ties. ``fresh`` starts anew where an unfinished run is.
+    """
+
+    nodes: int = 4
+    cpus_per_node: float | None = None
+    seed: int = 0
+    state_dir: Path = Path(".specon")
+    fresh: bool = False
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cpu_of_node(self) -> float:
+        """Cores of each node."""
+        if self.cpus_per_node is not None:
+            return self.cpus_per_node
+        return round(len(os.sched_getaffinity(0)) * _CORES_FOR_TRIALS / self.nodes, 3)
+
+    def machine(self, pinned: Mapping[str, str]) -> Machine:
+        """Return the nodes; memory is divided evenly among them."""
+        width = len(str(self.nodes))
+        nodes = {f"node-{number:0{width}d}": self.cpu_of_node for number in range(1, self.nodes + 1)}
+        return Machine(nodes, psutil.virtual_memory().total / self.nodes, self.seed, pinned)
+
+
+@dataclass(frozen=True)
+class LocalRun:
+    """What ``run_locally`` leaves: the run's folder, a result per policy, and where MLflow is."""
+
+    folder: Path
+    results: tuple[RunResult, ...]
+    tracking_uri: str
+
+
+def run_locally(
+    workflow: Mapping[str, Any], source: Path, policies: Sequence[Policy[Any]], settings: LocalSettings, screen: Screen
+) -> LocalRun:
+    """Run the sweep of ``workflow`` on this machine, once under each policy, and compare from the same placement.
+
+    Args:
+        workflow: an Argo Workflow as Hera's ``to_dict()`` gives it.
+        source: the file it came from.
+        policies: in the order to run them; the first decides the initial placement of all.
+        settings: nodes, seed, where runs are kept.
+        screen: whoever shows it.
+
+    Raises:
+        SweepInterrupted: it was told to stop; the same call goes on.
+        SpeconError: the workflow, a policy or the settings can't be honoured; nothing was started.
+    """
+    sweep = _title(workflow, source)
+    planned = _check(workflow, sweep, source, policies, settings)
+    _check_tracking_uri()
+    folder = find_or_make_run(settings.state_dir, sweep, _identity(workflow, policies, settings), fresh=settings.fresh)
+    with ExitStack() as stack:
+        stack.enter_context(folder.lock())
+        stop = stack.enter_context(_stop_on_signals())
+        server, uri = _tracking(settings.state_dir, stack, screen)
+        folder.describe(_facts(source, policies, settings, planned, uri))
+        screen.say(f"run {folder.name} is kept in {folder.path}")
+        if folder.resumed:
+            screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
+        services = Services(screen, stop, server.keep_alive if server else lambda: None)
+        results = _run_each(workflow, sweep, policies, settings, folder, uri, services)
+        folder.describe({"finished": True})
+        return LocalRun(folder.path, results, server.store if server else uri)
+
+
+def _run_each(  # noqa: PLR0913 - what a run is made of
+    workflow: Mapping[str, Any],
+    sweep: str,
+    policies: Sequence[Policy[Any]],
+    settings: LocalSettings,
+    folder: RunFolder,
+    uri: str,
+    services: Services,
+) -> tuple[RunResult, ...]:
+    results: list[RunResult] = []
+    for position, policy in enumerate(policies):
+        kept = folder.of_policy(position, file_name(policy.name))
+        done = read_result(kept)
+        if done is None:
+            uid = f"{folder.name}-{position:02d}"
+            program = _read(workflow, sweep, uid, settings.parameters)
+            pinned = {trial.id: trial.first_node for trial in results[0].trials} if results else {}
+            sweeps = sweeps_of([trial.step for trial in program.trials()], sweep)
+            plan = Plan(program, uid, folder.name, policy, settings.machine(pinned), kept, sweeps, uri)
+            services.screen.begin(policy.name, len(program.trials()), position + 1, len(policies))
+            done = _run_one(plan, services)
+        services.screen.end(done)
+        results.append(done)
+    return tuple(results)
+
+
+def _run_one(plan: Plan, services: Services) -> RunResult:
+    sweep = LocalSweep(plan, services)
+    result = sweep.run()
+    write_whole(plan.folder / "result.json", json.dumps(result.to_dict(), indent=1).encode())
+    figures = {
+        "specon.makespan_s": result.makespan_s,
+        "specon.mean_completion_s": result.mean_completion_s,
+        "specon.median_completion_s": result.median_completion_s,
+    }
+    for run in sweep.sweep_runs:
+        close_sweep(MlflowClient(plan.tracking_uri), run, figures, plan.folder / "timeline.jsonl")
+    return result
+
+
+def _check(
+    workflow: Mapping[str, Any], sweep: str, source: Path, policies: Sequence[Policy[Any]], settings: LocalSettings
+) -> tuple[PlannedTrial, ...]:
+    if settings.nodes < 1:
+        message = f"a sweep needs at least one node, not {settings.nodes}"
+        raise SpeconError(message)
+    if settings.cpu_of_node <= 0:
+        message = f"a node needs more than 0 cores, not {settings.cpu_of_node:g}"
+        raise SpeconError(message)
+    for policy in policies:
+        check_policy(policy, LocalWorld.can, "local")
+    machine = settings.machine({})
+    program = _read(workflow, sweep, "check", settings.parameters)
+    return check_sweep(program, machine.nodes, machine.memory, str(source))
+
+
+def _read(workflow: Mapping[str, Any], name: str, uid: str, parameters: Mapping[str, str]) -> Program:
+    try:
+        return read_workflow(workflow, name, uid, parameters)
+    except WorkflowError as error:
+        message = "this workflow can't run on this machine:\n" + "\n".join(f"  {line}" for line in error.problems)
+        raise SpeconError(message) from error
+
+
+def _title(workflow: Mapping[str, Any], source: Path) -> str:
+    metadata = workflow.get("metadata") or {}
+    return file_name(metadata.get("name") or str(metadata.get("generateName") or source.stem).rstrip("-"))
+
+
+def _identity(workflow: Mapping[str, Any], policies: Sequence[Policy[Any]], settings: LocalSettings) -> dict[str, Any]:
+    return {
+        "workflow": workflow,
+        "policies": [policy_spec(policy) for policy in policies],
+        "nodes": settings.nodes,
+        "cpus_per_node": settings.cpu_of_node,
+        "seed": settings.seed,
+        "parameters": dict(settings.parameters),
+    }
+
+
+def _facts(
+    source: Path,
+    policies: Sequence[Policy[Any]],
+    settings: LocalSettings,
+    planned: Sequence[PlannedTrial],
+    uri: str,
+) -> dict[str, Any]:
+    annotations = planned[0].step.annotations
+    return {
+        "file": str(source),
+        "policies": [policy_spec(policy) for policy in policies],
+        "seed": settings.seed,
+        "nodes": settings.nodes,
+        "cpus_per_node": settings.cpu_of_node,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "objective": annotations[labels.ANNOTATION_OBJECTIVE],
+        "direction": annotations[labels.ANNOTATION_DIRECTION],
+        "tracking_uri": uri,
+    }
+
+
+def _check_tracking_uri() -> None:
+    """Refuse a tracking server that does not answer, before anything starts."""
+    for name, value in _IMPATIENT.items():
+        os.environ.setdefault(name, value)
+    uri = os.environ.get(_TRACKING_URI)
+    if not uri:
+        return
+    try:
+        MlflowClient(uri).search_experiments(max_results=1)
+    except (MlflowException, OSError) as error:
+        message = f"MLFLOW_TRACKING_URI is {uri}, but nothing there answers as MLflow: {str(error)[:200]}"
+        raise SpeconError(message) from error
+
+
+def _tracking(state_dir: Path, stack: ExitStack, screen: Screen) -> tuple[LocalMlflow | None, str]:
+    uri = os.environ.get(_TRACKING_URI)
+    if uri:
+        screen.say(f"MLflow: {uri} (from MLFLOW_TRACKING_URI)")
+        return None, uri
+    server = LocalMlflow(state_dir / "mlflow")
+    stack.callback(server.close)
+    server.start()
+    server.wait_ready()
+    # The hooks' deliver_leftovers looks there, as every MLflow client does.
+    os.environ[_TRACKING_URI] = server.uri
+    stack.callback(os.environ.pop, _TRACKING_URI, None)
+    screen.say(f"MLflow: {server.uri} (watch it there while the run lasts)")
+    return server, server.uri
+
+
+@contextmanager
+def _stop_on_signals() -> Iterator[threading.Event]:
+    """Turn the first Ctrl-C or SIGTERM into a request to stop; the second one ends the process at once."""
+    stop = threading.Event()
+
+    def request(number: int, _frame: FrameType | None) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    kept = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)

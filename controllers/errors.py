@@ -1,0 +1,9 @@
+"""The errors that people see: their message alone says what was wrong, where, and what to do."""
+
+
+class SpeconError(Exception):
+    """Something that its reader can put right; the message needs no traceback beside it."""
+
+
+class SweepInterrupted(SpeconError):  # noqa: N818 - an interruption is asked for, no mistake
+    """A sweep was stopped by its owner; the same command goes on where it stopped."""

@@ -1,0 +1,95 @@
+"""What is refused before anything starts: a sweep that this machine, or any machine, could not run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from controllers import labels
+from controllers.errors import SpeconError
+from controllers.model import Action, Direction, TrialId
+from controllers.policies.base import Policy
+from controllers.worlds.local.workflow import PlannedTrial, Program
+
+_WAIT_FOR_OBJECTIVE_S = 60.0
+
+
+def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) -> None:
+    """Refuse a policy that needs an action which the world can't do.
+
+    Raises:
+        SpeconError: names the policy, the world and the missing actions.
+    """
+    missing = sorted(action.__name__ for action in policy.needs - can)
+    if missing:
+        message = f"policy {policy.name!r} needs {', '.join(missing)}, which the {world} world can't do"
+        raise SpeconError(message)
+
+
+def check_sweep(program: Program, nodes: Mapping[str, float], memory: float, source: str) -> tuple[PlannedTrial, ...]:
+    """Return the trials that are known before running.
+
+    Raises:
+        SpeconError: there are none, or one of them fits on no node.
+    """
+    planned = program.trials()
+    if not planned:
+        message = f"{source} defines no sweep: no template has the label {labels.LABEL_SWEEP}"
+        raise SpeconError(message)
+    for trial in planned:
+        _check_trial(trial, max(nodes.values()), sum(nodes.values()), memory)
+    return planned
+
+
+def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: float) -> None:
+    step = trial.step
+    for name in (labels.ANNOTATION_OBJECTIVE, labels.ANNOTATION_DIRECTION):
+        if name not in step.annotations:
+            message = f"template {step.template!r}: the annotation {name} is missing"
+            raise SpeconError(message)
+    if step.annotations[labels.ANNOTATION_DIRECTION] not in set(Direction):
+        message = f"template {step.template!r}: direction {step.annotations[labels.ANNOTATION_DIRECTION]!r} is not minimize or maximize"
+        raise SpeconError(message)
+    if step.workers > 1:
+        message = f"step {step.id}: {step.workers} workers of {step.cpu:g} cores: " + (
+            f"more than the nodes hold together ({total:g} cores)"
+            if step.workers * step.cpu > total
+            else "the local world runs trials of one worker"
+        )
+        raise SpeconError(message)
+    if step.cpu > largest:
+        message = f"step {step.id} requests {step.cpu:g} cores, but the largest node has {largest:g}"
+        raise SpeconError(message)
+    if step.memory > memory:
+        message = f"step {step.id} requests {step.memory:g} bytes of memory, but a node has {memory:g}"
+        raise SpeconError(message)
+
+
+class ObjectiveWatch:
+    """Notices, within a minute of its first metrics, a trial that never logs its objective."""
+
+    def __init__(self) -> None:
+        self._since: dict[TrialId, float] = {}
+
+    def check(
+        self,
+        now: float,
+        objectives: Mapping[TrialId, str],
+        logged: Mapping[TrialId, frozenset[str]],
+        ended: Sequence[TrialId],
+    ) -> None:
+        """Look once.
+
+        Raises:
+            SpeconError: names the trial, the objective, and what it does log.
+        """
+        for trial, names in logged.items():
+            objective = objectives.get(trial)
+            ours = frozenset(name for name in names if not name.startswith("specon."))
+            if objective is None or objective in names or not ours:
+                continue
+            since = self._since.setdefault(trial, now)
+            if trial in ended or now - since > _WAIT_FOR_OBJECTIVE_S:
+                message = (
+                    f"trial {trial} never logged its objective {objective!r} in {now - since:.0f} s of logging "
+                    f"{', '.join(sorted(ours))}: name one of these in Sweep(objective=...), or log {objective!r}"
+                )
+                raise SpeconError(message)

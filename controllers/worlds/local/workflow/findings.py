@@ -1,0 +1,77 @@
+"""Reading an untyped manifest while collecting everything that is wrong with it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from controllers.worlds.local.workflow.errors import UnsupportedWorkflowError, WorkflowError
+
+T = TypeVar("T")
+
+
+class Findings:
+    """Problems found so far, each under the path of the field it is about."""
+
+    def __init__(self) -> None:
+        self._unsupported: list[str] = []
+        self._malformed: list[str] = []
+
+    def unsupported(self, path: str, why: str) -> None:
+        """Note a field that one machine can't honour."""
+        self._unsupported.append(f"{path}: {why}")
+
+    def malformed(self, path: str, why: str) -> None:
+        """Note a field that Argo would not take either."""
+        self._malformed.append(f"{path}: {why}")
+
+    def raise_if_any(self) -> None:
+        """Raise for all that was noted.
+
+        Raises:
+            UnsupportedWorkflowError: There are fields that can't be honoured (and perhaps malformed ones).
+            WorkflowError: All problems are of malformed fields.
+        """
+        problems = list(dict.fromkeys(self._malformed + self._unsupported))
+        if self._unsupported:
+            raise UnsupportedWorkflowError(problems)
+        if problems:
+            raise WorkflowError(problems)
+
+    def mapping(self, value: object, path: str) -> Mapping[str, Any]:
+        """Return ``value`` where it is a mapping, else note that and return an empty one; None is an empty one."""
+        if isinstance(value, Mapping):
+            return value
+        if value is not None:
+            self.malformed(path, f"must be a mapping, not {value!r}")
+        return {}
+
+    def sequence(self, value: object, path: str) -> Sequence[Any]:
+        """Return ``value`` where it is a list, else note that and return an empty one; None is an empty one."""
+        if isinstance(value, list | tuple):
+            return value
+        if value is not None:
+            self.malformed(path, f"must be a list, not {value!r}")
+        return ()
+
+    def text(self, value: object, path: str) -> str:
+        """Return ``value`` where it is text, else note that and return an empty one."""
+        if isinstance(value, str) and value:
+            return value
+        self.malformed(path, f"must be text, not {value!r}")
+        return ""
+
+    def whole(self, value: object, path: str) -> int | None:
+        """Return a number that is not negative (Argo also takes it as text), None for None."""
+        if value is None:
+            return None
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).isdecimal():
+            return int(value)
+        self.malformed(path, f"must be a whole number, not {value!r}")
+        return None
+
+    def attempt(self, path: str, parse: Callable[[], T]) -> T | None:
+        """Return what ``parse`` gives; note its ValueError and return None."""
+        try:
+            return parse()
+        except ValueError as error:
+            self.malformed(path, str(error))
+            return None

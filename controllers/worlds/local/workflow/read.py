@@ -1,0 +1,188 @@
+"""From a manifest to checked templates; every problem is noted on the way."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from controllers.worlds.local.workflow.calls import read_call
+from controllers.worlds.local.workflow.fields import check_fields
+from controllers.worlds.local.workflow.findings import Findings
+from controllers.worlds.local.workflow.pods import read_pod
+from controllers.worlds.local.workflow.quantity import parse_duration
+from controllers.worlds.local.workflow.references import check_references
+from controllers.worlds.local.workflow.substitute import as_text, find_tags
+from controllers.worlds.local.workflow.templates import Dag, Pod, Steps, Suspend, Template
+from controllers.worlds.local.workflow.volumes import check_volumes
+
+_KINDS: Final = ("container", "script", "steps", "dag", "suspend")
+_DNS_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A checked workflow: its templates by name, the one it starts with, and the values known from the start."""
+
+    templates: Mapping[str, Template]
+    entrypoint: str
+    arguments: Mapping[str, str]
+    scope: Mapping[str, str]
+    parallelism: int | None
+
+
+def read_source(workflow: Mapping[str, Any], name: str, uid: str, parameters: Mapping[str, str]) -> Source:
+    """Check ``workflow`` and return it.
+
+    Raises:
+        UnsupportedWorkflowError: Fields can't be honoured here.
+        WorkflowError: The workflow is malformed.
+    """
+    found = Findings()
+    check_fields(found, "workflow", workflow, "")
+    if workflow.get("kind") != "Workflow":
+        found.unsupported("kind", f"only a Workflow can be run here, not {workflow.get('kind')!r}")
+    spec = found.mapping(workflow.get("spec"), "spec")
+    check_fields(found, "spec", spec, "spec")
+    check_volumes(found, spec)
+    arguments = _arguments(found, spec, parameters)
+    source = Source(
+        templates=_templates(found, spec),
+        entrypoint=found.text(spec.get("entrypoint"), "spec.entrypoint"),
+        arguments=arguments,
+        scope=_scope(found, workflow, name, uid, arguments),
+        parallelism=found.whole(spec.get("parallelism"), "spec.parallelism") or None,
+    )
+    check_references(found, source.templates, source.entrypoint, source.arguments, frozenset(source.scope))
+    found.raise_if_any()
+    return source
+
+
+def _arguments(found: Findings, spec: Mapping[str, Any], overrides: Mapping[str, str]) -> dict[str, str]:
+    node = found.mapping(spec.get("arguments"), "spec.arguments")
+    check_fields(found, "arguments", node, "spec.arguments")
+    declared = _parameters(found, node, "spec.arguments", overrides)
+    for unknown in overrides.keys() - declared.keys():
+        known = ", ".join(sorted(declared)) or "none"
+        found.malformed(f"parameter {unknown!r}", f"is not one of the workflow's arguments ({known})")
+    for name, value in declared.items():
+        if value is None:
+            found.malformed(f"parameter {name!r}", "has no value; give it one")
+    return {name: value for name, value in declared.items() if value is not None}
+
+
+def _parameters(
+    found: Findings, node: Mapping[str, Any], path: str, overrides: Mapping[str, str]
+) -> dict[str, str | None]:
+    values: dict[str, str | None] = {}
+    for index, item in enumerate(found.sequence(node.get("parameters"), f"{path}.parameters")):
+        where = f"{path}.parameters[{index}]"
+        parameter = found.mapping(item, where)
+        check_fields(found, "parameter", parameter, where)
+        name = found.text(parameter.get("name"), f"{where}.name")
+        given = overrides.get(name, parameter.get("value", parameter.get("default")))
+        values[name] = None if given is None else as_text(given)
+        choices = [as_text(choice) for choice in found.sequence(parameter.get("enum"), f"{where}.enum")]
+        if choices and values[name] is not None and values[name] not in choices:
+            found.malformed(where, f"{values[name]!r} is none of {', '.join(choices)}")
+    return values
+
+
+def _scope(
+    found: Findings, workflow: Mapping[str, Any], name: str, uid: str, arguments: Mapping[str, str]
+) -> dict[str, str]:
+    metadata = found.mapping(workflow.get("metadata"), "metadata")
+    scope = {
+        "workflow.name": name,
+        "workflow.uid": uid,
+        "workflow.namespace": as_text(metadata.get("namespace") or "default"),
+        **{f"workflow.parameters.{key}": value for key, value in arguments.items()},
+    }
+    for kind in ("labels", "annotations"):
+        for key, value in found.mapping(metadata.get(kind), f"metadata.{kind}").items():
+            scope[f"workflow.{kind}.{key}"] = as_text(value)
+    return scope
+
+
+def _templates(found: Findings, spec: Mapping[str, Any]) -> dict[str, Template]:
+    templates: dict[str, Template] = {}
+    for index, item in enumerate(found.sequence(spec.get("templates"), "spec.templates")):
+        path = f"spec.templates[{index}]"
+        template = _template(found, found.mapping(item, path), path, spec)
+        if template.name in templates:
+            found.malformed(f"{path}.name", f"{template.name!r} is the name of another template too")
+        templates[template.name] = template
+    return templates
+
+
+def _template(found: Findings, node: Mapping[str, Any], path: str, spec: Mapping[str, Any]) -> Template:
+    check_fields(found, "template", node, path)
+    inputs = found.mapping(node.get("inputs"), f"{path}.inputs")
+    check_fields(found, "arguments", inputs, f"{path}.inputs")
+    template = Template(
+        name=found.text(node.get("name"), f"{path}.name"),
+        path=path,
+        inputs=_parameters(found, inputs, f"{path}.inputs", {}),
+        body=_body(found, node, path, spec),
+        parallelism=found.whole(node.get("parallelism"), f"{path}.parallelism") or None,
+        fail_fast=node.get("failFast") is True,
+    )
+    if not isinstance(template.body, Pod) and node.get("retryStrategy"):
+        found.unsupported(f"{path}.retryStrategy", "only a container or script can be retried here")
+    return template
+
+
+def _body(found: Findings, node: Mapping[str, Any], path: str, spec: Mapping[str, Any]) -> Pod | Suspend | Steps | Dag:
+    kinds = [kind for kind in _KINDS if node.get(kind) is not None]
+    if len(kinds) != 1:
+        found.malformed(path, f"must have one of {', '.join(_KINDS)}, has {', '.join(kinds) or 'none'}")
+        return Steps(())
+    match kinds[0]:
+        case "steps":
+            return _steps(found, node["steps"], f"{path}.steps")
+        case "dag":
+            return _dag(found, node["dag"], f"{path}.dag")
+        case "suspend":
+            return _suspend(found, node["suspend"], f"{path}.suspend")
+        case _:
+            return read_pod(found, node, path, spec)
+
+
+def _steps(found: Findings, node: object, path: str) -> Steps:
+    groups = [
+        tuple(
+            read_call(found, "step", call, f"{path}[{index}][{number}]")
+            for number, call in enumerate(found.sequence(group, f"{path}[{index}]"))
+        )
+        for index, group in enumerate(found.sequence(node, path))
+    ]
+    steps = Steps(tuple(groups))
+    _check_names(found, [call.name for group in steps.groups for call in group], path)
+    return steps
+
+
+def _dag(found: Findings, node: object, path: str) -> Dag:
+    dag = found.mapping(node, path)
+    check_fields(found, "dag", dag, path)
+    tasks = enumerate(found.sequence(dag.get("tasks"), f"{path}.tasks"))
+    calls = Dag(tuple(read_call(found, "task", task, f"{path}.tasks[{index}]") for index, task in tasks))
+    _check_names(found, [call.name for call in calls.tasks], f"{path}.tasks")
+    return calls
+
+
+def _check_names(found: Findings, names: list[str], path: str) -> None:
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            found.malformed(path, f"{name!r} is the name of more than one")
+        if not _DNS_NAME.fullmatch(name):
+            found.malformed(path, f"{name!r} must consist of letters, digits and '-'")
+
+
+def _suspend(found: Findings, node: object, path: str) -> Suspend:
+    suspend = found.mapping(node, path)
+    check_fields(found, "suspend", suspend, path)
+    duration = suspend.get("duration")
+    if duration is None:
+        found.unsupported(f"{path}.duration", "is needed: nobody can resume a suspended step here")
+    elif not any(find_tags(duration)):
+        found.attempt(f"{path}.duration", lambda: parse_duration(duration))
+    return Suspend(as_text(duration))

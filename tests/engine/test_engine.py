@@ -1,0 +1,231 @@
+"""The engine: what it shows a policy, what it refuses to carry out, and what survives its death."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import pytest
+
+from controllers.engine import Engine
+from controllers.model import (
+    Action,
+    Assessment,
+    Category,
+    Decision,
+    Direction,
+    Migrate,
+    Node,
+    NodeName,
+    Phase,
+    Proposal,
+    Resize,
+    Sample,
+    Snapshot,
+    Trial,
+    TrialId,
+)
+from controllers.ports import Outcome
+
+ONE, TWO = NodeName("one"), NodeName("two")
+
+
+class Killed(BaseException):
+    """The controller dies here."""
+
+
+def trial(name: str = "a", **changes: object) -> Trial:
+    base = Trial(TrialId(name), Phase.RUNNING, 0.1, 0.1, 0.0, Direction.MINIMIZE, 0.0, (ONE,), 1)
+    return replace(base, **changes)  # type: ignore[arg-type] # any field of a trial
+
+
+@dataclass(frozen=True)
+class Count:
+    """How often a policy was asked."""
+
+    asked: int = 0
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """A policy that proposes the same actions every time."""
+
+    name: ClassVar[str] = "scripted"
+    needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize, Migrate})
+    actions: tuple[Action, ...] = ()
+    wake_at: float | None = None
+
+    @property
+    def state_type(self) -> type[Count]:
+        return Count
+
+    def initial(self) -> Count:
+        return Count()
+
+    def decide(self, snapshot: Snapshot, state: Count) -> Decision[Count]:
+        seen = {t.id: Assessment(Category.WATCHING, 0.5) for t in snapshot.trials}
+        proposals = tuple(Proposal(action, "because") for action in self.actions)
+        return Decision(Count(state.asked + 1), proposals, self.wake_at, seen)
+
+
+@dataclass(frozen=True)
+class Renamed(Scripted):
+    """The same policy by another name."""
+
+    name: ClassVar[str] = "renamed"
+
+
+@dataclass
+class FakeCluster:
+    """A cluster that does as it is told; ``looks`` are what it shows, one after the other."""
+
+    looks: list[list[Trial]]
+    ready: bool = True
+    done: list[Action] = field(default_factory=list)
+    die_on_apply: bool = False
+    can: frozenset[type[Action]] = frozenset({Resize, Migrate})
+
+    def trials(self) -> Sequence[Trial]:
+        return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+
+    def nodes(self) -> Sequence[Node]:
+        return [Node(TWO, 1.0, ready=self.ready), Node(ONE, 1.0)]
+
+    def apply(self, action: Action) -> Outcome:
+        if self.die_on_apply:
+            raise Killed
+        self.done.append(action)
+        return Outcome(accepted=True)
+
+
+@dataclass
+class FakeSource:
+    """Metrics as given."""
+
+    samples: Mapping[TrialId, Sample] = field(default_factory=dict)
+
+    def poll(self) -> Mapping[TrialId, Sample]:
+        return self.samples
+
+
+@dataclass
+class MemoryJournal:
+    """A journal that outlives the engine."""
+
+    text: str | None = None
+    tried: list[tuple[Action, Outcome]] = field(default_factory=list)
+
+    def load(self) -> str | None:
+        return self.text
+
+    def save(self, state: str) -> None:
+        self.text = state
+
+    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
+        assert now >= 0
+        assert reason
+        self.tried.append((action, outcome))
+
+
+@dataclass
+class Watcher:
+    """Remembers what it was shown."""
+
+    snapshots: list[Snapshot] = field(default_factory=list)
+    reasons: dict[TrialId, str] = field(default_factory=dict)
+
+    def observe(
+        self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
+    ) -> None:
+        assert set(assessments) == {t.id for t in snapshot.trials}
+        self.snapshots.append(snapshot)
+        self.reasons = dict(reasons)
+
+
+def asked(journal: MemoryJournal, policy: Scripted) -> int:
+    """Return how often the policy in the journal had been asked, seen through a new engine."""
+    engine = Engine(policy, FakeCluster([[trial()]]), FakeSource(), journal)
+    return engine._state.asked
+
+
+def test_an_accepted_action_is_carried_out_and_its_reason_shown() -> None:
+    cluster, watcher = FakeCluster([[trial()]]), Watcher()
+    action = Resize(TrialId("a"), 0.2)
+    Engine(Scripted((action,)), cluster, FakeSource(), MemoryJournal(), [watcher]).tick(1.0)
+    assert cluster.done == [action]
+    assert watcher.reasons == {TrialId("a"): "because"}
+
+
+@pytest.mark.parametrize(
+    "now_it_is",
+    [trial(phase=Phase.SUCCEEDED, nodes=()), trial(nodes=(TWO,), attempt=2), trial(phase=Phase.MOVING)],
+    ids=["ended", "elsewhere", "moving"],
+)
+def test_an_action_on_a_trial_that_has_changed_since_is_refused_and_journalled(now_it_is: Trial) -> None:
+    cluster, journal = FakeCluster([[trial()], [now_it_is]]), MemoryJournal()
+    Engine(Scripted((Migrate(TrialId("a"), TWO),)), cluster, FakeSource(), journal).tick(1.0)
+    assert cluster.done == []
+    assert [outcome.accepted for _, outcome in journal.tried] == [False]
+
+
+def test_a_move_to_a_node_that_is_not_ready_is_refused() -> None:
+    cluster = FakeCluster([[trial()]], ready=False)
+    Engine(Scripted((Migrate(TrialId("a"), TWO),)), cluster, FakeSource(), MemoryJournal()).tick(1.0)
+    assert cluster.done == []
+
+
+def test_the_policy_sees_trials_and_nodes_sorted_with_their_progress() -> None:
+    watcher = Watcher()
+    source = FakeSource({TrialId("a"): Sample(0.5, 3, 9.0, first=1.0)})
+    cluster = FakeCluster([[trial("b"), trial("a")]])
+    Engine(Scripted(), cluster, source, MemoryJournal(), [watcher]).tick(10.0)
+    seen = watcher.snapshots[0]
+    assert [t.id for t in seen.trials] == ["a", "b"]
+    assert [n.name for n in seen.nodes] == ["one", "two"]
+    assert seen.trials[0].progress is not None
+    assert (seen.trials[0].progress.first, seen.trials[0].progress.latest) == (1.0, 0.5)
+    assert seen.trials[1].progress is None
+
+
+def test_progress_is_kept_while_the_metrics_are_away() -> None:
+    watcher, source = Watcher(), FakeSource({TrialId("a"): Sample(0.5, 3, 9.0)})
+    engine = Engine(Scripted(), FakeCluster([[trial()]]), source, MemoryJournal(), [watcher])
+    engine.tick(10.0)
+    source.samples = {}
+    engine.tick(20.0)
+    assert watcher.snapshots[1].trials[0].progress == watcher.snapshots[0].trials[0].progress
+
+
+def test_the_state_is_saved_before_anything_is_acted_upon() -> None:
+    policy, journal = Scripted((Resize(TrialId("a"), 0.2),)), MemoryJournal()
+    engine = Engine(policy, FakeCluster([[trial()]], die_on_apply=True), FakeSource(), journal)
+    with pytest.raises(Killed):
+        engine.tick(1.0)
+    assert asked(journal, policy) == 1
+
+
+def test_a_new_engine_goes_on_with_state_progress_and_reasons() -> None:
+    policy, journal = Scripted((Resize(TrialId("a"), 0.2),)), MemoryJournal()
+    source = FakeSource({TrialId("a"): Sample(0.5, 3, 9.0)})
+    Engine(policy, FakeCluster([[trial()]]), source, journal).tick(1.0)
+    Engine(policy, FakeCluster([[trial()]]), source, journal).tick(2.0)
+    watcher = Watcher()
+    Engine(policy, FakeCluster([[trial()]]), FakeSource(), journal, [watcher]).tick(3.0)
+    assert asked(journal, policy) == 3
+    assert watcher.snapshots[0].trials[0].progress is not None
+    assert watcher.reasons == {TrialId("a"): "because"}
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"policy": "scripted", "decisions": "[]"}'])
+def test_a_journal_that_makes_no_sense_starts_the_policy_anew(text: str) -> None:
+    assert asked(MemoryJournal(text), Scripted()) == 0
+
+
+def test_another_policys_state_is_not_taken_over() -> None:
+    journal = MemoryJournal()
+    Engine(Scripted(), FakeCluster([[trial()]]), FakeSource(), journal).tick(1.0)
+    assert asked(journal, Renamed()) == 0
+
+
+def test_the_policy_says_when_it_wants_to_be_asked_again() -> None:
+    engine = Engine(Scripted(wake_at=30.0), FakeCluster([[trial()]]), FakeSource(), MemoryJournal())
+    assert engine.tick(1.0) == 30.0

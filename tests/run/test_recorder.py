@@ -1,0 +1,59 @@
+"""The timeline of a run: each change once, and readable after a crash."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controllers.model import Assessment, Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
+from controllers.recorder import Recorder
+from controllers.timeline import EventKind, TimelineEvent, read_timeline
+
+A = TrialId("a")
+ONE, TWO = NodeName("one"), NodeName("two")
+RUNNING = Trial(A, Phase.RUNNING, 0.1, 0.1, 0.0, Direction.MINIMIZE, 0.0, (ONE,), 1)
+
+
+def record(path: Path, *trials: Trial, category: Category = Category.PROGRESSING) -> list[TimelineEvent]:
+    recorder = Recorder(path, dict)
+    for at, trial in enumerate(trials):
+        recorder.observe(Snapshot(float(at), (trial,), ()), {A: Assessment(category)}, {A: "because"})
+    return list(read_timeline(path))
+
+
+def test_nothing_is_recorded_while_nothing_changes(tmp_path: Path) -> None:
+    events = record(tmp_path / "t.jsonl", RUNNING, RUNNING, RUNNING)
+    assert [event.kind for event in events] == [EventKind.PHASE, EventKind.CATEGORY]
+
+
+def test_a_resize_is_recorded_with_its_reason(tmp_path: Path) -> None:
+    last = record(tmp_path / "t.jsonl", RUNNING, replace(RUNNING, cpu=0.3))[-1]
+    assert (last.kind, last.cpu, last.reason, last.node) == (EventKind.RESIZE, 0.3, "because", "one")
+
+
+def test_a_move_is_recorded_when_asked_for_and_when_done(tmp_path: Path) -> None:
+    moving = replace(RUNNING, phase=Phase.MOVING, moving_to=TWO)
+    moved = replace(RUNNING, nodes=(TWO,), attempt=2)
+    events = record(tmp_path / "t.jsonl", RUNNING, moving, moved)
+    assert [(event.kind, event.node) for event in events[2:]] == [
+        (EventKind.PHASE, "one"),
+        (EventKind.MOVE, "two"),
+        (EventKind.PHASE, "two"),
+    ]
+
+
+def test_each_report_of_the_objective_is_recorded_once(tmp_path: Path) -> None:
+    reported = replace(RUNNING, progress=Progress(1.0, 0.5, 0.5, 7, 1.0))
+    events = record(tmp_path / "t.jsonl", RUNNING, reported, reported)
+    assert [(event.value, event.step) for event in events if event.kind is EventKind.REPORT] == [(0.5, 7)]
+
+
+def test_a_last_line_cut_short_is_passed_over_but_a_broken_one_before_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    record(path, RUNNING)
+    whole = path.read_text()
+    path.write_text(whole + '{"at": 3.0, "ki')
+    assert len(list(read_timeline(path))) == 2
+    path.write_text('{"at": 3.0, "ki\n' + whole)
+    with pytest.raises(ValueError, match="line 1"):
+        list(read_timeline(path))

@@ -1,0 +1,41 @@
+"""What a run came to, and how two of them compare."""
+
+import pytest
+
+from controllers.results import RunResult, TrialResult, compare
+
+
+def run(policy: str, times: dict[str, tuple[float, float]]) -> RunResult:
+    return RunResult(policy, tuple(TrialResult(n, s, c, "node-1", 0, 1, 0.1) for n, (s, c) in times.items()))
+
+
+BEFORE = run("default", {"a": (10, 20), "b": (12, 32), "c": (14, 54)})
+AFTER = run("specon", {"a": (10, 25), "b": (12, 22), "c": (14, 34)})
+
+
+def test_the_makespan_runs_from_the_first_submission_to_the_last_completion() -> None:
+    assert BEFORE.makespan_s == 44
+
+
+def test_completion_times_count_from_each_trials_own_submission() -> None:
+    assert BEFORE.mean_completion_s == pytest.approx((10 + 20 + 40) / 3)
+    assert BEFORE.median_completion_s == 20
+
+
+def test_a_comparison_shows_winners_and_the_worst_loser() -> None:
+    comparison = compare(BEFORE, AFTER)
+    assert comparison.makespan_ratio == pytest.approx(24 / 44)
+    assert comparison.faster_share == pytest.approx(2 / 3)
+    assert (comparison.worst_loser_id, comparison.worst_loser) == ("a", 1.5)
+
+
+def test_runs_of_different_trials_are_not_compared() -> None:
+    with pytest.raises(ValueError, match=r"\['b', 'c'\]"):
+        compare(BEFORE, run("specon", {"a": (10, 25)}))
+
+
+def test_the_figures_for_scripts_carry_what_was_promised() -> None:
+    figures = BEFORE.to_dict()
+    assert {"policy", "makespan_s", "mean_completion_s", "median_completion_s", "trials"} <= figures.keys()
+    promised = {"id", "submitted_s", "completed_s", "node", "moves", "attempts", "final_metric"}
+    assert promised <= figures["trials"][0].keys()
