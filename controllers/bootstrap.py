@@ -31,6 +31,7 @@ from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowErr
 from controllers.worlds.local.world import LocalWorld, Machine
 
 _CORES_FOR_TRIALS = 0.9
+_TRACKING_URI = "MLFLOW_TRACKING_URI"
 _IMPATIENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5"}
 
 
@@ -92,9 +93,7 @@ def run_locally(
     sweep = _title(workflow, source)
     planned = _check(workflow, sweep, source, policies, settings)
     _check_tracking_uri()
-    folder = find_or_make_run(
-        settings.state_dir, sweep, _identity(workflow, policies, settings), fresh=settings.fresh
-    )
+    folder = find_or_make_run(settings.state_dir, sweep, _identity(workflow, policies, settings), fresh=settings.fresh)
     with ExitStack() as stack:
         stack.enter_context(folder.lock())
         stop = stack.enter_context(_stop_on_signals())
@@ -204,8 +203,8 @@ def _facts(
         "nodes": settings.nodes,
         "cpus_per_node": settings.cpu_of_node,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "objective": annotations[labels.OBJECTIVE],
-        "direction": annotations[labels.DIRECTION],
+        "objective": annotations[labels.ANNOTATION_OBJECTIVE],
+        "direction": annotations[labels.ANNOTATION_DIRECTION],
         "tracking_uri": uri,
     }
 
@@ -214,7 +213,7 @@ def _check_tracking_uri() -> None:
     """Refuse a tracking server that does not answer, before anything starts."""
     for name, value in _IMPATIENT.items():
         os.environ.setdefault(name, value)
-    uri = os.environ.get("MLFLOW_TRACKING_URI")
+    uri = os.environ.get(_TRACKING_URI)
     if not uri:
         return
     try:
@@ -225,7 +224,7 @@ def _check_tracking_uri() -> None:
 
 
 def _tracking(state_dir: Path, stack: ExitStack, screen: Screen) -> tuple[LocalMlflow | None, str]:
-    uri = os.environ.get("MLFLOW_TRACKING_URI")
+    uri = os.environ.get(_TRACKING_URI)
     if uri:
         screen.say(f"MLflow: {uri} (from MLFLOW_TRACKING_URI)")
         return None, uri
@@ -233,6 +232,9 @@ def _tracking(state_dir: Path, stack: ExitStack, screen: Screen) -> tuple[LocalM
     stack.callback(server.close)
     server.start()
     server.wait_ready()
+    # The hooks' deliver_leftovers looks there, as every MLflow client does.
+    os.environ[_TRACKING_URI] = server.uri
+    stack.callback(os.environ.pop, _TRACKING_URI, None)
     screen.say(f"MLflow: {server.uri} (watch it there while the run lasts)")
     return server, server.uri
 

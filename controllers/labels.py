@@ -1,18 +1,34 @@
-"""Labels and annotations by which a sweep's trials are known in a workflow, a pod, and to every world."""
+"""What a sweep's workflow and whoever reads it have agreed on: names only.
+
+A workflow manifest that uses these names is a sweep, whether Hera wrote it or a person did.
+"""
 
 from typing import Final
 
-PREFIX: Final = "hera-specon.io"
+LABEL_SWEEP: Final = "hera-specon.io/sweep"
+"""On a trial's pod: name of its sweep, unique in the workflow."""
+LABEL_TRIAL: Final = "hera-specon.io/trial"
+"""On a trial's pod: number of the trial in its sweep, such as ``t007``."""
 
-SWEEP: Final = f"{PREFIX}/sweep"
-"""Label: name of the sweep that a trial belongs to."""
-TRIAL: Final = f"{PREFIX}/trial"
-"""Label: the trial within its sweep, such as ``t007``."""
-OBJECTIVE: Final = f"{PREFIX}/objective"
-"""Annotation: the metric that says how good the model is."""
-DIRECTION: Final = f"{PREFIX}/direction"
-"""Annotation: ``minimize`` or ``maximize``."""
-POLICY: Final = f"{PREFIX}/policy"
-"""Annotation: the policy its author chose, as ``controllers.policies.registry`` reads it."""
-WORKERS: Final = f"{PREFIX}/workers"
-"""Annotation: how many workers a trial has; one where absent."""
+ANNOTATION_OBJECTIVE: Final = "hera-specon.io/objective"
+"""On a trial's pod: name of the metric that says how good the model is."""
+ANNOTATION_DIRECTION: Final = "hera-specon.io/direction"
+"""On a trial's pod: ``minimize`` or ``maximize``."""
+ANNOTATION_POLICY: Final = "hera-specon.io/policy"
+"""On a trial's pod: what steers the sweep, as a policy spec string; absent where its author left that open."""
+ANNOTATION_WORKERS: Final = "hera-specon.io/workers"
+"""On a trial's pod: how many workers a trial has; one where absent."""
+
+INPUT_TRIAL: Final = "trial"
+"""Input parameter of a trial template: number of the trial in its sweep."""
+INPUT_PARAMS: Final = "params"
+"""Input parameter of a trial template: all hyperparameters as a JSON object."""
+INPUT_DELAY: Final = "delay"
+"""Input parameter of a sweep's delay template: a duration such as ``50s``."""
+
+SUFFIX_TRIAL: Final = "-trial"
+"""Ends the name of the template of a sweep's trials."""
+SUFFIX_ARRIVAL: Final = "-arrival"
+"""Ends the name of the template that waits, then runs one trial."""
+SUFFIX_DELAY: Final = "-delay"
+"""Ends the name of the template that only waits."""

@@ -20,6 +20,7 @@ from controllers.mlflow_board import SweepRun, TrialTags, open_sweep
 from controllers.mlflow_source import BackgroundSource, MlflowSource
 from controllers.model import Sample, TrialId
 from controllers.policies.base import Policy
+from controllers.policies.guards import Guarded
 from controllers.ports import Observer
 from controllers.recorder import Recorder
 from controllers.results import RunResult, TrialResult
@@ -118,9 +119,7 @@ class LocalSweep:
             stack.callback(attempts.close, grace_s=30.0)
             launcher.wait_ready()
             clock = SweepClock(elapsed_before(self._plan.folder))
-            world = LocalWorld(
-                self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted, clock.now
-            )
+            world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted, clock.now)
             source = self._source(world, clock)
             stack.callback(lambda: save_ledger(self._ledger_path, world.ledger))
             background = stack.enter_context(BackgroundSource(source, _HEARTBEAT_S))
@@ -128,7 +127,7 @@ class LocalSweep:
             recorder = Recorder(self._plan.folder / "timeline.jsonl", world.cores_used)
             journal = FileJournal(self._plan.folder, clock)
             observers = (tags, recorder, self._services.screen)
-            engine = Engine(self._plan.policy, world, background, journal, observers)
+            engine = Engine(Guarded(policy=self._plan.policy), world, background, journal, observers)
             self._drive(world, engine, source, clock, launcher)
             self._deliver(world.jobs())
             return _result(self._plan.policy.name, world, source.poll())
@@ -194,7 +193,7 @@ def sweeps_of(steps: Sequence[PodStep], fallback: str) -> dict[str, str]:
     return {
         step.env[contract.ENV_SWEEP_ID]: step.env.get("MLFLOW_EXPERIMENT_NAME", fallback)
         for step in steps
-        if labels.SWEEP in step.labels and contract.ENV_SWEEP_ID in step.env
+        if labels.LABEL_SWEEP in step.labels and contract.ENV_SWEEP_ID in step.env
     }
 
 

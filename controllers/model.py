@@ -180,10 +180,12 @@ class Assessment:
 class Decision(Generic[S]):
     """What a policy wants: actions in order, the state to go on with, and when to be asked again.
 
-    ``wake_at`` is None where only a change in the cluster needs a new decision.
+    ``wake_at`` is None where only a change in the cluster needs a new decision. ``vetoed`` holds what
+    was wanted but not let through, each with the reason against it.
     """
 
     state: S
     proposals: tuple[Proposal, ...] = ()
     wake_at: float | None = None
     assessments: Mapping[TrialId, Assessment] = field(default_factory=dict)
+    vetoed: tuple[tuple[Proposal, str], ...] = ()

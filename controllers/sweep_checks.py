@@ -32,7 +32,7 @@ def check_sweep(program: Program, nodes: Mapping[str, float], memory: float, sou
     """
     planned = program.trials()
     if not planned:
-        message = f"{source} defines no sweep: no template has the label {labels.SWEEP}"
+        message = f"{source} defines no sweep: no template has the label {labels.LABEL_SWEEP}"
         raise SpeconError(message)
     for trial in planned:
         _check_trial(trial, max(nodes.values()), sum(nodes.values()), memory)
@@ -41,12 +41,12 @@ def check_sweep(program: Program, nodes: Mapping[str, float], memory: float, sou
 
 def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: float) -> None:
     step = trial.step
-    for name in (labels.OBJECTIVE, labels.DIRECTION):
+    for name in (labels.ANNOTATION_OBJECTIVE, labels.ANNOTATION_DIRECTION):
         if name not in step.annotations:
             message = f"template {step.template!r}: the annotation {name} is missing"
             raise SpeconError(message)
-    if step.annotations[labels.DIRECTION] not in set(Direction):
-        message = f"template {step.template!r}: direction {step.annotations[labels.DIRECTION]!r} is not minimize or maximize"
+    if step.annotations[labels.ANNOTATION_DIRECTION] not in set(Direction):
+        message = f"template {step.template!r}: direction {step.annotations[labels.ANNOTATION_DIRECTION]!r} is not minimize or maximize"
         raise SpeconError(message)
     if step.workers > 1:
         message = f"step {step.id}: {step.workers} workers of {step.cpu:g} cores: " + (

@@ -1,10 +1,16 @@
 """What a policy is. A policy decides as data; it never acts, waits, or looks anything up."""
 
-from typing import ClassVar, Protocol, TypeVar
+from typing import Protocol, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from controllers.model import Action, Decision, Snapshot
 
 S = TypeVar("S")
+
+
+class PolicyStateError(ValueError):
+    """A saved state is not one of the policy that should go on with it."""
 
 
 class Policy(Protocol[S]):
@@ -15,8 +21,15 @@ class Policy(Protocol[S]):
     its state, which survives a round trip through JSON.
     """
 
-    name: ClassVar[str]
-    needs: ClassVar[frozenset[type[Action]]]
+    @property
+    def name(self) -> str:
+        """Name that people type."""
+        ...
+
+    @property
+    def needs(self) -> frozenset[type[Action]]:
+        """Kinds of action it may propose."""
+        ...
 
     @property
     def state_type(self) -> type[S]:
@@ -30,3 +43,21 @@ class Policy(Protocol[S]):
     def decide(self, snapshot: Snapshot, state: S) -> Decision[S]:
         """Return what to do now. The same arguments give the same decision, in any order of trials."""
         ...
+
+
+def dump_state(policy: Policy[S], state: S) -> str:
+    """Return ``state`` as one line of JSON."""
+    return TypeAdapter(policy.state_type).dump_json(state).decode()
+
+
+def load_state(policy: Policy[S], text: str) -> S:
+    """Read back what ``dump_state`` wrote.
+
+    Raises:
+        PolicyStateError: ``text`` is no state of this policy, for example of another policy's run.
+    """
+    try:
+        return TypeAdapter(policy.state_type).validate_json(text)
+    except ValidationError as error:
+        message = f"not a saved state of the policy {policy.name!r}: {text[:120]!r} ({error.errors()[0]['msg']})"
+        raise PolicyStateError(message) from error

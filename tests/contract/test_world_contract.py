@@ -1,8 +1,7 @@
 """What every world promises the engine. One suite; each world passes it."""
 
-from conftest import Behaviour, LocalBench
-
 from controllers.model import Migrate, NodeName, Phase, Resize, TrialId
+from tests.contract.bench import Behaviour, LocalBench
 
 LONG = Behaviour(steps=400)
 

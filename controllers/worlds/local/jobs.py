@@ -48,7 +48,7 @@ class Job:
     @property
     def trial(self) -> str:
         """Id of the trial, empty for a step that is no trial."""
-        return self.step.env.get(contract.ENV_TRIAL_ID, "") if labels.SWEEP in self.step.labels else ""
+        return self.step.env.get(contract.ENV_TRIAL_ID, "") if labels.LABEL_SWEEP in self.step.labels else ""
 
     @property
     def placed(self) -> bool:

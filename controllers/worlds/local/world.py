@@ -111,7 +111,11 @@ class LocalWorld:
 
     def objectives(self) -> Mapping[TrialId, str]:
         """Return the name of each submitted trial's objective."""
-        return {TrialId(job.trial): job.step.annotations[labels.OBJECTIVE] for job in self._jobs.values() if job.trial}
+        return {
+            TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE]
+            for job in self._jobs.values()
+            if job.trial
+        }
 
     def _trial(self, job: Job) -> Trial:
         return Trial(
@@ -120,7 +124,7 @@ class LocalWorld:
             cpu=job.cpu,
             base_cpu=job.step.cpu,
             memory=job.step.memory,
-            direction=Direction(job.step.annotations[labels.DIRECTION]),
+            direction=Direction(job.step.annotations[labels.ANNOTATION_DIRECTION]),
             submitted_at=job.submitted_at,
             nodes=(NodeName(job.node),) if job.placed else (),
             attempt=job.attempt,

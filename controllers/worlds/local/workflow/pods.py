@@ -64,14 +64,14 @@ def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, 
         cpu_limit=None if limit is None else parse_quantity(limit),
         retry=pod.retry,
         grace_s=pod.grace_s,
-        workers=_workers(manifest["annotations"].get(labels.WORKERS, "1")),
+        workers=_workers(manifest["annotations"].get(labels.ANNOTATION_WORKERS, "1")),
     )
 
 
 def _workers(text: str) -> int:
     if text.isdecimal() and int(text) > 0:
         return int(text)
-    message = f"annotation {labels.WORKERS} must be a whole number above 0, not {text!r}"
+    message = f"annotation {labels.ANNOTATION_WORKERS} must be a whole number above 0, not {text!r}"
     raise ValueError(message)
 
 

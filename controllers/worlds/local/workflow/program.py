@@ -40,7 +40,7 @@ class Program:
 
         Every step is taken to succeed at once, without output; what depends on output is not known and left out.
         """
-        return tuple(trial for trial in self._planned() if labels.SWEEP in trial.step.labels)
+        return tuple(trial for trial in self._planned() if labels.LABEL_SWEEP in trial.step.labels)
 
     def _planned(self) -> Iterator[PlannedTrial]:
         outcomes: dict[str, StepOutcome] = {}

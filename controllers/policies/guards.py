@@ -1,0 +1,141 @@
+"""Checks around any policy: what it wants is let through only where that is safe."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+
+from controllers.model import Action, Decision, Migrate, Phase, Proposal, Snapshot, Trial, TrialId
+from controllers.policies.base import Policy
+from controllers.policies.capacity import Ledger
+from controllers.progress import is_stale, usable
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedState(Generic[S]):
+    """The policy's own state, and when each trial was last acted on (seconds) while that still counts."""
+
+    policy: S
+    acted_at: Mapping[TrialId, float] = field(default_factory=dict)
+
+
+class Guarded(BaseModel):
+    """Lets the proposals of ``policy`` through one by one; the others come back as ``vetoed`` with the reason.
+
+    A proposal is held back where its trial is not running or a gang is incomplete; was acted on less than
+    ``cooldown`` ago; would be the one move too many; has a stale metric, or for a move none; or where the
+    node has no room, counting requests and the moves under way to it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+
+    policy: SkipValidation[Policy[Any]]
+    cooldown: float = Field(
+        default=5.0, ge=0, description="seconds between two actions on a trial: a save and resume takes about as long"
+    )
+    disruption: float = Field(
+        default=0.25, gt=0, le=1, description="greatest share of the live trials that may move at once, but always one"
+    )
+    stale_after: float = Field(
+        default=300.0, gt=0, description="seconds after which a trial's newest report is too old to act on"
+    )
+
+    @property
+    def name(self) -> str:
+        """Name of the guarded policy."""
+        return self.policy.name
+
+    @property
+    def needs(self) -> frozenset[type[Action]]:
+        """What the guarded policy needs."""
+        return self.policy.needs
+
+    @property
+    def state_type(self) -> type[GuardedState[Any]]:
+        """Type of the state."""
+        inner = self.policy.state_type
+        return GuardedState[inner]  # type: ignore[valid-type]  # known at run time only
+
+    def initial(self) -> GuardedState[Any]:
+        """Return the state before the first decision."""
+        return GuardedState(self.policy.initial())
+
+    def decide(self, snapshot: Snapshot, state: GuardedState[Any]) -> Decision[GuardedState[Any]]:
+        """Ask the policy and check what it wants, in its order."""
+        wanted = self.policy.decide(snapshot, state.policy)
+        cooling = {trial: at for trial, at in sorted(state.acted_at.items()) if snapshot.now - at < self.cooldown}
+        review = _Review(self, snapshot, cooling)
+        verdicts = list(review.verdicts(wanted.proposals))
+        passed = tuple(proposal for proposal, objection in verdicts if objection is None)
+        acted = dict.fromkeys((proposal.action.trial for proposal in passed), snapshot.now)
+        return Decision(
+            GuardedState(wanted.state, {**cooling, **acted}),
+            passed,
+            wanted.wake_at,
+            wanted.assessments,
+            (*wanted.vetoed, *((proposal, objection) for proposal, objection in verdicts if objection is not None)),
+        )
+
+
+class _Review:
+    """The checks of one decision; each proposal is seen beside those let through before it."""
+
+    def __init__(self, guards: Guarded, snapshot: Snapshot, cooling: Mapping[TrialId, float]) -> None:
+        self.guards, self.now, self.cooling = guards, snapshot.now, cooling
+        self.ledger = Ledger.of(snapshot)
+        live = [trial for trial in snapshot.trials if trial.phase in {Phase.RUNNING, Phase.MOVING}]
+        self.moving = sum(trial.phase is Phase.MOVING for trial in live)
+        self.most_moving = max(1, math.floor(len(live) * guards.disruption))
+        self.seen: set[TrialId] = set()
+
+    def verdicts(self, proposals: tuple[Proposal, ...]) -> Iterator[tuple[Proposal, str | None]]:
+        """Yield each proposal with what speaks against it, if anything."""
+        for proposal in proposals:
+            objection = self._objection(proposal.action)
+            if objection is None:
+                self._take(proposal.action)
+            yield proposal, objection
+
+    def _take(self, action: Action) -> None:
+        self.ledger.take(action)
+        self.seen.add(action.trial)
+        self.moving += isinstance(action, Migrate)
+
+    def _objection(self, action: Action) -> str | None:
+        trial = self.ledger.trials.get(action.trial)
+        if trial is None:
+            return f"no trial {action.trial!r}"
+        checks = (self._unfit(trial), self._too_soon(trial), self._blind(trial, action), self._too_many(action))
+        objection = next((check for check in checks if check), None)
+        return objection or (None if self.ledger.allows(action) else "the node has no room for it")
+
+    def _unfit(self, trial: Trial) -> str | None:
+        if not trial.steady:
+            return f"the trial is {trial.phase}"
+        if len(trial.nodes) < trial.workers:
+            return f"only {len(trial.nodes)} of {trial.workers} workers are placed"
+        return None
+
+    def _too_soon(self, trial: Trial) -> str | None:
+        if trial.id in self.seen:
+            return "the trial has another action in this decision"
+        if trial.id in self.cooling:
+            return f"acted on {self.now - self.cooling[trial.id]:g} s ago, cooldown {self.guards.cooldown:g} s"
+        return None
+
+    def _blind(self, trial: Trial, action: Action) -> str | None:
+        bound = self.guards.stale_after
+        if trial.progress is None:
+            return "no metric yet" if isinstance(action, Migrate) else None
+        if is_stale(trial.progress, self.now, bound):
+            return f"the newest report is {self.now - trial.progress.at:g} s old, bound {bound:g} s"
+        return None if usable(trial.progress, self.now, bound) else f"the metric is {trial.progress.latest}"
+
+    def _too_many(self, action: Action) -> str | None:
+        if isinstance(action, Migrate) and self.moving >= self.most_moving:
+            return f"{self.moving} trials move already, at most {self.most_moving} at once"
+        return None

@@ -1,0 +1,109 @@
+"""The policies by name, and the one line that says which one and how: ``specon:alpha=0.01+flowcon``."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from controllers.policies.base import Policy
+from controllers.policies.default import Default
+from controllers.policies.flowcon import FlowCon
+from controllers.policies.guards import Guarded
+from controllers.policies.settings import ParameterInfo, PolicyParameterError, PolicySettings, suggestion
+from controllers.policies.specon import SpeCon
+from controllers.policies.stacked import Stacked
+
+POLICIES: dict[str, type[PolicySettings]] = {policy.name: policy for policy in (Default, FlowCon, SpeCon)}
+
+# A "+" before a digit belongs to a number such as 1e+3.
+_BETWEEN_POLICIES = re.compile(r"\+(?!\d)")
+
+
+class UnknownPolicyError(ValueError):
+    """No policy has that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInfo:
+    """What people are told of a policy."""
+
+    name: str
+    summary: str
+    source: str
+    parameters: tuple[ParameterInfo, ...]
+
+
+def describe() -> list[PolicyInfo]:
+    """Return every policy that can be named, sorted."""
+    return [
+        PolicyInfo(name, policy.summary, policy.source, policy.parameters())
+        for name, policy in sorted(POLICIES.items())
+    ]
+
+
+def parse_policy(spec: str) -> Policy[Any]:
+    """Return the policy that ``spec`` names: ``NAME[:PARAMETER=VALUE,...][+NAME...]``.
+
+    Raises:
+        UnknownPolicyError: a name is not that of a policy, or comes twice.
+        PolicyParameterError: a parameter is unknown, given twice, without a value, or out of bounds.
+    """
+    parts = [_parse_one(part.strip()) for part in _BETWEEN_POLICIES.split(spec)]
+    names = [policy.name for policy in parts]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        message = f"policy {repeated[0]!r} is named twice in {spec!r}"
+        raise UnknownPolicyError(message)
+    return parts[0] if len(parts) == 1 else Stacked(policies=tuple(parts))
+
+
+def policy_spec(policy: Policy[Any]) -> str:
+    """Return the line that ``parse_policy`` turns into ``policy``; parameters at their defaults are left out.
+
+    Raises:
+        UnknownPolicyError: ``policy`` is of a kind that has no name here.
+    """
+    if isinstance(policy, Guarded):
+        return policy_spec(policy.policy)
+    if isinstance(policy, Stacked):
+        return Stacked.separator.join(policy_spec(part) for part in policy.policies)
+    if not isinstance(policy, PolicySettings):
+        message = f"not a named policy: {policy!r}"
+        raise UnknownPolicyError(message)
+    return _spec_of(policy)
+
+
+def _spec_of(policy: PolicySettings) -> str:
+    changed = [
+        f"{parameter.name}={_written(getattr(policy, parameter.name))}"
+        for parameter in policy.parameters()
+        if getattr(policy, parameter.name) != parameter.default
+    ]
+    return f"{policy.name}:{','.join(changed)}" if changed else policy.name
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).removesuffix(".0")
+
+
+def _parse_one(part: str) -> Any:  # noqa: ANN401 - each policy has its own state
+    name, _, settings = part.partition(":")
+    name = name.strip()
+    if name not in POLICIES:
+        message = f"unknown policy {name!r}{suggestion(name, POLICIES)}"
+        raise UnknownPolicyError(message)
+    return POLICIES[name](**_parameters(name, settings))
+
+
+def _parameters(policy: str, settings: str) -> dict[str, str]:
+    parameters: dict[str, str] = {}
+    for setting in filter(None, (setting.strip() for setting in settings.split(","))):
+        name, equals, value = (word.strip() for word in setting.partition("="))
+        if not equals or not value:
+            message = f"{policy}: {setting!r} has no value; write {name}=VALUE"
+            raise PolicyParameterError(message)
+        if name in parameters:
+            message = f"{policy}: {name} is given twice, as {parameters[name]} and {value}"
+            raise PolicyParameterError(message)
+        parameters[name] = value
+    return parameters

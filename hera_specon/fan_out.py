@@ -1,0 +1,123 @@
+"""The templates that start a sweep's trials: all at once, or each after a delay of its own."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hera.workflows.models import (
+    Arguments,
+    Artifact,
+    Inputs,
+    Item,
+    ParallelSteps,
+    Parameter,
+    SuspendTemplate,
+    Template,
+    WorkflowStep,
+)
+
+from controllers import labels
+from hera_specon.search import Point
+from hera_specon.space import value_text
+from hera_specon.trial_template import placeholder
+
+
+@dataclass(frozen=True, slots=True)
+class FanOut:
+    """The trials of a sweep, and the delay before each (in seconds) where they don't come all at once.
+
+    ``added`` are inputs of the sweep that its author declared; each trial gets them as they are.
+    """
+
+    sweep: str
+    points: tuple[Point, ...]
+    delays: tuple[float, ...] | None
+    added: Inputs
+    parallelism: int | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Input parameters that each trial gets a value of its own for."""
+        delay = () if self.delays is None else (labels.INPUT_DELAY,)
+        return (labels.INPUT_TRIAL, labels.INPUT_PARAMS, *self.points[0], *delay)
+
+
+def sweep_template(fan_out: FanOut) -> Template:
+    """Return the template that runs every trial side by side.
+
+    A trial that fails for good stops no other: the steps of a group all run to their end, then the group fails, so
+    that Argo's Retry starts the failed trials alone. To go on regardless, call the sweep as a step with
+    ``continue_on``.
+    """
+    waits = fan_out.delays is not None
+    step = WorkflowStep(
+        name="arrival" if waits else "trial",
+        template=fan_out.sweep + (labels.SUFFIX_ARRIVAL if waits else labels.SUFFIX_TRIAL),
+        arguments=_arguments({name: f"{{{{item.{name}}}}}" for name in fan_out.names}, fan_out.added),
+        with_items=[Item(root=item) for item in _items(fan_out)],
+    )
+    return Template(
+        name=fan_out.sweep,
+        inputs=_none_if_empty(fan_out.added),
+        steps=[ParallelSteps(root=[step])],
+        parallelism=fan_out.parallelism,
+    )
+
+
+def arrival_template(fan_out: FanOut) -> Template:
+    """Return the template that waits, then runs one trial."""
+    trial = tuple(name for name in fan_out.names if name != labels.INPUT_DELAY)
+    wait = WorkflowStep(
+        name="wait",
+        template=fan_out.sweep + labels.SUFFIX_DELAY,
+        arguments=_arguments({labels.INPUT_DELAY: placeholder(labels.INPUT_DELAY)}, Inputs()),
+    )
+    run = WorkflowStep(
+        name="trial",
+        template=fan_out.sweep + labels.SUFFIX_TRIAL,
+        arguments=_arguments({name: placeholder(name) for name in trial}, fan_out.added),
+    )
+    added = fan_out.added
+    return Template(
+        name=fan_out.sweep + labels.SUFFIX_ARRIVAL,
+        inputs=Inputs(parameters=[*_declared(fan_out.names), *(added.parameters or [])], artifacts=added.artifacts),
+        steps=[ParallelSteps(root=[wait]), ParallelSteps(root=[run])],
+    )
+
+
+def delay_template(fan_out: FanOut) -> Template:
+    """Return the template that only waits."""
+    return Template(
+        name=fan_out.sweep + labels.SUFFIX_DELAY,
+        inputs=Inputs(parameters=_declared((labels.INPUT_DELAY,))),
+        suspend=SuspendTemplate(duration=placeholder(labels.INPUT_DELAY)),
+    )
+
+
+def _items(fan_out: FanOut) -> Iterable[dict[str, object]]:
+    width = max(3, len(str(len(fan_out.points) - 1)))
+    for number, point in enumerate(fan_out.points):
+        # Argo puts a string of an item in as its JSON without the quotes, so JSON inside a string would arrive
+        # escaped; an object arrives as JSON. Values of their own are text, so that no number is written anew.
+        item: dict[str, object] = {labels.INPUT_TRIAL: f"t{number:0{width}}", labels.INPUT_PARAMS: point}
+        item |= {name: value_text(value) for name, value in point.items()}
+        if fan_out.delays is not None:
+            item[labels.INPUT_DELAY] = f"{json.dumps(fan_out.delays[number])}s"
+        yield item
+
+
+def _arguments(values: dict[str, str], added: Inputs) -> Arguments:
+    passed = {parameter.name: placeholder(parameter.name) for parameter in added.parameters or []}
+    artifacts = [Artifact(name=a.name, from_=f"{{{{inputs.artifacts.{a.name}}}}}") for a in added.artifacts or []]
+    return Arguments(
+        parameters=[Parameter(name=name, value=value) for name, value in {**values, **passed}.items()],
+        artifacts=artifacts or None,
+    )
+
+
+def _declared(names: tuple[str, ...]) -> list[Parameter]:
+    return [Parameter(name=name) for name in names]
+
+
+def _none_if_empty(inputs: Inputs) -> Inputs | None:
+    return inputs if inputs.parameters or inputs.artifacts else None

@@ -1,0 +1,197 @@
+"""The values a hyperparameter may take, and how one is drawn."""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from hera_specon.amounts import is_finite, is_whole
+from hera_specon.errors import SpaceError
+from hera_specon.names import check_hyperparameter
+
+Value = str | int | float | bool
+"""A hyperparameter's value; each survives a command line, JSON and Argo's substitution unchanged."""
+
+_UNSAFE: Final = ('"', "'", "\\", "{{", "}}")
+_DIGITS: Final = 6
+
+
+class Distribution(ABC):
+    """Where the values of one hyperparameter come from."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def draw(self, chance: Random) -> Value:
+        """Return one value; the same state of ``chance`` gives the same value."""
+
+    @abstractmethod
+    def values(self) -> tuple[Value, ...] | None:
+        """Return every value in order, or None where there is no end of them."""
+
+
+Space = Mapping[str, Distribution]
+"""Hyperparameters by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Distribution):
+    """One of ``options``, each as likely as another."""
+
+    options: tuple[Value, ...]
+
+    def __post_init__(self) -> None:
+        if not self.options:
+            problem = "choice() needs at least one value"
+            raise SpaceError(problem)
+        for option in self.options:
+            _check_option(option)
+            if self.options.count(option) > 1:
+                problem = f"choice{self.options} holds {option!r} more than once"
+                raise SpaceError(problem)
+
+    def draw(self, chance: Random) -> Value:
+        """Return one of the options."""
+        return chance.choice(self.options)
+
+    def values(self) -> tuple[Value, ...]:
+        """Return the options as they were given."""
+        return self.options
+
+
+@dataclass(frozen=True, slots=True)
+class Continuous(Distribution):
+    """A number between ``low`` and ``high``, evenly spread, or its logarithm where ``log``.
+
+    Values have six significant digits where the range allows it: what people read is what ran.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        _check_range(self, is_finite)
+
+    def draw(self, chance: Random) -> float:
+        """Return a number in the range."""
+        if self.log:
+            value = math.exp(chance.uniform(math.log(self.low), math.log(self.high)))
+        else:
+            value = chance.uniform(self.low, self.high)
+        short = float(f"{value:.{_DIGITS}g}")
+        return short if self.low <= short <= self.high else min(max(value, float(self.low)), float(self.high))
+
+    def values(self) -> None:
+        """Return None: the range has no end of values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(Distribution):
+    """A whole number from ``low`` to ``high``, both included, evenly spread, or its logarithm where ``log``."""
+
+    low: int
+    high: int
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        _check_range(self, is_whole)
+
+    def draw(self, chance: Random) -> int:
+        """Return a whole number in the range."""
+        if not self.log:
+            return chance.randint(self.low, self.high)
+        value = math.floor(math.exp(chance.uniform(math.log(self.low), math.log(self.high + 1))))
+        return min(max(value, self.low), self.high)
+
+    def values(self) -> tuple[int, ...]:
+        """Return every whole number in the range."""
+        return tuple(range(self.low, self.high + 1))
+
+
+def choice(*options: Value) -> Choice:
+    """Return a hyperparameter that takes one of ``options``.
+
+    Raises:
+        SpaceError: There are none, one comes twice, or one is no string, number or truth value that every
+            place it passes through leaves as it is.
+    """
+    return Choice(options)
+
+
+def uniform(low: float, high: float) -> Continuous:
+    """Return a hyperparameter that is a number between ``low`` and ``high``.
+
+    Raises:
+        SpaceError: ``low`` is not below ``high``, or one is not finite.
+    """
+    return Continuous(low, high)
+
+
+def log_uniform(low: float, high: float) -> Continuous:
+    """Return a hyperparameter whose logarithm is evenly spread: learning rates, regularisation.
+
+    Raises:
+        SpaceError: ``low`` is not above 0 or not below ``high``, or one is not finite.
+    """
+    return Continuous(low, high, log=True)
+
+
+def integer(low: int, high: int, *, log: bool = False) -> Integer:
+    """Return a hyperparameter that is a whole number from ``low`` to ``high``, both included.
+
+    Raises:
+        SpaceError: ``low`` is not below ``high``, one is no whole number, or ``log`` with ``low`` below 1.
+    """
+    return Integer(low, high, log)
+
+
+def check_space(space: object) -> Space:
+    """Return ``space``.
+
+    Raises:
+        SpaceError: It is empty, or something in it is no hyperparameter.
+    """
+    if not isinstance(space, Mapping) or not space:
+        problem = f"space= maps at least one hyperparameter to its values, not {space!r}"
+        raise SpaceError(problem)
+    for name, distribution in space.items():
+        check_hyperparameter(name)
+        if not isinstance(distribution, Distribution):
+            problem = f"hyperparameter {name!r} is {distribution!r}; use choice(), uniform() and the like"
+            raise SpaceError(problem)
+    return space
+
+
+def value_text(value: Value) -> str:
+    """Return ``value`` as it stands on a command line: JSON, strings without quotes."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _check_option(option: object) -> None:
+    if not isinstance(option, str | int | float):
+        problem = f"choice() takes strings, numbers and truth values one by one, not {option!r}"
+        raise SpaceError(problem)
+    if isinstance(option, float) and not math.isfinite(option):
+        problem = f"choice() takes finite numbers, not {option!r}"
+        raise SpaceError(problem)
+    if isinstance(option, str) and (not option.isprintable() or any(mark in option for mark in _UNSAFE)):
+        problem = f"choice() takes no string with quotes, backslashes, braces or control marks: {option!r}"
+        raise SpaceError(problem)
+
+
+def _check_range(distribution: Continuous | Integer, is_bound: Callable[[object], bool]) -> None:
+    low, high = distribution.low, distribution.high
+    for bound in (low, high):
+        if not is_bound(bound):
+            problem = f"{distribution}: {bound!r} is no bound of such a range"
+            raise SpaceError(problem)
+    if low >= high:
+        problem = f"{distribution}: low must be below high"
+        raise SpaceError(problem)
+    if distribution.log and low <= 0:
+        problem = f"{distribution}: a logarithmic range starts above 0"
+        raise SpaceError(problem)

@@ -1,0 +1,232 @@
+"""A hyperparameter sweep as a Hera template."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hera.workflows import Container, Script, Workflow
+from hera.workflows._context import _context
+from hera.workflows._mixins import EnvIOMixin, TemplateMixin
+from hera.workflows.models import Template
+
+from controllers import labels
+from hera_specon.amounts import is_whole
+from hera_specon.arrivals import Arrivals
+from hera_specon.checks import check_templates
+from hera_specon.errors import SweepError
+from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
+from hera_specon.names import check_distinct, check_sweep_name
+from hera_specon.objective import Objective
+from hera_specon.policy_choice import PolicyChoice, policy_text
+from hera_specon.search import Search, points
+from hera_specon.space import Space
+from hera_specon.training_function import TrainingFunctionConstructor, check_signature
+from hera_specon.trial_template import TrialSettings, own_inputs, sweep_id, trial_template
+
+
+@dataclass(kw_only=True)
+class _Part(TemplateMixin):
+    """A further template of a sweep. Like every Hera template it joins the workflow it is made under."""
+
+    build: Callable[[], Template]
+
+    def _build_template(self) -> Template:
+        return self.build()
+
+
+@dataclass(kw_only=True)
+class _SweepTemplates(EnvIOMixin, TemplateMixin):
+    """What every sweep is made of, however its trials are written."""
+
+    space: Space
+    objective: Objective
+    search: Search = "random"
+    trials: int | None = None
+    seed: int = 0
+    policy: PolicyChoice | None = None
+    arrivals: Arrivals | None = None
+    retries: int = 3
+    grace: int = 60
+    state_root: str = "/mnt/specon"
+    experiment: str | None = None
+    mlflow_tracking_uri: str = "http://mlflow:5000"
+
+    def __post_init__(self) -> None:
+        self._workflow: Workflow | None = None
+        self._called = False
+        super().__post_init__()
+        self._check()
+        if _context.pieces:
+            self._join(_context.pieces[0])
+
+    @property
+    def sweep_id(self) -> str:
+        """Identity of the sweep, which Argo fills in: an argument for a step that reads its results."""
+        return sweep_id(check_sweep_name(self.name))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Hera's unions make >> fail under type checkers
+        """Return the sweep as a step or task of the Steps or DAG around the call.
+
+        Directly under a Workflow, add it to the workflow and return None.
+
+        Raises:
+            SweepError: The workflow runs the sweep already, or the call would run it several times over:
+                its trials would have the same identity twice.
+        """
+        if not _context.pieces:
+            problem = f"sweep {self.name!r} is called outside a Workflow"
+            raise SweepError(problem)
+        self._join(_context.pieces[0])
+        if isinstance(_context.pieces[-1], Workflow):
+            return None
+        if self._called or {"with_items", "with_param", "with_sequence"} & kwargs.keys():
+            problem = f"sweep {self.name!r} runs once in a workflow; make another under a name of its own"
+            raise SweepError(problem)
+        self._called = True
+        return super().__call__(*args, **kwargs)  # type: ignore[misc]  # CallableTemplateMixin's
+
+    def _build_template(self) -> Template:
+        if self._workflow is not None:
+            _check_workflow(self._workflow)
+        return sweep_template(self._fan_out())
+
+    def _build_trial(self) -> Template:
+        pod = super()._build_template()  # type: ignore[misc]  # Container's or Script's, by the order of bases
+        return trial_template(pod, self._settings())
+
+    def _build_arrival(self) -> Template:
+        return arrival_template(self._fan_out())
+
+    def _build_delay(self) -> Template:
+        return delay_template(self._fan_out())
+
+    def _join(self, workflow: object) -> None:
+        if not isinstance(workflow, Workflow):
+            problem = f"sweep {self.name!r} belongs in a Workflow, not in {type(workflow).__name__} alone"
+            raise SweepError(problem)
+        if workflow is self._workflow:
+            return
+        self._workflow, self._called = workflow, False
+        if not any(template is self for template in workflow.templates):
+            workflow.templates.append(self)
+        parts = {labels.SUFFIX_TRIAL: self._build_trial}
+        if self.arrivals is not None:
+            parts |= {labels.SUFFIX_ARRIVAL: self._build_arrival, labels.SUFFIX_DELAY: self._build_delay}
+        for suffix, build in parts.items():
+            _Part(name=f"{self.name}{suffix}", build=build)
+
+    def _check(self) -> None:
+        if self.retry_strategy is not None:
+            problem = "a sweep has its own retry_strategy, which tells moves from failures; use retries="
+            raise SweepError(problem)
+        if self.arrivals is not None and self.parallelism is not None:
+            # Argo counts a trial that still waits to arrive.
+            problem = "with arrivals=, limit the pods by Workflow(parallelism=...), not the sweep's parallelism="
+            raise SweepError(problem)
+        if not is_whole(self.grace) or self.grace <= 0:
+            problem = f"grace= is a whole number of seconds above 0, not {self.grace!r}"
+            raise SweepError(problem)
+        fan_out, _ = self._fan_out(), self._build_trial()
+        added = [parameter.name for parameter in fan_out.added.parameters or []]
+        check_distinct([*fan_out.names, *added], "inputs= declares what every trial has already, or an input twice")
+
+    def _fan_out(self) -> FanOut:
+        name, trials = check_sweep_name(self.name), points(self.space, self.search, self.trials, self.seed)
+        delays = None if self.arrivals is None else self.arrivals.delays(len(trials))
+        added = own_inputs(self._build_inputs(), tuple(self.space))
+        return FanOut(name, trials, delays, added, self.parallelism)
+
+    def _settings(self) -> TrialSettings:
+        name = check_sweep_name(self.name)
+        return TrialSettings(
+            sweep=name,
+            hyperparameters=tuple(self.space),
+            objective=self.objective,
+            policy=None if self.policy is None else policy_text(self.policy),
+            retries=self.retries,
+            grace=self.grace,
+            state_root=self.state_root,
+            experiment=self.experiment or name,
+            mlflow_tracking_uri=self.mlflow_tracking_uri,
+        )
+
+
+@dataclass(kw_only=True)
+class Sweep(_SweepTemplates, Container):
+    """Runs a container once for each point of a search space, the points side by side.
+
+    A sweep is used as any Hera template: named as a workflow's entrypoint, or called as a step of Steps or a task of
+    a DAG. It takes everything that Hera's Container takes, for its trials: image, command, args, env, resources,
+    volumes, node_selector and so on. Each trial gets its hyperparameters as arguments ``--name=value``, and the
+    environment of ``mlflow_hooks.contract``.
+
+    Args:
+        name: Name of the sweep and of its template; ``<name>-trial`` is the template of its trials.
+        space: Hyperparameters by name: ``choice()``, ``uniform()``, ``log_uniform()``, ``integer()``.
+        objective: ``minimize("loss")`` or ``maximize("accuracy")``: a metric that the trials log.
+        search: ``random`` or ``grid``.
+        trials: Number of trials. A grid needs none; given one, it may not be larger.
+        seed: Draws the same trials again, whatever the order of ``space``.
+        policy: What moves trials and shares out CPU: a policy, several stacked, or a spec string. None leaves it
+            to whoever runs the sweep.
+        arrivals: ``every(50)`` or ``at_random(within=300)`` seconds; all trials come at once without.
+        retries: Real failures of a trial to forgive; moves and lost pods are apart (see ``trial_retries``).
+        grace: Seconds a trial has for its checkpoint between SIGTERM and SIGKILL.
+        state_root: Folder for checkpoints, on a volume that every node mounts.
+        experiment: MLflow experiment; the sweep's name without.
+        mlflow_tracking_uri: Where the trials find MLflow.
+        parallelism: Most trials at a time.
+        resources: Must request CPU, the share a policy starts from: 0.1 core without, and no limit.
+        inputs: Further inputs, which every trial gets as they are given to the sweep.
+
+    Raises:
+        SpaceError: The search space is empty, contradictory, or endless in a grid.
+        SweepError: Any other setting is wrong; the message carries it.
+    """
+
+    @staticmethod
+    def script(**settings: Any) -> Callable[[Callable[..., object]], "FunctionSweep"]:  # noqa: ANN401 - see below
+        """Decorate a training function to make it a sweep, as Hera's ``script`` makes one a template.
+
+        The function's source becomes the trials' script, so it imports what it uses. Its arguments are the
+        hyperparameters, with their types; any others become inputs of the sweep.
+
+        Args:
+            **settings: Those of ``Sweep`` and of Hera's Script; ``name`` is the function's without.
+
+        Raises:
+            SpaceError: The search space is empty, contradictory, or endless in a grid.
+            SweepError: The function lacks a hyperparameter, or another setting is wrong.
+        """
+
+        def decorate(function: Callable[..., object]) -> FunctionSweep:
+            return FunctionSweep(**{"name": function.__name__.replace("_", "-"), **settings, "source": function})
+
+        return decorate
+
+
+@dataclass(kw_only=True)
+class FunctionSweep(_SweepTemplates, Script):
+    """Runs a training function once for each point of a search space; made by ``Sweep.script``.
+
+    Outside a workflow it is still the function.
+    """
+
+    source: Callable[..., object] = field()
+
+    def __post_init__(self) -> None:
+        check_signature(self.source, self.space)
+        self.constructor = self.constructor or TrainingFunctionConstructor(hyperparameters=tuple(self.space))
+        super().__post_init__()
+        functools.update_wrapper(self, self.source, updated=())
+        self.wrapped_function = self.source
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the function's own, outside a workflow
+        """Call the function, or under a Workflow, Steps or DAG make the sweep part of it."""
+        return super().__call__(*args, **kwargs) if _context.active else self.source(*args, **kwargs)
+
+
+def _check_workflow(workflow: Workflow) -> None:
+    if workflow.workflow_template_ref is None and (workflow.kind == "Workflow" or workflow.entrypoint is not None):
+        check_templates([template.name or "" for template in workflow.templates], workflow.entrypoint)

@@ -1,0 +1,154 @@
+"""Turn the template of a container or script into the template of a sweep's trials."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import yaml
+from hera.workflows.models import Container as ContainerModel
+from hera.workflows.models import EnvVar, Inputs, Metadata, Parameter, ResourceRequirements, Template
+from hera.workflows.models import ScriptTemplate as ScriptModel
+
+from controllers import labels
+from hera_specon.errors import SweepError
+from hera_specon.names import check_distinct
+from hera_specon.objective import Objective
+from hera_specon.retry import trial_retries
+from mlflow_hooks import contract
+
+DEFAULT_CPU = "100m"
+"""CPU request of a trial whose author names no resources: a small share, and no limit above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSettings:
+    """What all trials of a sweep have in common; ``grace`` is in seconds."""
+
+    sweep: str
+    hyperparameters: tuple[str, ...]
+    objective: Objective
+    policy: str | None
+    retries: int
+    grace: int
+    state_root: str
+    experiment: str
+    mlflow_tracking_uri: str
+
+
+def sweep_id(sweep: str) -> str:
+    """Return the identity of the sweep in a running workflow, for Argo to fill in."""
+    return f"{{{{workflow.uid}}}}.{sweep}"
+
+
+def placeholder(name: str) -> str:
+    """Return what Argo replaces by the template's input parameter ``name``."""
+    return f"{{{{inputs.parameters.{name}}}}}"
+
+
+def trial_template(pod: Template, settings: TrialSettings) -> Template:
+    """Return ``pod`` with the inputs, names, environment and retries of a trial.
+
+    Raises:
+        SweepError: ``pod`` sets what the sweep sets, asks for no share of CPU, or says nothing to run.
+    """
+    pod.name = settings.sweep + labels.SUFFIX_TRIAL
+    pod.inputs = _inputs(pod.inputs, settings)
+    pod.metadata = _metadata(pod.metadata, settings)
+    pod.retry_strategy = trial_retries(settings.retries)
+    pod.pod_spec_patch = _grace(pod.pod_spec_patch, settings.grace)
+    program = _program(pod)
+    program.env = _environment(program.env, settings)
+    program.resources = _resources(program.resources)
+    if pod.container is not None:
+        pod.container.args = _arguments(pod.container.args, settings)
+    return pod
+
+
+def own_inputs(inputs: Inputs | None, hyperparameters: tuple[str, ...]) -> Inputs:
+    """Return those of a template's inputs that its author added to the trial's."""
+    known = {labels.INPUT_TRIAL, labels.INPUT_PARAMS, *hyperparameters}
+    given = inputs or Inputs()
+    return Inputs(parameters=[p for p in given.parameters or [] if p.name not in known], artifacts=given.artifacts)
+
+
+def _inputs(inputs: Inputs | None, settings: TrialSettings) -> Inputs:
+    names = (labels.INPUT_TRIAL, labels.INPUT_PARAMS, *settings.hyperparameters)
+    added = own_inputs(inputs, settings.hyperparameters)
+    return Inputs(
+        parameters=[*(Parameter(name=name) for name in names), *(added.parameters or [])], artifacts=added.artifacts
+    )
+
+
+def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
+    given = given or Metadata()
+    marks = {labels.LABEL_SWEEP: settings.sweep, labels.LABEL_TRIAL: placeholder(labels.INPUT_TRIAL)}
+    notes = {
+        labels.ANNOTATION_OBJECTIVE: settings.objective.metric,
+        labels.ANNOTATION_DIRECTION: settings.objective.direction.value,
+    }
+    if settings.policy is not None:
+        notes[labels.ANNOTATION_POLICY] = settings.policy
+    return Metadata(
+        labels=_joined("labels=", given.labels, marks), annotations=_joined("annotations=", given.annotations, notes)
+    )
+
+
+def _joined(what: str, given: Mapping[str, str] | None, ours: Mapping[str, str]) -> dict[str, str]:
+    check_distinct([*(given or {}), *ours], f"{what} sets what the sweep sets")
+    return {**(given or {}), **ours}
+
+
+def _grace(patch: str | None, seconds: int) -> str:
+    ours = {"terminationGracePeriodSeconds": seconds}
+    given = {} if patch is None else _parsed(patch)
+    check_distinct([*given, *ours], "pod_spec_patch= sets what the sweep's grace= sets")
+    return json.dumps({**given, **ours})
+
+
+def _parsed(patch: str) -> dict[str, object]:
+    try:
+        given = yaml.safe_load(patch)
+    except yaml.YAMLError as error:
+        problem = f"pod_spec_patch= is no YAML: {patch!r}"
+        raise SweepError(problem) from error
+    if not isinstance(given, dict):
+        problem = f"pod_spec_patch= is a mapping of a pod's fields, not {patch!r}"
+        raise SweepError(problem)
+    return given
+
+
+def _program(pod: Template) -> ContainerModel | ScriptModel:
+    program = pod.container or pod.script
+    if program is None or not program.command:
+        # Without one, Argo's controller looks the image's entrypoint up in a registry.
+        problem = "a sweep needs command=, such as ['python', '-m', 'jobs.vae']"
+        raise SweepError(problem)
+    return program
+
+
+def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[EnvVar]:
+    ours = {
+        contract.ENV_SWEEP_ID: sweep_id(settings.sweep),
+        contract.ENV_TRIAL_ID: f"{sweep_id(settings.sweep)}.{placeholder(labels.INPUT_TRIAL)}",
+        contract.ENV_PARAMS: placeholder(labels.INPUT_PARAMS),
+        contract.ENV_OBJECTIVE: settings.objective.metric,
+        contract.ENV_DIRECTION: settings.objective.direction.value,
+        contract.ENV_STATE_ROOT: settings.state_root,
+        "MLFLOW_EXPERIMENT_NAME": settings.experiment,
+        "MLFLOW_TRACKING_URI": settings.mlflow_tracking_uri,
+    }
+    variables = [*(given or []), *(EnvVar(name=name, value=value) for name, value in ours.items())]
+    check_distinct([variable.name for variable in variables], "env= sets what the sweep sets, or sets it twice")
+    return variables
+
+
+def _resources(given: ResourceRequirements | None) -> ResourceRequirements:
+    resources = given or ResourceRequirements.model_validate({"requests": {"cpu": DEFAULT_CPU}})
+    if "cpu" not in (resources.requests or {}):
+        problem = "resources= needs cpu_request: it is the share of CPU that a policy starts from"
+        raise SweepError(problem)
+    return resources
+
+
+def _arguments(given: list[str] | None, settings: TrialSettings) -> list[str]:
+    return [*(given or []), *(f"--{name}={placeholder(name)}" for name in settings.hyperparameters)]

@@ -1,0 +1,139 @@
+"""Sweeps of small real processes, run by the real command line against a real MLflow server."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+JOB = Path(__file__).with_name("descending_job.py")
+ROOT = Path(__file__).resolve().parents[2]
+
+SWEEP = """
+from hera.workflows import Resources, Workflow
+from hera_specon import Sweep, choice, every, minimize
+
+with Workflow(generate_name="descent-", entrypoint="descent") as w:
+    Sweep(
+        name="descent",
+        image="python:3.11",
+        command=["python", {job!r}, "--cpu-ms={cpu_ms}", "--metric={metric}"],
+        space={{"lr": choice(0.01, 0.02, 0.03), "steps": choice(*{steps!r})}},
+        search="grid",
+        objective=minimize("loss"),
+        resources=Resources(cpu_request="50m", memory_request="16Mi"),
+        arrivals=every({every}),
+        grace=10,
+    )
+"""
+
+
+@dataclass
+class Workbench:
+    """A folder of a user, with a sweep in it and the ``specon`` command at hand."""
+
+    folder: Path
+
+    def write(
+        self, *, steps: tuple[int, ...] = (60, 150), cpu_ms: float = 8, every: float = 0.5, metric: str = "loss"
+    ) -> None:
+        """Write ``sweep.py``: a grid of three learning rates by ``steps``."""
+        text = SWEEP.format(job=str(JOB), steps=steps, cpu_ms=cpu_ms, every=every, metric=metric)
+        (self.folder / "sweep.py").write_text(text)
+
+    def start(self, *args: str) -> "subprocess.Popen[str]":
+        """Start ``specon`` with ``args``, as a user does."""
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        env.pop("MLFLOW_TRACKING_URI", None)
+        command = [sys.executable, "-m", "hera_specon.cli", *args]
+        return subprocess.Popen(
+            command, cwd=self.folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    def run(self, *args: str, within_s: float = 240) -> "Finished":
+        """Run ``specon`` with ``args`` to its end."""
+        process = self.start(*args)
+        try:
+            output, _ = process.communicate(timeout=within_s)
+        finally:
+            process.kill()
+        return Finished(process.returncode, output)
+
+    @property
+    def newest_run(self) -> Path:
+        """Folder of the newest run."""
+        return max((self.folder / ".specon" / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
+
+    def wait_for(self, condition: Callable[[], bool], within_s: float = 90) -> None:
+        """Wait until ``condition`` holds."""
+        deadline = time.monotonic() + within_s
+        while not condition():
+            assert time.monotonic() < deadline, "waited in vain"
+            time.sleep(0.1)
+
+    def steps_journalled(self) -> int:
+        """Return how many points all trials have logged so far."""
+        return sum(
+            len(path.read_bytes().splitlines()) for path in self.folder.glob(".specon/runs/*/*/state/*/points.jsonl")
+        )
+
+    def histories(self) -> Mapping[str, list[int]]:
+        """Return the steps of the objective in MLflow's own database, by the trial's id, in order of step."""
+        with sqlite3.connect(self.folder / ".specon" / "mlflow" / "mlflow.db") as database:
+            rows = database.execute(
+                "SELECT t.value, m.step FROM metrics m JOIN tags t ON t.run_uuid = m.run_uuid "
+                "WHERE t.key = 'specon.trial_id' AND m.key = 'loss' ORDER BY t.value, m.step"
+            ).fetchall()
+        histories: dict[str, list[int]] = {}
+        for trial, step in rows:
+            histories.setdefault(trial, []).append(step)
+        return histories
+
+    def run_tags(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the tags of each trial's run in MLflow's own database."""
+        with sqlite3.connect(self.folder / ".specon" / "mlflow" / "mlflow.db") as database:
+            rows = database.execute("SELECT run_uuid, key, value FROM tags").fetchall()
+        tags: dict[str, dict[str, str]] = {}
+        for run, key, value in rows:
+            tags.setdefault(run, {})[key] = value
+        return {found["specon.trial_id"]: found for found in tags.values() if "specon.trial_id" in found}
+
+    def processes(self) -> list[psutil.Process]:
+        """Return every process that has this workbench in its command line, environment or working folder."""
+        return [process for process in psutil.process_iter() if _belongs(process, str(self.folder))]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that ended."""
+
+    code: int
+    output: str
+
+
+def results(output: Path) -> list[dict[str, Any]]:
+    """Return the runs in what ``--json`` wrote."""
+    runs: list[dict[str, Any]] = json.loads(output.read_text())["runs"]
+    return runs
+
+
+def assert_whole(histories: Mapping[str, list[int]], lengths: Mapping[int, int]) -> None:
+    """Check that each history is 0, 1, 2 … to its end, and that there are as many of each length as there should be."""
+    for trial, steps in histories.items():
+        assert steps == list(range(len(steps))), f"{trial}: steps missing or doubled"
+    assert Counter(len(steps) for steps in histories.values()) == lengths
+
+
+def _belongs(process: psutil.Process, folder: str) -> bool:
+    try:
+        return process.cwd().startswith(folder) or any(folder in word for word in process.cmdline())
+    except psutil.Error:
+        return False

@@ -1,0 +1,23 @@
+"""Bidirectional RNN that reads a digit row by row, from the top and from the bottom. Loss: softmax."""
+
+from collections.abc import Sequence
+
+import keras
+
+from workflows.jobs.data import digit_rows
+from workflows.jobs.keras.loop import classifier, fit
+from workflows.jobs.settings import Settings, parse_settings
+
+DEFAULTS = Settings(lr=3e-3, steps=100, hidden=64, batch_size=64, work=6)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Train one trial."""
+    settings = parse_settings(DEFAULTS, argv)
+    keras.utils.set_random_seed(settings.seed)
+    model = classifier(keras.layers.Bidirectional(keras.layers.LSTM(settings.hidden)), settings=settings)
+    fit(model, digit_rows(), settings)
+
+
+if __name__ == "__main__":
+    main()

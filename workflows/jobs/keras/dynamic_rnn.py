@@ -1,0 +1,24 @@
+"""RNN over sequences of different lengths: digits of which 4 to 8 rows have been scanned. Loss: softmax."""
+
+from collections.abc import Sequence
+
+import keras
+
+from workflows.jobs.data import PADDING, partial_digit_rows
+from workflows.jobs.keras.loop import classifier, fit
+from workflows.jobs.settings import Settings, parse_settings
+
+DEFAULTS = Settings(lr=2e-3, steps=100, hidden=64, batch_size=64, work=6)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Train one trial."""
+    settings = parse_settings(DEFAULTS, argv)
+    keras.utils.set_random_seed(settings.seed)
+    # Masked rows leave the state as it is: each sequence ends where it ends.
+    model = classifier(keras.layers.Masking(PADDING), keras.layers.LSTM(settings.hidden), settings=settings)
+    fit(model, partial_digit_rows(), settings)
+
+
+if __name__ == "__main__":
+    main()

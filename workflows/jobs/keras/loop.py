@@ -1,0 +1,41 @@
+"""The training that the Keras jobs share."""
+
+from collections.abc import Iterator
+
+import keras
+from mlflow_hooks.keras import TrialCallback
+
+from mlflow_hooks import trial
+from mlflow_hooks.batches import batch_indices
+from workflows.jobs.data import DIGITS, Array, Dataset, Examples
+from workflows.jobs.settings import Settings
+
+
+def classifier(*layers: keras.layers.Layer, settings: Settings) -> keras.Model:
+    """Return the layers with a softmax over the digits on top. Loss: cross entropy (the thesis's "Softmax")."""
+    model = keras.Sequential([*layers, keras.layers.Dense(DIGITS, activation="softmax")])
+    model.compile(keras.optimizers.Adam(settings.lr), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def fit(model: keras.Model, data: Dataset, settings: Settings) -> None:
+    """Train a compiled model as one trial; an epoch of Keras is one step of the trial."""
+    with trial() as t:
+        model.fit(
+            _minibatches(data.train, settings, t.next_step),
+            steps_per_epoch=settings.work,
+            initial_epoch=t.next_step,
+            epochs=settings.steps,
+            validation_data=(data.valid.inputs, data.valid.targets),
+            validation_batch_size=len(data.valid),
+            callbacks=[TrialCallback(t)],
+            shuffle=False,  # already done
+            verbose=0,
+        )
+
+
+def _minibatches(examples: Examples, settings: Settings, first_step: int) -> Iterator[tuple[Array, Array]]:
+    """Yield the minibatches from ``first_step`` on: the same ones whether or not the trial was resumed there."""
+    for minibatch in range(first_step * settings.work, settings.steps * settings.work):
+        rows = batch_indices(len(examples), settings.batch_size, settings.seed, minibatch)
+        yield examples.inputs[rows], examples.targets[rows]
