@@ -40,9 +40,9 @@ def restore_random_states(states: dict[str, Any]) -> None:
         np.random.set_state((name, np.array(keys, dtype=np.uint32), position, has_gauss, cached))  # noqa: NPY002 - the global generator is what is kept
 
 
-def save_random_states(folder: Path) -> None:
-    """Write ``random_states`` into ``folder``."""
-    (folder / "random.json").write_text(json.dumps(random_states()))
+def save_random_states(folder: Path, states: dict[str, Any] | None = None) -> None:
+    """Write ``states``, by default those of now, into ``folder``."""
+    (folder / "random.json").write_text(json.dumps(states or random_states()))
 
 
 def load_random_states(folder: Path) -> None:

@@ -1,0 +1,91 @@
+"""A process and its descendants, as Linux tells of them under ``/proc``."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+_PROC: Final = Path("/proc")
+_TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+_STATE, _UTIME, _CSTIME, _STARTED = 0, 11, 14, 19
+
+
+def tree(root: int) -> list[int]:
+    """Return ``root`` and every descendant of it, parents first; empty if it is gone."""
+    found = [root] if _fields(root) else []
+    for pid in found:
+        found.extend(child for child in _children(pid) if child not in found)
+    return found
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """Return the CPU seconds that these processes, and the ended children they waited for, used."""
+    return sum(sum(map(int, fields[_UTIME : _CSTIME + 1])) for pid in pids if (fields := _fields(pid))) / (
+        _TICKS_PER_SECOND
+    )
+
+
+def waiting_seconds(pids: Iterable[int]) -> float:
+    """Return for how many seconds the living threads of these processes could have run but had no core."""
+    return sum(int(line.split()[1]) for pid in pids for line in _of_threads(pid, "schedstat") if line) / 1e9
+
+
+def threads(pid: int) -> list[int]:
+    """Return the ids of the process's threads; empty if it is gone."""
+    with contextlib.suppress(OSError):
+        return [int(entry) for entry in os.listdir(_PROC / str(pid) / "task")]  # noqa: PTH208 - names only, often
+    return []
+
+
+def started(pid: int) -> int | None:
+    """Return when the process began, in clock ticks since boot: with the pid it names a process for good."""
+    fields = _fields(pid)
+    return int(fields[_STARTED]) if fields else None
+
+
+def send(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to each process that is still there and ours."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def send_group(leader: int, number: signal.Signals) -> bool:
+    """Send a signal to the process group of ``leader``; tell whether there was anyone."""
+    try:
+        os.killpg(leader, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _fields(pid: int) -> list[str]:
+    """Return what follows the name in the process's ``stat``, zombies included; empty if it is gone."""
+    with contextlib.suppress(OSError):
+        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    return []
+
+
+def _children(pid: int) -> list[int]:
+    if _kernel_tells_children():
+        return [int(child) for line in _of_threads(pid, "children") for child in line.split()]
+    with contextlib.suppress(psutil.Error):
+        return [child.pid for child in psutil.Process(pid).children()]
+    return []
+
+
+@cache
+def _kernel_tells_children() -> bool:
+    own = os.getpid()
+    return (_PROC / str(own) / "task" / str(own) / "children").exists()
+
+
+def _of_threads(pid: int, name: str) -> Iterator[str]:
+    for thread in threads(pid):
+        with contextlib.suppress(OSError):
+            yield (_PROC / str(pid) / "task" / str(thread) / name).read_text()

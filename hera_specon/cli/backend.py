@@ -1,0 +1,32 @@
+"""What the commands call. Imported on use: ``specon --help`` must not wait for MLflow."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from controllers.policies.base import Policy
+
+if TYPE_CHECKING:
+    from controllers.bootstrap import LocalRun, LocalSettings
+    from controllers.local_run import Screen
+
+Workflow = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """The functions behind the commands; a test hands ``main`` its own as ``obj``."""
+
+    load_workflow: Callable[[Path], Workflow]
+    parse_policy: Callable[[str], Policy[Any]]
+    run_locally: "Callable[[Workflow, Path, Sequence[Policy[Any]], LocalSettings, Screen], LocalRun]"
+
+
+def real_backend() -> Backend:
+    """Return the functions that really run sweeps."""
+    from controllers.bootstrap import run_locally  # noqa: PLC0415 - see the module's docstring
+    from controllers.policies.registry import parse_policy  # noqa: PLC0415
+    from hera_specon.workflow_file import load_workflow  # noqa: PLC0415
+
+    return Backend(lambda path: load_workflow(path).manifest, parse_policy, run_locally)

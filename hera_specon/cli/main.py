@@ -1,0 +1,32 @@
+"""The command group and what holds for every command."""
+
+import click
+
+from hera_specon.cli.failures import PoliteGroup
+from hera_specon.cli.policies import policies
+from hera_specon.cli.report import report
+from hera_specon.cli.run import run
+
+
+@click.group(cls=PoliteGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="hera-specon", prog_name="specon")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error. Goes before the command.")
+def main(*, debug: bool) -> None:
+    """Hyperparameter sweeps that finish sooner.
+
+    A sweep is a workflow of training jobs, its trials. Most of what a trial learns, it learns early;
+    specon watches how fast each one still learns and gives CPU to those that gain from it: it resizes
+    a trial's share in place, and moves trials between nodes through checkpoints.
+
+    \b
+    Try it on the sweep in this repository:
+      specon run workflows/demo.py --policy default --policy specon+flowcon
+      specon report                the page about the run that began last
+      specon policies              what can be given to --policy
+    """  # noqa: D301 - \b keeps click from filling the lines after it
+    del debug  # read from the context by PoliteGroup
+
+
+main.add_command(run)
+main.add_command(report)
+main.add_command(policies)

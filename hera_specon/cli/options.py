@@ -1,0 +1,76 @@
+"""Options checked as they are read, each error with the value that was given."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+STDOUT = "-"
+
+
+class NodeCount(click.ParamType[int]):
+    """At least one node."""
+
+    name = "number"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return ``value`` as a whole number of nodes."""
+        try:
+            number = int(str(value))
+        except ValueError:
+            number = 0
+        if number < 1:
+            self.fail(f"{str(value)!r} is no number of nodes; give a whole number from 1 up, such as 4.", param, ctx)
+        return number
+
+
+class Cores(click.ParamType[float]):
+    """More than no cores, and not endlessly many."""
+
+    name = "cores"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return ``value`` as a number of cores."""
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = math.nan
+        if not (math.isfinite(number) and number > 0):
+            self.fail(f"{str(value)!r} is no number of cores; give one above 0, such as 0.5 or 2.", param, ctx)
+        return number
+
+
+class NewFile(click.ParamType[Path]):
+    """A file to be written, in a folder that exists; with ``stdout``, ``-`` stands for standard output."""
+
+    name = "file"
+
+    def __init__(self, *, stdout: bool = False) -> None:
+        self._stdout = stdout
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return ``value`` as a path that can be written to."""
+        path = Path(str(value))
+        if self._stdout and str(path) == STDOUT:
+            return path
+        if path.is_dir():
+            self.fail(f"{str(path)!r} is a folder; give a file in it.", param, ctx)
+        if not path.absolute().parent.is_dir():
+            self.fail(f"{str(path)!r} is in a folder that does not exist; make {str(path.parent)!r} first.", param, ctx)
+        return path
+
+
+def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    """Return ``name=value`` pairs as a dict; a click callback."""
+    pairs: dict[str, str] = {}
+    for value in values:
+        name, sign, given = value.partition("=")
+        if not (name.strip() and sign):
+            message = f"{value!r} is not name=value; write it like -p epochs=5."
+            raise click.BadParameter(message, ctx, param)
+        if name in pairs:
+            message = f"{name!r} is given twice: {pairs[name]!r} and {given!r}."
+            raise click.BadParameter(message, ctx, param)
+        pairs[name] = given
+    return pairs

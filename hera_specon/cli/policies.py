@@ -1,0 +1,66 @@
+"""``specon policies``: what can be given to ``--policy``."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from controllers.policies.registry import PolicyInfo
+
+
+@click.command(short_help="List the policies, their parameters and defaults.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+def policies(*, as_json: bool) -> None:
+    """List the policies with what each does, where it was published, and its parameters.
+
+    \b
+    A policy is written NAME:PARAMETER=VALUE,...; parameters left out keep their defaults:
+      specon
+      specon:interval=10,alpha=0.05
+
+    \b
+    Policies that do different things can be joined with +:
+      specon:interval=10+flowcon:interval=10
+    """  # noqa: D301 - \b keeps click from filling the lines after it
+    from controllers.policies.registry import describe  # noqa: PLC0415 - `specon --help` must not wait for it
+
+    known = describe()
+    if as_json:
+        click.echo(json.dumps([asdict(policy) for policy in known], indent=2, default=str))
+    else:
+        Console().print(listing(known), highlight=False)
+
+
+def listing(known: Sequence["PolicyInfo"]) -> RenderableType:
+    """Return the policies as people read them."""
+    return Group(*(piece for policy in known for piece in _pieces(policy)))
+
+
+def _pieces(policy: "PolicyInfo") -> list[RenderableType]:
+    head = Text.assemble((policy.name, "bold"), f"  {policy.summary}")
+    source = Text(f"source: {policy.source}", style="dim")
+    parameters = _parameters(policy) if policy.parameters else Text("no parameters", style="dim")
+    return [head, Padding(source, (0, 0, 0, 2)), Padding(parameters, (0, 0, 1, 2))]
+
+
+def _parameters(policy: "PolicyInfo") -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("parameter", no_wrap=True)
+    table.add_column("default", no_wrap=True)
+    table.add_column("must be", overflow="fold")
+    table.add_column("meaning", overflow="fold", ratio=1)
+    for parameter in policy.parameters:
+        told = (parameter.name, _written(parameter.default), parameter.constraint, parameter.description)
+        table.add_row(*(Text(cell) for cell in told))
+    return table
+
+
+def _written(default: Any) -> str:  # noqa: ANN401 - parameters are of several types
+    return str(default).lower() if isinstance(default, bool) else str(default)

@@ -1,0 +1,54 @@
+"""Numbers as people read them. Pure."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+DASH = "\N{EN DASH}"
+MINUTE = 60
+HOUR = 3600
+COUNTED_TOGETHER = 10
+"""From here on a number of seconds is shown without its fraction."""
+
+
+def seconds(value: float | None) -> str:
+    """Return a duration such as ``4.2 s``, ``45 s``, ``3 m 05 s`` or ``2 h 07 m``; a dash for None."""
+    if value is None or not math.isfinite(value):
+        return DASH
+    if abs(value) < COUNTED_TOGETHER:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return f"{whole // MINUTE} m {whole % MINUTE:02d} s"
+    return f"{whole // HOUR} h {whole % HOUR // MINUTE:02d} m"
+
+
+def ratio(value: float) -> str:
+    """Return a ratio with its times sign, to two digits."""
+    return f"{value:.2f}\N{MULTIPLICATION SIGN}"
+
+
+def change(value: float) -> str:
+    """Return a ratio as a change in percent, such as ``-14.0 %``."""
+    return f"{(value - 1) * 100:+.1f} %"
+
+
+def cores(value: float) -> str:
+    """Return cores such as ``0.45`` or ``2``."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def figure(value: float | None) -> str:
+    """Return an objective with four significant digits; a dash for None."""
+    return DASH if value is None else f"{value:.4g}"
+
+
+def params(values: Mapping[str, Any]) -> str:
+    """Return hyperparameters on one line, such as ``lr=0.01 units=64``."""
+    return " ".join(f"{name}={_short(value)}" for name, value in values.items())
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

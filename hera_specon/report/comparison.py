@@ -1,0 +1,68 @@
+"""How the runs of one sweep compare, as rows for tables on screen and page. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from controllers.results import Comparison, RunResult, compare
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One policy's line; ``against`` is None for the baseline, ``faster`` and ``slower`` count trials."""
+
+    result: RunResult
+    against: Comparison | None
+    faster: int
+    slower: int
+
+    @property
+    def moves(self) -> int:
+        """Moves of all trials."""
+        return sum(trial.moves for trial in self.result.trials)
+
+    @property
+    def resizes(self) -> int:
+        """Resizes of all trials."""
+        return sum(trial.resizes for trial in self.result.trials)
+
+    @property
+    def failed(self) -> int:
+        """Trials that did not succeed; their times say little."""
+        return sum(not trial.succeeded for trial in self.result.trials)
+
+
+def comparison_rows(results: Sequence[RunResult]) -> list[ComparisonRow]:
+    """Return a row per result, each set beside the first.
+
+    Raises:
+        ValueError: the runs do not have the same trials.
+    """
+    rows = [ComparisonRow(results[0], None, 0, 0)] if results else []
+    return rows + [_row(results[0], other) for other in results[1:]]
+
+
+def _row(baseline: RunResult, other: RunResult) -> ComparisonRow:
+    before = completions(baseline)
+    after = completions(other)
+    comparison = compare(baseline, other)
+    faster = sum(after[trial] < before[trial] for trial in before)
+    slower = sum(after[trial] > before[trial] for trial in before)
+    return ComparisonRow(other, comparison, faster, slower)
+
+
+def completions(result: RunResult) -> Mapping[str, float]:
+    """Return each trial's completion time in seconds."""
+    return {trial.id: trial.completion_s for trial in result.trials}
+
+
+def to_json(results: Sequence[RunResult]) -> dict[str, Any]:
+    """Return what ``specon run --json`` writes: every run, and each later one beside the first."""
+    return {
+        "runs": [result.to_dict() for result in results],
+        "comparisons": [
+            {"baseline": results[0].policy, "policy": row.result.policy, **asdict(row.against)}
+            for row in comparison_rows(results)
+            if row.against
+        ],
+    }

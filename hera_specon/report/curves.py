@@ -1,0 +1,129 @@
+"""Charts of shares, of learning, and of completion times."""
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from controllers.results import RunResult
+from hera_specon.display import words
+from hera_specon.report.colours import POLICIES, natural
+from hera_specon.report.comparison import completions
+from hera_specon.report.frame import dress, html, text
+from hera_specon.report.layout import shares, usage
+from hera_specon.report.record import PolicyRun
+
+NODE_HEIGHT = 130
+
+
+def share_chart(run: PolicyRun, colours: Mapping[str, str], end: float) -> str:
+    """Return, node by node, the cores that each trial holds over time, and those in use, as HTML."""
+    nodes = run.history.nodes()
+    figure = make_subplots(
+        rows=max(1, len(nodes)), cols=1, shared_xaxes=True, vertical_spacing=0.06,
+        subplot_titles=[text(node) for node in nodes],
+    )  # fmt: skip
+    for row, node in enumerate(nodes, start=1):
+        for trace in _share_traces(run, node, colours, row):
+            figure.add_trace(trace, row=row, col=1)
+    figure.update_annotations(x=0, xanchor="left", font_size=12)
+    figure.update_yaxes(title_text="cores", rangemode="tozero", nticks=4)
+    figure.update_xaxes(range=[0, end])
+    figure.update_xaxes(title_text="seconds since the sweep began", row=max(1, len(nodes)), col=1)
+    figure.update_layout(showlegend=False)
+    return html(dress(figure, NODE_HEIGHT * max(1, len(nodes)) + 70))
+
+
+def _share_traces(run: PolicyRun, node: str, colours: Mapping[str, str], row: int) -> list[go.Scatter]:
+    times, cores = shares(run.history, node)
+    traces = [
+        go.Scatter(
+            x=times, y=held, name=text(trial), stackgroup=f"node {row}", mode="lines",
+            line={"shape": "hv", "width": 0.5, "color": colours[trial]},
+            hovertemplate=f"<b>{text(trial)}</b>: %{{y:.2f}} cores at %{{x:.0f}} s<extra></extra>",
+        )
+        for trial, held in cores.items()
+    ]  # fmt: skip
+    busy = usage(run.history, node)
+    if busy:
+        traces.append(_usage_line(busy))
+    return traces
+
+
+def _usage_line(busy: Sequence[tuple[float, float]]) -> go.Scatter:
+    return go.Scatter(
+        x=[at for at, _ in busy], y=[cores for _, cores in busy], name="in use", mode="lines",
+        line={"color": "#8a94a0", "width": 1.6, "dash": "dot", "shape": "vh"},
+        hovertemplate="in use: %{y:.2f} cores at %{x:.0f} s<extra></extra>",
+    )  # fmt: skip
+
+
+def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], objective: str) -> str:
+    """Return the objective of each trial over time, a panel per policy, as HTML."""
+    figure = make_subplots(
+        rows=len(runs), cols=1, shared_xaxes=True, shared_yaxes="all", vertical_spacing=0.12 / len(runs),
+        subplot_titles=[f"<b>{text(run.policy)}</b>" for run in runs],
+    )  # fmt: skip
+    for row, run in enumerate(runs, start=1):
+        for trial in sorted(run.history.reports, key=natural):
+            reports = run.history.reports[trial]
+            if reports:
+                figure.add_trace(_curve(trial, reports, colours[trial], show=row == 1), row=row, col=1)
+    figure.update_annotations(x=0, xanchor="left", font_size=13)
+    figure.update_yaxes(title_text=text(objective))
+    figure.update_xaxes(rangemode="tozero")
+    figure.update_xaxes(title_text="seconds since the sweep began", row=len(runs), col=1)
+    dress(figure, 250 * len(runs) + 110)
+    figure.update_layout(updatemenus=[_scale_buttons(len(runs))], margin_t=64, legend={"y": -0.12, "yanchor": "top"})
+    return html(figure)
+
+
+def _curve(trial: str, reports: Sequence[tuple[float, float]], colour: str, *, show: bool) -> go.Scatter:
+    return go.Scatter(
+        x=[at for at, _ in reports], y=[value for _, value in reports], mode="lines",
+        line={"color": colour, "width": 1.8}, name=text(trial), legendgroup=trial, showlegend=show,
+        hovertemplate=f"<b>{text(trial)}</b>: %{{y:.4g}} at %{{x:.0f}} s<extra></extra>",
+    )  # fmt: skip
+
+
+def _scale_buttons(panels: int) -> dict[str, object]:
+    axes = [f"yaxis{i if i > 1 else ''}.type" for i in range(1, panels + 1)]
+    return {
+        "type": "buttons", "direction": "right", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom",
+        "pad": {"b": 6}, "showactive": False, "font": {"size": 11},
+        "buttons": [
+            {"label": scale, "method": "relayout", "args": [dict.fromkeys(axes, scale)]} for scale in ("linear", "log")
+        ],
+    }  # fmt: skip
+
+
+def completion_chart(results: Sequence[RunResult]) -> str:
+    """Return each trial's completion time under every policy, the greatest gain on top, as HTML."""
+    times = [completions(result) for result in results]
+    trials = sorted(times[0], key=lambda trial: (times[-1].get(trial, 0) / max(times[0][trial], 1e-9), trial))
+    figure = go.Figure()
+    if len(results) > 1:
+        figure.add_trace(_spans(trials, times))
+    for i, (result, of_run) in enumerate(zip(results, times, strict=True)):
+        figure.add_trace(_dots(result.policy, trials, of_run, POLICIES[i % len(POLICIES)]))
+    figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
+    figure.update_xaxes(title_text="completion time in seconds", rangemode="tozero")
+    dress(figure, 24 * len(trials) + 110)
+    return html(figure.update_layout(legend={"y": 1.0, "yanchor": "bottom"}))
+
+
+def _spans(trials: Sequence[str], times: Sequence[Mapping[str, float]]) -> go.Scatter:
+    ends = [(min(t[trial] for t in times), max(t[trial] for t in times)) for trial in trials]
+    return go.Scatter(
+        x=[x for low, high in ends for x in (low, high, None)],
+        y=[text(trial) for trial in trials for _ in range(3)],
+        mode="lines", line={"color": "rgba(128,140,155,.45)", "width": 3}, hoverinfo="skip", showlegend=False,
+    )  # fmt: skip
+
+
+def _dots(policy: str, trials: Sequence[str], times: Mapping[str, float], colour: str) -> go.Scatter:
+    return go.Scatter(
+        x=[times[trial] for trial in trials], y=[text(trial) for trial in trials], mode="markers", name=text(policy),
+        marker={"size": 11, "color": colour}, hoverinfo="text",
+        hovertext=[f"<b>{text(t)}</b> under {text(policy)}: {words.seconds(times[t])}" for t in trials],
+    )  # fmt: skip

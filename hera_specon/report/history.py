@@ -1,0 +1,136 @@
+"""What each trial went through, as stretches of time in which nothing changed. Pure; seconds."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from controllers.timeline import EventKind, TimelineEvent
+
+ENDED = frozenset({"succeeded", "failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A time in which a trial's phase, node, category and share stayed the same.
+
+    ``reason`` is why the last change was made, where a policy made it.
+    """
+
+    trial: str
+    start: float
+    end: float
+    phase: str
+    node: str | None = None
+    cpu: float | None = None
+    category: str | None = None
+    attempt: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move that was asked for: when, from where to where, and why."""
+
+    trial: str
+    at: float
+    source: str | None
+    target: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Everything that a run's timeline tells, by trial and in order of time."""
+
+    stretches: Mapping[str, tuple[Stretch, ...]]
+    moves: tuple[Move, ...]
+    reports: Mapping[str, tuple[tuple[float, float], ...]]
+    usage: Mapping[str, tuple[tuple[float, float, str | None], ...]]
+    end: float
+
+    def all_stretches(self) -> list[Stretch]:
+        """Return the stretches of every trial."""
+        return [stretch for of_trial in self.stretches.values() for stretch in of_trial]
+
+    def nodes(self) -> list[str]:
+        """Return the names of the nodes that held a trial, sorted so that node-10 follows node-9."""
+        names = {stretch.node for stretch in self.all_stretches() if stretch.node}
+        return sorted(names, key=lambda name: (len(name), name))
+
+
+def history(events: Iterable[TimelineEvent]) -> History:
+    """Fold the events of one run into its history."""
+    ordered = sorted(events, key=lambda event: event.at)
+    end = ordered[-1].at if ordered else 0.0
+    by_trial: dict[str, list[TimelineEvent]] = {}
+    for event in ordered:
+        by_trial.setdefault(event.trial, []).append(event)
+    stretches = {trial: stretches_of(of_trial, end) for trial, of_trial in by_trial.items()}
+    return History(
+        stretches=stretches,
+        moves=tuple(_move(event, stretches[event.trial]) for event in ordered if event.kind is EventKind.MOVE),
+        reports={trial: _reports(of_trial) for trial, of_trial in by_trial.items()},
+        usage={trial: _usage(of_trial) for trial, of_trial in by_trial.items()},
+        end=end,
+    )
+
+
+def stretches_of(events: Sequence[TimelineEvent], end: float) -> tuple[Stretch, ...]:
+    """Return one trial's stretches in order; one still open is cut at ``end``."""
+    done: list[Stretch] = []
+    now: Stretch | None = None
+    for event in events:
+        after = _changed(now, event)
+        if after == now:
+            continue
+        done += _closed(now, event.at)
+        now = after
+    return tuple(done + _closed(now, end))
+
+
+def _closed(stretch: Stretch | None, at: float) -> list[Stretch]:
+    if stretch is None or stretch.phase in ENDED or at <= stretch.start:
+        return []
+    return [replace(stretch, end=at)]
+
+
+def _changed(now: Stretch | None, event: TimelineEvent) -> Stretch | None:
+    """Return the stretch that ``event`` begins, or ``now`` itself where the event changes nothing."""
+    if now is None and event.kind is not EventKind.PHASE:
+        return None
+    before = now or Stretch(event.trial, event.at, event.at, phase="")
+    after = _applied(before, event)
+    if after == before:
+        return now
+    return replace(after, start=event.at, reason=event.reason or after.reason)
+
+
+def _applied(before: Stretch, event: TimelineEvent) -> Stretch:
+    if event.kind is EventKind.PHASE:
+        return replace(
+            before,
+            phase=event.phase or before.phase,
+            node=None if event.phase == "pending" else event.node or before.node,
+            cpu=event.cpu if event.cpu is not None else before.cpu,
+            attempt=event.attempt or before.attempt,
+        )
+    if event.kind is EventKind.RESIZE:
+        return replace(before, cpu=event.cpu if event.cpu is not None else before.cpu)
+    if event.kind is EventKind.CATEGORY:
+        return replace(before, category=event.category)
+    if event.kind is EventKind.MOVE:
+        return replace(before, reason=event.reason or before.reason)
+    return before
+
+
+def _move(event: TimelineEvent, stretches: Sequence[Stretch]) -> Move:
+    before = [stretch for stretch in stretches if stretch.start < event.at and stretch.node]
+    source = before[-1].node if before else None
+    return Move(event.trial, event.at, source, event.node, event.reason or "")
+
+
+def _reports(events: Iterable[TimelineEvent]) -> tuple[tuple[float, float], ...]:
+    return tuple((e.at, e.value) for e in events if e.kind is EventKind.REPORT and e.value is not None)
+
+
+def _usage(events: Iterable[TimelineEvent]) -> tuple[tuple[float, float, str | None], ...]:
+    return tuple((e.at, e.value, e.node) for e in events if e.kind is EventKind.USAGE and e.value is not None)

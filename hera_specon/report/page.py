@@ -1,0 +1,83 @@
+"""The report: one HTML page with everything in it."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from plotly.offline import get_plotlyjs
+
+from hera_specon.display import words
+from hera_specon.report.colours import trial_colours
+from hera_specon.report.comparison import comparison_rows
+from hera_specon.report.curves import completion_chart, learning_chart, share_chart
+from hera_specon.report.gantt import gantt, trials_of
+from hera_specon.report.record import RunRecord, load_run
+from hera_specon.report.trials import trial_entries
+
+TEMPLATE = "report.html.j2"
+
+
+def write_report(folder: Path, targets: Sequence[Path]) -> None:
+    """Write the page about the run in ``folder`` to each of ``targets``, whole or not at all.
+
+    Raises:
+        controllers.errors.SpeconError: the folder cannot be read as a run.
+    """
+    text = page(load_run(folder))
+    for target in targets:
+        draft = target.with_name(f".{target.name}.{os.getpid()}")
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(target)
+
+
+def page(record: RunRecord) -> str:
+    """Return the page about ``record`` as HTML that needs nothing from outside."""
+    loader = PackageLoader("hera_specon.report", "templates")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters.update(
+        seconds=words.seconds, ratio=words.ratio, change=words.change, figure=words.figure, tone=tone
+    )
+    return environment.get_template(TEMPLATE).render(plotly=get_plotlyjs(), **_contents(record))
+
+
+def _contents(record: RunRecord) -> dict[str, Any]:
+    colours = trial_colours(trials_of(record.runs))
+    results = record.results()
+    end = max(run.history.end for run in record.runs)
+    return {
+        "name": record.about.get("name") or record.folder.name,
+        "facts": facts(record.about),
+        "unfinished": [run.policy for run in record.runs if run.result is None],
+        "rows": comparison_rows(results),
+        "entries": trial_entries(record.runs),
+        "gantt": gantt(record.runs),
+        "shares": [(run.policy, share_chart(run, colours, end)) for run in record.runs],
+        "learning": learning_chart(record.runs, colours, str(record.about.get("objective") or "objective")),
+        "completion": completion_chart(results) if results else "",
+    }
+
+
+def tone(ratio: float) -> str:
+    """Return the style of a ratio: a gain, a loss, or neither where it shows as no change."""
+    shown = round(ratio, 3)
+    return "gain" if shown < 1 else "loss" if shown > 1 else ""
+
+
+FACTS = {
+    "file": "workflow",
+    "started": "started",
+    "nodes": "nodes",
+    "cpus_per_node": "cores per node",
+    "shares": "shares by",
+    "objective": "objective",
+    "direction": "direction",
+    "seed": "seed",
+    "tracking_uri": "MLflow",
+}
+
+
+def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what was run as pairs for the page's head, those that are known."""
+    return [(title, str(about[name])) for name, title in FACTS.items() if about.get(name) not in (None, "")]

@@ -1,0 +1,165 @@
+"""Keras 3: one callback makes ``fit`` a trial that can be moved. A step is an epoch."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlflow_hooks.batches import batch_indices, batches_per_epoch
+from mlflow_hooks.errors import StateMismatchError
+from mlflow_hooks.session import Trial
+from mlflow_hooks.states import load_random_states, random_states, save_random_states
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_FILE = "variables.npz"
+
+
+class KerasState:
+    """All variables of a compiled model and its optimizer, with the random states, as of ``snapshot``.
+
+    Dropout and other random layers keep their seeds in variables, so they come back too.
+    """
+
+    def __init__(self, model: Any) -> None:  # noqa: ANN401 - Keras ships no types
+        self._model = model
+        if not model.optimizer.built:
+            model.optimizer.build(model.trainable_variables)
+        self.snapshot()
+
+    def snapshot(self) -> None:
+        """Take a copy in memory, so that a later ``save`` in mid-epoch saves the epoch's start."""
+        self._arrays = [_as_array(variable) for variable in self._variables()]
+        self._random = random_states()
+
+    def save(self, folder: Path) -> None:
+        """Write the snapshot into ``folder``."""
+        import numpy as np  # noqa: PLC0415 - only scripts that use NumPy pay for it
+
+        np.savez(folder / _FILE, allow_pickle=False, **{f"{i:05d}": array for i, array in enumerate(self._arrays)})
+        save_random_states(folder, self._random)
+
+    def load(self, folder: Path) -> None:
+        """Take back what ``save`` wrote, and make it the snapshot."""
+        import numpy as np  # noqa: PLC0415 - only scripts that use NumPy pay for it
+
+        with np.load(folder / _FILE, allow_pickle=False) as saved:
+            arrays = [saved[name] for name in sorted(saved.files)]
+        for variable, array in zip(self._variables(), arrays, strict=True):
+            variable.assign(array)
+        load_random_states(folder)
+        self.snapshot()
+
+    def _variables(self) -> list[Any]:
+        """Return what training changes; metrics start afresh with each epoch."""
+        metrics = {id(variable) for variable in self._model.metrics_variables}
+        own = [variable for variable in self._model.variables if id(variable) not in metrics]
+        return [*own, *self._model.optimizer.variables]
+
+
+def _as_array(variable: Any) -> "npt.NDArray[np.generic]":  # noqa: ANN401 - Keras ships no types
+    import numpy as np  # noqa: PLC0415 - only scripts that use NumPy pay for it
+    from keras import ops  # noqa: PLC0415 - importing the hooks must not import Keras
+
+    array = np.array(ops.convert_to_numpy(variable))
+    # bfloat16 has no form in .npz; float32 holds each of its values exactly.
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
+def _nothing(*_args: object, **_kwargs: object) -> None:
+    """Answer the events of Keras that don't matter here."""
+
+
+_nothing._is_default = True  # type: ignore[attr-defined]  # noqa: SLF001 - Keras then doesn't even call it
+
+
+class TrialCallback:
+    """Tracks, restores, logs and saves a ``fit``.
+
+    ``model.fit(..., callbacks=[..., TrialCallback(t)], initial_epoch=t.next_step)``: the last in
+    the list, so that what other callbacks change is saved. On SIGTERM it leaves after the current
+    batch; the epoch it breaks off is trained again from its start by the next attempt.
+
+    Args:
+        trial: the trial, inside its ``with`` block.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._params: Mapping[str, Any] = {}
+        self._model: Any = None
+        self._state: KerasState | None = None
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any of the events Keras may have
+        if name.startswith("on_"):
+            return _nothing
+        raise AttributeError(name)
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Learn from Keras how many epochs there will be."""
+        self._params = params
+
+    def set_model(self, model: Any) -> None:  # noqa: ANN401 - Keras ships no types
+        """Learn from Keras which model is trained."""
+        self._model = model
+
+    def on_train_begin(self, _logs: object = None) -> None:
+        """Restore the model and begin."""
+        self._state = KerasState(self._model)
+        self._trial.track(self._state, "keras")
+        self._trial.begin(self._params.get("epochs"))
+
+    def on_epoch_begin(self, epoch: int, _logs: object = None) -> None:
+        """Note which epoch the metrics belong to.
+
+        Raises:
+            StateMismatchError: ``fit`` was not told to go on where the checkpoint ends.
+        """
+        if epoch != self._trial.next_step:
+            message = f"fit began epoch {epoch}, not {self._trial.next_step}: pass initial_epoch=t.next_step"
+            raise StateMismatchError(message)
+        self._trial.step = epoch
+
+    def on_train_batch_end(self, _batch: int, _logs: object = None) -> None:
+        """Leave in mid-epoch if asked to."""
+        if self._trial.stopping:
+            self._trial.leave()
+
+    on_test_batch_end = on_train_batch_end
+
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Log the epoch, and save if it is time to."""
+        self._trial.log(logs, step=epoch)
+        if self._state:
+            self._state.snapshot()
+        self._trial.finish_step(epoch)
+
+    def on_train_end(self, _logs: object = None) -> None:
+        """Save what came out."""
+        self._trial.finish_training()
+
+
+def shuffled(trial: Trial, x: Any, y: Any, *, batch_size: int, seed: int) -> Any:  # noqa: ANN401 - arrays in, a Keras data set out
+    """Return ``x`` and ``y`` as a data set for ``fit`` whose every epoch is shuffled anew and resumable.
+
+    Args:
+        trial: the trial, which knows the epoch.
+        x: inputs, shape ``(n, ...)``.
+        y: targets, shape ``(n, ...)``.
+        batch_size: rows in a batch.
+        seed: any integer from 0; the order of each epoch follows from it.
+    """
+    import keras  # noqa: PLC0415 - importing the hooks must not import Keras
+
+    per_epoch = batches_per_epoch(len(x), batch_size)
+
+    class Shuffled(keras.utils.PyDataset):  # type: ignore[misc]  # Keras ships no types
+        def __len__(self) -> int:
+            return per_epoch
+
+        def __getitem__(self, batch: int) -> tuple[Any, Any]:
+            rows = batch_indices(len(x), batch_size, seed, trial.step * per_epoch + batch)
+            return x[rows], y[rows]
+
+    return Shuffled()

@@ -1,0 +1,53 @@
+import json
+
+import pytest
+
+from controllers.results import RunResult, TrialResult
+from hera_specon.display.tables import cells, warnings
+from hera_specon.report.comparison import comparison_rows, to_json
+
+
+def run(policy: str, *completed: float, succeeded: bool = True) -> RunResult:
+    trials = [TrialResult(f"t{i}", 0.0, at, "n1", 1, 2, 0.5, succeeded) for i, at in enumerate(completed)]
+    return RunResult(policy, tuple(trials))
+
+
+def test_winners_and_losers_are_both_counted() -> None:
+    base, other = comparison_rows([run("default", 10, 10, 10, 40), run("specon", 5, 12, 10, 20)])
+
+    assert base.against is None
+    assert (other.faster, other.slower) == (2, 1)
+    assert other.against is not None
+    assert (other.against.worst_loser_id, other.against.worst_loser) == ("t1", pytest.approx(1.2))
+
+
+def test_a_loss_is_written_as_a_loss() -> None:
+    row = comparison_rows([run("default", 10, 20), run("specon", 12, 25)])[1]
+
+    assert cells(row)[1] == "25 s\n1.25× (+25.0 %)"  # noqa: RUF001 - the times sign is meant
+    assert cells(row)[4] == "0 of 2 (2 slower)"
+
+
+def test_every_later_run_is_set_beside_the_first() -> None:
+    figures = to_json([run("default", 10), run("specon", 8), run("flowcon", 5)])
+
+    assert [(c["baseline"], c["policy"], c["makespan_ratio"]) for c in figures["comparisons"]] == [
+        ("default", "specon", 0.8),
+        ("default", "flowcon", 0.5),
+    ]
+    assert [r["policy"] for r in json.loads(json.dumps(figures))["runs"]] == ["default", "specon", "flowcon"]
+
+
+def test_one_run_alone_is_compared_with_nothing() -> None:
+    assert to_json([run("default", 10)])["comparisons"] == []
+
+
+def test_failed_trials_are_pointed_out() -> None:
+    (warning,) = warnings(comparison_rows([run("default", 10, 20, succeeded=False)]))
+
+    assert "2 of 2 trials failed under default" in warning
+
+
+def test_runs_of_different_trials_are_not_compared() -> None:
+    with pytest.raises(ValueError, match="same trials"):
+        comparison_rows([run("default", 10), run("specon", 10, 20)])
