@@ -24,6 +24,8 @@ PHASE_STYLE = {
 NEUTRAL = "cyan"
 BAR_WIDTH = 14
 SHARE_WIDTH = 8
+LONGEST_ID = 24
+"""Characters of a trial's id that are shown even where lines are short."""
 TITLES = ("trial", "category", "node", "share", "cores", "progress", "step", "objective", "moves", "last action")
 ONLY_WIDE = frozenset({"share", "step", "last action"})
 
@@ -52,6 +54,7 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
     shown = [title for title in TITLES if wide or title not in ONLY_WIDE]
     for title in shown:
         table.add_column(title, no_wrap=True, ratio=1 if title == "last action" else None)
+    table.columns[0].min_width = min(LONGEST_ID, max((len(row.id) for row in rows), default=0))
     for row in rows[:room]:
         cells = dict(zip(TITLES, _cells(row), strict=True))
         table.add_row(*(cells[title] for title in shown))

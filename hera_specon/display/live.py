@@ -19,7 +19,7 @@ from hera_specon.display.rows import node_rows, tally, trial_rows
 REFRESHES_PER_SECOND = 4
 WIDE = 110
 """Columns from which a terminal can hold the whole table."""
-LINES_BESIDE_TRIALS = 11
+LINES_BESIDE_TRIALS = 10
 """Lines that the frame, the headline and the nodes take from the trials' table."""
 
 
