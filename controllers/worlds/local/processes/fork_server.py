@@ -60,6 +60,8 @@ class ForkServer:
         match request:
             case {"start": spec}:
                 self._tell(self._control, self._start(ProcessSpec.unpacked(spec)))
+            case {"ready": True}:
+                self._tell(self._control, {"ready": True})
             case {"signal": number, "key": key}:
                 self._attempts.signal(key, signal.Signals(number))
             case {"close": grace_s}:
