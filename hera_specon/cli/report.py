@@ -5,10 +5,8 @@ from pathlib import Path
 import click
 
 from hera_specon.cli.options import NewFile
-from hera_specon.report.page import write_report
+from hera_specon.report.page import REPORT_FILE, write_report
 from hera_specon.report.record import find_run
-
-REPORT_FILE = "report.html"
 
 
 @click.command(short_help="Write the page about a run: Gantt chart, shares, learning curves, figures.")

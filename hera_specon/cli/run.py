@@ -19,12 +19,10 @@ from hera_specon.display.live import LiveScreen
 from hera_specon.display.plain import PlainScreen
 from hera_specon.display.tables import comparison_table
 from hera_specon.report.comparison import labelled, to_json
-from hera_specon.report.page import write_report
+from hera_specon.report.page import REPORT_FILE, write_report
 
 if TYPE_CHECKING:
     from controllers.bootstrap import LocalRun
-
-REPORT_FILE = "report.html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

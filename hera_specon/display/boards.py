@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from rich.columns import Columns
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -20,56 +21,71 @@ PHASE_STYLE = {
     Phase.SUCCEEDED: "green",
     Phase.FAILED: "bold red",
 }
+NEUTRAL = "cyan"
 BAR_WIDTH = 14
 SHARE_WIDTH = 8
+LONGEST_ID = 24
+"""Characters of a trial's id that are shown even where lines are short."""
+TITLES = ("trial", "category", "node", "share", "cores", "progress", "step", "objective", "moves", "last action")
+ONLY_WIDE = frozenset({"share", "step", "last action"})
 
 
 def headline(tally: Tally, elapsed: float, left: float | None) -> RenderableType:
     """Return the sweep's own bar: trials ended, running, moving, failed, and the time left."""
-    bar = ProgressBar(total=max(1, tally.total), completed=tally.ended, width=30)
+    bar = _bar(tally.ended / max(1, tally.total), 30, "green")
     parts = [f"{tally.ended} of {tally.total} trials ended", f"{tally.running} running"]
     parts += [f"{tally.moving} moving"] if tally.moving else []
     parts += [f"[bold red]{tally.failed} failed[/]"] if tally.failed else []
     soon = f"about {words.seconds(left)} left" if left is not None else "time left not known yet"
     about = Text.from_markup(f" {', '.join(parts)}; {words.seconds(elapsed)} elapsed, {soon}")
-    return Columns([bar, about], padding=(0, 1))
+    return Padding(Columns([bar, about], padding=(0, 1)), (0, 0, 1, 0))
 
 
-def trials_board(rows: Sequence[TrialRow], room: int) -> RenderableType:
-    """Return the trials' table, at most ``room`` rows of it; trials at work come first."""
+def _bar(part: float, width: int, style: str) -> ProgressBar:
+    return ProgressBar(total=1.0, completed=min(1.0, part), width=width, complete_style=style, finished_style=style)
+
+
+def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> RenderableType:
+    """Return the trials' table, at most ``room`` rows of it; trials at work come first.
+
+    A terminal that is not ``wide`` gets the columns that tell most.
+    """
     table = Table(box=None, expand=True, pad_edge=False, header_style="dim")
-    for title in ("trial", "category", "node", "share", "", "progress", "", "objective", "moves"):
-        table.add_column(title, no_wrap=True)
-    table.add_column("last action", no_wrap=True, overflow="ellipsis", ratio=1)
+    shown = [title for title in TITLES if wide or title not in ONLY_WIDE]
+    for title in shown:
+        table.add_column(title, no_wrap=True, ratio=1 if title == "last action" else None)
+    table.columns[0].min_width = min(LONGEST_ID, max((len(row.id) for row in rows), default=0))
     for row in rows[:room]:
-        table.add_row(*_cells(row))
+        cells = dict(zip(TITLES, _cells(row), strict=True))
+        table.add_row(*(cells[title] for title in shown))
     hidden = len(rows) - room
     return Group(table, Text(f"and {hidden} more, waiting or ended", style="dim")) if hidden > 0 else table
 
 
 def _cells(row: TrialRow) -> tuple[RenderableType, ...]:
-    total = row.steps_total or DASHES
     return (
         Text(row.id, style="bold" if not row.phase.ended else "dim"),
         _category(row),
         Text(row.node),
-        ProgressBar(total=1.0, completed=row.share, width=SHARE_WIDTH) if row.share else Text(""),
+        _bar(row.share, SHARE_WIDTH, NEUTRAL) if row.share else Text(""),
         Text(words.cores(row.cpu) if row.share else "", style="dim"),
-        ProgressBar(total=1.0, completed=row.done or 0.0, width=BAR_WIDTH),
-        Text(f"{row.step}/{total}" if row.step else "", style="dim"),
+        _bar(row.done or 0.0, BAR_WIDTH, _style(row) or NEUTRAL),
+        Text(f"{row.step}/{row.steps_total or '?'}" if row.step else "", style="dim"),
         Text(words.figure(row.latest)),
         Text(str(row.moves) if row.moves else ""),
         Text(row.reason, style="dim"),
     )
 
 
-DASHES = "?"
-
-
 def _category(row: TrialRow) -> Text:
+    word = row.category if row.phase is Phase.RUNNING and row.category else row.phase
+    return Text(word.value, style=_style(row))
+
+
+def _style(row: TrialRow) -> str:
     if row.phase is Phase.RUNNING and row.category is not None:
-        return Text(row.category.value, style=CATEGORY_STYLE[row.category])
-    return Text(row.phase.value, style=PHASE_STYLE[row.phase])
+        return CATEGORY_STYLE[row.category]
+    return PHASE_STYLE[row.phase]
 
 
 def nodes_board(rows: Sequence[NodeRow]) -> RenderableType:
@@ -78,7 +94,7 @@ def nodes_board(rows: Sequence[NodeRow]) -> RenderableType:
     for title in ("node", "busy", "", "trials"):
         table.add_column(title, no_wrap=True)
     for row in rows:
-        busy = ProgressBar(total=max(row.cpu, 1e-9), completed=min(row.used, row.cpu), width=BAR_WIDTH)
+        busy = _bar(row.used / row.cpu if row.cpu else 0.0, BAR_WIDTH, NEUTRAL)
         used = f"{words.cores(row.used)} of {words.cores(row.cpu)} cores, {words.cores(row.given)} given"
         table.add_row(Text(row.name, style="" if row.ready else "red"), busy, Text(used, style="dim"), str(row.trials))
-    return table
+    return Padding(table, (1, 0, 0, 0))

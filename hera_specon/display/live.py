@@ -11,14 +11,15 @@ from rich.panel import Panel
 
 from controllers.model import Assessment, Snapshot, TrialId
 from controllers.results import RunResult
-from hera_specon.display import words
 from hera_specon.display.boards import headline, nodes_board, trials_board
 from hera_specon.display.eta import Pace, seconds_left
 from hera_specon.display.plain import ended_line
 from hera_specon.display.rows import node_rows, tally, trial_rows
 
 REFRESHES_PER_SECOND = 4
-LINES_BESIDE_TRIALS = 12
+WIDE = 110
+"""Columns from which a terminal can hold the whole table."""
+LINES_BESIDE_TRIALS = 10
 """Lines that the frame, the headline and the nodes take from the trials' table."""
 
 
@@ -77,8 +78,7 @@ class LiveScreen:
         left = seconds_left(self._pace, snapshot)
         body = Group(
             headline(tally(snapshot, self._trials), snapshot.now, left),
-            trials_board(trial_rows(snapshot, assessments, reasons), room),
+            trials_board(trial_rows(snapshot, assessments, reasons), room, wide=self._console.width >= WIDE),
             nodes_board(nodes),
         )
-        subtitle = f"elapsed {words.seconds(snapshot.now)}"
-        return Panel(body, title=escape(self._title), title_align="left", subtitle=subtitle, subtitle_align="right")
+        return Panel(body, title=escape(self._title), title_align="left", border_style="dim")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -10,50 +11,44 @@ from controllers.results import RunResult
 from hera_specon.display import words
 from hera_specon.report.comparison import ComparisonRow, comparison_rows
 
-COLUMNS = (
-    "policy",
-    "makespan",
-    "mean completion",
-    "median completion",
-    "trials faster",
-    "worst loser",
-    "moves/resizes",
-)
+TITLES = ("makespan", "mean completion", "median completion", "trials faster", "worst loser", "moves", "resizes")
+ONLY_COMPARED = frozenset({"trials faster", "worst loser"})
 
 
 def comparison_table(results: Sequence[RunResult]) -> RenderableType:
-    """Return the table that ends a run; the first policy is the baseline of those after it."""
+    """Return the table that ends a run, a column per policy; the first is the baseline of those after it."""
     rows = comparison_rows(results)
     compared = len(rows) > 1
-    titles = COLUMNS if compared else (*COLUMNS[:4], COLUMNS[-1])
-    table = Table(title="How the policies compare" if compared else "How the sweep went", title_justify="left")
-    for title in titles:
-        table.add_column(title, justify="left" if title == "policy" else "right", overflow="fold")
+    table = Table(title="How the policies compare" if compared else "How the sweep went", box=box.SIMPLE_HEAD)
+    table.title_justify = "left"
+    table.add_column()
     for row in rows:
-        table.add_row(*(cells(row) if compared else (*cells(row)[:4], cells(row)[-1])))
+        table.add_column(Text(row.result.policy), justify="right", overflow="fold")
+    for title, *told in zip(TITLES, *(cells(row) for row in rows), strict=True):
+        if compared or title not in ONLY_COMPARED:
+            table.add_row(title, *(Text(cell) for cell in told))
     return Group(table, *(Text(note, style="bold red") for note in warnings(rows)))
 
 
 def cells(row: ComparisonRow) -> tuple[str, ...]:
-    """Return a row's cells; ratios below 1 are gains over the baseline."""
+    """Return what stands under each of the titles; ratios below 1 are gains over the baseline."""
     result, against = row.result, row.against
-    moved = f"{row.moves}/{row.resizes}"
+    counts = (str(row.moves), str(row.resizes))
     if against is None:
         times = (result.makespan_s, result.mean_completion_s, result.median_completion_s)
-        return (result.policy, *(words.seconds(value) for value in times), words.DASH, words.DASH, moved)
+        return (*(words.seconds(value) for value in times), words.DASH, words.DASH, *counts)
     return (
-        result.policy,
         _with_change(result.makespan_s, against.makespan_ratio),
         _with_change(result.mean_completion_s, against.mean_ratio),
         _with_change(result.median_completion_s, against.median_ratio),
         f"{row.faster} of {len(result.trials)} ({row.slower} slower)",
-        f"{against.worst_loser_id} {words.ratio(against.worst_loser)}",
-        moved,
+        f"{against.worst_loser_id} {words.ratio(against.worst_loser)} ({words.change(against.worst_loser)})",
+        *counts,
     )
 
 
 def _with_change(value: float, ratio: float) -> str:
-    return f"{words.seconds(value)}\n{words.ratio(ratio)} ({words.change(ratio)})"
+    return f"{words.seconds(value)}  {words.ratio(ratio)} ({words.change(ratio)})"
 
 
 def warnings(rows: Sequence[ComparisonRow]) -> list[str]:

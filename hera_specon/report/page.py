@@ -16,6 +16,7 @@ from hera_specon.report.gantt import gantt, trials_of
 from hera_specon.report.record import RunRecord, load_run
 from hera_specon.report.trials import trial_entries
 
+REPORT_FILE = "report.html"
 TEMPLATE = "report.html.j2"
 
 

@@ -1,5 +1,6 @@
 import json
 import re
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,12 @@ def test_a_report_of_no_run_says_which_there_are(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "'other'" in result.stderr
     assert "demo-1" in result.stderr
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    try:
+        installed = version("hera-specon")
+    except PackageNotFoundError:
+        pytest.skip("hera-specon is not installed, only on the path")
+
+    assert CliRunner().invoke(main, ["--version"]).stdout == f"specon, version {installed}\n"

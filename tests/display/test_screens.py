@@ -125,7 +125,7 @@ def test_more_trials_than_lines_are_counted() -> None:
         screen.observe(many, {}, {})
         screen.redraw()
 
-    assert "and 20 more" in out.getvalue()
+    assert "and 18 more" in out.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def test_winners_and_losers_are_both_counted() -> None:
 def test_a_loss_is_written_as_a_loss() -> None:
     row = comparison_rows([run("default", 10, 20), run("specon", 12, 25)])[1]
 
-    assert cells(row)[1] == "25 s\n1.25× (+25.0 %)"  # noqa: RUF001 - the times sign is meant
-    assert cells(row)[4] == "0 of 2 (2 slower)"
+    assert cells(row)[0] == "25 s  1.25× (+25.0 %)"  # noqa: RUF001 - the times sign is meant
+    assert cells(row)[3] == "0 of 2 (2 slower)"
 
 
 def test_every_later_run_is_set_beside_the_first() -> None:
