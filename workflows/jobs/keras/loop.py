@@ -21,6 +21,7 @@ def classifier(*layers: keras.layers.Layer, settings: Settings) -> keras.Model:
 
 def fit(model: keras.Model, data: Dataset, settings: Settings) -> None:
     """Train a compiled model as one trial; an epoch of Keras is one step of the trial."""
+    model.build((None, *data.train.inputs.shape[1:]))  # there must be weights to restore a checkpoint into
     with trial() as t:
         model.fit(
             _minibatches(data.train, settings, t.next_step),
