@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -67,13 +68,15 @@ class Checkpoints:
         self._publish(beside, self._folder / f"step-{step:08d}")
         return True
 
-    def clean(self) -> None:
-        """Remove what killed attempts were writing."""
-        for left in self._folder.glob(".writing-*"):
+    def clean(self, newest: Checkpoint | None) -> None:
+        """Remove what killed attempts were writing, and the broken ones after ``newest``."""
+        broken = (
+            self._folders() if newest is None else takewhile(lambda folder: folder != newest.folder, self._folders())
+        )
+        for left in [*self._folder.glob(".writing-*"), *broken]:
             shutil.rmtree(left, ignore_errors=True)
 
     def _publish(self, beside: Path, final: Path) -> None:
-        shutil.rmtree(final, ignore_errors=True)  # only ever a broken one: whole ones are gone on from
         beside.rename(final)
         sync(self._folder)
         for old in list(self._folders())[KEPT:]:

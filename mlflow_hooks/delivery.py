@@ -4,6 +4,7 @@ Everything here may fail with MLflow's errors at any point and be called again: 
 acknowledged is counted, and MLflow drops a point that is identical to one it has.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -101,10 +102,15 @@ class Delivery:
         write_ending(self.folder, ending.as_told())
 
 
+def sending_wanted() -> bool:
+    """Return whether the user said where MLflow is (``mlflow.set_tracking_uri`` sets the variable too)."""
+    return bool(os.environ.get("MLFLOW_TRACKING_URI"))
+
+
 def deliver_leftovers(folder: Path, *, deadline_s: float) -> int:
     """Send what a trial that is not running any more left unsent, and how it ended.
 
-    For whoever ran the trial; MLflow is where ``MLFLOW_TRACKING_URI`` says.
+    For whoever ran the trial; MLflow is where ``MLFLOW_TRACKING_URI`` says, and without that nothing is sent.
 
     Args:
         folder: the trial's state folder, ``$SPECON_STATE_ROOT/<trial id>``.
@@ -113,6 +119,8 @@ def deliver_leftovers(folder: Path, *, deadline_s: float) -> int:
     Returns:
         How many points are still unsent; a later call may send them.
     """
+    if not sending_wanted() or read_identity(folder) is None:
+        return count_unsent(folder)
     give_up = time.monotonic() + deadline_s
     delivery = Delivery(folder, allowed=lambda: time.monotonic() < give_up)
     sending = threading.Thread(target=_try_until, args=(delivery, give_up), daemon=True)
@@ -126,8 +134,6 @@ def _try_until(delivery: Delivery, give_up: float) -> None:
     while time.monotonic() < give_up:
         try:
             delivery.deliver()
-        except FileNotFoundError:
-            return
         except Exception as error:  # noqa: BLE001 - whatever MLflow's client raises, the next try may work
             report(f"{delivery.folder.name}: MLflow has not taken the rest yet ({error})")
         else:

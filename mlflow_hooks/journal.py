@@ -79,8 +79,9 @@ class Journal:
             self._complain(error)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Let the file go; what is appended later is reported, not written."""
         os.close(self._handle)
+        self._handle = -1
 
     def _complain(self, error: OSError) -> None:
         if not self._complained:

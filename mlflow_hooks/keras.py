@@ -104,13 +104,13 @@ class TrialCallback:
         """Learn from Keras which model is trained."""
         self._model = model
 
-    def on_train_begin(self, _logs: object = None) -> None:
+    def on_train_begin(self, logs: object = None) -> None:  # noqa: ARG002 - Keras passes it by name
         """Restore the model and begin."""
         self._state = KerasState(self._model)
         self._trial.track(self._state, "keras")
         self._trial.begin(self._params.get("epochs"))
 
-    def on_epoch_begin(self, epoch: int, _logs: object = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:  # noqa: ARG002 - Keras passes it by name
         """Note which epoch the metrics belong to.
 
         Raises:
@@ -121,7 +121,7 @@ class TrialCallback:
             raise StateMismatchError(message)
         self._trial.step = epoch
 
-    def on_train_batch_end(self, _batch: int, _logs: object = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: object = None) -> None:  # noqa: ARG002 - Keras passes it by name
         """Leave in mid-epoch if asked to."""
         if self._trial.stopping:
             self._trial.leave()
@@ -135,7 +135,7 @@ class TrialCallback:
             self._state.snapshot()
         self._trial.finish_step(epoch)
 
-    def on_train_end(self, _logs: object = None) -> None:
+    def on_train_end(self, logs: object = None) -> None:  # noqa: ARG002 - Keras passes it by name
         """Save what came out."""
         self._trial.finish_training()
 

@@ -28,6 +28,7 @@ class Saving:
         self._every_s = every_s
         self._states: dict[str, State] = {}
         self.found: Checkpoint | None = checkpoints.newest()
+        checkpoints.clean(self.found)
         self._saved_step = self.found.step if self.found else 0
         self._due_at = time.monotonic() + every_s
         self._warned = False

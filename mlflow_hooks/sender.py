@@ -66,11 +66,6 @@ class Sender(threading.Thread):
         return True
 
 
-def sending_wanted() -> bool:
-    """Return whether the user said where MLflow is (``mlflow.set_tracking_uri`` sets the variable too)."""
-    return bool(os.environ.get("MLFLOW_TRACKING_URI"))
-
-
 def short_timeouts() -> None:
     """Keep one request short: who repeats it is the sender. What the user has set stays."""
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")

@@ -6,13 +6,14 @@ from typing import Any, Final, Self
 
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.contract import EXIT_MIGRATE
+from mlflow_hooks.delivery import sending_wanted
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.files import report
 from mlflow_hooks.journal import Journal
 from mlflow_hooks.metrics import Metrics
 from mlflow_hooks.owner import Ownership
 from mlflow_hooks.saving import Saving
-from mlflow_hooks.sender import Sender, sending_wanted, short_timeouts
+from mlflow_hooks.sender import Sender, short_timeouts
 from mlflow_hooks.settings import Settings, read_settings
 from mlflow_hooks.states import State
 from mlflow_hooks.stopping import StopRequest
@@ -77,6 +78,7 @@ class Trial:
         self.objective = settings.objective
         self.next_step = 0
         self.step = 0
+        self._total: int | None = None
         self._flush_s = flush_s
         self._stop = StopRequest()
         self._stop.listen()
@@ -149,6 +151,7 @@ class Trial:
             MigrationExit: the attempt was asked to leave before it trained at all.
             StateMismatchError: the script tracks other states than the checkpoint holds.
         """
+        self._total = total
         self._leave_if_asked()
         self._saving.check_complete()
         if total is not None and self._owner.held():
@@ -183,8 +186,12 @@ class Trial:
 
     def _leave_if_asked(self) -> None:
         self._exit_if_replaced()
-        if self._stop.asked:
+        if self._stop.asked and not self._all_done():
             self.leave()
+
+    def _all_done(self) -> bool:
+        """Whether a move would only carry a finished training elsewhere."""
+        return self._total is not None and self.next_step >= self._total
 
     def _exit_if_replaced(self) -> None:
         if self._owner.lost:

@@ -41,10 +41,13 @@ def prepare_threads() -> None:
 
 
 def follow_share() -> None:
-    """Give PyTorch, where it is in use, the threads that the share allows now."""
+    """Give PyTorch, where it is in use, the threads that the share allows now.
+
+    A number that the user chose with ``OMP_NUM_THREADS`` stays.
+    """
     torch = sys.modules.get("torch")
     count = thread_count()
-    if torch is not None and torch.get_num_threads() != count:
+    if torch is not None and "OMP_NUM_THREADS" not in os.environ and torch.get_num_threads() != count:
         torch.set_num_threads(count)
 
 

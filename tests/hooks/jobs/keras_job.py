@@ -1,0 +1,53 @@
+"""A Keras training with dropout and batch normalisation; it can be told to signal itself in mid-epoch."""
+
+import hashlib
+import os
+import signal
+import time
+from typing import Any
+
+from mlflow_hooks import trial
+from mlflow_hooks.keras import TrialCallback, shuffled
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+EPOCHS = 8
+signal_at, _, signal_name = os.environ.get("JOB_SIGNAL", "-1:SIGTERM").partition(":")
+with trial(checkpoint_every_s=0.0) as t:
+    import keras
+    import numpy as np
+
+    keras.utils.set_random_seed(4)
+    x = np.random.default_rng(0).random((96, 4), dtype="float32")
+    y = x.sum(1, keepdims=True)
+
+    class SignalInMidEpoch(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002 - Keras's signature
+            time.sleep(0.01)
+            if (t.step, batch) == (int(signal_at), 2):
+                os.kill(os.getpid(), signal.Signals[signal_name])
+
+    model = keras.Sequential(
+        [
+            keras.Input((4,)),
+            keras.layers.Dense(16, "relu"),
+            keras.layers.Dropout(0.3),
+            keras.layers.BatchNormalization(),
+            keras.layers.Dense(1),
+        ]
+    )
+    model.compile("adam", "mse")
+    print("start", t.next_step, flush=True)
+    if os.environ.get("JOB_DATA") == "arrays":
+        data: dict[str, Any] = {"x": x, "y": y, "batch_size": 16}
+    else:
+        data = {"x": shuffled(t, x, y, batch_size=16, seed=9)}
+    model.fit(
+        **data,
+        validation_data=(x[:32], y[:32]),
+        epochs=EPOCHS,
+        initial_epoch=t.next_step,
+        verbose=0,
+        callbacks=[SignalInMidEpoch(), TrialCallback(t)],
+    )
+weights = b"".join(np.asarray(value).tobytes() for value in model.get_weights())
+print("weights", hashlib.sha256(weights).hexdigest(), flush=True)
