@@ -74,6 +74,23 @@ class LocalRun:
     tracking_uri: str
 
 
+@dataclass(frozen=True)
+class _Order:
+    """What was asked for."""
+
+    workflow: Mapping[str, Any]
+    source: Path
+    policies: Sequence[Policy[Any]]
+    settings: LocalSettings
+
+    @property
+    def sweep(self) -> str:
+        """What the run is named after."""
+        metadata = self.workflow.get("metadata") or {}
+        name = metadata.get("name") or str(metadata.get("generateName") or self.source.stem).rstrip("-")
+        return file_name(name)
+
+
 def run_locally(
     workflow: Mapping[str, Any], source: Path, policies: Sequence[Policy[Any]], settings: LocalSettings, screen: Screen
 ) -> LocalRun:
@@ -90,48 +107,43 @@ def run_locally(
         SweepInterrupted: it was told to stop; the same call goes on.
         SpeconError: the workflow, a policy or the settings can't be honoured; nothing was started.
     """
-    sweep = _title(workflow, source)
-    planned = _check(workflow, sweep, source, policies, settings)
+    order = _Order(workflow, source, policies, settings)
+    planned = _check(order)
     _check_tracking_uri()
-    folder = find_or_make_run(settings.state_dir, sweep, _identity(workflow, policies, settings), fresh=settings.fresh)
+    folder = find_or_make_run(settings.state_dir, order.sweep, _identity(order), fresh=settings.fresh)
     with ExitStack() as stack:
         stack.enter_context(folder.lock())
         stop = stack.enter_context(_stop_on_signals())
         server, uri = _tracking(settings.state_dir, stack, screen)
-        folder.describe(_facts(source, policies, settings, planned, uri))
+        folder.describe(_facts(order, planned, uri))
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed:
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
         services = Services(screen, stop, server.keep_alive if server else lambda: None)
-        results = _run_each(workflow, sweep, policies, settings, folder, uri, services)
+        results = _run_each(order, folder, uri, services)
         folder.describe({"finished": True})
         return LocalRun(folder.path, results, server.store if server else uri)
 
 
-def _run_each(  # noqa: PLR0913 - what a run is made of
-    workflow: Mapping[str, Any],
-    sweep: str,
-    policies: Sequence[Policy[Any]],
-    settings: LocalSettings,
-    folder: RunFolder,
-    uri: str,
-    services: Services,
-) -> tuple[RunResult, ...]:
+def _run_each(order: _Order, folder: RunFolder, uri: str, services: Services) -> tuple[RunResult, ...]:
     results: list[RunResult] = []
-    for position, policy in enumerate(policies):
+    for position, policy in enumerate(order.policies):
         kept = folder.of_policy(position, file_name(policy.name))
         done = read_result(kept)
         if done is None:
-            uid = f"{folder.name}-{position:02d}"
-            program = _read(workflow, sweep, uid, settings.parameters)
             pinned = {trial.id: trial.first_node for trial in results[0].trials} if results else {}
-            sweeps = sweeps_of([trial.step for trial in program.trials()], sweep)
-            plan = Plan(program, uid, folder.name, policy, settings.machine(pinned), kept, sweeps, uri)
-            services.screen.begin(policy.name, len(program.trials()), position + 1, len(policies))
+            plan = _plan(order, f"{folder.name}-{position:02d}", policy, pinned, kept, uri)
+            services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
             done = _run_one(plan, services)
         services.screen.end(done)
         results.append(done)
     return tuple(results)
+
+
+def _plan(order: _Order, uid: str, policy: Policy[Any], pinned: Mapping[str, str], kept: Path, uri: str) -> Plan:
+    program = _read(order, uid)
+    sweeps = sweeps_of([trial.step for trial in program.trials()], order.sweep)
+    return Plan(program, uid, order.sweep, policy, order.settings.machine(pinned), kept, sweeps, uri)
 
 
 def _run_one(plan: Plan, services: Services) -> RunResult:
@@ -148,60 +160,47 @@ def _run_one(plan: Plan, services: Services) -> RunResult:
     return result
 
 
-def _check(
-    workflow: Mapping[str, Any], sweep: str, source: Path, policies: Sequence[Policy[Any]], settings: LocalSettings
-) -> tuple[PlannedTrial, ...]:
+def _check(order: _Order) -> tuple[PlannedTrial, ...]:
+    settings = order.settings
     if settings.nodes < 1:
         message = f"a sweep needs at least one node, not {settings.nodes}"
         raise SpeconError(message)
     if settings.cpu_of_node <= 0:
         message = f"a node needs more than 0 cores, not {settings.cpu_of_node:g}"
         raise SpeconError(message)
-    for policy in policies:
+    for policy in order.policies:
         check_policy(policy, LocalWorld.can, "local")
     machine = settings.machine({})
-    program = _read(workflow, sweep, "check", settings.parameters)
-    return check_sweep(program, machine.nodes, machine.memory, str(source))
+    return check_sweep(_read(order, "check"), machine.nodes, machine.memory, str(order.source))
 
 
-def _read(workflow: Mapping[str, Any], name: str, uid: str, parameters: Mapping[str, str]) -> Program:
+def _read(order: _Order, uid: str) -> Program:
     try:
-        return read_workflow(workflow, name, uid, parameters)
+        return read_workflow(order.workflow, order.sweep, uid, order.settings.parameters)
     except WorkflowError as error:
         message = "this workflow can't run on this machine:\n" + "\n".join(f"  {line}" for line in error.problems)
         raise SpeconError(message) from error
 
 
-def _title(workflow: Mapping[str, Any], source: Path) -> str:
-    metadata = workflow.get("metadata") or {}
-    return file_name(metadata.get("name") or str(metadata.get("generateName") or source.stem).rstrip("-"))
-
-
-def _identity(workflow: Mapping[str, Any], policies: Sequence[Policy[Any]], settings: LocalSettings) -> dict[str, Any]:
+def _identity(order: _Order) -> dict[str, Any]:
     return {
-        "workflow": workflow,
-        "policies": [policy_spec(policy) for policy in policies],
-        "nodes": settings.nodes,
-        "cpus_per_node": settings.cpu_of_node,
-        "seed": settings.seed,
-        "parameters": dict(settings.parameters),
+        "workflow": order.workflow,
+        "policies": [policy_spec(policy) for policy in order.policies],
+        "nodes": order.settings.nodes,
+        "cpus_per_node": order.settings.cpu_of_node,
+        "seed": order.settings.seed,
+        "parameters": dict(order.settings.parameters),
     }
 
 
-def _facts(
-    source: Path,
-    policies: Sequence[Policy[Any]],
-    settings: LocalSettings,
-    planned: Sequence[PlannedTrial],
-    uri: str,
-) -> dict[str, Any]:
+def _facts(order: _Order, planned: Sequence[PlannedTrial], uri: str) -> dict[str, Any]:
     annotations = planned[0].step.annotations
     return {
-        "file": str(source),
-        "policies": [policy_spec(policy) for policy in policies],
-        "seed": settings.seed,
-        "nodes": settings.nodes,
-        "cpus_per_node": settings.cpu_of_node,
+        "file": str(order.source),
+        "policies": [policy_spec(policy) for policy in order.policies],
+        "seed": order.settings.seed,
+        "nodes": order.settings.nodes,
+        "cpus_per_node": order.settings.cpu_of_node,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "objective": annotations[labels.ANNOTATION_OBJECTIVE],
         "direction": annotations[labels.ANNOTATION_DIRECTION],

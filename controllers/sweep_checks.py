@@ -45,8 +45,9 @@ def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: floa
         if name not in step.annotations:
             message = f"template {step.template!r}: the annotation {name} is missing"
             raise SpeconError(message)
-    if step.annotations[labels.ANNOTATION_DIRECTION] not in set(Direction):
-        message = f"template {step.template!r}: direction {step.annotations[labels.ANNOTATION_DIRECTION]!r} is not minimize or maximize"
+    direction = step.annotations[labels.ANNOTATION_DIRECTION]
+    if direction not in set(Direction):
+        message = f"template {step.template!r}: direction {direction!r} is not minimize or maximize"
         raise SpeconError(message)
     if step.workers > 1:
         message = f"step {step.id}: {step.workers} workers of {step.cpu:g} cores: " + (

@@ -1,5 +1,6 @@
 """What a sweep author imports."""
 
+from controllers.policies import Default, FlowCon, SpeCon
 from hera_specon.arrivals import at_random, every
 from hera_specon.errors import SpaceError, SweepError
 from hera_specon.objective import Objective, maximize, minimize
@@ -7,9 +8,12 @@ from hera_specon.space import choice, integer, log_uniform, uniform
 from hera_specon.sweep import FunctionSweep, Sweep
 
 __all__ = [
+    "Default",
+    "FlowCon",
     "FunctionSweep",
     "Objective",
     "SpaceError",
+    "SpeCon",
     "Sweep",
     "SweepError",
     "at_random",

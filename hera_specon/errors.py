@@ -1,6 +1,6 @@
 """What an author can get wrong.
 
-ValueError
+SpeconError, ValueError
 ├── SweepError
 │   └── SpaceError
 └── WorkflowFileError
@@ -8,8 +8,10 @@ ValueError
 
 from pathlib import Path
 
+from controllers.errors import SpeconError
 
-class SweepError(ValueError):
+
+class SweepError(SpeconError, ValueError):
     """A sweep can't be built from what its author wrote."""
 
 
@@ -17,7 +19,7 @@ class SpaceError(SweepError):
     """A search space is empty, contradicts itself, or doesn't fit the way it is searched."""
 
 
-class WorkflowFileError(ValueError):
+class WorkflowFileError(SpeconError, ValueError):
     """A file does not give a workflow with a sweep. ``path`` is the file."""
 
     def __init__(self, path: Path, problem: str) -> None:

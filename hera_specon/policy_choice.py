@@ -4,13 +4,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from controllers.policies.base import Policy
+from controllers.policies.registry import parse_policy, policy_spec
+from controllers.policies.stacked import Stacked
 
 PolicyChoice = str | Policy[Any] | Sequence[Policy[Any]]
 """A policy, several stacked, or a spec string such as ``specon:alpha=0.01,interval=30``."""
 
 
 def policy_text(policy: PolicyChoice) -> str:
-    """Return the spec string of ``policy``; a string is checked and put into its usual form."""
-    from controllers.policies.registry import parse_policy, policy_spec
+    """Return the spec string of ``policy``; a string is checked and put into its usual form.
 
-    return policy_spec(parse_policy(policy) if isinstance(policy, str) else policy)
+    Raises:
+        UnknownPolicyError: There is no such policy, or one comes twice.
+        PolicyParameterError: A parameter is unknown or out of bounds.
+    """
+    if not isinstance(policy, str | Sequence):
+        return policy_spec(policy)
+    stack = policy if isinstance(policy, str) else Stacked.separator.join(map(policy_spec, policy))
+    return policy_spec(parse_policy(stack))

@@ -2,10 +2,11 @@
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
 from hera_specon.amounts import is_finite, is_whole
 from hera_specon.errors import SpaceError
@@ -18,16 +19,18 @@ _UNSAFE: Final = ('"', "'", "\\", "{{", "}}")
 _DIGITS: Final = 6
 
 
-class Distribution(Protocol):
+class Distribution(ABC):
     """Where the values of one hyperparameter come from."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def draw(self, chance: Random) -> Value:
         """Return one value; the same state of ``chance`` gives the same value."""
-        ...
 
+    @abstractmethod
     def values(self) -> tuple[Value, ...] | None:
         """Return every value in order, or None where there is no end of them."""
-        ...
 
 
 Space = Mapping[str, Distribution]
@@ -35,7 +38,7 @@ Space = Mapping[str, Distribution]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Distribution):
     """One of ``options``, each as likely as another."""
 
     options: tuple[Value, ...]
@@ -60,7 +63,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Continuous:
+class Continuous(Distribution):
     """A number between ``low`` and ``high``, evenly spread, or its logarithm where ``log``.
 
     Values have six significant digits where the range allows it: what people read is what ran.
@@ -87,7 +90,7 @@ class Continuous:
 
 
 @dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(Distribution):
     """A whole number from ``low`` to ``high``, both included, evenly spread, or its logarithm where ``log``."""
 
     low: int
@@ -157,7 +160,7 @@ def check_space(space: object) -> Space:
         raise SpaceError(problem)
     for name, distribution in space.items():
         check_hyperparameter(name)
-        if not isinstance(distribution, Choice | Continuous | Integer):
+        if not isinstance(distribution, Distribution):
             problem = f"hyperparameter {name!r} is {distribution!r}; use choice(), uniform() and the like"
             raise SpaceError(problem)
     return space

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hera.workflows import Container, Script, Step, Task, Workflow
+from hera.workflows import Container, Script, Workflow
 from hera.workflows._context import _context
 from hera.workflows._mixins import EnvIOMixin, TemplateMixin
 from hera.workflows.models import Template
@@ -65,7 +65,7 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin):
         """Identity of the sweep, which Argo fills in: an argument for a step that reads its results."""
         return sweep_id(check_sweep_name(self.name))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Step | Task | None:  # noqa: ANN401 - Hera's signature
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Hera's unions make >> fail under type checkers
         """Return the sweep as a step or task of the Steps or DAG around the call.
 
         Directly under a Workflow, add it to the workflow and return None.
@@ -84,8 +84,7 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin):
             problem = f"sweep {self.name!r} runs once in a workflow; make another under a name of its own"
             raise SweepError(problem)
         self._called = True
-        node: Step | Task = super().__call__(*args, **kwargs)  # type: ignore[misc]  # CallableTemplateMixin's
-        return node
+        return super().__call__(*args, **kwargs)  # type: ignore[misc]  # CallableTemplateMixin's
 
     def _build_template(self) -> Template:
         if self._workflow is not None:

@@ -107,7 +107,9 @@ def _where(path: Path, error: BaseException) -> str:
     problem = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError) and error.lineno is not None:
         return f"line {error.lineno}: {problem}"
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    own = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == path.resolve()
+    ]
     return f"line {own[-1].lineno}: {problem}" if own else problem
 
 

@@ -1,36 +1,40 @@
 """Every error ends as one message on standard error and an exit code."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
 from controllers.errors import SpeconError, SweepInterrupted
 
-BAD_INPUT = 2
-UNEXPECTED = 1
-INTERRUPTED = 130
-
 
 class Failure(click.ClickException):
-    """A message for people and the exit code that goes with it."""
+    """Something went wrong that is neither bad input nor an interruption."""
 
-    exit_code: int
+    exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
+
+class BadInput(Failure):
+    """The command or a file it names is wrong; nothing was started."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class Interrupted(Failure):
+    """The owner stopped it."""
+
+    exit_code: ClassVar[int] = 130
 
 
 def failure(error: BaseException) -> Failure:
     """Return what to tell people about ``error``."""
     if isinstance(error, SweepInterrupted):
-        return Failure(str(error), INTERRUPTED)
+        return Interrupted(str(error))
     if isinstance(error, KeyboardInterrupt):
-        return Failure("Interrupted.", INTERRUPTED)
+        return Interrupted("interrupted")
     if isinstance(error, SpeconError | OSError):
-        return Failure(str(error), BAD_INPUT)
+        return BadInput(str(error))
     told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return Failure(f"specon itself failed: {told}\nSee where with: specon --debug ...", UNEXPECTED)
+    return Failure(f"specon itself failed: {told}\nSee where with: specon --debug ...")
 
 
 class PoliteGroup(click.Group):

@@ -8,7 +8,7 @@ from hera_specon.cli.report import report
 from hera_specon.cli.run import run
 
 
-@click.group(cls=PoliteGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(name="specon", cls=PoliteGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="hera-specon", prog_name="specon")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error. Goes before the command.")
 def main(*, debug: bool) -> None:

@@ -13,12 +13,12 @@ from rich.console import Console
 from controllers.results import RunResult
 from hera_specon.cli.backend import Backend, real_backend
 from hera_specon.cli.choices import check_parameters, chosen_policies, chosen_workflow
-from hera_specon.cli.failures import UNEXPECTED, Failure
+from hera_specon.cli.failures import Failure
 from hera_specon.cli.options import STDOUT, Cores, NewFile, NodeCount, assignments
 from hera_specon.display.live import LiveScreen
 from hera_specon.display.plain import PlainScreen
 from hera_specon.display.tables import comparison_table
-from hera_specon.report.comparison import to_json
+from hera_specon.report.comparison import labelled, to_json
 from hera_specon.report.page import write_report
 
 if TYPE_CHECKING:
@@ -105,8 +105,9 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = Request(**options)
     done = _carried_out(backend or real_backend(), request)
-    _report_and_figures(request, done)
-    _complain_about_failures(done.results)
+    results = labelled(done.results, request.policies)
+    _tell(request, done, results)
+    _complain_about_failures(results)
 
 
 def _carried_out(backend: Backend, request: Request) -> "LocalRun":
@@ -139,14 +140,14 @@ def _screen(request: Request) -> LiveScreen | PlainScreen:
     return PlainScreen(lambda line: click.echo(line, file=console.file))
 
 
-def _report_and_figures(request: Request, done: "LocalRun") -> None:
+def _tell(request: Request, done: "LocalRun", results: Sequence[RunResult]) -> None:
     console = _console(request)
-    console.print(comparison_table(done.results))
+    console.print(comparison_table(results))
     report = done.folder / REPORT_FILE
     write_report(done.folder, [report] + ([request.report_out] if request.report_out else []))
     console.print(f"Report: {report}\nMLflow: {done.tracking_uri}", highlight=False, markup=False, soft_wrap=True)
     if request.json_out is not None:
-        _write_json(request.json_out, done.results)
+        _write_json(request.json_out, results)
 
 
 def _write_json(out: Path, results: Sequence[RunResult]) -> None:
@@ -161,4 +162,4 @@ def _complain_about_failures(results: Sequence[RunResult]) -> None:
     failed = [f"{trial.id} (under {run.policy})" for run in results for trial in run.trials if not trial.succeeded]
     if failed:
         message = f"Not all trials succeeded: {', '.join(failed)}. Their logs are in the run's folder."
-        raise Failure(message, UNEXPECTED)
+        raise Failure(message)

@@ -60,6 +60,10 @@ class LiveScreen:
         self._pace = self._pace.after(snapshot)
         self._live.update(self._view(snapshot, assessments, reasons))
 
+    def redraw(self) -> None:
+        """Draw now, without waiting for the next refresh."""
+        self._live.refresh()
+
     def end(self, result: RunResult) -> None:
         """Say how the sweep went and clear the view."""
         self._live.update("")

@@ -1,7 +1,7 @@
 """How the runs of one sweep compare, as rows for tables on screen and page. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from controllers.results import Comparison, RunResult, compare
@@ -30,6 +30,19 @@ class ComparisonRow:
     def failed(self) -> int:
         """Trials that did not succeed; their times say little."""
         return sum(not trial.succeeded for trial in self.result.trials)
+
+
+def labels(names: Sequence[str], specs: Sequence[str]) -> list[str]:
+    """Return what to call each policy: its name, or its whole spec where names are not enough."""
+    if len(set(names)) == len(names) or len(specs) < len(names):
+        return list(names)
+    return list(specs[: len(names)])
+
+
+def labelled(results: Sequence[RunResult], specs: Sequence[str]) -> list[RunResult]:
+    """Return ``results`` under policies that can be told apart; ``specs`` are as they were asked for."""
+    names = labels([result.policy for result in results], specs)
+    return [replace(result, policy=name) for result, name in zip(results, names, strict=True)]
 
 
 def comparison_rows(results: Sequence[RunResult]) -> list[ComparisonRow]:

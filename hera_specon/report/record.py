@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from controllers.errors import SpeconError
 from controllers.results import RunResult
 from controllers.timeline import read_timeline
+from hera_specon.report.comparison import labels
 from hera_specon.report.history import History, history
 
 RUN_FILE = "run.json"
@@ -87,7 +88,15 @@ def load_run(folder: Path) -> RunRecord:
     if not parts:
         message = f"{folder} has no timeline yet: nothing has run in it. Start it again with: specon run"
         raise BrokenRunError(message)
-    return RunRecord(folder, about, tuple(_policy_run(part) for part in parts))
+    return RunRecord(folder, about, _told_apart([_policy_run(part) for part in parts], about.get("policies") or []))
+
+
+def _told_apart(runs: Sequence[PolicyRun], specs: Sequence[str]) -> tuple[PolicyRun, ...]:
+    names = labels([run.policy for run in runs], specs)
+    return tuple(
+        PolicyRun(name, run.history, replace(run.result, policy=name) if run.result else None)
+        for run, name in zip(runs, names, strict=True)
+    )
 
 
 def _policy_run(part: Path) -> PolicyRun:

@@ -4,7 +4,7 @@ import pytest
 
 from controllers.results import RunResult, TrialResult
 from hera_specon.display.tables import cells, warnings
-from hera_specon.report.comparison import comparison_rows, to_json
+from hera_specon.report.comparison import comparison_rows, labelled, to_json
 
 
 def run(policy: str, *completed: float, succeeded: bool = True) -> RunResult:
@@ -18,7 +18,8 @@ def test_winners_and_losers_are_both_counted() -> None:
     assert base.against is None
     assert (other.faster, other.slower) == (2, 1)
     assert other.against is not None
-    assert (other.against.worst_loser_id, other.against.worst_loser) == ("t1", pytest.approx(1.2))
+    assert other.against.worst_loser_id == "t1"
+    assert other.against.worst_loser == pytest.approx(1.2)
 
 
 def test_a_loss_is_written_as_a_loss() -> None:
@@ -51,3 +52,10 @@ def test_failed_trials_are_pointed_out() -> None:
 def test_runs_of_different_trials_are_not_compared() -> None:
     with pytest.raises(ValueError, match="same trials"):
         comparison_rows([run("default", 10), run("specon", 10, 20)])
+
+
+def test_the_same_policy_with_other_parameters_is_called_by_its_parameters() -> None:
+    specs = ("specon:alpha=0.01", "specon:alpha=0.05")
+
+    assert [r.policy for r in labelled([run("specon", 10), run("specon", 8)], specs)] == list(specs)
+    assert [r.policy for r in labelled([run("specon", 10), run("flowcon", 8)], specs)] == ["specon", "flowcon"]

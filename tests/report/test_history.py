@@ -86,7 +86,7 @@ def test_stretches_follow_on_one_another_without_gap_or_overlap(told: list[tuple
     events = [TimelineEvent(0, PHASE, "a", phase="running", node="n1")]
     for at, (kind, word, node) in enumerate(told, start=1):
         fields = {"phase": word, "node": node} if kind is PHASE else {"category": word}
-        events.append(TimelineEvent(at, kind, "a", **fields))  # type: ignore[arg-type] # one dict of mixed fields
+        events.append(TimelineEvent(at, kind, "a", **fields))
 
     stretches: tuple[Stretch, ...] = stretches_of(events, len(told) + 1)
 

@@ -1,49 +1,194 @@
 """The controller's side of the fork server."""
 
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Final
 
-from controllers.worlds.local.processes.messages import Exit, ProcessSpec
+from controllers.worlds.local.processes import proctree
+from controllers.worlds.local.processes.messages import Exit, LaunchError, Lines, ProcessSpec, line
+
+_SERVER: Final = "controllers.worlds.local.processes.fork_server"
+_PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
+_READ_BYTES: Final = 65_536
+_CODE_UNKNOWN: Final = 128 + signal.SIGKILL
+_PATIENCE_S: Final = 15.0
 
 
 class Launcher:
     """Starts attempts out of a process that has the expensive imports done already.
 
+    A fork server that dies takes its attempts along and is replaced: ``exits`` reports them with 137.
+
     Args:
         preload: modules to import before the first fork; one that can't be imported is reported in ``log``.
-        grace_s: seconds between SIGTERM and SIGKILL for attempts whose controller died.
+        grace_s: seconds between SIGTERM and SIGKILL for attempts whose controller or fork server died.
         log: file for what the fork server itself says.
     """
 
     def __init__(self, preload: Sequence[str], grace_s: float, log: Path) -> None:
-        raise NotImplementedError
+        self._preload, self._grace_s, self._log = tuple(preload), grace_s, log
+        self._running: dict[str, int] = {}
+        self._exits: list[Exit] = []
+        self._closed = False
+        self._server = _Server(self._preload, grace_s, log)
+
+    def wait_ready(self) -> None:
+        """Wait until the imports are done, so that the first attempt starts as cheaply as all others."""
+        self._server.ask({"ready": True})
 
     def start(self, spec: ProcessSpec) -> int:
         """Start an attempt and return its pid, which leads a session and process group of its own.
 
-        The first call waits until the imports are done.
-
         Raises:
             LaunchError: it could not be started.
         """
-        raise NotImplementedError
+        if spec.key in self._running or self._closed:
+            msg = f"{spec.key!r} is running already or the launcher is closed"
+            raise LaunchError(msg)
+        reply = self._server.ask({"start": spec.packed()})
+        if "pid" not in reply:
+            msg = f"can't start {spec.key!r}: {reply.get('error', 'the fork server died')}"
+            raise LaunchError(msg)
+        self._running[spec.key] = reply["pid"]
+        return self._running[spec.key]
 
     def exits(self) -> list[Exit]:
-        """Return the attempts that ended since the last call, without waiting."""
-        raise NotImplementedError
+        """Return the attempts that ended since the last call.
+
+        Does not wait, unless the fork server died: then up to the grace period for its attempts to end.
+        """
+        if not self._closed:
+            self._collect()
+            if self._server.lost:
+                self._replace_server()
+        exits, self._exits = self._exits, []
+        return exits
 
     def terminate(self, key: str) -> None:
         """Send SIGTERM to every process of the attempt; nothing happens if it has ended."""
-        raise NotImplementedError
+        self._signal(key, signal.SIGTERM)
 
     def kill(self, key: str) -> None:
         """Send SIGKILL to every process of the attempt; nothing happens if it has ended."""
-        raise NotImplementedError
+        self._signal(key, signal.SIGKILL)
 
     def fileno(self) -> int:
         """Return a descriptor that is readable when ``exits`` has something; ask anew before each wait."""
-        raise NotImplementedError
+        return self._server.events.fileno()
 
     def close(self, grace_s: float) -> None:
         """End every attempt (SIGTERM, after ``grace_s`` seconds SIGKILL) and the fork server. May be called twice."""
-        raise NotImplementedError
+        if self._closed:
+            return
+        self._closed = True
+        self._server.end(grace_s)
+        self._collect()
+        self._end_lost(0.0)
+        self._server.close()
+
+    def _signal(self, key: str, number: signal.Signals) -> None:
+        if key in self._running and not self._closed:
+            self._server.tell({"signal": int(number), "key": key})
+
+    def _collect(self) -> None:
+        for ended in self._server.exits():
+            # The exit of one whose start was never answered is nobody's.
+            if self._running.pop(ended.key, None) is not None:
+                self._exits.append(ended)
+
+    def _replace_server(self) -> None:
+        self._server.close()
+        self._end_lost(self._grace_s)
+        self._server = _Server(self._preload, self._grace_s, self._log)
+
+    def _end_lost(self, grace_s: float) -> None:
+        """End the attempts that a dead server left: the kernel has sent them SIGTERM already."""
+        for pid in self._running.values():
+            proctree.signal_tree(pid, signal.SIGCONT)
+        deadline = time.monotonic() + grace_s
+        while any(map(proctree.alive, self._running.values())) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for key, pid in self._running.items():
+            proctree.signal_tree(pid, signal.SIGKILL)
+            self._exits.append(Exit(key, pid, _CODE_UNKNOWN))
+        self._running.clear()
+
+
+class _Server:
+    """One fork server's process and the sockets to it."""
+
+    def __init__(self, preload: Sequence[str], grace_s: float, log: Path) -> None:
+        self._control, control = socket.socketpair()
+        self.events, events = socket.socketpair()
+        self._replies, self._lines = Lines(), Lines()
+        self.lost = False
+        settings = {"preload": preload, "grace_s": grace_s, "control": control.fileno(), "events": events.fileno()}
+        with control, events, log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", _SERVER, json.dumps(settings)],
+                cwd=_PACKAGE_ROOT,
+                # Read by the libraries when they are imported; a trial is rarely given a whole core.
+                env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=(control.fileno(), events.fileno()),
+                start_new_session=True,
+            )
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send a message."""
+        try:
+            self._control.sendall(line(message))
+        except ConnectionError:
+            self.lost = True
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a message and return the reply; an empty one if the server died."""
+        self.tell(message)
+        while not self.lost:
+            try:
+                data = self._control.recv(_READ_BYTES)
+            except ConnectionError:
+                data = b""
+            self.lost = not data
+            for reply in self._replies.feed(data):
+                return reply
+        return {}
+
+    def exits(self) -> list[Exit]:
+        """Return the exits reported since the last call."""
+        exits: list[Exit] = []
+        while True:
+            try:
+                data = self.events.recv(_READ_BYTES, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return exits
+            except ConnectionError:
+                data = b""
+            if not data:
+                self.lost = True
+                return exits
+            exits += [Exit(**ended) for ended in self._lines.feed(data)]
+
+    def end(self, grace_s: float) -> None:
+        """Let the server end its attempts and itself."""
+        self.tell({"close": grace_s})
+        try:
+            self._process.wait(grace_s + _PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.lost = True
+
+    def close(self) -> None:
+        """Make sure that the server is gone."""
+        self._process.kill()
+        self._process.wait()
+        self._control.close()
+        self.events.close()

@@ -12,14 +12,14 @@ import psutil
 
 _PROC: Final = Path("/proc")
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
-_STATE, _UTIME, _CSTIME, _STARTED = 0, 11, 14, 19
+_UTIME, _CSTIME, _STARTED = 11, 14, 19
 
 
 def tree(root: int) -> list[int]:
     """Return ``root`` and every descendant of it, parents first; empty if it is gone."""
     found = [root] if _fields(root) else []
     for pid in found:
-        found.extend(child for child in _children(pid) if child not in found)
+        found.extend(child for child in children(pid) if child not in found)
     return found
 
 
@@ -64,18 +64,37 @@ def send_group(leader: int, number: signal.Signals) -> bool:
     return True
 
 
-def _fields(pid: int) -> list[str]:
-    """Return what follows the name in the process's ``stat``, zombies included; empty if it is gone."""
-    with contextlib.suppress(OSError):
-        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
-    return []
+def signal_tree(root: int, number: signal.Signals) -> None:
+    """Send a signal once to each process of a tree and to all of its root's process group."""
+    outside = [pid for pid in tree(root) if _group(pid) not in {root, None}]
+    send_group(root, number)
+    send(outside, number)
 
 
-def _children(pid: int) -> list[int]:
+def alive(pid: int) -> bool:
+    """Return whether the process runs: it is there and no zombie."""
+    return _fields(pid)[:1] not in ([], ["Z"], ["X"])
+
+
+def children(pid: int) -> list[int]:
+    """Return the children of a process, ended ones that it has not waited for included."""
     if _kernel_tells_children():
         return [int(child) for line in _of_threads(pid, "children") for child in line.split()]
     with contextlib.suppress(psutil.Error):
         return [child.pid for child in psutil.Process(pid).children()]
+    return []
+
+
+def _group(pid: int) -> int | None:
+    with contextlib.suppress(ProcessLookupError):
+        return os.getpgid(pid)
+    return None
+
+
+def _fields(pid: int) -> list[str]:
+    """Return what follows the name in the process's ``stat``, zombies included; empty if it is gone."""
+    with contextlib.suppress(OSError):
+        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     return []
 
 

@@ -62,7 +62,8 @@ class GroupsV1:
 
     def drop(self, path: Path) -> bool:
         """See ``Groups``."""
-        return all([folder.drop(path) for folder in self._folders])
+        dropped = [folder.drop(path) for folder in self._folders]
+        return all(dropped)
 
     def _make(self, path: Path) -> None:
         for folder in self._folders:

@@ -87,8 +87,7 @@ class Pacer:
     def kill(self, key: str) -> None:
         """See ``Shares``."""
         if (pid := self._entry(key).pid) is not None:
-            proctree.send(proctree.tree(pid), signal.SIGKILL)
-            proctree.send_group(pid, signal.SIGKILL)
+            proctree.signal_tree(pid, signal.SIGKILL)
 
     def remove(self, key: str) -> None:
         """See ``Shares``."""
@@ -123,7 +122,7 @@ class Pacer:
         _end(self._helper)
         trees = [entry.pid for entry in self._trials.values() if entry.pid is not None]
         for pid in trees:
-            proctree.send([*proctree.tree(pid)], signal.SIGCONT)
+            proctree.signal_tree(pid, signal.SIGCONT)
         self._helper = _start_helper()
         for node, cpu in self._nodes.items():
             _exchange(self._helper, {"do": "node", "node": node, "cpu": cpu})

@@ -10,11 +10,13 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from controllers.worlds.local.shares.paced_node import PacedNode
 from controllers.worlds.local.shares.pacing import PERIOD_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 _READ_BYTES: Final = 65_536
 

@@ -121,4 +121,5 @@ def _needs(found: Findings, node: Mapping[str, Any], path: str) -> tuple[str, ..
     depends = found.text(node["depends"], f"{path}.depends")
     if not _DEPENDS.fullmatch(depends):
         found.unsupported(f"{path}.depends", f"{depends!r} is more than names of tasks joined by '&&'")
+        return ()
     return tuple(dict.fromkeys(name.strip() for name in depends.split("&&")))

@@ -1,0 +1,143 @@
+"""The attempts that a fork server has started, from fork to burial."""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from controllers.worlds.local.processes import child, proctree
+from controllers.worlds.local.processes.messages import Exit, LaunchError, ProcessSpec
+
+_BURIAL_TIMEOUT_S: Final = 10.0
+
+
+class Attempts:
+    """The children of this process.
+
+    Args:
+        site_path: see ``interpreter.run``.
+        wakeup: readable when a child has ended.
+        enter_child: closes in a child what belongs to the server only.
+    """
+
+    def __init__(self, site_path: Sequence[str], wakeup: int, enter_child: Callable[[], None]) -> None:
+        self._site_path = site_path
+        self._wakeup = wakeup
+        self._enter_child = enter_child
+        self._keys: dict[int, str] = {}
+
+    def start(self, spec: ProcessSpec) -> int:
+        """Fork an attempt; return when it is in its groups, before it runs.
+
+        Raises:
+            OSError: the log can't be opened or a group can't be joined.
+            LaunchError: there is no command or no such folder.
+        """
+        if not spec.command or not spec.cwd.is_dir():
+            msg = f"can't start {spec.command!r} in {str(spec.cwd)!r}: no command or no such folder"
+            raise LaunchError(msg)
+        log = os.open(spec.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        ours, theirs = socket.socketpair()
+        with ours, theirs, contextlib.closing(_Descriptor(log)):
+            pid = self._fork(spec, log, ours, theirs)
+            self._keys[pid] = spec.key
+            self._release(pid, spec, ours)
+        return pid
+
+    def signal(self, key: str, number: signal.Signals) -> None:
+        """Send a signal to every process of an attempt, if it has not ended."""
+        for pid, other in self._keys.items():
+            if other == key:
+                proctree.signal_tree(pid, number)
+                # A stopped process acts on nothing but SIGKILL.
+                proctree.signal_tree(pid, signal.SIGCONT)
+
+    def reap(self) -> list[Exit]:
+        """Bury the dead, kill what they left behind, and return the attempts among them."""
+        exits = []
+        while (pid := _next_dead()) is not None:
+            if pid in self._keys:
+                # Before waiting: until then nobody else can get this number.
+                proctree.send_group(pid, signal.SIGKILL)
+            _, status = os.waitpid(pid, 0)
+            if key := self._keys.pop(pid, None):
+                exits.append(Exit(key, pid, _as_shell(status)))
+        self._kill_adopted()
+        return exits
+
+    def end(self, grace_s: float) -> list[Exit]:
+        """End every attempt: SIGTERM, and after ``grace_s`` seconds SIGKILL."""
+        for key in list(self._keys.values()):
+            self.signal(key, signal.SIGTERM)
+        exits = self._reap_until(time.monotonic() + grace_s)
+        for key in list(self._keys.values()):
+            self.signal(key, signal.SIGKILL)
+        return exits + self._reap_until(time.monotonic() + _BURIAL_TIMEOUT_S)
+
+    def _fork(self, spec: ProcessSpec, log: int, ours: socket.socket, theirs: socket.socket) -> int:
+        # With signals blocked no handler of the server can run in the child.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            self._enter_child()
+            child.live(spec, log, theirs, self._site_path)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+        return pid
+
+    def _release(self, pid: int, spec: ProcessSpec, ours: socket.socket) -> None:
+        """Wait for the child to lead its session, put it into its groups, and let it go.
+
+        A child that ended before that breaks the pipe, or shows as an exit like any other.
+        """
+        try:
+            ours.recv(1)
+            for file in spec.join:
+                Path(file).write_text(str(pid), encoding="ascii")
+            ours.sendall(b"g")
+        except OSError:
+            del self._keys[pid]
+            proctree.send([pid], signal.SIGKILL)
+            raise
+
+    def _reap_until(self, deadline: float) -> list[Exit]:
+        exits = self.reap()
+        while proctree.children(os.getpid()) and (left := deadline - time.monotonic()) > 0:
+            if select.select([self._wakeup], [], [], left)[0]:
+                os.read(self._wakeup, 4096)
+            exits += self.reap()
+        return exits
+
+    def _kill_adopted(self) -> None:
+        """Kill whatever became our child because an attempt ended: attempts adopt their own orphans."""
+        adopted = set(proctree.children(os.getpid())) - set(self._keys)
+        proctree.send((pid for pid in adopted if proctree.alive(pid)), signal.SIGKILL)
+
+
+class _Descriptor:
+    """A file descriptor that can be closed like a file."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def close(self) -> None:
+        os.close(self._number)
+
+
+def _next_dead() -> int | None:
+    try:
+        dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return dead.si_pid if dead else None
+
+
+def _as_shell(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code

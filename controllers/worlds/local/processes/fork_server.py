@@ -1,0 +1,125 @@
+"""A process that has the expensive imports done and forks an attempt per request.
+
+Started by ``Launcher``. When the controller's end of the control socket closes, however that
+happens, every attempt is ended and then the server itself.
+"""
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from controllers.worlds.local.processes import interpreter, kernel
+from controllers.worlds.local.processes.attempts import Attempts
+from controllers.worlds.local.processes.messages import Exit, LaunchError, Lines, ProcessSpec, line
+
+_READ_BYTES: Final = 65_536
+
+
+class ForkServer:
+    """Serves one controller."""
+
+    def __init__(self, control: socket.socket, events: socket.socket, grace_s: float) -> None:
+        self._control, self._events = control, events
+        self._grace_s = grace_s
+        self._wakeup, self._written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._attempts = Attempts(interpreter.site_path(), self._wakeup, self._enter_child)
+        self._ended = False
+
+    def serve(self) -> None:
+        """Start attempts and report exits until the controller is gone or says so."""
+        signal.set_wakeup_fd(self._written, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _nothing)
+        signal.signal(signal.SIGTERM, self._stop)
+        lines = Lines()
+        while not self._ended:
+            ready = select.select([self._control.fileno(), self._wakeup], [], [])[0]
+            if self._wakeup in ready:
+                os.read(self._wakeup, _READ_BYTES)
+            if self._control.fileno() in ready:
+                self._hear(lines)
+            self._report(self._attempts.reap())
+        self._report(self._attempts.end(self._grace_s))
+
+    def _hear(self, lines: Lines) -> None:
+        try:
+            data = self._control.recv(_READ_BYTES)
+        except ConnectionError:
+            data = b""
+        self._ended = self._ended or not data
+        for request in lines.feed(data):
+            self._obey(request)
+
+    def _obey(self, request: dict[str, Any]) -> None:
+        match request:
+            case {"start": spec}:
+                self._tell(self._control, self._start(ProcessSpec.unpacked(spec)))
+            case {"ready": True}:
+                self._tell(self._control, {"ready": True})
+            case {"signal": number, "key": key}:
+                self._attempts.signal(key, signal.Signals(number))
+            case {"close": grace_s}:
+                self._grace_s, self._ended = grace_s, True
+
+    def _start(self, spec: ProcessSpec) -> dict[str, Any]:
+        try:
+            return {"pid": self._attempts.start(spec)}
+        except (OSError, LaunchError) as error:
+            return {"error": str(error)}
+
+    def _report(self, exits: Sequence[Exit]) -> None:
+        for ended in exits:
+            self._tell(self._events, ended.packed())
+
+    def _tell(self, to: socket.socket, message: dict[str, Any]) -> None:
+        try:
+            to.sendall(line(message))
+        except ConnectionError:
+            self._ended = True
+
+    def _enter_child(self) -> None:
+        signal.set_wakeup_fd(-1)
+        self._control.close()
+        self._events.close()
+        os.close(self._wakeup)
+        os.close(self._written)
+
+    def _stop(self, *_: object) -> None:
+        self._ended = True
+
+
+def preload(modules: Sequence[str]) -> None:
+    """Import ``modules``; say on stderr which can't be."""
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # noqa: BLE001 - a preload only saves time
+            sys.stderr.write(f"not preloaded: {name}: {error!r}\n")
+    # What is there by now is kept out of the collector's way, so that children share its memory.
+    gc.collect()
+    gc.freeze()
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def main() -> None:
+    """Serve as the first argument says."""
+    settings = json.loads(sys.argv[1])
+    kernel.adopt_orphans()
+    preload(settings["preload"])
+    with socket.socket(fileno=settings["control"]) as control, socket.socket(fileno=settings["events"]) as events:
+        ForkServer(control, events, settings["grace_s"]).serve()
+
+
+def _nothing(*_: object) -> None:
+    """Make the signal wake the server up."""
+
+
+if __name__ == "__main__":
+    main()

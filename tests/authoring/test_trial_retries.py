@@ -1,0 +1,41 @@
+from typing import cast
+
+import pytest
+
+from hera_specon import SweepError
+from hera_specon.retry import MOST_RETRIES, trial_retries
+
+
+def goes_on(failures: int, exit_code: str, retries: int) -> bool:
+    """What Argo makes of the strategy's expression after an attempt; its operators read as Python's here."""
+    expression = cast("str", trial_retries(failures).expression)
+    spelled = expression.replace("||", "or").replace("lastRetry.exitCode", "exit_code").replace("asInt", "int")
+    return bool(eval(spelled, {}, {"exit_code": exit_code, "retries": str(retries), "int": int}))  # noqa: S307 - ours
+
+
+@pytest.mark.parametrize("exit_code", ["75", "-1"])
+@pytest.mark.parametrize("failures", [0, 3])
+def test_a_moved_or_lost_attempt_is_always_followed_by_another(failures: int, exit_code: str) -> None:
+    assert all(goes_on(failures, exit_code, retries) for retries in range(MOST_RETRIES))
+
+
+def test_as_many_failures_as_asked_for_are_forgiven_after_two_moves() -> None:
+    moves, failures = 2, 3
+    assert all(goes_on(failures, "1", moves + failed) for failed in range(failures))
+    assert not goes_on(failures, "1", moves + failures)
+
+
+def test_no_failure_is_forgiven_with_no_retries() -> None:
+    assert not goes_on(0, "1", 0)
+
+
+def test_moves_wait_for_nothing_and_errors_count_too() -> None:
+    strategy = trial_retries(3)
+    assert strategy.backoff is None
+    assert strategy.retry_policy == "Always"
+
+
+@pytest.mark.parametrize("failures", [-1, 41, 1.5, True, "3"])
+def test_an_impossible_number_of_retries_is_refused(failures: int) -> None:
+    with pytest.raises(SweepError, match=repr(failures)):
+        trial_retries(failures)

@@ -1,0 +1,145 @@
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from controllers.model import (
+    Assessment,
+    Category,
+    Direction,
+    Node,
+    NodeName,
+    Phase,
+    Progress,
+    Snapshot,
+    Trial,
+    TrialId,
+)
+from controllers.results import RunResult, TrialResult
+from hera_specon.display.live import LiveScreen
+from hera_specon.display.plain import PlainScreen
+from hera_specon.display.rows import node_rows, tally, trial_rows
+from hera_specon.display.words import cores, figure, params, seconds
+
+N1, N2 = NodeName("node-1"), NodeName("node-2")
+NODES = (Node(N1, 2.0, cpu_used=1.5), Node(N2, 2.0))
+
+
+def trial(name: str, phase: Phase, *, step: int = 0, moving_to: NodeName | None = None, moves: int = 0) -> Trial:
+    return Trial(
+        TrialId(name), phase, 0.5, 0.5, 0.0, Direction.MINIMIZE, 0.0,
+        nodes=(N1,) if phase in {Phase.RUNNING, Phase.MOVING} else (),
+        moving_to=moving_to, moves=moves,
+        progress=Progress(1.0, 0.25, 0.25, step, 0.0, steps_total=100) if step else None,
+    )  # fmt: skip
+
+
+def at(now: float, *trials: Trial) -> Snapshot:
+    return Snapshot(now, trials, NODES)
+
+
+SNAPSHOT = at(
+    65.0,
+    trial("a", Phase.SUCCEEDED, step=100),
+    trial("b", Phase.PENDING),
+    trial("c", Phase.RUNNING, step=40, moves=2),
+    trial("d", Phase.MOVING, step=50, moving_to=N2),
+)
+JUDGED = {TrialId("c"): Assessment(Category.CONVERGED)}
+REASONS = {TrialId("d"): "node-2 is idle"}
+RESULT = RunResult("specon", (TrialResult("a", 0.0, 90.0, "node-1", 1, 2, 0.1, succeeded=False),))
+
+
+def test_trials_at_work_come_before_those_that_wait_or_ended() -> None:
+    assert [row.id for row in trial_rows(SNAPSHOT, JUDGED, REASONS)] == ["c", "d", "b", "a"]
+
+
+def test_a_row_tells_share_progress_moves_and_reason() -> None:
+    running, moving, waiting, ended = trial_rows(SNAPSHOT, JUDGED, REASONS)
+
+    assert (running.share, running.done, running.moves, running.category) == (0.25, 0.4, 2, Category.CONVERGED)
+    assert (moving.node, moving.reason) == ("node-1 → node-2", "node-2 is idle")
+    assert (waiting.share, waiting.done, waiting.node) == (0.0, None, "")
+    assert ended.done == 1.0
+
+
+def test_a_node_tells_what_is_given_and_what_is_used() -> None:
+    first, second = node_rows(SNAPSHOT)
+
+    assert (first.given, first.used, first.trials) == (1.0, 1.5, 2)
+    assert (second.given, second.trials) == (0.0, 0)
+
+
+def test_trials_not_yet_submitted_count_too() -> None:
+    count = tally(SNAPSHOT, total=9)
+
+    assert (count.total, count.ended, count.running, count.moving) == (9, 1, 1, 1)
+
+
+def test_plain_lines_tell_moves_at_once_and_progress_now_and_then() -> None:
+    lines: list[str] = []
+    screen = PlainScreen(lines.append)
+
+    with screen:
+        screen.begin("specon", 4, 2, 2)
+        screen.observe(at(0.0, trial("d", Phase.RUNNING)), {}, {})
+        screen.observe(at(1.0, trial("d", Phase.RUNNING)), {}, {})
+        screen.observe(at(2.0, trial("d", Phase.MOVING, moving_to=N2)), {}, REASONS)
+        screen.observe(at(12.0, trial("d", Phase.SUCCEEDED)), {}, {})
+        screen.end(RESULT)
+
+    assert lines == [
+        "policy specon (2 of 2): 4 trials",
+        "[0.0 s] 0/4 trials ended, 1 running; time left not known yet",
+        "[2.0 s] d moves from node-1 to node-2: node-2 is idle",
+        "[12 s] d succeeded",
+        "[12 s] 1/4 trials ended, 0 running; about 0.0 s left",
+        "specon: makespan 1 m 30 s, mean completion 1 m 30 s, 1 of 1 trials FAILED",
+    ]
+
+
+def test_the_live_view_shows_trials_nodes_messages_and_the_end() -> None:
+    out = StringIO()
+    screen = LiveScreen(Console(file=out, force_terminal=True, width=140, height=40))
+
+    with screen:
+        screen.begin("specon", 4, 1, 2)
+        screen.say("MLflow: http://127.0.0.1:5000 [watch it]")
+        screen.observe(SNAPSHOT, JUDGED, REASONS)
+        screen.redraw()
+        screen.end(RESULT)
+
+    shown = out.getvalue()
+    for words in ("specon (1 of 2)", "converged", "node-1 → node-2", "node-2 is idle", "[watch it]", "1 m 05 s"):
+        assert words in shown
+    assert "1 of 1 trials FAILED" in shown
+
+
+def test_more_trials_than_lines_are_counted() -> None:
+    out = StringIO()
+    screen = LiveScreen(Console(file=out, force_terminal=True, width=140, height=24))
+    many = at(1.0, *(trial(f"t{i:02d}", Phase.RUNNING) for i in range(30)))
+
+    with screen:
+        screen.begin("specon", 30, 1, 1)
+        screen.observe(many, {}, {})
+        screen.redraw()
+
+    assert "and 20 more" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(0.0, "0.0 s"), (9.94, "9.9 s"), (59.4, "59 s"), (59.6, "1 m 00 s"), (185, "3 m 05 s"), (7_620, "2 h 07 m")],
+)
+def test_durations_read_well(value: float, told: str) -> None:
+    assert seconds(value) == told
+
+
+def test_what_is_not_known_is_a_dash() -> None:
+    assert seconds(None) == seconds(float("nan")) == figure(None)
+
+
+def test_numbers_are_short() -> None:
+    assert (cores(2.0), cores(0.456), cores(10.0)) == ("2", "0.46", "10")
+    assert params({"lr": 0.0123456, "units": 64, "net": "gru"}) == "lr=0.01235 units=64 net=gru"

@@ -1,0 +1,233 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from workflow_manifests import Manifest, call, dag, pod, program, steps, workflow
+
+from controllers.worlds.local.workflow import UnsupportedWorkflowError, WorkflowError, read_workflow
+from controllers.worlds.local.workflow.fields import IGNORED
+
+STATE = [{"name": "SPECON_STATE_ROOT", "value": "/state/specon"}]
+
+
+def problems(*templates: Manifest, **spec: Any) -> tuple[str, ...]:  # noqa: ANN401 - any field of a manifest
+    with pytest.raises(WorkflowError) as caught:
+        program(*templates, **spec)
+    return caught.value.problems
+
+
+def container(**fields: object) -> Manifest:
+    return {"name": "main", "container": {"command": ["run"], **fields}}
+
+
+def test_every_field_that_cannot_be_honoured_is_named_at_once_by_its_path() -> None:
+    main = pod("main", nodeSelector={"disk": "ssd"}, timeout="1h")
+    main["container"] |= {"workingDir": "/src", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    with pytest.raises(UnsupportedWorkflowError) as caught:
+        program(main, onExit="bye", volumes=[{"name": "data", "emptyDir": {}}])
+    assert {problem.partition(":")[0] for problem in caught.value.problems} == {
+        "spec.onExit",
+        "spec.volumes[0]",
+        "spec.templates[0].nodeSelector",
+        "spec.templates[0].timeout",
+        "spec.templates[0].container.workingDir",
+        "spec.templates[0].container.resources.limits.nvidia.com/gpu",
+    }
+    assert str(caught.value).count("\n") == 5
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "spec.affinity",
+        "spec.templateDefaults",
+        "spec.workflowTemplateRef",
+        "spec.hooks",
+        "spec.synchronization",
+        "spec.activeDeadlineSeconds",
+        "spec.suspend",
+        "spec.shutdown",
+        "spec.retryStrategy",
+        "spec.fieldOfTheFuture",
+    ],
+)
+def test_what_the_workflow_as_a_whole_asks_of_a_cluster_is_refused(path: str) -> None:
+    (problem,) = problems(pod("main"), **{path.removeprefix("spec."): {"any": "thing"}})
+    assert problem.startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "outputs",
+        "sidecars",
+        "initContainers",
+        "daemon",
+        "memoize",
+        "affinity",
+        "activeDeadlineSeconds",
+        "executorFuture",
+    ],
+)
+def test_what_a_template_asks_of_a_cluster_is_refused(field: str) -> None:
+    (problem,) = problems(pod("main") | {field: {"any": "thing"}})
+    assert problem.startswith(f"spec.templates[0].{field}: ")
+
+
+@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind in ("spec", "template") for field in IGNORED[kind]])
+def test_fields_that_do_no_harm_are_ignored(kind: str, field: str) -> None:
+    spec, template = ({field: {"any": "thing"}}, {}) if kind == "spec" else ({}, {field: {"any": "thing"}})
+    assert len(program(pod("main") | template, **spec).expand({}, ()).pods) == 1
+
+
+def test_every_ignored_field_has_a_reason() -> None:
+    assert all(reason.strip() for reasons in IGNORED.values() for reason in reasons.values())
+
+
+def test_the_volume_of_the_trials_state_is_stood_in_for_and_no_other() -> None:
+    mounts = [{"name": "state", "mountPath": "/state"}, {"name": "data", "mountPath": "/data"}]
+    volumes = [{"name": "state", "persistentVolumeClaim": {"claimName": "x"}}, {"name": "data", "emptyDir": {}}]
+    found = problems(container(env=STATE, volumeMounts=mounts), volumes=volumes)
+    assert [problem.partition(":")[0] for problem in found] == [
+        "spec.templates[0].container.volumeMounts[1]",
+        "spec.volumes[1]",
+    ]
+    claims = [{"metadata": {"name": "state"}, "spec": {}}]
+    assert program(container(env=STATE, volumeMounts=mounts[:1]), volumeClaimTemplates=claims).expand({}, ()).pods
+
+
+def test_a_variable_from_a_secret_is_refused_unless_the_local_world_sets_it_itself() -> None:
+    source = {"fieldRef": {"fieldPath": "spec.nodeName"}}
+    assert program(container(env=[{"name": "SPECON_NODE", "valueFrom": source}])).expand({}, ()).pods[0].env == {}
+    (problem,) = problems(container(env=[{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]))
+    assert problem.startswith("spec.templates[0].container.env[0].valueFrom: TOKEN")
+
+
+@pytest.mark.parametrize(
+    ("patch", "path"),
+    [
+        ("schedulerName: mine", "podSpecPatch.schedulerName"),
+        ('{"terminationGracePeriodSeconds": "soon"}', "podSpecPatch.terminationGracePeriodSeconds"),
+        ("terminationGracePeriodSeconds: {{retries}}", "podSpecPatch"),
+        ("{", "podSpecPatch"),
+    ],
+)
+def test_a_pod_spec_patch_may_only_set_the_grace_period(patch: str, path: str) -> None:
+    assert problems(pod("main", podSpecPatch=patch))[0].startswith(f"spec.templates[0].{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("step", "path"),
+    [
+        (call("a", templateRef={"name": "x", "template": "y"}), "templateRef"),
+        (call("a", hooks={"exit": {"template": "job"}}), "hooks"),
+        (call("a", inline={"container": {}}), "inline"),
+        (call("a", when="x in (y)"), "when"),
+        (call("a", withSequence={"count": "{{workflow.name}}"}), "withSequence"),
+        (call("a", withSequence={"count": 2, "format": "%02d"}), "withSequence.format"),
+    ],
+)
+def test_what_a_step_asks_beyond_the_honoured_part_is_refused(step: Manifest, path: str) -> None:
+    found = problems(steps([step]), pod("job"))
+    assert found[0].startswith(f"spec.templates[0].steps[0][0].{path}: ")
+
+
+@pytest.mark.parametrize("depends", ["a || b", "a.Failed", "!a", "(a && b)"])
+def test_a_depends_of_more_than_names_joined_by_and_is_refused_with_its_text(depends: str) -> None:
+    found = problems(dag(call("a"), call("b"), call("c", depends=depends)), pod("job"))
+    assert found[0].startswith("spec.templates[0].dag.tasks[2].depends: ")
+    assert repr(depends) in found[0]
+
+
+def test_expression_tags_and_templates_that_call_themselves_are_refused() -> None:
+    (problem,) = problems(pod("main", "{{= 1 + 1 }}"))
+    assert "{{= 1 + 1}}" in problem
+    (problem,) = problems(steps([call("again", "main")]))
+    assert "main -> main" in problem
+
+
+def test_a_suspend_that_waits_for_a_person_is_refused() -> None:
+    (problem,) = problems({"name": "main", "suspend": {}})
+    assert problem.startswith("spec.templates[0].suspend.duration: ")
+
+
+def test_other_kinds_of_object_are_refused() -> None:
+    manifest = workflow(pod("main")) | {"kind": "CronWorkflow"}
+    with pytest.raises(UnsupportedWorkflowError, match="'CronWorkflow'"):
+        read_workflow(manifest, "w", "u", {})
+
+
+@pytest.mark.parametrize(
+    ("templates", "complaint"),
+    [
+        ([steps([call("a", "gone")])], "there is no template 'gone'"),
+        ([dag(call("a", depends="b"), call("b", depends="a")), pod("job")], "wait for each other"),
+        ([dag(call("a", depends="z")), pod("job")], "there is no task 'z'"),
+        ([steps([call("a")], [call("a")]), pod("job")], "'a' is the name of more than one"),
+        ([pod("main"), pod("main")], "'main' is the name of another template too"),
+        ([steps([call("a b")]), pod("job")], "'a b' must consist of"),
+        ([steps([call("a")]), pod("job", inputs=("x",))], "gives no 'x', which template 'job' needs"),
+        ([pod("main", "{{inputs.parameters.y}}")], "{{inputs.parameters.y}} stands for nothing"),
+        ([pod("main", "{{retries}}")], "{{retries}} stands for nothing"),
+        ([pod("main", "{{workflow.parameters.y}}")], "{{workflow.parameters.y}} stands for nothing"),
+        ([steps([call("a", arguments={"x": "{{item}}"})]), pod("job")], "{{item}} stands for nothing"),
+        (
+            [steps([call("a", arguments={"x": "{{item.z}}"}, withItems=[{"y": 1}])]), pod("job")],
+            "{{item.z}} stands for",
+        ),
+        (
+            [steps([call("a"), call("b", arguments={"x": "{{steps.a.outputs.result}}"})]), pod("job")],
+            "{{steps.a.outputs.result}} stands for nothing",
+        ),
+        ([{"name": "main"}], "must have one of container, script, steps, dag, suspend, has none"),
+        ([{"name": "main", "container": {"image": "x"}}], "command: is needed"),
+        ([container(resources={"requests": {"cpu": "lots"}})], "resources.requests.cpu: 'lots' is not a quantity"),
+        ([{"name": "main", "suspend": {"duration": "soon"}}], "suspend.duration: 'soon'"),
+        ([steps([call("a", withParam="{}")]), pod("job")], "withParam: '{}' is not a JSON list"),
+        ([steps([call("a", withItems=[1], withParam="[1]")]), pod("job")], "withItems and withParam"),
+        ([pod("main", retryStrategy={"limit": "many"})], "retryStrategy.limit: must be a whole number, not 'many'"),
+        ([pod("main", retryStrategy={"expression": "lastRetry.exitCode == 75"})], "retryStrategy.expression: '1' =="),
+        ([pod("main", parallelism=-1)], "parallelism: must be a whole number, not -1"),
+    ],
+)
+def test_a_malformed_workflow_is_refused_with_what_is_wrong(templates: list[Manifest], complaint: str) -> None:
+    with pytest.raises(WorkflowError) as caught:
+        program(*templates)
+    assert not isinstance(caught.value, UnsupportedWorkflowError)
+    assert complaint in str(caught.value)
+
+
+def test_parameters_must_be_known_valued_and_among_their_choices() -> None:
+    declared = {"parameters": [{"name": "a"}, {"name": "b", "value": "x", "enum": ["x", "y"]}]}
+    with pytest.raises(WorkflowError) as caught:
+        program(pod("main"), arguments=declared, parameters={"c": "1", "b": "z"})
+    text = str(caught.value)
+    assert "parameter 'c': is not one of the workflow's arguments (a, b)" in text
+    assert "parameter 'a': has no value" in text
+    assert "'z' is none of x, y" in text
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["name", "template", "steps", "dag", "tasks", "container", "command", "inputs", "withItems"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=15,
+)
+
+
+@given(st.lists(json_values, max_size=3), json_values)
+def test_any_nonsense_is_refused_as_a_workflow_error_or_read(templates: list[object], arguments: object) -> None:
+    manifest = workflow() | {"spec": {"entrypoint": "main", "templates": templates, "arguments": arguments}}
+    try:
+        read_workflow(manifest, "w", "u", {}).expand({}, ())
+    except WorkflowError as error:
+        assert error.problems  # noqa: PT017 - either outcome is right, but not an error without a word
