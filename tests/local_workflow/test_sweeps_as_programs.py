@@ -2,9 +2,10 @@ import json
 
 import pytest
 from hera.workflows import DAG, Container, ExistingVolume, Parameter, Steps, Workflow, script
+from pydantic import TypeAdapter
 from workflow_manifests import Run
 
-from controllers.worlds.local.workflow import UnsupportedWorkflowError, read_workflow
+from controllers.worlds.local.workflow import PodStep, UnsupportedWorkflowError, read_workflow
 from hera_specon import Sweep, choice, every, log_uniform, minimize
 
 SPACE = {"lr": log_uniform(1e-5, 1e-1), "units": choice(8, 16)}
@@ -95,3 +96,11 @@ def test_heras_own_container_needs_no_sweep() -> None:
     with Workflow(generate_name="w-", entrypoint="hello") as w:
         Container(name="hello", image="any", command=["echo"], args=["{{workflow.name}}"])
     assert read_workflow(w.to_dict(), "w-x1", "uid-1", {}).expand({}, ()).pods[0].args == ("w-x1",)
+
+
+def test_a_step_comes_back_from_json_as_it_was() -> None:
+    with Workflow(generate_name="w-", entrypoint="vae") as w:
+        vae()
+    kept = TypeAdapter(PodStep)
+    for trial in read_workflow(w.to_dict(), "w-x1", "uid-1", {}).trials():
+        assert kept.validate_json(kept.dump_json(trial.step)) == trial.step
