@@ -26,7 +26,7 @@ from controllers.results import RunResult
 from controllers.run_folder import RunFolder, find_or_make_run, read_result
 from controllers.sweep_checks import check_policy, check_sweep
 from controllers.worlds.local.jobs import file_name, write_whole
-from controllers.worlds.local.mlflow_server import LocalMlflow
+from controllers.worlds.local.mlflow_server import LocalMlflow, MlflowServerError
 from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
 from controllers.worlds.local.world import LocalWorld, Machine
 
@@ -234,7 +234,10 @@ def _tracking(state_dir: Path, stack: ExitStack, screen: Screen) -> tuple[LocalM
     server = LocalMlflow(state_dir / "mlflow")
     stack.callback(server.close)
     server.start()
-    server.wait_ready()
+    try:
+        server.wait_ready()
+    except MlflowServerError as error:
+        raise SpeconError(str(error)) from error
     # The hooks' deliver_leftovers looks there, as every MLflow client does.
     os.environ[_TRACKING_URI] = server.uri
     stack.callback(os.environ.pop, _TRACKING_URI, None)

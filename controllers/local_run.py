@@ -28,8 +28,8 @@ from controllers.sweep_checks import ObjectiveWatch
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
 from controllers.worlds.local.jobs import Job, Ledger, load_ledger, save_ledger
 from controllers.worlds.local.journal import FileJournal, elapsed_before
-from controllers.worlds.local.processes import Launcher
-from controllers.worlds.local.shares import choose_shares
+from controllers.worlds.local.processes import Launcher, LaunchError
+from controllers.worlds.local.shares import SharesError, choose_shares
 from controllers.worlds.local.workflow import PodStep, Program
 from controllers.worlds.local.world import LocalWorld, Machine
 from mlflow_hooks import contract, deliver_leftovers
@@ -107,8 +107,14 @@ class LocalSweep:
 
         Raises:
             SweepInterrupted: it was told to stop; everything is kept for going on.
-            SpeconError: a trial never logs its objective.
+            SpeconError: a trial never logs its objective, or this machine can't start one.
         """
+        try:
+            return self._run()
+        except (LaunchError, SharesError) as error:
+            raise SpeconError(str(error)) from error
+
+    def _run(self) -> RunResult:
         interrupted = load_ledger(self._ledger_path)
         self._end_leftovers(interrupted)
         with ExitStack() as stack:

@@ -71,10 +71,11 @@ class Attempts:
     def start(self, job: Job) -> int:
         """Start the attempt that ``job`` describes, on ``job.node`` with ``job.cpu`` cores; return its pid."""
         join = self._shares.add(job.key, job.node, job.cpu)
+        step = job.step.attempt(job.attempt - 1, job.exit_code)
         spec = ProcessSpec(
             job.key,
-            self._command(job),
-            self._around.env_of(job.step, job.node),
+            self._command(job, step),
+            self._around.env_of(step, job.node),
             self._around.cwd,
             self._around.log_of(job),
             join,
@@ -122,8 +123,7 @@ class Attempts:
         self._launcher.close(grace_s)
         self._shares.close()
 
-    def _command(self, job: Job) -> tuple[str, ...]:
-        step = job.step
+    def _command(self, job: Job, step: PodStep) -> tuple[str, ...]:
         if step.source is None:
             return step.command + step.args
         script = self._around.folder / "scripts" / f"{file_name(step.template)}-{file_name(job.trial or job.id)}.py"

@@ -151,7 +151,7 @@ class LocalWorld:
         if end.code == 0:
             self._jobs[job.id] = self._over(job, Phase.SUCCEEDED, 0, now)
         elif _left_as_asked(job, end.code) or end.code == contract.EXIT_MIGRATE:
-            self._jobs[job.id] = replace(job, phase=Phase.PENDING, asked_at=None)
+            self._jobs[job.id] = replace(job, phase=Phase.PENDING, asked_at=None, exit_code=end.code)
         else:
             self._jobs[job.id] = self._after_failure(job, end.code, now)
 
@@ -175,7 +175,8 @@ class LocalWorld:
         outcomes = {job.id: _outcome(job) for job in self._jobs.values() if job.phase.ended}
         over = {name for name, ends in self._delays.items() if ends <= self._now()}
         outcomes |= {name: StepOutcome(StepStatus.SUCCEEDED) for name in over}
-        running = [job.id for job in self._jobs.values() if job.placed]
+        running = [job.id for job in self._jobs.values() if not job.phase.ended]
+        running += [name for name in self._delays if name not in over]
         self._expansion: Expansion = self._program.expand(outcomes, running)
 
     def _submit(self, now: float) -> None:
@@ -225,6 +226,7 @@ class LocalWorld:
             self._machine.memory,
             sum(job.cpu if job.node == node else job.step.cpu for job in on_it),
             sum(job.step.memory for job in on_it),
+            pods_without_memory=sum(not job.step.memory for job in on_it),
         )
 
     def short(self, trial: str) -> str:
