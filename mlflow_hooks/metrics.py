@@ -29,7 +29,8 @@ class Metrics:
         numbers = {key: number for key, value in values.items() if (number := self._number(key, value)) is not None}
         fresh = {key: number for key, number in numbers.items() if self._journal.is_new(key, step)}
         if self._objective in fresh:
-            fresh |= self._growth(fresh[self._objective])
+            # First in the write, so that a cut never keeps an objective without them.
+            fresh = self._growth(fresh[self._objective], step) | fresh
         now = int(time.time() * 1000)
         if fresh:
             self._journal.append(Point(key, number, step, now) for key, number in fresh.items())
@@ -44,8 +45,9 @@ class Metrics:
         """Return the CPU seconds of the trial over all its attempts."""
         return self._cpu_base + cpu_seconds()
 
-    def _growth(self, objective: float) -> dict[str, float]:
-        extra = {contract.METRIC_CPU_SECONDS: self.cpu_seconds()}
+    def _growth(self, objective: float, step: int) -> dict[str, float]:
+        cpu = contract.METRIC_CPU_SECONDS
+        extra = {cpu: self.cpu_seconds()} if self._journal.is_new(cpu, step) else {}
         if math.isfinite(objective) and contract.METRIC_OBJECTIVE_FIRST not in self._once:
             self._once.add(contract.METRIC_OBJECTIVE_FIRST)
             extra[contract.METRIC_OBJECTIVE_FIRST] = objective

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import signal
+import sys
 import time
 from typing import Any
 
@@ -21,7 +22,7 @@ with trial(checkpoint_every_s=0.0) as t:
     y = x.sum(1, keepdims=True)
 
     class SignalInMidEpoch(keras.callbacks.Callback):
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002 - Keras's signature
+        def on_train_batch_end(self, batch: int, logs: object = None) -> None:  # noqa: ARG002 - Keras passes it by name
             time.sleep(0.01)
             if (t.step, batch) == (int(signal_at), 2):
                 os.kill(os.getpid(), signal.Signals[signal_name])
@@ -36,7 +37,7 @@ with trial(checkpoint_every_s=0.0) as t:
         ]
     )
     model.compile("adam", "mse")
-    print("start", t.next_step, flush=True)
+    sys.stdout.write(f"start {t.next_step}\n")
     if os.environ.get("JOB_DATA") == "arrays":
         data: dict[str, Any] = {"x": x, "y": y, "batch_size": 16}
     else:
@@ -50,4 +51,4 @@ with trial(checkpoint_every_s=0.0) as t:
         callbacks=[SignalInMidEpoch(), TrialCallback(t)],
     )
 weights = b"".join(np.asarray(value).tobytes() for value in model.get_weights())
-print("weights", hashlib.sha256(weights).hexdigest(), flush=True)
+sys.stdout.write(f"weights {hashlib.sha256(weights).hexdigest()}\n")

@@ -23,7 +23,7 @@ optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=7, gamma=0.9)
 with trial(checkpoint_every_s=float(os.environ.get("JOB_EVERY_S", "0.1"))) as t:
     t.track(torch_state(model, optimizer, scheduler))
-    print("start", t.next_step, flush=True)
+    sys.stdout.write(f"start {t.next_step}\n")
     for step in t.steps(STEPS):
         if step == int(signal_at):
             os.kill(os.getpid(), signal.Signals[signal_name])
@@ -36,5 +36,4 @@ with trial(checkpoint_every_s=float(os.environ.get("JOB_EVERY_S", "0.1"))) as t:
         t.log(loss=loss, rate=scheduler.get_last_lr()[0])
         time.sleep(float(os.environ.get("JOB_SLEEP_S", "0.01")))
 weights = b"".join(value.numpy().tobytes() for value in model.state_dict().values())
-print("weights", hashlib.sha256(weights).hexdigest(), flush=True)
-sys.exit(0)
+sys.stdout.write(f"weights {hashlib.sha256(weights).hexdigest()}\n")

@@ -1,0 +1,95 @@
+"""Real trainings in processes of their own, and a real MLflow server to log to."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+JOBS = Path(__file__).parent / "jobs"
+ROOT = Path(__file__).parents[2]
+SERVE = [sys.executable, "-m", "mlflow", "server", "--workers", "1"]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Server:
+    """An MLflow server that can be started, frozen, thawed and stopped."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def uri(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        store = f"sqlite:///{self.folder / 'mlflow.db'}"
+        artifacts = str(self.folder / "artifacts")
+        self.process = subprocess.Popen(
+            [*SERVE, "--backend-store-uri", store, "--artifacts-destination", artifacts, "--port", str(self.port)],
+            env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._wait_until_healthy()
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process
+        os.killpg(self.process.pid, number)
+
+    def stop(self) -> None:
+        if self.process and self.process.poll() is None:
+            self.signal(signal.SIGKILL)
+            self.process.wait()
+
+    def _wait_until_healthy(self) -> None:
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            try:
+                with urllib.request.urlopen(f"{self.uri}/health", timeout=5) as answer:  # noqa: S310 - our own server
+                    if answer.status == 200:
+                        return
+            except OSError:
+                time.sleep(0.2)
+        message = "the MLflow server did not start"
+        raise TimeoutError(message)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a job printed and how it ended."""
+
+    code: int
+    out: dict[str, str]
+    err: str
+
+
+class StartJob(Protocol):
+    """Starts ``jobs/<name>_job.py`` as a trial."""
+
+    def __call__(self, name: str, trial_id: str, **more: str) -> subprocess.Popen[str]: ...
+
+
+class RunJob(Protocol):
+    """Runs ``jobs/<name>_job.py`` as a trial to its end."""
+
+    def __call__(self, name: str, trial_id: str, **more: str) -> Ended: ...
+
+
+def job_environment(trial_id: str, state_root: Path, more: dict[str, str]) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPECON_", "MLFLOW_", "JOB_"))}
+    own = {"SPECON_TRIAL_ID": trial_id, "SPECON_STATE_ROOT": str(state_root), "SPECON_OBJECTIVE": "loss"}
+    return {**kept, "PYTHONPATH": str(ROOT), **own, **more}

@@ -1,0 +1,113 @@
+"""The journal of logged points: nothing missing, nothing doubled, whatever cuts it off."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlflow_hooks.journal import POINTS, Journal, Point, count_unsent, mark_sent, read_unsent, sent_bytes
+from mlflow_hooks.metrics import Metrics
+
+
+def points(folder: Path) -> list[Point]:
+    return list(filter(None, map(Point.decode, (folder / POINTS).read_bytes().splitlines())))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    steps=st.integers(1, 25),
+    every=st.integers(1, 6),
+    kills=st.lists(st.tuples(st.integers(0, 24), st.integers(0, 90)), max_size=4),
+)
+def test_each_key_and_step_is_there_exactly_once_however_often_a_trial_is_killed(
+    steps: int, every: int, kills: list[tuple[int, int]]
+) -> None:
+    """Kills happen after a step's log; the last write may have been cut off by any number of bytes."""
+    with TemporaryDirectory() as name:
+        folder, checkpoint, durable = Path(name), 0, 0
+        for killed_after, cut in [*kills, (steps, 0)]:
+            journal = Journal(folder)
+            metrics = Metrics(journal, "loss", 0.0)
+            for step in range(checkpoint, steps):
+                metrics.log({"loss": 1 / (step + 1), "rate": step}, step)
+                if step >= killed_after:
+                    break
+                if (step + 1) % every == 0:
+                    checkpoint, durable = step + 1, (folder / POINTS).stat().st_size
+            journal.close()
+            if killed_after < steps:
+                with (folder / POINTS).open("r+b") as file:
+                    file.truncate(max(durable, file.seek(0, 2) - cut))
+        logged = [(point.key, point.step, point.value) for point in points(folder)]
+        for key, value in (("loss", lambda step: 1 / (step + 1)), ("rate", float)):
+            assert [entry[1:] for entry in logged if entry[0] == key] == [(n, value(n)) for n in range(steps)]
+        assert [entry for entry in logged if entry[0] == "specon.objective_first"] == [
+            ("specon.objective_first", 0, 1.0)
+        ]
+        assert [step for key, step, _ in logged if key == "specon.cpu_seconds"] == list(range(steps))
+
+
+def test_half_a_line_at_the_end_is_cut_off_and_logged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = Journal(tmp_path)
+    journal.append([Point("loss", 0.5, 0, 1), Point("loss", 0.25, 1, 2)])
+    journal.close()
+    whole = (tmp_path / POINTS).read_bytes()
+    (tmp_path / POINTS).write_bytes(whole[:-7])
+    again = Journal(tmp_path)
+    assert "half a line" in capsys.readouterr().err
+    assert again.high_water == {"loss": 0}
+    again.append([Point("loss", 0.25, 1, 2)])
+    assert (tmp_path / POINTS).read_bytes() == whole
+
+
+def test_nan_and_infinity_come_back_as_they_were(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    Metrics(journal, "loss", 0.0).log({"loss": float("nan"), "norm": float("inf")}, 0)
+    found = {point.key: repr(point.value) for point in points(tmp_path)}
+    assert found["loss"] == "nan"
+    assert found["norm"] == "inf"
+    assert "specon.objective_first" not in found
+
+
+def test_what_is_no_number_is_reported_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Metrics(Journal(tmp_path), None, 0.0).log({"loss": None, "rate": 1}, 0)
+    assert [point.key for point in points(tmp_path)] == ["rate"]
+    assert "loss=None" in capsys.readouterr().err
+
+
+def test_a_write_that_fails_is_made_good_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = Journal(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr("mlflow_hooks.journal.os.write", _full_disk)
+        journal.append([Point("loss", 0.5, 0, 1)])
+        journal.append([Point("loss", 0.4, 1, 2)])
+    assert capsys.readouterr().err.count("can't be written") == 1
+    journal.append([Point("loss", 0.3, 2, 3)])
+    assert [point.step for point in points(tmp_path)] == [0, 1, 2]
+
+
+def _full_disk(_handle: int, _data: bytes) -> int:
+    raise OSError(28, "No space left on device")
+
+
+def test_only_whole_acknowledged_lines_count_as_sent(tmp_path: Path) -> None:
+    Journal(tmp_path).append([Point("loss", 0.5, step, 1) for step in range(5)])
+    with (tmp_path / POINTS).open("ab") as file:
+        file.write(b'{"key": "lo')
+    found, offset = read_unsent(tmp_path, 3)
+    assert [point.step for point in found] == [0, 1, 2]
+    mark_sent(tmp_path, offset)
+    found, _ = read_unsent(tmp_path, 3)
+    assert [point.step for point in found] == [3, 4]
+    assert count_unsent(tmp_path) == 2
+
+
+@pytest.mark.parametrize("text", ["", "many", "-4", "99999999"])
+def test_a_count_of_sent_bytes_that_cannot_be_right_means_that_all_is_sent_again(tmp_path: Path, text: str) -> None:
+    Journal(tmp_path).append([Point("loss", 0.5, 0, 1)])
+    (tmp_path / "points.sent").write_text(text)
+    assert sent_bytes(tmp_path) == 0

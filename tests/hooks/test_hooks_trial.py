@@ -1,0 +1,153 @@
+"""The trial object: fencing, tracking, and what it is told."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mlflow_hooks import BadEnvironmentError, MigrationExit, StateMismatchError, trial
+
+
+class Counter:
+    """A state with one number."""
+
+    value = 0
+
+    def save(self, folder: Path) -> None:
+        (folder / "value").write_text(str(self.value))
+
+    def load(self, folder: Path) -> None:
+        self.value = int((folder / "value").read_text())
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in [name for name in os.environ if name.startswith(("SPECON_", "MLFLOW_"))]:
+        monkeypatch.delenv(name)
+    for name in ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "MLFLOW_HTTP_REQUEST_TIMEOUT", "OMP_WAIT_POLICY"):
+        monkeypatch.setenv(name, os.environ.get(name, "1"))
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
+    monkeypatch.setenv("TF_NUM_INTEROP_THREADS", "1")
+    monkeypatch.setenv("SPECON_STATE_ROOT", str(tmp_path))
+    monkeypatch.setenv("SPECON_TRIAL_ID", "s.a")
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_attempt_that_was_replaced_writes_nothing_more_and_exits_75(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(MigrationExit) as left, trial(checkpoint_every_s=0) as old:
+        old.track(Counter())
+        steps = old.steps(10)
+        next(steps)
+        old.log(loss=1.0)
+        next(steps)
+        new = trial()
+        before = everything(tmp_path)
+        old.log(loss=0.5)
+        next(steps)
+    assert left.value.code == 75
+    assert everything(tmp_path) == before
+    assert "a newer attempt owns s.a" in capsys.readouterr().err
+    assert new.next_step == 1
+
+
+def test_a_replaced_attempt_that_fails_does_not_end_the_trial(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), trial() as old:
+        with trial():
+            pass
+        (tmp_path / "s.a/ended.json").unlink()
+        old.log(loss=1)
+        raise RuntimeError
+    assert not (tmp_path / "s.a/ended.json").exists()
+
+
+def test_several_states_come_back_by_name() -> None:
+    first, second = Counter(), Counter()
+    with trial() as t:
+        t.track(first)
+        t.track(second, "second")
+        for step in t.steps(4):
+            first.value, second.value = step, 10 * step
+    again_first, again_second = Counter(), Counter()
+    with trial() as t:
+        t.track(again_first)
+        t.track(again_second, "second")
+        assert list(t.steps(4)) == []
+    assert (again_first.value, again_second.value) == (3, 30)
+
+
+def test_tracking_other_states_than_the_checkpoint_holds_is_an_error() -> None:
+    with trial() as t:
+        t.track(Counter(), "model")
+        list(t.steps(2))
+    with pytest.raises(StateMismatchError, match=r"\['model'\].*\['modle'\]"), trial() as t:
+        t.track(Counter(), "modle")
+        list(t.steps(3))
+
+
+def test_without_a_tracked_state_nothing_pretends_to_be_resumable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with trial() as t:
+        list(t.steps(2))
+    assert "nothing is tracked" in capsys.readouterr().err
+    assert list((tmp_path / "s.a/checkpoints").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SPECON_TRIAL_ID", "../b"),
+        ("SPECON_TRIAL_PARAMS", "lr=1"),
+        ("SPECON_TRIAL_PARAMS", "[1]"),
+        ("SPECON_DIRECTION", "up"),
+        ("SPECON_CPUS", "two"),
+        ("SPECON_CPUS", "0"),
+    ],
+)
+def test_an_environment_that_makes_no_sense_is_refused_with_its_value(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(BadEnvironmentError) as refused:
+        trial()
+    assert value in str(refused.value)
+
+
+def test_a_negative_interval_is_refused() -> None:
+    with pytest.raises(BadEnvironmentError, match=r"checkpoint_every_s.*-1"):
+        trial(checkpoint_every_s=-1)
+
+
+def test_the_environment_wins_over_the_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECON_TRIAL_PARAMS", json.dumps({"lr": 0.5}))
+    monkeypatch.setenv("SPECON_OBJECTIVE", "loss")
+    with trial(params={"lr": 0.1, "units": 8}, objective="accuracy") as t:
+        assert (t.params, t.objective) == ({"lr": 0.5, "units": 8}, "loss")
+
+
+def test_a_script_run_by_hand_gets_a_folder_of_its_own_and_gives_sigterm_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SPECON_TRIAL_ID")
+    monkeypatch.delenv("SPECON_STATE_ROOT")
+    monkeypatch.chdir(tmp_path)
+    before = signal.getsignal(signal.SIGTERM)
+    for _ in range(2):
+        with trial(params={"lr": 0.1}) as t:
+            t.log(loss=1.0, step=0)
+            t.log({"val/loss": 2.0}, step=3)
+    folders = list((tmp_path / ".specon/by-hand").iterdir())
+    assert len(folders) == 2
+    assert [len((folder / "points.jsonl").read_text().splitlines()) for folder in folders] == [2, 2]
+    assert signal.getsignal(signal.SIGTERM) == before
