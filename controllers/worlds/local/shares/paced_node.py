@@ -7,7 +7,7 @@ from controllers.worlds.local.shares.paced_tree import CONTINUE, PacedTree
 from controllers.worlds.local.shares.pacing import PERIOD_S, Paced, open_period
 
 _SOONEST_S, _LATEST_S = 0.004, 0.05
-_LEAST_RATE: Final = 0.25
+_LEAST_RATE: Final = 0.01
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class PacedNode:
     removed_used: float = 0.0
 
     def adopt(self, key: str, pid: int, weight: float, now: float) -> None:
-        """Take a process tree in; it runs on debt until the next period."""
+        """Take a process tree in; it waits for the next period to run."""
         self.trials[key] = PacedTrial(PacedTree(pid), Paced(weight), now)
 
     def remove(self, key: str) -> None:

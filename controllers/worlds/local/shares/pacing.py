@@ -11,7 +11,7 @@ from typing import Final
 
 PERIOD_S: Final = 0.2
 _HEADROOM: Final = 1.1
-_LEAST_WANTED: Final = 0.1
+_LEAST_WANTED: Final = 0.01
 
 
 @dataclass(slots=True)
