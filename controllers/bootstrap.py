@@ -32,7 +32,11 @@ from controllers.worlds.local.world import LocalWorld, Machine
 
 _CORES_FOR_TRIALS = 0.9
 _TRACKING_URI = "MLFLOW_TRACKING_URI"
-_IMPATIENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5"}
+_MLFLOW_DEFAULTS = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
 
 
 @dataclass(frozen=True)
@@ -210,7 +214,7 @@ def _facts(order: _Order, planned: Sequence[PlannedTrial], uri: str) -> dict[str
 
 def _check_tracking_uri() -> None:
     """Refuse a tracking server that does not answer, before anything starts."""
-    for name, value in _IMPATIENT.items():
+    for name, value in _MLFLOW_DEFAULTS.items():
         os.environ.setdefault(name, value)
     uri = os.environ.get(_TRACKING_URI)
     if not uri:

@@ -12,8 +12,8 @@ def rebalance(board: Board, settled_at: Mapping[TrialId, float]) -> Iterator[tup
 
     An idle node takes trials while it has fewer than ``ceil(bf)``, where bf is trials per ready node. With
     no idle node, each that has fewer than ``floor(bf) - 1`` takes trials up to that. A trial comes from a
-    node with at least two more than the receiving one, so that no move makes a new imbalance; the one
-    that settled last goes first, as it has the most left to do.
+    node above bf with at least two more than the receiving one, so that no move makes a new imbalance;
+    the one that settled last goes first, as it has the most left to do.
 
     Args:
         board: Where the live trials are; changed as moves are yielded.
@@ -27,19 +27,19 @@ def rebalance(board: Board, settled_at: Mapping[TrialId, float]) -> Iterator[tup
     limit = math.ceil(balance) if idle else math.floor(balance) - 1
     movable = dict(settled_at)
     for node in idle or nodes:
-        while len(board.on(node)) < limit and (trial := _donated(board, movable, node)):
+        while len(board.on(node)) < limit and (trial := _donated(board, movable, node, balance)):
             del movable[trial]
             board.move(trial, node)
             yield trial, node
 
 
-def _donated(board: Board, movable: Mapping[TrialId, float], node: NodeName) -> TrialId | None:
+def _donated(board: Board, movable: Mapping[TrialId, float], node: NodeName, balance: float) -> TrialId | None:
     """Return the trial that settled last among those that ``node`` may take."""
-    least = len(board.on(node)) + 2
+    receiving = len(board.on(node))
     offered = [
         trial
         for trial in movable
-        if all(len(board.on(source)) >= least for source in board.places[trial])
+        if all(len(board.on(source)) > max(balance, receiving + 1) for source in board.places[trial])
         and board.ledger.fits(board.ledger.trials[trial], node)
     ]
     return min(offered, key=lambda trial: (-movable[trial], trial), default=None)

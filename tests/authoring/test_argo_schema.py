@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 
 from hera_specon import FlowCon, SpeCon, Sweep, at_random, choice, every, integer, log_uniform, maximize, minimize
 
-MODULE = "github.com/argoproj/argo-workflows/v4@v4.1.2"
+MODULE = "github.com/argoproj/argo-workflows/v4@v4.0.7"
 CRD = "manifests/base/crds/full/argoproj.io_workflows.yaml"
 SPACE = {"lr": log_uniform(1e-4, 1e-2), "activation": choice("relu", "tanh"), "hidden": integer(32, 256)}
 

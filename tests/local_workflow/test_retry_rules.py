@@ -66,6 +66,12 @@ def test_a_mistaken_expression_is_refused_before_any_attempt(expression: str, co
         RetryRule(expression=expression)
 
 
+def test_an_expression_that_fails_on_what_an_attempt_left_allows_no_other() -> None:
+    rule = RetryRule(policy="Always", expression="asInt(lastRetry.message) < 3")
+    assert rule.allows(1, 1, message="2")
+    assert not rule.allows(1, 1, message="out of memory")
+
+
 def test_backoff_grows_by_its_factor_up_to_its_cap() -> None:
     rule = RetryRule(backoff=Backoff(10.0, 2.0, 30.0))
     assert [rule.wait_s(attempts) for attempts in (1, 2, 3)] == [10.0, 20.0, 30.0]

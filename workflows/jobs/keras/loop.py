@@ -1,12 +1,13 @@
 """The training that the Keras jobs share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import keras
-from mlflow_hooks.keras import TrialCallback
 
 from mlflow_hooks import trial
 from mlflow_hooks.batches import batch_indices
+from mlflow_hooks.keras import TrialCallback
 from workflows.jobs.data import DIGITS, Array, Dataset, Examples
 from workflows.jobs.settings import Settings
 
@@ -20,6 +21,7 @@ def classifier(*layers: keras.layers.Layer, settings: Settings) -> keras.Model:
 
 def fit(model: keras.Model, data: Dataset, settings: Settings) -> None:
     """Train a compiled model as one trial; an epoch of Keras is one step of the trial."""
+    model.build((None, *data.train.inputs.shape[1:]))  # there must be weights to restore a checkpoint into
     with trial() as t:
         model.fit(
             _minibatches(data.train, settings, t.next_step),
@@ -28,10 +30,19 @@ def fit(model: keras.Model, data: Dataset, settings: Settings) -> None:
             epochs=settings.steps,
             validation_data=(data.valid.inputs, data.valid.targets),
             validation_batch_size=len(data.valid),
-            callbacks=[TrialCallback(t)],
+            callbacks=[ValidationCallback(t)],
             shuffle=False,  # already done
             verbose=0,
         )
+
+
+class ValidationCallback(TrialCallback):
+    """Reports what validation found, so that ``loss`` means the same as in the PyTorch jobs."""
+
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Log the epoch's validation metrics under the names of the metrics."""
+        found = {name: value for name, value in (logs or {}).items() if name.startswith("val_")}
+        super().on_epoch_end(epoch, {name.removeprefix("val_"): value for name, value in found.items()})
 
 
 def _minibatches(examples: Examples, settings: Settings, first_step: int) -> Iterator[tuple[Array, Array]]:

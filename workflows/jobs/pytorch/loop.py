@@ -48,7 +48,7 @@ def fit(model: Model, data: Dataset, settings: Settings) -> None:
         t.track(torch_state(model, optimizer))
         for step in t.steps(settings.steps):
             _train(model, optimizer, train, settings, step)
-            t.log(**_validate(model, valid))
+            t.log(_validate(model, valid))
 
 
 def _train(model: Model, optimizer: Adam, data: tuple[Tensor, Tensor], settings: Settings, step: int) -> None:

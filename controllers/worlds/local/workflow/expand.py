@@ -1,247 +1,163 @@
 """What of a workflow should exist, given how its steps ended so far. Nothing is remembered between two calls."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
 from controllers.worlds.local.workflow.expression import parse_expression, truth
-from controllers.worlds.local.workflow.loops import aggregate, item_name, item_scope, loop_items
+from controllers.worlds.local.workflow.loops import item_name, item_scope, loop_items
+from controllers.worlds.local.workflow.nodes import Branch, Node, Phase, admit, carries_on, gave_up
 from controllers.worlds.local.workflow.pods import build_pod
 from controllers.worlds.local.workflow.quantity import parse_duration
-from controllers.worlds.local.workflow.steps import Delay, PodStep, StepOutcome, StepStatus
+from controllers.worlds.local.workflow.read import Source
+from controllers.worlds.local.workflow.steps import Delay, StepOutcome, StepStatus
 from controllers.worlds.local.workflow.substitute import substitute
 from controllers.worlds.local.workflow.templates import Call, Dag, Pod, Steps, Suspend, Template
 
 
-class Phase(StrEnum):
-    """Where a node of the workflow stands. ``HELD`` and ``WAITING`` ones don't exist yet in Argo."""
-
-    WAITING = "Waiting"
-    HELD = "Held"
-    RUNNING = "Running"
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
-    ERROR = "Error"
-    SKIPPED = "Skipped"
-    OMITTED = "Omitted"
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will come of it."""
-        return self not in {Phase.WAITING, Phase.HELD, Phase.RUNNING}
-
-    @property
-    def bad(self) -> bool:
-        """Whether it ended otherwise than it should."""
-        return self in {Phase.FAILED, Phase.ERROR}
-
-
 @dataclass(frozen=True, slots=True)
-class Node:
-    """One run of a template: where it stands, and what should exist because of it.
+class Spot:
+    """A place in the workflow: the node's name, what tags stand for there, and since when it could begin."""
 
-    ``started`` tells whether anything in it has begun, so that it keeps its place under ``parallelism``.
-    """
+    name: str
+    scope: Mapping[str, str]
+    since: float = 0.0
 
-    phase: Phase
-    pods: tuple[PodStep, ...] = ()
-    delays: tuple[Delay, ...] = ()
-    started: bool = False
-    outputs: Mapping[str, str] = field(default_factory=dict)
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A call and its nodes: one, or one per item of its loop."""
-
-    call: Call
-    nodes: tuple[Node, ...]
-
-    @property
-    def phase(self) -> Phase:
-        """Where the call as a whole stands."""
-        for node in self.nodes:
-            if not node.phase.ended:
-                return node.phase
-        return next((node.phase for node in self.nodes if node.phase.bad), self._peaceful)
-
-    @property
-    def _peaceful(self) -> Phase:
-        if self.call.loop is None:
-            return self.nodes[0].phase
-        return Phase.SUCCEEDED if self.nodes else Phase.SKIPPED
-
-    @property
-    def fault(self) -> Node | None:
-        """The first node that ended badly and whose call does not carry on then."""
-        return next((node for node in self.nodes if node.phase.bad and not carries_on(self.call, node.phase)), None)
-
-    @property
-    def outputs(self) -> Mapping[str, str]:
-        """What later calls can read of this one."""
-        if self.call.loop is None:
-            return self.nodes[0].outputs
-        return aggregate([node.outputs for node in self.nodes if node.phase is Phase.SUCCEEDED]) | {
-            "status": self.phase
-        }
-
-
-def carries_on(call: Call, phase: Phase) -> bool:
-    """Return whether ``call`` lets the others go on after it ended in ``phase``."""
-    return call.on_failed if phase is Phase.FAILED else call.on_error if phase is Phase.ERROR else False
+    def below(self, suffix: str) -> "Spot":
+        """Return the spot of a part of this one."""
+        return replace(self, name=f"{self.name}{suffix}")
 
 
 class Expander:
-    """Walks the templates from the entrypoint down, with the outcomes of one moment."""
+    """Walks the templates from the entrypoint down, with the outcomes of one moment.
+
+    ``ends`` may tell when steps and delays ended; ``starts`` then holds since when each of the others could begin.
+    """
 
     def __init__(
         self,
-        templates: Mapping[str, Template],
-        scope: Mapping[str, str],
+        source: Source,
         outcomes: Mapping[str, StepOutcome],
         running: Collection[str],
+        ends: Mapping[str, float],
     ) -> None:
-        self._templates = templates
-        self._scope = scope
+        self._source = source
         self._outcomes = outcomes
         self._running = frozenset(running)
+        self._ends = ends
+        self.starts: dict[str, float] = {}
 
-    def run(self, name: str, template_name: str, arguments: Mapping[str, str]) -> Node:
-        """Return the node ``name``, which runs a template with ``arguments``."""
-        template = self._templates[template_name]
+    def root(self) -> Node:
+        """Return the node of the entrypoint, which bears the workflow's name."""
+        return self._run(Spot(self._source.name, {}), self._source.entrypoint, self._source.arguments)
+
+    def _run(self, spot: Spot, template_name: str, arguments: Mapping[str, str]) -> Node:
+        template = self._source.templates[template_name]
         inputs = {key: arguments.get(key, default) for key, default in template.inputs.items()}
-        scope = {f"inputs.parameters.{key}": value for key, value in inputs.items() if value is not None}
-        return self._body(name, template, {**self._scope, "node.name": name, **scope})
-
-    def _body(self, name: str, template: Template, scope: Mapping[str, str]) -> Node:
+        own = {f"inputs.parameters.{key}": value for key, value in inputs.items() if value is not None}
+        inside = replace(spot, scope={**self._source.scope, "node.name": spot.name, **own})
         match template.body:
-            case Pod() as pod:
-                return self._pod(name, template, pod, scope)
-            case Suspend() as suspend:
-                return self._suspend(name, suspend, scope)
+            case Pod() | Suspend() as body:
+                return self._single(inside, template, body)
             case Steps() as steps:
-                return self._steps(name, template, steps, scope)
+                return self._steps(inside, template, steps)
             case Dag() as dag:
-                return self._dag(name, template, dag, scope)
+                return self._dag(inside, template, dag)
 
-    def _pod(self, name: str, template: Template, pod: Pod, scope: Mapping[str, str]) -> Node:
-        if (outcome := self._outcomes.get(name)) is not None:
-            return _ended(name, outcome)
+    def _single(self, spot: Spot, template: Template, body: Pod | Suspend) -> Node:
+        if (outcome := self._outcomes.get(spot.name)) is not None:
+            return _ended(spot.name, outcome, self._ends.get(spot.name, 0.0))
+        self.starts[spot.name] = spot.since
+        started = spot.name in self._running
         try:
-            step = build_pod(template, pod, name, scope)
+            if isinstance(body, Pod):
+                return Node(Phase.RUNNING, pods=(build_pod(template, body, spot.name, spot.scope),), started=started)
+            delay = Delay(spot.name, parse_duration(substitute(body.duration, spot.scope)))
+            return Node(Phase.RUNNING, delays=(delay,), started=started)
         except ValueError as error:
-            return Node(Phase.ERROR, message=f"{name}: {error}")
-        return Node(Phase.RUNNING, pods=(step,), started=name in self._running)
+            return _error(spot, error)
 
-    def _suspend(self, name: str, suspend: Suspend, scope: Mapping[str, str]) -> Node:
-        if (outcome := self._outcomes.get(name)) is not None:
-            return _ended(name, outcome)
-        try:
-            delay = Delay(name, parse_duration(substitute(suspend.duration, scope)))
-        except ValueError as error:
-            return Node(Phase.ERROR, message=f"{name}: {error}")
-        return Node(Phase.RUNNING, delays=(delay,), started=name in self._running)
-
-    def _steps(self, name: str, template: Template, steps: Steps, scope: Mapping[str, str]) -> Node:
+    def _steps(self, spot: Spot, template: Template, steps: Steps) -> Node:
         before: list[Node] = []
         for index, group in enumerate(steps.groups):
-            branches = [self._branch(f"{name}[{index}].{call.name}", call, scope) for call in group]
+            branches = [self._branch(spot.below(f"[{index}].{call.name}"), call) for call in group]
             branches = admit(branches, template, before)
             nodes = [node for branch in branches for node in branch.nodes]
-            if not all(node.phase.ended for node in nodes) and not _gave_up(template, nodes, before):
-                return _unfinished([*before, *nodes])
             fault = next((branch.fault for branch in branches if branch.fault), None)
-            if fault is not None or _gave_up(template, nodes, before):
-                return Node(Phase.FAILED, started=True, message=fault.message if fault else f"{name}: failFast")
+            if (end := _end(spot, template, [*before, *nodes], fault)) is not None:
+                return end
             before += nodes
-            scope = {**scope, **_outputs("steps", branches)}
-        return Node(Phase.SUCCEEDED, started=_started(before))
+            since = max((node.until for node in nodes), default=spot.since)
+            spot = replace(spot, scope={**spot.scope, **_outputs("steps", branches)}, since=since)
+        return Node(Phase.SUCCEEDED, started=_started(before), until=spot.since)
 
-    def _dag(self, name: str, template: Template, dag: Dag, scope: Mapping[str, str]) -> Node:
+    def _dag(self, spot: Spot, template: Template, dag: Dag) -> Node:
         branches: dict[str, Branch] = {}
         for call in _in_order(dag.tasks):
-            needs = [branches[need] for need in call.needs]
-            earlier = _outputs("tasks", [branches[task] for task in _closure(call, dag.tasks)])
-            branches[call.name] = self._task(f"{name}.{call.name}", call, needs, {**scope, **earlier})
+            earlier = [branches[name] for name in _closure(call, dag.tasks)]
+            since = max((node.until for branch in earlier for node in branch.nodes), default=spot.since)
+            scope = {**spot.scope, **_outputs("tasks", earlier)}
+            below = Spot(f"{spot.name}.{call.name}", scope, since)
+            branches[call.name] = self._task(below, call, [branches[need] for need in call.needs])
         admitted = admit([branches[call.name] for call in dag.tasks], template, ())
         nodes = [node for branch in admitted for node in branch.nodes]
-        if not all(node.phase.ended for node in nodes) and not _gave_up(template, nodes, ()):
-            return _unfinished(nodes)
-        fault = _dag_fault(admitted)
-        if fault is not None or _gave_up(template, nodes, ()):
-            return Node(Phase.FAILED, started=True, message=fault.message if fault else f"{name}: failFast")
-        return Node(Phase.SUCCEEDED, started=_started(nodes))
+        if (end := _end(spot, template, nodes, _dag_fault(admitted))) is not None:
+            return end
+        until = max((node.until for node in nodes), default=spot.since)
+        return Node(Phase.SUCCEEDED, started=_started(nodes), until=until)
 
-    def _task(self, name: str, call: Call, needs: Sequence[Branch], scope: Mapping[str, str]) -> Branch:
+    def _task(self, spot: Spot, call: Call, needs: Sequence[Branch]) -> Branch:
         if not all(need.phase.ended for need in needs):
             return Branch(call, (Node(Phase.WAITING),))
         if any(need.fault is not None or need.phase is Phase.OMITTED for need in needs):
-            return Branch(call, (Node(Phase.OMITTED),))
-        return self._branch(name, call, scope)
+            return Branch(call, (Node(Phase.OMITTED, until=spot.since),))
+        return self._branch(spot, call)
 
-    def _branch(self, name: str, call: Call, scope: Mapping[str, str]) -> Branch:
+    def _branch(self, spot: Spot, call: Call) -> Branch:
         if call.loop is None:
-            return Branch(call, (self._call(name, call, scope),))
+            return Branch(call, (self._call(spot, call),))
         try:
-            items = loop_items(call.loop, scope)
+            items = loop_items(call.loop, spot.scope)
         except ValueError as error:
-            return Branch(call, (Node(Phase.ERROR, message=f"{name}: {error}"),))
-        return Branch(
-            call,
-            tuple(
-                self._call(item_name(name, index, item), call, {**scope, **item_scope(item)})
-                for index, item in enumerate(items)
-            ),
+            return Branch(call, (_error(spot, error),))
+        spots = (
+            replace(spot, name=item_name(spot.name, index, item), scope={**spot.scope, **item_scope(item)})
+            for index, item in enumerate(items)
         )
+        return Branch(call, tuple(self._call(each, call) for each in spots))
 
-    def _call(self, name: str, call: Call, scope: Mapping[str, str]) -> Node:
+    def _call(self, spot: Spot, call: Call) -> Node:
         try:
-            if call.when is not None and not truth(parse_expression(substitute(call.when, scope)), None):
-                return Node(Phase.SKIPPED)
-            arguments = substitute(call.arguments, scope)
+            if call.when is not None and not truth(parse_expression(substitute(call.when, spot.scope)), None):
+                return Node(Phase.SKIPPED, until=spot.since)
+            arguments = substitute(call.arguments, spot.scope)
         except ValueError as error:
-            return Node(Phase.ERROR, message=f"{name}: {error}")
-        return self.run(name, call.template, arguments)
+            return _error(spot, error)
+        return self._run(spot, call.template, arguments)
 
 
-def admit(branches: Sequence[Branch], template: Template, before: Sequence[Node]) -> list[Branch]:
-    """Hold back the nodes for which ``template``'s parallelism has no room, or all new ones after a failFast."""
-    nodes = [node for branch in branches for node in branch.nodes]
-    room = len(nodes) if template.parallelism is None else template.parallelism
-    room -= sum(node.phase is Phase.RUNNING and node.started for node in nodes)
-    if template.fail_fast and any(node.phase.bad for node in (*before, *nodes)):
-        room = 0
-    admitted = []
-    for branch in branches:
-        kept: list[Node] = []
-        for node in branch.nodes:
-            new = node.phase is Phase.RUNNING and not node.started
-            kept.append(Node(Phase.HELD) if new and room <= 0 else node)
-            room -= new
-        admitted.append(replace(branch, nodes=tuple(kept)))
-    return admitted
+def _end(spot: Spot, template: Template, nodes: Sequence[Node], fault: Node | None) -> Node | None:
+    """Return where a template stands that is not through with ``nodes`` or failed in them, None where all is well."""
+    until = max((node.until for node in nodes), default=spot.since)
+    if gave_up(template, nodes):
+        return Node(Phase.FAILED, started=True, message=f"{spot.name}: a part failed, and failFast is set", until=until)
+    if not all(node.phase.ended for node in nodes):
+        pods = tuple(pod for node in nodes for pod in node.pods)
+        delays = tuple(delay for node in nodes for delay in node.delays)
+        return Node(Phase.RUNNING, pods, delays, _started(nodes))
+    return None if fault is None else Node(Phase.FAILED, started=True, message=fault.message, until=until)
 
 
-def _gave_up(template: Template, nodes: Sequence[Node], before: Sequence[Node]) -> bool:
-    """Tell whether a failFast template has a failure and nothing that still runs."""
-    bad = any(node.phase.bad for node in (*before, *nodes))
-    return template.fail_fast and bad and not any(node.phase is Phase.RUNNING for node in nodes)
+def _error(spot: Spot, error: ValueError) -> Node:
+    return Node(Phase.ERROR, message=f"{spot.name}: {error}", until=spot.since)
 
 
-def _ended(name: str, outcome: StepOutcome) -> Node:
+def _ended(name: str, outcome: StepOutcome, until: float) -> Node:
     good = outcome.status is StepStatus.SUCCEEDED
     outputs = {"status": str(outcome.status), "exitCode": str(outcome.exit_code)}
     if outcome.result is not None:
         outputs["outputs.result"] = outcome.result
     message = "" if good else f"{name} failed with exit code {outcome.exit_code}"
-    return Node(Phase.SUCCEEDED if good else Phase.FAILED, started=True, outputs=outputs, message=message)
-
-
-def _unfinished(nodes: Sequence[Node]) -> Node:
-    pods = tuple(pod for node in nodes for pod in node.pods)
-    delays = tuple(delay for node in nodes for delay in node.delays)
-    return Node(Phase.RUNNING, pods, delays, _started(nodes))
+    return Node(Phase.SUCCEEDED if good else Phase.FAILED, started=True, outputs=outputs, message=message, until=until)
 
 
 def _started(nodes: Sequence[Node]) -> bool:

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from controllers import labels
-from controllers.worlds.local.workflow.expand import Expander, Node
+from controllers.worlds.local.workflow.expand import Expander
+from controllers.worlds.local.workflow.nodes import Node
 from controllers.worlds.local.workflow.read import Source, read_source
-from controllers.worlds.local.workflow.steps import Delay, Expansion, PlannedTrial, PodStep, StepOutcome, StepStatus
+from controllers.worlds.local.workflow.steps import Expansion, PlannedTrial, PodStep, StepOutcome, StepStatus
 
 _DONE: Final = StepOutcome(StepStatus.SUCCEEDED)
 
@@ -16,7 +17,6 @@ class Program:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._name = source.scope["workflow.name"]
 
     def expand(self, outcomes: Mapping[str, StepOutcome], running: Collection[str]) -> Expansion:
         """Return what should exist now.
@@ -26,7 +26,7 @@ class Program:
             running: Ids of the steps and delays that were started. These keep their places where ``parallelism`` or
                 ``failFast`` holds others back: leave one out and it may be missing from the expansion.
         """
-        root = self._root(outcomes, running)
+        _, root = self._walk(outcomes, running, {})
         return Expansion(
             pods=self._admitted(root.pods, running),
             delays=root.delays,
@@ -44,21 +44,21 @@ class Program:
 
     def _planned(self) -> Iterator[PlannedTrial]:
         outcomes: dict[str, StepOutcome] = {}
-        due: dict[str, float] = {}
-        now = 0.0
-        while not (root := self._root(outcomes, ())).phase.ended:
-            due |= {delay.id: now + delay.seconds for delay in root.delays if delay.id not in due}
-            if root.pods:
-                yield from (PlannedTrial(pod, now) for pod in root.pods)
-                outcomes |= {pod.id: _DONE for pod in root.pods}
-                continue
-            now = _first_due(root.delays, due)
-            outcomes |= {delay.id: _DONE for delay in root.delays if due[delay.id] <= now}
+        ends: dict[str, float] = {}
+        while True:
+            expander, root = self._walk(outcomes, (), ends)
+            if root.phase.ended:
+                return
+            yield from (PlannedTrial(pod, expander.starts[pod.id]) for pod in root.pods)
+            lengths = {pod.id: 0.0 for pod in root.pods} | {delay.id: delay.seconds for delay in root.delays}
+            ends |= {name: expander.starts[name] + seconds for name, seconds in lengths.items()}
+            outcomes |= dict.fromkeys(lengths, _DONE)
 
-    def _root(self, outcomes: Mapping[str, StepOutcome], running: Collection[str]) -> Node:
-        source = self._source
-        expander = Expander(source.templates, source.scope, outcomes, running)
-        return expander.run(self._name, source.entrypoint, source.arguments)
+    def _walk(
+        self, outcomes: Mapping[str, StepOutcome], running: Collection[str], ends: Mapping[str, float]
+    ) -> tuple[Expander, Node]:
+        expander = Expander(self._source, outcomes, running, ends)
+        return expander, expander.root()
 
     def _admitted(self, pods: tuple[PodStep, ...], running: Collection[str]) -> tuple[PodStep, ...]:
         if self._source.parallelism is None:
@@ -66,10 +66,6 @@ class Program:
         room = self._source.parallelism - sum(pod.id in running for pod in pods)
         new = [pod.id for pod in pods if pod.id not in running][: max(room, 0)]
         return tuple(pod for pod in pods if pod.id in running or pod.id in new)
-
-
-def _first_due(delays: tuple[Delay, ...], due: Mapping[str, float]) -> float:
-    return min(due[delay.id] for delay in delays)
 
 
 def read_workflow(workflow: Mapping[str, Any], name: str, uid: str, parameters: Mapping[str, str]) -> Program:

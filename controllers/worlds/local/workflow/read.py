@@ -29,6 +29,11 @@ class Source:
     scope: Mapping[str, str]
     parallelism: int | None
 
+    @property
+    def name(self) -> str:
+        """The workflow's name."""
+        return self.scope["workflow.name"]
+
 
 def read_source(workflow: Mapping[str, Any], name: str, uid: str, parameters: Mapping[str, str]) -> Source:
     """Check ``workflow`` and return it.

@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass
 
-from controllers.worlds.local.workflow.expression import Value, check_expression, parse_expression, truth
+from controllers.worlds.local.workflow.expression import (
+    ExpressionError,
+    Value,
+    check_expression,
+    parse_expression,
+    truth,
+)
 
 POLICIES = ("Always", "OnFailure", "OnError")
 
@@ -46,6 +52,8 @@ class RetryRule:
     ) -> bool:
         """Return whether another attempt follows the ``attempts_made``-th, which just failed.
 
+        An expression that fails on these values, such as ``asInt`` of a text, allows none, as in Argo.
+
         Args:
             attempts_made: How many attempts there were, at least 1.
             exit_code: The last attempt's; 128 plus the number where a signal ended it, -1 where it is unknown.
@@ -58,7 +66,10 @@ class RetryRule:
         if self.limit is not None and attempts_made > self.limit:
             return False
         names = variables(attempts_made, exit_code, status, duration_s, message)
-        return self.expression is None or truth(parse_expression(self.expression), names)
+        try:
+            return self.expression is None or truth(parse_expression(self.expression), names)
+        except ExpressionError:
+            return False
 
     def wait_s(self, attempts_made: int) -> float:
         """Return the seconds to wait before the attempt that follows the ``attempts_made``-th."""

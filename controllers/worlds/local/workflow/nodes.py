@@ -1,0 +1,114 @@
+"""Where the parts of a workflow stand at one moment."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from controllers.worlds.local.workflow.loops import aggregate
+from controllers.worlds.local.workflow.steps import Delay, PodStep
+from controllers.worlds.local.workflow.templates import Call, Template
+
+
+class Phase(StrEnum):
+    """Where a node of the workflow stands. ``HELD`` and ``WAITING`` ones don't exist yet in Argo."""
+
+    WAITING = "Waiting"
+    HELD = "Held"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    ERROR = "Error"
+    SKIPPED = "Skipped"
+    OMITTED = "Omitted"
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self not in {Phase.WAITING, Phase.HELD, Phase.RUNNING}
+
+    @property
+    def bad(self) -> bool:
+        """Whether it ended otherwise than it should."""
+        return self in {Phase.FAILED, Phase.ERROR}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One run of a template: where it stands, and what should exist because of it.
+
+    ``started`` tells whether anything in it has begun, so that it keeps its place under ``parallelism``.
+    ``until`` is when it ended, where the expander was told when its parts did.
+    """
+
+    phase: Phase
+    pods: tuple[PodStep, ...] = ()
+    delays: tuple[Delay, ...] = ()
+    started: bool = False
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    message: str = ""
+    until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A call and its nodes: one, or one per item of its loop."""
+
+    call: Call
+    nodes: tuple[Node, ...]
+
+    @property
+    def phase(self) -> Phase:
+        """Where the call as a whole stands."""
+        for node in self.nodes:
+            if not node.phase.ended:
+                return node.phase
+        return next((node.phase for node in self.nodes if node.phase.bad), self._peaceful)
+
+    @property
+    def _peaceful(self) -> Phase:
+        if self.call.loop is None:
+            return self.nodes[0].phase
+        return Phase.SUCCEEDED if self.nodes else Phase.SKIPPED
+
+    @property
+    def fault(self) -> Node | None:
+        """The first node that ended badly and whose call does not carry on then."""
+        return next((node for node in self.nodes if node.phase.bad and not carries_on(self.call, node.phase)), None)
+
+    @property
+    def outputs(self) -> Mapping[str, str]:
+        """What later calls can read of this one."""
+        if self.call.loop is None:
+            return self.nodes[0].outputs
+        return aggregate([node.outputs for node in self.nodes if node.phase is Phase.SUCCEEDED]) | {
+            "status": self.phase
+        }
+
+
+def carries_on(call: Call, phase: Phase) -> bool:
+    """Return whether ``call`` lets the others go on after it ended in ``phase``."""
+    return call.on_failed if phase is Phase.FAILED else call.on_error if phase is Phase.ERROR else False
+
+
+def admit(branches: Sequence[Branch], template: Template, before: Sequence[Node]) -> list[Branch]:
+    """Hold back the nodes for which ``template``'s parallelism has no room, or all new ones after a failFast."""
+    nodes = [node for branch in branches for node in branch.nodes]
+    room = len(nodes) if template.parallelism is None else template.parallelism
+    room -= sum(node.phase is Phase.RUNNING and node.started for node in nodes)
+    if template.fail_fast and any(node.phase.bad for node in (*before, *nodes)):
+        room = 0
+    admitted = []
+    for branch in branches:
+        kept: list[Node] = []
+        for node in branch.nodes:
+            new = node.phase is Phase.RUNNING and not node.started
+            kept.append(Node(Phase.HELD) if new and room <= 0 else node)
+            room -= new
+        admitted.append(replace(branch, nodes=tuple(kept)))
+    return admitted
+
+
+def gave_up(template: Template, nodes: Sequence[Node]) -> bool:
+    """Tell whether a failFast template has a failure and nothing that still runs."""
+    phases = {node.phase for node in nodes}
+    return template.fail_fast and any(phase.bad for phase in phases) and Phase.RUNNING not in phases

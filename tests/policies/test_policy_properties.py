@@ -1,0 +1,183 @@
+"""What holds for every policy, whatever the cluster does: failed moves, restarts, lost nodes, bad metrics."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import Phase as Generate
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+from controllers.model import Decision, Migrate, NodeName, Phase, Proposal, Snapshot, TrialId
+from controllers.policies import Default, FlowCon, Guarded, SpeCon, Stacked
+from controllers.policies.base import Policy, dump_state, load_state
+from tests.policies.policy_fakes import FakeCluster, node
+
+SPECON = SpeCon(alpha=0.05, interval=30)
+FLOWCON = FlowCon(alpha=0.2, interval=20)
+BOTH = Stacked(policies=(SPECON, FLOWCON))
+POLICIES: list[Policy[Any]] = [
+    Default(),
+    SPECON,
+    SpeCon(alpha=0.05, strict=False, rebalance_when="migrated", normalise="none"),
+    FLOWCON,
+    BOTH,
+    Guarded(policy=BOTH, cooldown=10.0),
+]
+every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: f"{type(policy).__name__}-{policy.name}")
+
+# Mostly training goes on, so that trials get far enough to converge.
+KINDS = ["train"] * 8 + ["submit"] * 3 + ["arrive", "arrive", "fail", "crash", "place", "end", "late", "flip", "bad"]
+Event = tuple[str, int]
+happenings = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 11)), max_size=50)
+events = st.builds(lambda count, then: [("submit", 0)] * count + then, st.integers(0, 10), happenings)
+"""Stories: some trials at the start, then anything."""
+
+
+@dataclass
+class Drive:
+    """A policy in charge of a small cluster, with everything that must always hold checked at each step."""
+
+    policy: Policy[Any]
+    cluster: FakeCluster = field(
+        default_factory=lambda: FakeCluster({NodeName(n): node(n, c) for n, c in (("x", 4.0), ("y", 4.0), ("z", 6.0))})
+    )
+    reasons: Counter[tuple[TrialId, str]] = field(default_factory=Counter)
+    open_moves: dict[TrialId, str] = field(default_factory=dict)
+    state: Any = None
+
+    def __post_init__(self) -> None:
+        self.state = self.policy.initial()
+
+    def happen(self, kind: str, number: int) -> None:
+        """Let one thing happen to the cluster, then let the policy decide."""
+        cluster = self.cluster
+        name = sorted(cluster.trials)[number % len(cluster.trials)] if cluster.trials else None
+        if kind == "train":
+            self.train(15.0 + 2 * number)
+        elif kind == "submit" and len(cluster.trials) < 12:
+            cluster.submit(f"t{len(cluster.trials)}", (0.5, 1.0, 1.5)[number % 3])
+        elif kind == "flip":
+            where = sorted(cluster.nodes)[number % 3]
+            cluster.nodes[where] = replace(cluster.nodes[where], ready=not cluster.nodes[where].ready)
+        elif name is not None:
+            self.happen_to(name, kind)
+        self.decide()
+
+    def happen_to(self, name: TrialId, kind: str) -> None:
+        match kind:
+            case "arrive" | "fail":
+                self.finish(name, success=kind == "arrive")
+            case "crash":
+                self.cluster.crash(name)
+            case "place":
+                self.cluster.place_pending()
+            case "end":
+                self.cluster.end(name)
+            case "late":
+                self.cluster.report(name, 1.0, self.cluster.now - 100.0)
+            case "bad":
+                self.cluster.report(name, math.nan, self.cluster.now)
+            case _:
+                pass
+
+    def finish(self, name: TrialId, *, success: bool) -> None:
+        if success and self.cluster.trials[name].phase is Phase.MOVING:
+            self.reasons[name, self.open_moves[name]] += 1
+        self.cluster.finish_move(name, success=success)
+
+    def train(self, seconds: float) -> None:
+        """Let time pass; the running trials report a loss that falls quickly at first."""
+        self.cluster.now += seconds
+        for index, (name, known) in enumerate(sorted(self.cluster.trials.items())):
+            if known.phase is Phase.RUNNING:
+                age = self.cluster.now - known.submitted_at
+                self.cluster.report(name, 10 + 90 * math.exp(-age / (10 + 10 * index)), self.cluster.now)
+
+    def decide(self) -> Decision[Any]:
+        seen = self.cluster.snapshot()
+        decision = self.policy.decide(seen, self.state)
+        self.check(seen, decision)
+        self.state = load_state(self.policy, dump_state(self.policy, decision.state))
+        assert self.state == decision.state
+        for proposal in decision.proposals:
+            self.act(proposal)
+        return decision
+
+    def act(self, proposal: Proposal) -> None:
+        if isinstance(proposal.action, Migrate):
+            self.open_moves[proposal.action.trial] = proposal.reason.partition(":")[0]
+        self.cluster.apply(proposal)
+
+    def check(self, seen: Snapshot, decision: Decision[Any]) -> None:
+        reverse = replace(seen, trials=seen.trials[::-1], nodes=seen.nodes[::-1])
+        assert self.policy.decide(seen, self.state) == decision
+        assert self.policy.decide(reverse, self.state) == decision
+        assert decision.wake_at is None or decision.wake_at > seen.now
+        named = [proposal.action.trial for proposal in decision.proposals]
+        assert len(named) == len(set(named))
+        assert {type(proposal.action) for proposal in decision.proposals} <= self.policy.needs
+        for name in named:
+            assert self.cluster.trials[name].steady
+
+
+def driven(policy: Policy[Any], story: list[Event]) -> Drive:
+    drive = Drive(policy)
+    for kind, number in story:
+        drive.happen(kind, number)
+    return drive
+
+
+@every_policy
+@settings(max_examples=60, deadline=None)
+@given(story=events)
+def test_capacity_determinism_order_and_round_trips_hold_and_each_reason_moves_a_trial_once(
+    policy: Policy[Any], story: list[Event]
+) -> None:
+    assert max(driven(policy, story).reasons.values(), default=0) <= 1
+
+
+@every_policy
+@settings(max_examples=30, deadline=None)
+@given(story=events)
+def test_the_state_holds_no_more_than_the_trials_that_have_not_ended(policy: Policy[Any], story: list[Event]) -> None:
+    drive = driven(policy, story)
+    left = {name for name, known in drive.cluster.trials.items() if not known.phase.ended}
+    text = dump_state(policy, drive.state)
+    assert not [
+        name for name in drive.cluster.trials if name not in left and f'"{name}"' in text and "acted_at" not in text
+    ]
+
+
+def calm(drive: Drive) -> None:
+    """Let everything that is under way come about, until the policy wants nothing more."""
+    drive.cluster.place_pending()
+    for _ in range(40):
+        drive.decide()
+        for name in sorted(drive.cluster.trials):
+            drive.finish(name, success=True)
+        drive.cluster.now += 5.0
+
+
+@every_policy
+@settings(max_examples=30, deadline=None)
+@given(story=events)
+def test_nan_and_stale_metrics_never_cause_an_action(policy: Policy[Any], story: list[Event]) -> None:
+    drive = driven(policy, story)
+    calm(drive)
+    for _ in range(12):
+        drive.cluster.now += 20.0
+        for name in sorted(drive.cluster.trials):
+            drive.cluster.report(name, math.nan, drive.cluster.now)
+            drive.cluster.report(name, 0.0, drive.cluster.now - 1e6)
+        assert [p for p in drive.decide().proposals if not p.reason.startswith("rebalancing")] == []
+
+
+@pytest.mark.parametrize("reason", ["converged", "rebalancing"])
+def test_the_random_stories_do_come_to_moves_for_either_reason(reason: str) -> None:
+    def tells(story: list[Event]) -> bool:
+        return any(why == reason for _, why in driven(SPECON, story).reasons)
+
+    assert find(events, tells, settings=settings(max_examples=500, phases=[Generate.generate], deadline=None))

@@ -1,0 +1,28 @@
+"""The sweep of ``make demo``: fourteen PyTorch models of five kinds, one every four seconds.
+
+Made for four nodes of 0.45 core on a machine with two: about 250 CPU seconds, so two to three minutes. As in any
+sweep, most of a trial's gain comes in its first fifth; some trials then go on for long, others are short. Which
+policy steers it is left to the command line, so that policies can be compared.
+"""
+
+from hera.workflows import Resources, Workflow
+
+from hera_specon import Sweep, choice, every, log_uniform, minimize
+
+with Workflow(generate_name="demo-", entrypoint="demo") as w:
+    Sweep(
+        name="demo",
+        image="hera-specon",
+        command=["python", "-m", "workflows.jobs.train"],
+        space={
+            "model": choice("vae-pytorch", "gru-pytorch", "mnist-pytorch", "lstm-crf-pytorch", "birnn-pytorch"),
+            "lr": log_uniform(1e-3, 1e-2),
+            "steps": choice(120, 240, 480, 720),
+        },
+        trials=14,
+        seed=0,
+        objective=minimize("loss"),
+        arrivals=every(4),
+        # So little that requests never decide where a trial fits.
+        resources=Resources(cpu_request="50m"),
+    )
