@@ -1,5 +1,6 @@
 """What the commands call. Imported on use: ``specon --help`` must not wait for MLflow."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,8 @@ class Backend:
 
 
 def real_backend() -> Backend:
-    """Return the functions that really run sweeps."""
+    """Return the functions that really run sweeps. MLflow is kept from printing to stdout, which may be for JSON."""
+    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
     from controllers.bootstrap import run_locally  # noqa: PLC0415 - see the module's docstring
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
     from hera_specon.workflow_file import load_workflow  # noqa: PLC0415

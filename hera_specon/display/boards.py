@@ -54,7 +54,7 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
     shown = [title for title in TITLES if wide or title not in ONLY_WIDE]
     for title in shown:
         table.add_column(title, no_wrap=True, ratio=1 if title == "last action" else None)
-    table.columns[0].min_width = min(LONGEST_ID, max((len(row.id) for row in rows), default=0))
+    table.columns[0].min_width = min(LONGEST_ID, max((len(words.short_id(row.id)) for row in rows), default=0))
     for row in rows[:room]:
         cells = dict(zip(TITLES, _cells(row), strict=True))
         table.add_row(*(cells[title] for title in shown))
@@ -64,7 +64,7 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
 
 def _cells(row: TrialRow) -> tuple[RenderableType, ...]:
     return (
-        Text(row.id, style="bold" if not row.phase.ended else "dim"),
+        Text(words.short_id(row.id), style="bold" if not row.phase.ended else "dim"),
         _category(row),
         Text(row.node),
         _bar(row.share, SHARE_WIDTH, NEUTRAL) if row.share else Text(""),

@@ -69,13 +69,14 @@ def changes(before: Mapping[TrialId, Phase], snapshot: Snapshot, reasons: Mappin
     for trial in snapshot.trials:
         if trial.phase is before.get(trial.id):
             continue
+        head = f"[{words.seconds(snapshot.now)}] {words.short_id(trial.id)}"
         if trial.phase is Phase.MOVING:
             why = f": {reasons[trial.id]}" if reasons.get(trial.id) else ""
             lines.append(
                 f"[{words.seconds(snapshot.now)}] {trial.id} moves from {trial.node} to {trial.moving_to}{why}"
             )
         elif trial.phase.ended:
-            lines.append(f"[{words.seconds(snapshot.now)}] {trial.id} {trial.phase.value}")
+            lines.append(f"{head} {trial.phase.value}")
     return lines
 
 

@@ -50,5 +50,10 @@ def params(values: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={_short(value)}" for name, value in values.items())
 
 
+def short_id(trial: str) -> str:
+    """Return a trial's id without the run that it belongs to: ``vae.t007`` of ``demo-1-00.vae.t007``."""
+    return trial.split(".", 1)[1] if trial.count(".") > 1 else trial
+
+
 def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)

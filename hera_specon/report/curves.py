@@ -74,7 +74,9 @@ def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], object
     figure.update_xaxes(rangemode="tozero")
     figure.update_xaxes(title_text="seconds since the sweep began", row=len(runs), col=1)
     dress(figure, 250 * len(runs) + 110)
-    figure.update_layout(updatemenus=[_scale_buttons(len(runs))], margin_t=64, legend={"y": -0.12, "yanchor": "top"})
+    figure.update_layout(
+        updatemenus=[_scale_buttons(len(runs))], margin_t=64, legend={"y": -70 / (250 * len(runs)), "yanchor": "top"}
+    )
     return html(figure)
 
 

@@ -1,6 +1,7 @@
 """A run's folder, read back."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,8 @@ from hera_specon.report.comparison import labels
 from hera_specon.report.history import History, history
 
 RUN_FILE = "run.json"
+# A "+" before a digit belongs to a number such as 1e+3.
+_PARAMETERS = re.compile(r":(?:[^+]|\+(?=\d))*")
 
 
 class RunNotFoundError(SpeconError):
@@ -88,7 +91,9 @@ def load_run(folder: Path) -> RunRecord:
     if not parts:
         message = f"{folder} has no timeline yet: nothing has run in it. Start it again with: specon run"
         raise BrokenRunError(message)
-    return RunRecord(folder, about, _told_apart([_policy_run(part) for part in parts], about.get("policies") or []))
+    specs = about.get("policies") or []
+    runs = [_policy_run(part, str(about.get("name") or folder.name), specs[i : i + 1]) for i, part in enumerate(parts)]
+    return RunRecord(folder, about, _told_apart(runs, specs))
 
 
 def _told_apart(runs: Sequence[PolicyRun], specs: Sequence[str]) -> tuple[PolicyRun, ...]:
@@ -99,14 +104,21 @@ def _told_apart(runs: Sequence[PolicyRun], specs: Sequence[str]) -> tuple[Policy
     )
 
 
-def _policy_run(part: Path) -> PolicyRun:
+def _policy_run(part: Path, run: str, spec: Sequence[str]) -> PolicyRun:
+    number, _, name = part.name.partition("-")
     try:
-        told = history(read_timeline(part / "timeline.jsonl"))
+        events = list(read_timeline(part / "timeline.jsonl"))
     except ValueError as error:
         raise BrokenRunError(str(error)) from error
+    own = f"{run}-{number}."
+    told = history(replace(event, trial=event.trial.removeprefix(own)) for event in events)
     file = part / "result.json"
     result = _result(file) if file.is_file() else None
-    return PolicyRun(result.policy if result else part.name.partition("-")[2], told, result)
+    if result is not None:
+        name = result.policy
+    elif spec:
+        name = _PARAMETERS.sub("", spec[0])
+    return PolicyRun(name, told, result)
 
 
 def _result(file: Path) -> RunResult:

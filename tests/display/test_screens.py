@@ -19,7 +19,7 @@ from controllers.results import RunResult, TrialResult
 from hera_specon.display.live import LiveScreen
 from hera_specon.display.plain import PlainScreen
 from hera_specon.display.rows import node_rows, tally, trial_rows
-from hera_specon.display.words import cores, figure, params, seconds
+from hera_specon.display.words import cores, figure, params, seconds, short_id
 
 N1, N2 = NodeName("node-1"), NodeName("node-2")
 NODES = (Node(N1, 2.0, cpu_used=1.5), Node(N2, 2.0))
@@ -143,3 +143,7 @@ def test_what_is_not_known_is_a_dash() -> None:
 def test_numbers_are_short() -> None:
     assert (cores(2.0), cores(0.456), cores(10.0)) == ("2", "0.46", "10")
     assert params({"lr": 0.0123456, "units": 64, "net": "gru"}) == "lr=0.01235 units=64 net=gru"
+
+
+def test_a_trial_is_called_without_its_run() -> None:
+    assert (short_id("demo-1-00.vae.t007"), short_id("vae.t007"), short_id("a")) == ("vae.t007", "vae.t007", "a")

@@ -6,7 +6,7 @@ the second policy trials are judged, resized and moved. The same folder every ti
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from controllers.results import RunResult, TrialResult
@@ -76,11 +76,12 @@ def write_example_run(state_dir: Path, name: str = "demo-1") -> Path:
     }
     folder.mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps(about))
-    for number, policy in enumerate(("default", "specon+flowcon"), start=1):
-        world = simulated(speculative=number > 1)
-        part = folder / f"{number:02d}-{policy}"
+    for number, policy in enumerate(("default", "specon+flowcon")):
+        world = simulated(speculative=number > 0)
+        part = folder / f"{number:02d}-{policy.replace('+', '-')}"
         part.mkdir()
-        append_timeline(part / "timeline.jsonl", world.events)
+        own = f"{name}-{number:02d}."
+        append_timeline(part / "timeline.jsonl", [replace(e, trial=own + e.trial) for e in world.events])
         (part / "result.json").write_text(json.dumps(result(policy, world).to_dict()))
     return folder
 

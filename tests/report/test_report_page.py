@@ -78,7 +78,7 @@ def test_what_a_run_is_called_cannot_break_the_page(folder: Path) -> None:
     (folder / "run.json").write_text(json.dumps({**about, "name": evil, "objective": evil}))
     event = TimelineEvent(9_999, EventKind.PHASE, evil, phase="running", node=evil)
     late = TimelineEvent(10_000, EventKind.MOVE, evil, node=evil, reason=evil)
-    append_timeline(folder / "01-default" / "timeline.jsonl", [event, late])
+    append_timeline(folder / "00-default" / "timeline.jsonl", [event, late])
 
     html = page(load_run(folder))
 
@@ -87,12 +87,20 @@ def test_what_a_run_is_called_cannot_break_the_page(folder: Path) -> None:
 
 
 def test_a_policy_that_has_not_finished_is_shown_as_far_as_it_got(folder: Path) -> None:
-    (folder / "02-specon+flowcon" / "result.json").unlink()
+    (folder / "01-specon-flowcon" / "result.json").unlink()
 
     html = page(load_run(folder))
 
     assert "specon+flowcon has not finished" in html
     assert len(json.loads(read(html).charts[2])["data"]) == 24
+
+
+def test_a_trial_has_one_name_in_timeline_and_result(folder: Path) -> None:
+    record = load_run(folder)
+
+    for run in record.runs:
+        assert run.result is not None
+        assert {trial.id for trial in run.result.trials} == set(run.history.stretches)
 
 
 def test_a_run_that_has_only_begun_has_a_page(tmp_path: Path) -> None:
@@ -105,7 +113,7 @@ def test_a_run_that_has_only_begun_has_a_page(tmp_path: Path) -> None:
 
 
 def test_failed_trials_are_called_failed(folder: Path) -> None:
-    file = folder / "01-default" / "result.json"
+    file = folder / "00-default" / "result.json"
     result = json.loads(file.read_text())
     result["trials"][0]["succeeded"] = False
     file.write_text(json.dumps(result))
@@ -142,7 +150,7 @@ def test_where_nothing_ran_the_way_to_start_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("file", "text"),
-    [("run.json", "{"), ("run.json", "[]"), ("01-default/result.json", "{}"), ("01-default/timeline.jsonl", "x\ny\n")],
+    [("run.json", "{"), ("run.json", "[]"), ("00-default/result.json", "{}"), ("00-default/timeline.jsonl", "x\ny\n")],
 )
 def test_a_broken_file_is_named(folder: Path, file: str, text: str) -> None:
     (folder / file).write_text(text)
