@@ -5,8 +5,7 @@ The model is a hyperparameter like any other: one image and one command train th
 
 from hera.workflows import Resources, Workflow
 
-from controllers.policies.specon import SpeCon
-from hera_specon import Sweep, at_random, choice, log_uniform, minimize
+from hera_specon import SpeCon, Sweep, at_random, choice, log_uniform, minimize
 
 MODELS = ("vae", "gru", "birnn", "rnn", "dynamic-rnn")  # table 6.3
 

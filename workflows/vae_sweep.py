@@ -5,8 +5,7 @@
 
 from hera.workflows import Resources, Workflow
 
-from controllers.policies.specon import SpeCon
-from hera_specon import Sweep, every, log_uniform, minimize
+from hera_specon import SpeCon, Sweep, every, log_uniform, minimize
 
 with Workflow(generate_name="vae-sweep-", entrypoint="vae-sweep") as w:
     Sweep(
