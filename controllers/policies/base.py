@@ -1,6 +1,7 @@
 """What a policy is. A policy decides as data; it never acts, waits, or looks anything up."""
 
-from typing import Protocol, TypeVar
+from functools import lru_cache
+from typing import Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -47,7 +48,7 @@ class Policy(Protocol[S]):
 
 def dump_state(policy: Policy[S], state: S) -> str:
     """Return ``state`` as one line of JSON."""
-    return TypeAdapter(policy.state_type).dump_json(state).decode()
+    return _adapter(policy).dump_json(state).decode()
 
 
 def load_state(policy: Policy[S], text: str) -> S:
@@ -57,7 +58,19 @@ def load_state(policy: Policy[S], text: str) -> S:
         PolicyStateError: ``text`` is no state of this policy, for example of another policy's run.
     """
     try:
-        return TypeAdapter(policy.state_type).validate_json(text)
+        loaded: S = _adapter(policy).validate_json(text)
     except ValidationError as error:
         message = f"not a saved state of the policy {policy.name!r}: {text[:120]!r} ({error.errors()[0]['msg']})"
         raise PolicyStateError(message) from error
+    return loaded
+
+
+def _adapter(policy: Policy[Any]) -> TypeAdapter[Any]:
+    state_type: Any = policy.state_type
+    return _adapter_of(state_type)
+
+
+@lru_cache(maxsize=32)
+def _adapter_of(state_type: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - pydantic judges the type
+    # Building one takes longer than a decision does.
+    return TypeAdapter(state_type)

@@ -229,3 +229,20 @@ def test_a_report_of_another_trial_never_resizes_to_nothing() -> None:
     for proposal in FlowCon().decide(seen(0.0, *tiny), state).proposals:
         assert isinstance(proposal.action, Resize)
         assert proposal.action.cpu >= 0.01
+
+
+def test_without_a_new_measurement_a_refused_resize_is_not_asked_for_again() -> None:
+    fresh = training("mnist", 0.0, 0.0, progress=None)
+    both = [seen(now, training("vae", 49.85, 60.0), fresh) for now in (61.0, 81.0, 201.0)]
+    asked = [resizes(decision) for decision in run(FlowCon(), [*slowing(), *both])[-3:]]
+    assert asked[0] != {}
+    assert asked[1:] == [{}, {}]
+
+
+def test_a_stale_trial_keeps_its_limit_while_another_s_is_set_anew() -> None:
+    known = {A: TrialMemo(P, efficiency=1.0, peak=1.0, limit=0.3), B: TrialMemo(P, efficiency=3.0, peak=3.0)}
+    old = training("a", 1.0, 0.0)
+    for now, kept in ((40.0, 0.25), (41.0, 0.3)):
+        pair = (old, training("b", 1.0, now))
+        state = FlowCon().decide(seen(now, *pair), FlowConState(known)).state
+        assert [state.trials[name].limit for name in (A, B)] == [kept, 0.75]
