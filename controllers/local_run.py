@@ -1,5 +1,6 @@
 """One sweep under one policy on this machine: the loop that drives world and engine, and what it came to."""
 
+import hashlib
 import json
 import os
 import select
@@ -118,7 +119,7 @@ class LocalSweep:
         interrupted = load_ledger(self._ledger_path)
         self._end_leftovers(interrupted)
         with ExitStack() as stack:
-            shares = choose_shares(self._plan.uid)
+            shares = choose_shares(self._group)
             self._services.screen.say(f"CPU shares: {shares.description}")
             launcher = Launcher(self._plan.preload, grace_s=30.0, log=self._plan.folder / "launcher.log")
             attempts = Attempts(shares, launcher, self._surroundings())
@@ -137,6 +138,12 @@ class LocalSweep:
             self._drive(world, engine, source, clock, launcher)
             self._deliver(world.jobs())
             return _result(self._plan.policy.name, world, source.poll())
+
+    @property
+    def _group(self) -> str:
+        """Name of the run's control groups: the same after a kill, another for every folder of this machine."""
+        place = hashlib.sha256(str(self._plan.folder.resolve()).encode()).hexdigest()
+        return f"{self._plan.uid}-{place[:8]}"
 
     def _drive(
         self, world: LocalWorld, engine: Engine[Any], source: MlflowSource, clock: SweepClock, launcher: Launcher

@@ -63,7 +63,8 @@ class Sample:
 class Progress:
     """What is known of a trial's training by now; only finite values get in.
 
-    ``first`` and ``best`` normalise the objective; ``dropped`` counts NaN and infinite reports.
+    ``first`` and ``best`` normalise the objective; ``dropped`` counts NaN and infinite reports, and
+    ``dropped_report`` is time and step of the newest of them, so that reading it again does not count it again.
     """
 
     first: float
@@ -74,6 +75,7 @@ class Progress:
     cpu_seconds: float | None = None
     steps_total: int | None = None
     dropped: int = 0
+    dropped_report: tuple[float, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

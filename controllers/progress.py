@@ -6,7 +6,7 @@ Growth is compared over models whose objectives have different units, so it is m
 
 import math
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from controllers.model import Category, Direction, Progress, Sample
@@ -26,13 +26,6 @@ class Mark:
     step: int
     at: float
     cpu_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _WithDrops(Progress):
-    """Remembers the newest dropped report, ``(at, step)``, so that polling it again does not count it again."""
-
-    dropped_report: tuple[float, int] = (-math.inf, 0)
 
 
 def merge(previous: Progress | None, sample: Sample, direction: Direction) -> Progress | None:
@@ -157,8 +150,7 @@ def _advanced(previous: Progress, sample: Sample, direction: Direction) -> Progr
 
 
 def _dropped(previous: Progress, sample: Sample) -> Progress:
-    known = previous.dropped_report if isinstance(previous, _WithDrops) else (-math.inf, 0)
-    if _order(sample) <= max(_order(previous), known):
+    order = _order(sample)
+    if order <= _order(previous) or (previous.dropped_report is not None and order <= previous.dropped_report):
         return previous
-    fields = {**asdict(previous), "dropped": previous.dropped + 1, "dropped_report": _order(sample)}
-    return _WithDrops(**fields)
+    return replace(previous, dropped=previous.dropped + 1, dropped_report=order)

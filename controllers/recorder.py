@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from controllers.model import Assessment, Snapshot, Trial, TrialId
-from controllers.timeline import EventKind, TimelineEvent, append_timeline
+from controllers.timeline import EventKind, TimelineEvent, append_timeline, mend_timeline
 
 _USAGE_EVERY_S = 2.0
 
@@ -18,6 +18,7 @@ class Recorder:
         self._before: dict[TrialId, Trial] = {}
         self._categories: dict[TrialId, str] = {}
         self._usage_due = 0.0
+        mend_timeline(path)
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]

@@ -72,3 +72,10 @@ def append_timeline(path: Path, events: Iterable[TimelineEvent]) -> None:
     if text:
         with path.open("a", encoding="utf-8") as file:
             file.write(text)
+
+
+def mend_timeline(path: Path) -> None:
+    """Cut off a last line that a crash left unfinished, so that a resumed run can append."""
+    if path.exists():
+        content = path.read_bytes()
+        path.write_bytes(content[: content.rfind(b"\n") + 1])

@@ -57,3 +57,10 @@ def test_a_last_line_cut_short_is_passed_over_but_a_broken_one_before_it_is_name
     path.write_text('{"at": 3.0, "ki\n' + whole)
     with pytest.raises(ValueError, match="line 1"):
         list(read_timeline(path))
+
+
+def test_a_resumed_run_appends_whole_lines_after_a_torn_one(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    record(path, RUNNING)
+    path.write_text(path.read_text() + '{"at": 3.0, "ki')
+    assert len(record(path, RUNNING)) == 4
