@@ -92,7 +92,7 @@ class _Order:
         """What the run is named after."""
         metadata = self.workflow.get("metadata") or {}
         name = metadata.get("name") or str(metadata.get("generateName") or self.source.stem).rstrip("-")
-        return file_name(name)
+        return file_name(name).replace(".", "-")
 
 
 def run_locally(
@@ -136,7 +136,7 @@ def _run_each(order: _Order, folder: RunFolder, uri: str, services: Services) ->
         done = read_result(kept)
         if done is None:
             pinned = {trial.id: trial.first_node for trial in results[0].trials} if results else {}
-            plan = _plan(order, f"{folder.name}-{position:02d}", policy, pinned, kept, uri)
+            plan = _plan(order, folder.uid(position), policy, pinned, kept, uri)
             services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
             done = _run_one(plan, services)
         services.screen.end(done)

@@ -1,6 +1,5 @@
 """One sweep under one policy on this machine: the loop that drives world and engine, and what it came to."""
 
-import hashlib
 import json
 import os
 import select
@@ -61,8 +60,8 @@ class Screen(Observer, Protocol):
 class Plan:
     """All that one run under one policy needs to know.
 
-    ``uid`` stands for the workflow's uid and is different for each policy; ``sweeps`` gives the
-    MLflow experiment of each sweep id.
+    ``uid`` stands for the workflow's uid: different for each policy and run, wherever they share an
+    MLflow; ``sweeps`` gives the MLflow experiment of each sweep id.
     """
 
     program: Program
@@ -119,7 +118,7 @@ class LocalSweep:
         interrupted = load_ledger(self._ledger_path)
         self._end_leftovers(interrupted)
         with ExitStack() as stack:
-            shares = choose_shares(self._group)
+            shares = choose_shares(self._plan.uid)
             self._services.screen.say(f"CPU shares: {shares.description}")
             launcher = Launcher(self._plan.preload, grace_s=30.0, log=self._plan.folder / "launcher.log")
             attempts = Attempts(shares, launcher, self._surroundings())
@@ -131,19 +130,13 @@ class LocalSweep:
             stack.callback(lambda: save_ledger(self._ledger_path, world.ledger))
             background = stack.enter_context(BackgroundSource(source, _HEARTBEAT_S))
             tags = stack.enter_context(TrialTags(self._client, lambda: source.run_ids))
-            recorder = Recorder(self._plan.folder / "timeline.jsonl", world.cores_used)
+            recorder = Recorder(self._plan.folder / "timeline.jsonl", world.cores_used, world.short)
             journal = FileJournal(self._plan.folder, clock)
             observers = (tags, recorder, self._services.screen)
             engine = Engine(Guarded(policy=self._plan.policy), world, background, journal, observers)
             self._drive(world, engine, source, clock, launcher)
             self._deliver(world.jobs())
             return _result(self._plan.policy.name, world, source.poll())
-
-    @property
-    def _group(self) -> str:
-        """Name of the run's control groups: the same after a kill, another for every folder of this machine."""
-        place = hashlib.sha256(str(self._plan.folder.resolve()).encode()).hexdigest()
-        return f"{self._plan.uid}-{place[:8]}"
 
     def _drive(
         self, world: LocalWorld, engine: Engine[Any], source: MlflowSource, clock: SweepClock, launcher: Launcher
@@ -168,7 +161,7 @@ class LocalSweep:
 
     def _source(self, world: LocalWorld, clock: SweepClock) -> MlflowSource:
         experiments = sorted({run.experiment_id for run in self._runs})
-        return MlflowSource(self._client, experiments, self._plan.uid, world.objectives, clock.from_epoch)
+        return MlflowSource(self._client, experiments, f"{self._plan.uid}.", world.objectives, clock.from_epoch)
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(

@@ -1,6 +1,7 @@
 """Keeps the timeline of a run: what changed from one look at the sweep to the next."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from controllers.model import Assessment, Snapshot, Trial, TrialId
@@ -10,10 +11,19 @@ _USAGE_EVERY_S = 2.0
 
 
 class Recorder:
-    """An observer that appends to ``path`` what has changed since it last looked."""
+    """An observer that appends to ``path`` what has changed since it last looked.
 
-    def __init__(self, path: Path, cores_used: Callable[[], Mapping[TrialId, float]]) -> None:
+    Args:
+        path: the timeline.
+        cores_used: tells the cores that each running trial used of late.
+        short: gives the id of a trial that is the same in every run of its sweep.
+    """
+
+    def __init__(
+        self, path: Path, cores_used: Callable[[], Mapping[TrialId, float]], short: Callable[[str], str] = str
+    ) -> None:
         self._path = path
+        self._short = short
         self._cores_used = cores_used
         self._before: dict[TrialId, Trial] = {}
         self._categories: dict[TrialId, str] = {}
@@ -29,7 +39,8 @@ class Recorder:
             before = self._before.get(trial.id)
             events += _events(snapshot.now, before, trial, reasons.get(trial.id))
             self._before[trial.id] = trial
-        append_timeline(self._path, [*events, *self._judgements(snapshot.now, assessments), *self._usage(snapshot)])
+        events += [*self._judgements(snapshot.now, assessments), *self._usage(snapshot)]
+        append_timeline(self._path, [replace(event, trial=self._short(event.trial)) for event in events])
 
     def _judgements(self, now: float, assessments: Mapping[TrialId, Assessment]) -> list[TimelineEvent]:
         news = {name: a for name, a in assessments.items() if self._categories.get(name) != a.category}

@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from controllers.errors import SpeconError
 from controllers.results import RunResult
 
 _IDENTITY = "identity"
+_SUFFIX = "uid_suffix"
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,13 @@ class RunFolder:
     def name(self) -> str:
         """Name of the run."""
         return self.path.name
+
+    def uid(self, position: int) -> str:
+        """Return what stands for the workflow's uid under the ``position``-th policy.
+
+        It names trials in MLflow and control groups in the kernel, which runs of other folders share.
+        """
+        return f"{self.name}-{_described(self.path)[_SUFFIX]}-{position:02d}"
 
     def describe(self, facts: Mapping[str, Any]) -> None:
         """Write ``facts`` into ``run.json`` beside those that are there."""
@@ -76,7 +85,7 @@ def find_or_make_run(state_dir: Path, sweep: str, identity: Mapping[str, Any], *
     path = runs / f"{sweep}-{number}"
     path.mkdir()
     folder = RunFolder(path, resumed=False)
-    folder.describe({_IDENTITY: digest, "name": path.name, "sweep": sweep})
+    folder.describe({_IDENTITY: digest, "name": path.name, "sweep": sweep, _SUFFIX: uuid.uuid4().hex[:8]})
     return folder
 
 

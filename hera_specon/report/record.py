@@ -92,7 +92,7 @@ def load_run(folder: Path) -> RunRecord:
         message = f"{folder} has no timeline yet: nothing has run in it. Start it again with: specon run"
         raise BrokenRunError(message)
     specs = about.get("policies") or []
-    runs = [_policy_run(part, str(about.get("name") or folder.name), specs[i : i + 1]) for i, part in enumerate(parts)]
+    runs = [_policy_run(part, specs[i : i + 1]) for i, part in enumerate(parts)]
     return RunRecord(folder, about, _told_apart(runs, specs))
 
 
@@ -104,14 +104,13 @@ def _told_apart(runs: Sequence[PolicyRun], specs: Sequence[str]) -> tuple[Policy
     )
 
 
-def _policy_run(part: Path, run: str, spec: Sequence[str]) -> PolicyRun:
-    number, _, name = part.name.partition("-")
+def _policy_run(part: Path, spec: Sequence[str]) -> PolicyRun:
+    name = part.name.partition("-")[2]
     try:
         events = list(read_timeline(part / "timeline.jsonl"))
     except ValueError as error:
         raise BrokenRunError(str(error)) from error
-    own = f"{run}-{number}."
-    told = history(replace(event, trial=event.trial.removeprefix(own)) for event in events)
+    told = history(events)
     file = part / "result.json"
     result = _result(file) if file.is_file() else None
     if result is not None:

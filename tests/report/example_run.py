@@ -6,7 +6,7 @@ the second policy trials are judged, resized and moved. The same folder every ti
 
 import json
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from controllers.results import RunResult, TrialResult
@@ -80,8 +80,7 @@ def write_example_run(state_dir: Path, name: str = "demo-1") -> Path:
         world = simulated(speculative=number > 0)
         part = folder / f"{number:02d}-{policy.replace('+', '-')}"
         part.mkdir()
-        own = f"{name}-{number:02d}."
-        append_timeline(part / "timeline.jsonl", [replace(e, trial=own + e.trial) for e in world.events])
+        append_timeline(part / "timeline.jsonl", world.events)
         (part / "result.json").write_text(json.dumps(result(policy, world).to_dict()))
     return folder
 

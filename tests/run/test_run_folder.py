@@ -35,6 +35,15 @@ def test_fresh_starts_anew_beside_an_unfinished_run(tmp_path: Path) -> None:
     assert find_or_make_run(tmp_path, "vae", SAME, fresh=True).name == "vae-2"
 
 
+def test_runs_of_the_same_name_in_two_folders_never_share_an_id(tmp_path: Path) -> None:
+    one = find_or_make_run(tmp_path / "one", "vae", SAME, fresh=False)
+    two = find_or_make_run(tmp_path / "two", "vae", SAME, fresh=False)
+    assert one.name == two.name
+    assert one.uid(0) != two.uid(0)
+    assert one.uid(0) == find_or_make_run(tmp_path / "one", "vae", SAME, fresh=False).uid(0)
+    assert one.uid(0) != one.uid(1)
+
+
 def test_two_controllers_never_drive_the_same_run(tmp_path: Path) -> None:
     folder = find_or_make_run(tmp_path, "vae", SAME, fresh=False)
     with folder.lock(), pytest.raises(SpeconError, match="vae-1 is being driven"):
