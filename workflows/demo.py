@@ -1,6 +1,6 @@
 """The sweep of ``make demo``: fourteen PyTorch models of five kinds, one every four seconds.
 
-Made for four nodes of 0.45 core on a machine with two: about 220 CPU seconds, so two to three minutes. As in any
+Made for four nodes of 0.45 core on a machine with two: about 200 CPU seconds, so about three minutes. As in any
 sweep, most of a trial's gain comes in its first fifth; some trials then go on for long, others are short. Which
 policy steers it is left to the command line, so that policies can be compared.
 """
@@ -17,7 +17,7 @@ with Workflow(generate_name="demo-", entrypoint="demo") as w:
         space={
             "model": choice("vae-pytorch", "gru-pytorch", "mnist-pytorch", "lstm-crf-pytorch", "birnn-pytorch"),
             "lr": log_uniform(1e-3, 1e-2),
-            "steps": choice(125, 250, 500, 800),
+            "steps": choice(100, 200, 400, 600),
         },
         trials=14,
         seed=0,
