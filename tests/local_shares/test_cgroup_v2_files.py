@@ -42,6 +42,7 @@ class FakeKernel(GroupFolder):
 @pytest.fixture
 def delegated(tmp_path: Path) -> Path:
     (tmp_path / "cgroup.subtree_control").write_text("")
+    (tmp_path / "cgroup.controllers").write_text("cpu memory")
     return tmp_path
 
 
@@ -100,6 +101,12 @@ def test_a_place_without_the_cpu_controller_is_refused_and_left_clean(delegated:
     with pytest.raises(SharesError, match="no cpu controller"):
         CgroupShares(GroupsV2(FakeKernel(delegated / "specon-run", controllers="memory pids")))
     assert not (delegated / "specon-run").exists()
+
+
+def test_a_machine_that_has_no_cpu_controller_to_pass_on_is_told_apart(delegated: Path) -> None:
+    (delegated / "cgroup.controllers").write_text("memory")
+    with pytest.raises(SharesError, match=f"{delegated} has no cpu controller"):
+        CgroupShares(GroupsV2(FakeKernel(delegated / "specon-run")))
 
 
 def test_what_a_killed_run_left_is_removed_first(delegated: Path) -> None:

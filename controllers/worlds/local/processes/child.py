@@ -73,11 +73,12 @@ def _run(spec: ProcessSpec, site_path: Sequence[str]) -> int:
 
 def _replace(spec: ProcessSpec) -> NoReturn:
     """Turn into the command, with this interpreter where it says Python."""
-    python = interpreter.means_this_python(spec.command)
+    # Python finds its virtual environment by the name it was started under.
+    first = sys.executable if interpreter.means_this_python(spec.command) else spec.command[0]
     for number in _IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
     try:
-        os.execvpe(sys.executable if python else spec.command[0], spec.command, spec.env)  # noqa: S606 - no shell
+        os.execvpe(first, [first, *spec.command[1:]], spec.env)  # noqa: S606 - no shell
     except OSError as error:
         sys.stderr.write(f"{spec.command[0]}: {error.strerror}\n")
         sys.stderr.flush()

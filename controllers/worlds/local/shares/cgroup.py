@@ -101,9 +101,9 @@ class CgroupShares:
         if key in self._trials:
             msg = f"{key!r} has a share already"
             raise SharesNameError(msg)
-        path, node_cpu = Path(node, checked_name(key)), self._node(node)[0]
+        path, node_cpu, weight = Path(node, checked_name(key)), self._node(node)[0], checked_cpu(cpu)
         join = self._groups.make_trial(path)
-        self._groups.weigh(path, checked_cpu(cpu), node_cpu)
+        self._groups.weigh(path, weight, node_cpu)
         self._trials[key] = node
         return join
 

@@ -28,6 +28,7 @@ class GroupsV2:
     def make_run(self) -> None:
         """See ``Groups``."""
         parent = GroupFolder(self._run.root.parent)
+        _require_cpu(parent, _HERE)
         if "cpu" not in parent.read(_HERE, _SUBTREE).split():
             # The kernel refuses where processes are in the parent itself, unless it is the real root.
             parent.write(_HERE, _SUBTREE, "+cpu")
@@ -75,13 +76,17 @@ class GroupsV2:
         return self._run.drop(path)
 
     def _pass_on(self, path: Path) -> None:
-        if "cpu" not in self._run.read(path, _CONTROLLERS).split():
-            msg = f"{self._run.root / path} has no cpu controller"
-            raise SharesError(msg)
+        _require_cpu(self._run, path)
         self._run.write(path, _SUBTREE, "+cpu")
 
     def _write_weight(self, path: Path, weight: float) -> None:
         self._run.write(path, _WEIGHT, str(min(_MAX_WEIGHT, max(1, round(weight)))))
+
+
+def _require_cpu(folder: GroupFolder, path: Path) -> None:
+    if "cpu" not in folder.read(path, _CONTROLLERS).split():
+        msg = f"{folder.root / path} has no cpu controller"
+        raise SharesError(msg)
 
 
 def groups_v2(run: str, mounts: Mounts) -> list[GroupsV2]:
