@@ -48,6 +48,7 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin):
     arrivals: Arrivals | None = None
     retries: int = 3
     grace: int = 60
+    workers: int = 1
     state_root: str = "/mnt/specon"
     experiment: str | None = None
     mlflow_tracking_uri: str = "http://mlflow:5000"
@@ -127,6 +128,9 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin):
         if not is_whole(self.grace) or self.grace <= 0:
             problem = f"grace= is a whole number of seconds above 0, not {self.grace!r}"
             raise SweepError(problem)
+        if not is_whole(self.workers) or self.workers < 1:
+            problem = f"workers= is a whole number from 1, not {self.workers!r}"
+            raise SweepError(problem)
         fan_out, _ = self._fan_out(), self._build_trial()
         added = [parameter.name for parameter in fan_out.added.parameters or []]
         check_distinct([*fan_out.names, *added], "inputs= declares what every trial has already, or an input twice")
@@ -146,6 +150,7 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin):
             policy=None if self.policy is None else policy_text(self.policy),
             retries=self.retries,
             grace=self.grace,
+            workers=self.workers,
             state_root=self.state_root,
             experiment=self.experiment or name,
             mlflow_tracking_uri=self.mlflow_tracking_uri,
@@ -173,6 +178,7 @@ class Sweep(_SweepTemplates, Container):
         arrivals: ``every(50)`` or ``at_random(within=300)`` seconds; all trials come at once without.
         retries: Real failures of a trial to forgive; moves and lost pods are apart (see ``trial_retries``).
         grace: Seconds a trial has for its checkpoint between SIGTERM and SIGKILL.
+        workers: Processes that train one trial together; worlds that run one worker a trial refuse more.
         state_root: Folder for checkpoints, on a volume that every node mounts.
         experiment: MLflow experiment; the sweep's name without.
         mlflow_tracking_uri: Where the trials find MLflow.

@@ -30,6 +30,7 @@ class TrialSettings:
     policy: str | None
     retries: int
     grace: int
+    workers: int
     state_root: str
     experiment: str
     mlflow_tracking_uri: str
@@ -86,6 +87,8 @@ def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
         labels.ANNOTATION_OBJECTIVE: settings.objective.metric,
         labels.ANNOTATION_DIRECTION: settings.objective.direction.value,
     }
+    if settings.workers > 1:
+        notes[labels.ANNOTATION_WORKERS] = str(settings.workers)
     if settings.policy is not None:
         notes[labels.ANNOTATION_POLICY] = settings.policy
     return Metadata(

@@ -136,17 +136,24 @@ def test_an_objective_that_is_never_logged_is_named_with_what_is(workbench: Work
         (("run", "nowhere.py"), "nowhere.py"),
         (("run", "no_sweep.py"), "no_sweep.py"),
         (("run", "empty_space.py"), "space"),
+        (("run", "gang.py"), "more than the nodes hold"),
+        (("run", "picky.py"), "nodeSelector"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_bad_input_is_refused_before_anything_starts(workbench: Workbench, args: tuple[str, ...], said: str) -> None:
     workbench.write()
     (workbench.folder / "no_sweep.py").write_text("print('hello')\n")
-    (workbench.folder / "empty_space.py").write_text(
-        "from hera_specon import Sweep, minimize\nfrom hera.workflows import Workflow\n"
-        "with Workflow(generate_name='a-', entrypoint='a') as w:\n"
-        "    Sweep(name='a', image='i', command=['c'], space={}, objective=minimize('loss'), trials=3)\n"
-    )
+    for name, settings in {
+        "empty_space.py": "space={}",
+        "gang.py": "space={'x': choice(1)}, workers=100",
+        "picky.py": "space={'x': choice(1)}, node_selector={'disk': 'fast'}",
+    }.items():
+        (workbench.folder / name).write_text(
+            "from hera_specon import Sweep, choice, minimize\nfrom hera.workflows import Workflow\n"
+            "with Workflow(generate_name='a-', entrypoint='a') as w:\n"
+            f"    Sweep(name='a', image='i', command=['c'], objective=minimize('loss'), trials=3, {settings})\n"
+        )
     done = workbench.run(*args)
     assert done.code == 2, done.output
     assert said in done.output

@@ -1,0 +1,34 @@
+"""How many workers a trial has."""
+
+import pytest
+from hera.workflows import Workflow
+
+from controllers import labels
+from hera_specon import Sweep, SweepError, choice, minimize
+
+
+def annotations(**settings: int) -> dict[str, str]:
+    with Workflow(generate_name="a-", entrypoint="a") as w:
+        Sweep(
+            name="a",
+            image="i",
+            command=["c"],
+            space={"x": choice(1)},
+            search="grid",
+            objective=minimize("l"),
+            **settings,
+        )  # type: ignore[arg-type] # one integer setting
+    trial = next(t for t in w.to_dict()["spec"]["templates"] if t["name"] == "a-trial")
+    found: dict[str, str] = trial["metadata"]["annotations"]
+    return found
+
+
+def test_a_gang_is_announced_on_its_pods_and_one_worker_is_not_mentioned() -> None:
+    assert annotations(workers=4)[labels.ANNOTATION_WORKERS] == "4"
+    assert labels.ANNOTATION_WORKERS not in annotations()
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5])
+def test_a_number_of_workers_that_makes_no_sense_is_refused(workers: int) -> None:
+    with pytest.raises(SweepError, match=str(workers)):
+        annotations(workers=workers)
