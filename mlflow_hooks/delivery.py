@@ -98,6 +98,8 @@ class Delivery:
         ending = read_ending(self.folder)
         if ending is None or ending.told:
             return
+        # A script's stdout is its result in Argo; MLflow would add a line with the run's address.
+        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
         client.set_terminated(run_id, ending.status, ending.timestamp)
         write_ending(self.folder, ending.as_told())
 

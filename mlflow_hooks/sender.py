@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,9 @@ from mlflow_hooks.delivery import Delivery
 from mlflow_hooks.files import report
 
 EVERY_S: Final = 1.0
+SENDING_SHARE: Final = 0.005
+"""Share of one core that sending may take; it sends less often where it would take more."""
+LONGEST_BETWEEN_S: Final = 3.0
 LONGEST_PAUSE_S: Final = 30.0
 
 
@@ -24,6 +28,7 @@ class Sender(threading.Thread):
         self._delivered = threading.Event()
         self._last = threading.Event()
         self._failures = 0
+        self._cost_s = 0.0
 
     @property
     def run_id(self) -> str | None:
@@ -50,9 +55,12 @@ class Sender(threading.Thread):
     def _pause(self) -> float:
         if self._last.is_set():
             return 0.2
-        return min(EVERY_S * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_S)
+        if self._failures:
+            return min(EVERY_S * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_S)
+        return min(max(EVERY_S, self._cost_s / SENDING_SHARE), LONGEST_BETWEEN_S)
 
     def _tried(self) -> bool:
+        began = time.thread_time()
         try:
             self._delivery.deliver()
         except Exception as error:  # noqa: BLE001 - whatever MLflow's client raises must not reach the training
@@ -63,6 +71,7 @@ class Sender(threading.Thread):
         if self._failures:
             report("MLflow is back; everything is sent")
         self._failures = 0
+        self._cost_s = time.thread_time() - began
         return True
 
 

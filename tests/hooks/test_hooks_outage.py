@@ -9,7 +9,8 @@ import pytest
 from mlflow import MlflowClient
 
 from mlflow_hooks import deliver_leftovers
-from mlflow_hooks.journal import count_unsent
+from mlflow_hooks.journal import Journal, Point, count_unsent
+from mlflow_hooks.trialfile import Ending, Identity, write_ending, write_identity
 from tests.hooks.hook_jobs import RunJob, Server, StartJob
 
 pytestmark = pytest.mark.slow
@@ -79,3 +80,22 @@ def test_a_server_that_lost_its_database_gets_everything_again(
     assert run_job("plain", "s.c", MLFLOW_TRACKING_URI=stopped_server.uri).code == 0
     assert deliver_leftovers(state_root / "s.c", deadline_s=60) == 0
     assert steps_in_mlflow(stopped_server.uri, "s.c") == ("FINISHED", list(range(30)))
+
+
+def test_a_point_that_mlflow_refuses_is_reported_and_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    write_identity(tmp_path, Identity("s.d", "d", "Default", None, None, {"lr": 0.1}))
+    points = [Point("total", step, step, 1) for step in range(9)]
+    Journal(tmp_path).append([*points[:4], Point("not\na name", 1.0, 0, 1), *points[4:]])
+    write_ending(tmp_path, Ending.now("FAILED"))
+    assert deliver_leftovers(tmp_path, deadline_s=120) == 0
+    assert "MLflow refuses Point(key='not\\na name'" in capsys.readouterr().err
+    assert steps_in_mlflow(uri, "s.d") == ("FAILED", list(range(9)))
+
+
+def test_a_folder_without_a_trial_has_no_leftovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    assert deliver_leftovers(tmp_path / "none", deadline_s=5) == 0

@@ -1,5 +1,6 @@
 """Imports, batches, random states and thread counts."""
 
+import os
 import random
 import subprocess
 import sys
@@ -67,7 +68,7 @@ def cgroups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, **files: 
     (tmp_path / "own").write_text(own)
     monkeypatch.setattr(threads, "_CGROUPS", tmp_path / "cgroup")
     monkeypatch.setattr(threads, "_OWN_CGROUPS", tmp_path / "own")
-    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _pid: set(range(8)), raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(8)), raising=False)
     monkeypatch.delenv("SPECON_CPUS", raising=False)
 
 

@@ -40,6 +40,7 @@ def test_weights_and_history_are_those_of_an_uninterrupted_training(
 
     assert (whole.code, broken_off.code, moved.code) == (0, 75 if "TERM" in first else -9, 0)
     assert 0 < int(moved.out["start"]) <= int(first.partition(":")[0]) + 1
+    assert moved.out.keys() == {"start", "weights"}  # nothing of ours or MLflow's on stdout
     assert moved.out["weights"] == whole.out["weights"]
     for key in ("loss", "rate"):
         expected = history(mlflow_server.uri, f"whole.{name}", key)

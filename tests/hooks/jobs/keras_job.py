@@ -21,7 +21,7 @@ with trial(checkpoint_every_s=0.0) as t:
     x = np.random.default_rng(0).random((96, 4), dtype="float32")
     y = x.sum(1, keepdims=True)
 
-    class SignalInMidEpoch(keras.callbacks.Callback):
+    class SignalInMidEpoch(keras.callbacks.Callback):  # type: ignore[misc]  # Keras ships no types
         def on_train_batch_end(self, batch: int, logs: object = None) -> None:  # noqa: ARG002 - Keras passes it by name
             time.sleep(0.01)
             if (t.step, batch) == (int(signal_at), 2):
