@@ -3,10 +3,10 @@ import json
 import pytest
 from hera.workflows import DAG, Container, ExistingVolume, Parameter, Steps, Workflow, script
 from pydantic import TypeAdapter
-from workflow_manifests import Run
 
 from controllers.worlds.local.workflow import PodStep, UnsupportedWorkflowError, read_workflow
 from hera_specon import Sweep, choice, every, log_uniform, minimize
+from tests.local_workflow.workflow_manifests import Run
 
 SPACE = {"lr": log_uniform(1e-5, 1e-1), "units": choice(8, 16)}
 

@@ -3,9 +3,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from workflow_manifests import BAD, GOOD, Manifest, Run, call, dag, names, pod, program, steps
 
 from controllers.worlds.local.workflow import Delay, PodStep, StepOutcome, StepStatus
+from tests.local_workflow.workflow_manifests import BAD, GOOD, Manifest, Run, call, dag, names, pod, program, steps
 
 JOB = pod("job")
 

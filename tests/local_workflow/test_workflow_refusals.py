@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from workflow_manifests import Manifest, call, dag, pod, program, steps, workflow
 
 from controllers.worlds.local.workflow import UnsupportedWorkflowError, WorkflowError, read_workflow
 from controllers.worlds.local.workflow.fields import IGNORED
+from tests.local_workflow.workflow_manifests import Manifest, call, dag, pod, program, steps, workflow
 
 STATE = [{"name": "SPECON_STATE_ROOT", "value": "/state/specon"}]
 
