@@ -5,9 +5,11 @@ logged. ``points.sent`` holds how many of its bytes MLflow has acknowledged.
 """
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from mlflow_hooks.files import report, write_whole
@@ -27,8 +29,9 @@ class Point:
 
     def encode(self) -> bytes:
         """Return the point as a line; NaN and infinities are written as Python's json does."""
-        fields = {"key": self.key, "value": self.value, "step": self.step, "timestamp": self.timestamp}
-        return json.dumps(fields).encode() + b"\n"
+        value = repr(self.value) if math.isfinite(self.value) else json.dumps(self.value)
+        line = f'{{"key": {_quoted(self.key)}, "value": {value}, "step": {self.step}, "timestamp": {self.timestamp}}}\n'
+        return line.encode()
 
     @classmethod
     def decode(cls, line: bytes) -> "Point | None":
@@ -38,6 +41,11 @@ class Point:
             return cls(str(fields["key"]), float(fields["value"]), int(fields["step"]), int(fields["timestamp"]))
         except (ValueError, TypeError, KeyError):
             return None
+
+
+@lru_cache(maxsize=1024)
+def _quoted(key: str) -> str:
+    return json.dumps(key)
 
 
 class Journal:

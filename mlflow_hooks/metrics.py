@@ -3,12 +3,15 @@
 import math
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from mlflow_hooks import contract
 from mlflow_hooks.files import report
 from mlflow_hooks.journal import Journal, Point
-from mlflow_hooks.usage import cpu_seconds
+from mlflow_hooks.usage import CpuMeter
+
+CPU_EVERY_S: Final = 0.25
+"""CPU seconds go with an objective at most this often: faster steps would only fill MLflow."""
 
 
 class Metrics:
@@ -22,6 +25,8 @@ class Metrics:
         self._objective = objective
         self._cpu_base = max(cpu_base, journal.latest.get(contract.METRIC_CPU_SECONDS, 0.0))
         self._once = {contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL} & journal.high_water.keys()
+        self._cpu = CpuMeter()
+        self._cpu_at = -math.inf
         self._refused: set[str] = set()
 
     def log(self, values: Mapping[str, Any], step: int) -> None:
@@ -31,27 +36,38 @@ class Metrics:
         if self._objective in fresh:
             # First in the write, so that a cut never keeps an objective without them.
             fresh = self._growth(fresh[self._objective], step) | fresh
-        now = int(time.time() * 1000)
-        if fresh:
-            self._journal.append(Point(key, number, step, now) for key, number in fresh.items())
+        self._append(fresh, step)
+
+    def log_cpu(self, step: int) -> None:
+        """Journal the CPU seconds that came to the end of training, after its last step."""
+        if self._cpu_at > -math.inf and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
+            self._append({contract.METRIC_CPU_SECONDS: self.cpu_seconds()}, step)
 
     def steps_total(self, total: int, step: int) -> None:
         """Journal once how many steps there will be."""
         if contract.METRIC_STEPS_TOTAL not in self._once:
             self._once.add(contract.METRIC_STEPS_TOTAL)
-            self._journal.append([Point(contract.METRIC_STEPS_TOTAL, float(total), step, int(time.time() * 1000))])
+            self._append({contract.METRIC_STEPS_TOTAL: float(total)}, step)
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds of the trial over all its attempts."""
-        return self._cpu_base + cpu_seconds()
+        return self._cpu_base + self._cpu.seconds()
 
     def _growth(self, objective: float, step: int) -> dict[str, float]:
-        cpu = contract.METRIC_CPU_SECONDS
-        extra = {cpu: self.cpu_seconds()} if self._journal.is_new(cpu, step) else {}
+        extra: dict[str, float] = {}
+        now = time.monotonic()
+        if now >= self._cpu_at + CPU_EVERY_S and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
+            self._cpu_at = now
+            extra[contract.METRIC_CPU_SECONDS] = self.cpu_seconds()
         if math.isfinite(objective) and contract.METRIC_OBJECTIVE_FIRST not in self._once:
             self._once.add(contract.METRIC_OBJECTIVE_FIRST)
             extra[contract.METRIC_OBJECTIVE_FIRST] = objective
         return extra
+
+    def _append(self, numbers: Mapping[str, float], step: int) -> None:
+        now = int(time.time() * 1000)
+        if numbers:
+            self._journal.append([Point(key, number, step, now) for key, number in numbers.items()])
 
     def _number(self, key: str, value: Any) -> float | None:  # noqa: ANN401 - a float, a tensor, an array of one
         try:

@@ -140,7 +140,7 @@ class Trial:
             step: the step they belong to.
             more: values by name.
         """
-        if self._owner.held():
+        if self._owner.held_lately():
             self._metrics.log({**(metrics or {}), **more}, self.step if step is None else int(step))
         self._start_sending()
 
@@ -172,6 +172,8 @@ class Trial:
 
     def finish_training(self) -> None:
         """Call it after the last step in a loop without ``steps``: saves what came out."""
+        if self._owner.held():
+            self._metrics.log_cpu(self.next_step - 1)
         self._save()
         self._exit_if_replaced()
 

@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from mlflow_hooks import threads
 from mlflow_hooks.batches import batch_indices, batches_per_epoch
 from mlflow_hooks.states import load_random_states, save_random_states
+from mlflow_hooks.usage import CpuMeter
 
 
 @pytest.mark.parametrize(
@@ -108,3 +110,20 @@ def test_pytorch_follows_the_share_while_it_runs(tmp_path: Path, monkeypatch: py
             assert torch.get_num_threads() == int(share)
     finally:
         torch.set_num_threads(before)
+
+
+def test_cpu_seconds_count_children_that_live_and_that_have_ended_once() -> None:
+    meter = CpuMeter()
+    before = meter.seconds()
+    spin = "import time\nwhile time.process_time() < 0.5: pass\nprint(flush=True)\ninput()"
+    with subprocess.Popen([sys.executable, "-c", spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin
+        assert child.stdout
+        child.stdout.readline()
+        time.sleep(1.1)
+        alive = meter.seconds()
+        child.communicate(b"\n")
+    ended = meter.seconds()
+    own = time.process_time()
+    assert alive - before >= 0.4
+    assert alive <= ended <= own + sum(os.times()[2:4]) + 0.1

@@ -3,12 +3,14 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mlflow_hooks import BadEnvironmentError, MigrationExit, StateMismatchError, trial
+from mlflow_hooks.owner import LATELY_S
 
 
 class Counter:
@@ -53,6 +55,7 @@ def test_an_attempt_that_was_replaced_writes_nothing_more_and_exits_75(
         next(steps)
         new = trial()
         before = everything(tmp_path)
+        time.sleep(2 * LATELY_S)
         old.log(loss=0.5)
         next(steps)
     assert left.value.code == 75
