@@ -37,9 +37,17 @@ def went_on_declining(before: TrialMemo, after: TrialMemo) -> bool:
     """Return whether a trial that had converged gained still less: the time to ask for a move."""
     if before.category is not Category.CONVERGED or after.category is not Category.CONVERGED:
         return False
-    return before.growth is not None and after.growth is not None and after.growth < before.growth
+    return after.growth is not None and _declined(before.growth, after.growth)
 
 
 def _next_category(memo: TrialMemo, gain: float, alpha: float) -> Category:
-    slowing = memo.growth is not None and gain < memo.growth
-    return recategorised(memo.category, fast=gain >= alpha, slowing=slowing)
+    return recategorised(memo.category, fast=gain >= alpha, slowing=_declined(memo.growth, gain))
+
+
+def _declined(before: float | None, gain: float) -> bool:
+    """Return whether a gain fell, or is none at all.
+
+    The listing asks for a smaller gain than before. Its |dE| is never quite 0; ours is, whenever a trial
+    gets no better, and a trial that stands still for good would stay WATCHING for ever.
+    """
+    return before is not None and (gain < before or gain == 0)

@@ -57,6 +57,13 @@ def test_a_small_gain_that_is_no_smaller_than_the_last_changes_nothing() -> None
     assert categories(run(SpeCon(), story(steady)))[2:] == [Category.WATCHING] * 4
 
 
+def test_a_trial_that_stands_still_converges_and_moves_like_one_that_slows() -> None:
+    still = (100.0, 50.0, 50.1, 50.1, 50.2)
+    decisions = run(SpeCon(), story(still))
+    assert categories(decisions)[2:] == [Category.WATCHING, Category.CONVERGED, Category.CONVERGED]
+    assert moves(decisions[4]) == [("a", "w2")]
+
+
 def test_a_gain_at_alpha_counts_as_progressing_again() -> None:
     # All of the range is 64, so that the last gain is exactly 1/64.
     back = (100.0, 37.0, 36.9999, 36.9998, 36.0)
