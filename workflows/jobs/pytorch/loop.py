@@ -4,12 +4,12 @@ from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Adam
 
 from mlflow_hooks import trial
 from mlflow_hooks.batches import batch_indices
 from mlflow_hooks.pytorch import torch_state
 from workflows.jobs.data import Dataset, Examples
-from workflows.jobs.pytorch.adam import Adam
 from workflows.jobs.settings import Settings
 
 
