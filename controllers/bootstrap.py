@@ -18,7 +18,7 @@ from mlflow.tracking import MlflowClient
 
 from controllers import labels
 from controllers.errors import SpeconError
-from controllers.local_run import LocalSweep, Plan, Screen, Services, sweeps_of
+from controllers.local_run import GRACE_S, LocalSweep, Plan, Screen, Services, sweeps_of
 from controllers.mlflow_board import close_sweep
 from controllers.policies.base import Policy
 from controllers.policies.registry import policy_spec
@@ -27,10 +27,12 @@ from controllers.run_folder import RunFolder, find_or_make_run, read_result
 from controllers.sweep_checks import check_policy, check_sweep
 from controllers.worlds.local.jobs import file_name, write_whole
 from controllers.worlds.local.mlflow_server import LocalMlflow, MlflowServerError
+from controllers.worlds.local.processes import Launcher
+from controllers.worlds.local.processes.preload import preloads
 from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
 from controllers.worlds.local.world import LocalWorld, Machine
 
-_CORES_FOR_TRIALS = 0.9
+_CORES_FOR_TRIALS = 0.8
 _TRACKING_URI = "MLFLOW_TRACKING_URI"
 _MLFLOW_DEFAULTS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
@@ -43,8 +45,8 @@ _MLFLOW_DEFAULTS = {
 class LocalSettings:
     """How this machine is cut into nodes, and where runs are kept.
 
-    ``cpus_per_node`` is in cores; None gives nine tenths of the machine's cores to the nodes and
-    leaves the rest to MLflow and the controller, as a kubelet reserves some for the system.
+    ``cpus_per_node`` is in cores; None gives four fifths of the machine's cores to the nodes
+    and leaves the rest to MLflow and the controller, as a kubelet reserves some for the system.
     ``seed`` breaks the default scheduler's ties. ``fresh`` starts anew where an unfinished run is.
     """
 
@@ -118,15 +120,24 @@ def run_locally(
     with ExitStack() as stack:
         stack.enter_context(folder.lock())
         stop = stack.enter_context(_stop_on_signals())
+        launcher = _launcher(planned, folder.path / "launcher.log")
+        stack.callback(launcher.close, GRACE_S)
         server, uri = _tracking(settings.state_dir, stack, screen)
         folder.describe(_facts(order, planned, uri))
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed:
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
-        services = Services(screen, stop, server.keep_alive if server else lambda: None)
+        services = Services(screen, stop, launcher, server.keep_alive if server else lambda: None)
         results = _run_each(order, folder, uri, services)
         folder.describe({"finished": True})
         return LocalRun(folder.path, results, server.store if server else uri)
+
+
+def _launcher(planned: Sequence[PlannedTrial], log: Path) -> Launcher:
+    """Start a fork server that imports what the trials will, while everything else gets ready."""
+    commands = [step.command + step.args for step in (trial.step for trial in planned)]
+    sources = [trial.step.source for trial in planned if trial.step.source is not None]
+    return Launcher(preloads(commands, sources, Path.cwd()), GRACE_S, log)
 
 
 def _run_each(order: _Order, folder: RunFolder, uri: str, services: Services) -> tuple[RunResult, ...]:

@@ -37,8 +37,8 @@ from mlflow_hooks import contract, deliver_leftovers
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
 _DELIVERY_S = 60.0
-# torch._dynamo is what the first optimiser of torch.optim imports: three CPU seconds.
-_PRELOAD = ("mlflow_hooks", "numpy", "mlflow.tracking", "torch", "torch._dynamo", "sklearn.datasets")
+GRACE_S = 30.0
+"""Seconds between SIGTERM and SIGKILL for attempts whose sweep is interrupted."""
 
 
 class Screen(Observer, Protocol):
@@ -73,15 +73,15 @@ class Plan:
     folder: Path
     sweeps: Mapping[str, str]
     tracking_uri: str
-    preload: Sequence[str] = _PRELOAD
 
 
 @dataclass(frozen=True)
 class Services:
-    """What a run asks of whoever started it: to be shown, to be stopped, and to keep MLflow alive."""
+    """What a run asks of whoever started it: to be shown, stopped, kept in MLflow, and processes to be started."""
 
     screen: Screen
     stop: threading.Event
+    launcher: Launcher
     keep_alive: Callable[[], None]
 
 
@@ -121,10 +121,10 @@ class LocalSweep:
         with ExitStack() as stack:
             shares = choose_shares(self._plan.uid)
             self._services.screen.say(f"CPU shares: {shares.description}")
-            launcher = Launcher(self._plan.preload, grace_s=30.0, log=self._plan.folder / "launcher.log")
-            attempts = Attempts(shares, launcher, self._surroundings())
-            stack.callback(attempts.close, grace_s=30.0)
-            launcher.wait_ready()
+            stack.callback(shares.close)
+            stack.push(self._end_attempts)
+            attempts = Attempts(shares, self._services.launcher, self._surroundings())
+            self._services.launcher.wait_ready()
             clock = SweepClock(elapsed_before(self._plan.folder))
             world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted, clock.now)
             source = self._source(world, clock)
@@ -135,13 +135,16 @@ class LocalSweep:
             journal = FileJournal(self._plan.folder, clock)
             observers = (tags, recorder, self._services.screen)
             engine = Engine(Guarded(policy=self._plan.policy), world, background, journal, observers)
-            self._drive(world, engine, source, clock, launcher)
+            self._drive(world, engine, source, clock)
             self._deliver(world.jobs())
             return _result(self._plan.policy.name, world, source.poll())
 
-    def _drive(
-        self, world: LocalWorld, engine: Engine[Any], source: MlflowSource, clock: SweepClock, launcher: Launcher
-    ) -> None:
+    def _end_attempts(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Let the attempts save before their control groups go, where the sweep did not come to its end."""
+        if kind is not None:
+            self._services.launcher.close(GRACE_S)
+
+    def _drive(self, world: LocalWorld, engine: Engine[Any], source: MlflowSource, clock: SweepClock) -> None:
         watch = ObjectiveWatch()
         wake = clock.now()
         while not world.finished:
@@ -158,7 +161,7 @@ class LocalSweep:
                 ended = [trial.id for trial in world.trials() if trial.phase.ended]
                 watch.check(now, world.objectives(), source.logged, ended)
                 self._services.keep_alive()
-            select.select([launcher.fileno()], [], [], _STEP_S)
+            select.select([self._services.launcher.fileno()], [], [], _STEP_S)
 
     def _source(self, world: LocalWorld, clock: SweepClock) -> MlflowSource:
         experiments = sorted({run.experiment_id for run in self._runs})

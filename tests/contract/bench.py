@@ -105,17 +105,18 @@ class LocalBench:
         return self.folder / "state" / f"uid.sweep.{name}"
 
     def _close(self) -> None:
-        self._attempts.close(grace_s=2.0)
+        self._launcher.close(2.0)
+        self._shares.close()
 
     def _build(self) -> None:
         nodes = {"node-1": 0.4, "node-2": 0.4}
         program = read_workflow(workflow(self.behaviours), "sweep", "uid", {})
-        shares = choose_shares("contract-suite")
-        launcher = Launcher((), grace_s=2.0, log=self.folder / "launcher.log")
+        self._shares = choose_shares("contract-suite")
+        self._launcher = Launcher((), grace_s=2.0, log=self.folder / "launcher.log")
         around = Surroundings(self.folder, Path.cwd(), dict(os.environ), {}, nodes, {})
-        self._attempts = Attempts(shares, launcher, around)
+        attempts = Attempts(self._shares, self._launcher, around)
         machine = Machine(nodes, 1e9)
-        self.world = LocalWorld(program, "uid", machine, self._attempts, load_ledger(self._ledger), time.monotonic)
+        self.world = LocalWorld(program, "uid", machine, attempts, load_ledger(self._ledger), time.monotonic)
 
 
 def workflow(behaviours: Mapping[str, Behaviour]) -> dict[str, Any]:

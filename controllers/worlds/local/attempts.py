@@ -118,11 +118,6 @@ class Attempts:
         log = self._around.log_of(job)
         return log.read_text(encoding="utf-8", errors="replace").rstrip("\n") if log.exists() else ""
 
-    def close(self, grace_s: float) -> None:
-        """Ask every attempt to leave, end those that do not within ``grace_s`` seconds, and tidy up."""
-        self._launcher.close(grace_s)
-        self._shares.close()
-
     def _command(self, job: Job, step: PodStep) -> tuple[str, ...]:
         if step.source is None:
             return step.command + step.args
