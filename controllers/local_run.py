@@ -137,7 +137,7 @@ class LocalSweep:
             engine = Engine(Guarded(policy=self._plan.policy), world, background, journal, observers)
             self._drive(world, engine, source, clock)
             self._deliver(world.jobs())
-            return _result(self._plan.policy.name, world, source.poll())
+            return _result(self._plan.policy.name, world, source.poll(), journal.interrupted_s)
 
     def _end_attempts(self, kind: type[BaseException] | None, *_: object) -> None:
         """Let the attempts save before their control groups go, where the sweep did not come to its end."""
@@ -207,12 +207,13 @@ def sweeps_of(steps: Sequence[PodStep], fallback: str) -> dict[str, str]:
     }
 
 
-def _result(policy: str, world: LocalWorld, samples: Mapping[TrialId, Sample]) -> RunResult:
+def _result(policy: str, world: LocalWorld, samples: Mapping[TrialId, Sample], interrupted_s: float) -> RunResult:
     trials = [_trial_result(world, job, samples.get(TrialId(job.trial))) for job in world.jobs() if job.trial]
     if not trials:
         message = "the workflow ended without having run a trial"
         raise SpeconError(message)
-    return RunResult(policy, tuple(sorted(trials, key=lambda trial: (trial.submitted_s, trial.id))))
+    in_order = sorted(trials, key=lambda trial: (trial.submitted_s, trial.id))
+    return RunResult(policy, tuple(in_order), round(interrupted_s, 1))
 
 
 def _trial_result(world: LocalWorld, job: Job, sample: Sample | None) -> TrialResult:

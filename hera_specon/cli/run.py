@@ -55,7 +55,7 @@ class Request:
 )
 @click.option("--nodes", type=NodeCount(), default=4, show_default=True, help="Nodes to divide this machine into.")
 @click.option(
-    "--cpus-per-node", type=Cores(), help="Cores of each node.  [default: 90 % of the machine's cores, divided evenly]"
+    "--cpus-per-node", type=Cores(), help="Cores of each node.  [default: 80 % of the machine's cores, divided evenly]"
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of whatever is drawn by chance.")
 @click.option(

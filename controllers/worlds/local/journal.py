@@ -1,8 +1,10 @@
 """The journal of a local run: the engine's state in one file, what was tried in another."""
 
 import json
+import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from controllers.clock import SweepClock
 from controllers.model import Action
@@ -17,14 +19,23 @@ class FileJournal:
         self._state = folder / "engine.json"
         self._actions = folder / "actions.jsonl"
         self._clock = clock
+        began = _read(self._state).get("began_epoch_s")
+        self._began = time.time() - clock.now() if began is None else float(began)
+
+    @property
+    def interrupted_s(self) -> float:
+        """Seconds since the sweep first began in which no controller drove it; the sweep's clock stood still."""
+        return max(0.0, time.time() - self._began - self._clock.now())
 
     def load(self) -> str | None:
         """Return the state saved last, None at the first start."""
-        return _read(self._state)[0]
+        state = _read(self._state).get("state")
+        return None if state is None else str(state)
 
     def save(self, state: str) -> None:
         """Keep ``state`` together with the time on the sweep's clock."""
-        write_whole(self._state, json.dumps({"elapsed_s": self._clock.now(), "state": state}).encode())
+        kept = {"elapsed_s": self._clock.now(), "began_epoch_s": self._began, "state": state}
+        write_whole(self._state, json.dumps(kept).encode())
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
         """Append the action to the record."""
@@ -35,11 +46,9 @@ class FileJournal:
 
 def elapsed_before(folder: Path) -> float:
     """Return the seconds of the sweep's clock that an earlier controller of this run had driven."""
-    return _read(folder / "engine.json")[1]
+    return float(_read(folder / "engine.json").get("elapsed_s", 0.0))
 
 
-def _read(path: Path) -> tuple[str | None, float]:
-    if not path.exists():
-        return None, 0.0
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    return str(kept["state"]), float(kept["elapsed_s"])
+def _read(path: Path) -> dict[str, Any]:
+    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return kept
