@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from mlflow.entities import RunTag
 from mlflow.tracking import MlflowClient
 
 from controllers.mlflow_board import TrialTags, close_sweep, open_sweep
@@ -41,7 +42,7 @@ def test_tags_follow_the_trial_and_only_changes_are_written(client: MlflowClient
     class Watched:
         """Counts what is written."""
 
-        def log_batch(self, run_id: str, tags: list[object]) -> None:
+        def log_batch(self, run_id: str, tags: list[RunTag]) -> None:
             writes.append(len(tags))
             client.log_batch(run_id, tags=tags)
 
