@@ -34,6 +34,7 @@ install: .venv/.installed ## Set up .venv with every extra
 # Trials of a minute or two need intervals of seconds. Over so short a time the noise of a validation loss is a few
 # per cent of all that is gained, hence the greater of the thesis's two usual alphas.
 demo: .venv/.demo-installed ## Watch a real sweep under the default scheduler, then under SpeCon with FlowCon
+	@mkdir -p .specon
 	$(BIN)/specon run workflows/demo.py --policy default --policy specon:interval=5,alpha=0.05+flowcon:interval=5 \
 	  --nodes 4 --fresh --json .specon/demo.json
 
