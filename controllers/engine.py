@@ -60,6 +60,8 @@ class Engine(Generic[S]):
         decision = self._policy.decide(snapshot, self._state)
         self._state = decision.state
         self._save()
+        for proposal, objection in decision.vetoed:
+            self._journal.acted(now, proposal.action, proposal.reason, Outcome(accepted=False, detail=objection))
         for proposal in decision.proposals:
             self._act(now, proposal, snapshot)
         for observer in self._observers:

@@ -24,6 +24,7 @@ from controllers.model import (
     Trial,
     TrialId,
 )
+from controllers.policies.guards import Guarded
 from controllers.ports import Outcome
 
 ONE, TWO = NodeName("one"), NodeName("two")
@@ -184,6 +185,13 @@ def test_the_policy_sees_trials_and_nodes_sorted_with_their_progress() -> None:
     assert seen.trials[0].progress is not None
     assert (seen.trials[0].progress.first, seen.trials[0].progress.latest) == (1.0, 0.5)
     assert seen.trials[1].progress is None
+
+
+def test_what_the_guards_hold_back_is_journalled_with_their_objection() -> None:
+    journal, cluster = MemoryJournal(), FakeCluster([[trial(phase=Phase.MOVING)]])
+    Engine(Guarded(policy=Scripted((Resize(TrialId("a"), 0.2),))), cluster, FakeSource(), journal).tick(1.0)
+    assert cluster.done == []
+    assert [(outcome.accepted, outcome.detail) for _, outcome in journal.tried] == [(False, "the trial is moving")]
 
 
 def test_progress_is_kept_while_the_metrics_are_away() -> None:
