@@ -11,6 +11,8 @@ from tests.integration.workbench import Workbench, assert_whole, results
 pytestmark = pytest.mark.slow
 
 NODES = ("--nodes", "2", "--cpus-per-node", "0.4", "--plain")
+SEED = "0"
+"""With this seed the first trial's node is the one that gets three of five."""
 QUICK = "specon:interval=2,alpha=0.2+flowcon:interval=2"
 
 
@@ -37,6 +39,23 @@ def test_two_policies_are_compared_on_the_same_trials_from_the_same_placement(wo
     assert_whole(workbench.histories(), {60: 6, 150: 6})
     assert (workbench.newest_run / "report.html").stat().st_size > 10_000
     assert not [p for p in workbench.processes() if p.pid != os.getpid()]
+
+
+def test_a_converged_trial_is_moved_and_ends_as_one_that_was_not(workbench: Workbench) -> None:
+    # The first trial converges at once; two that do not are on its node, and two on the other.
+    rates = (0.1, 0.001, 0.0011, 0.0012, 0.0013)
+    workbench.write(steps=(300,), rates=rates)
+    policy = "specon:interval=2,alpha=0.05,strict=false"
+    done = workbench.run("run", "sweep.py", "--policy", policy, "--seed", SEED, "--json", "out.json", *NODES)
+    assert done.code == 0, done.output
+    (run,) = results(workbench.folder / "out.json")
+    first = run["trials"][0]
+    assert (first["moves"], first["attempts"]) == (1, 2), done.output
+    assert first["node"] != first["first_node"]
+    for trial in run["trials"]:
+        assert trial["final_metric"] == pytest.approx((1 - trial["params"]["lr"]) ** 600, rel=1e-9)
+    assert_whole(workbench.histories(), {300: 5})
+    assert workbench.run_tags()[f"{workbench.uid}.descent.t000"]["specon.moves"] == "1"
 
 
 def test_mlflow_shows_a_parent_run_and_live_tags(workbench: Workbench) -> None:

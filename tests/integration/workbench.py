@@ -26,11 +26,11 @@ with Workflow(generate_name="descent-", entrypoint="descent") as w:
         name="descent",
         image="python:3.11",
         command=["python", {job!r}, "--cpu-ms={cpu_ms}", "--metric={metric}"],
-        space={{"lr": choice(0.01, 0.02, 0.03), "steps": choice(*{steps!r})}},
+        space={{"lr": choice(*{rates!r}), "steps": choice(*{steps!r})}},
         search="grid",
         objective=minimize("loss"),
         resources=Resources(cpu_request="50m", memory_request="16Mi"),
-        arrivals=every({every}),
+        arrivals=every(0.5),
         grace=10,
     )
 """
@@ -43,10 +43,15 @@ class Workbench:
     folder: Path
 
     def write(
-        self, *, steps: tuple[int, ...] = (60, 150), cpu_ms: float = 8, every: float = 0.5, metric: str = "loss"
+        self,
+        *,
+        steps: tuple[int, ...] = (60, 150),
+        rates: tuple[float, ...] = (0.01, 0.02, 0.03),
+        cpu_ms: float = 8,
+        metric: str = "loss",
     ) -> None:
-        """Write ``sweep.py``: a grid of three learning rates by ``steps``."""
-        text = SWEEP.format(job=str(JOB), steps=steps, cpu_ms=cpu_ms, every=every, metric=metric)
+        """Write ``sweep.py``: a grid of learning rates by ``steps``, a trial every half second."""
+        text = SWEEP.format(job=str(JOB), steps=steps, rates=rates, cpu_ms=cpu_ms, metric=metric)
         (self.folder / "sweep.py").write_text(text)
 
     def start(self, *args: str) -> "subprocess.Popen[str]":
@@ -71,6 +76,12 @@ class Workbench:
     def newest_run(self) -> Path:
         """Folder of the newest run."""
         return max((self.folder / ".specon" / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
+
+    @property
+    def uid(self) -> str:
+        """What stands for the workflow's uid in the newest run, under its first policy."""
+        about = json.loads((self.newest_run / "run.json").read_text())
+        return f"{about['name']}-{about['uid_suffix']}-00"
 
     def wait_for(self, condition: Callable[[], bool], within_s: float = 90) -> None:
         """Wait until ``condition`` holds."""
