@@ -55,7 +55,7 @@ format: .venv/.installed ## Format the code and mend what ruff can
 	$(BIN)/ruff format .
 
 benchmarks: .venv/.installed ## Measure the cost of the hooks, of a start, and how true the shares are
-	set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py); done
 
 constraints: .venv/.installed ## Pin anew what is installed (after changing pyproject.toml)
 	$(UV) pip compile --quiet --upgrade --all-extras --no-header --no-annotate --output-file constraints.txt pyproject.toml
