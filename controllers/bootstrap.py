@@ -183,6 +183,12 @@ def _check(order: _Order) -> tuple[PlannedTrial, ...]:
     if settings.cpu_of_node <= 0:
         message = f"a node needs more than 0 cores, not {settings.cpu_of_node:g}"
         raise SpeconError(message)
+    cores = len(os.sched_getaffinity(0))
+    if settings.nodes * settings.cpu_of_node > cores * (1 + 1e-9):
+        message = (
+            f"{settings.nodes} nodes of {settings.cpu_of_node:g} cores are more than the {cores} cores that are here"
+        )
+        raise SpeconError(message)
     for policy in order.policies:
         check_policy(policy, LocalWorld.can, "local")
     machine = settings.machine({})
