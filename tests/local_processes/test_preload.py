@@ -35,6 +35,12 @@ def test_modules_named_by_a_string_are_followed_too(tmp_path: Path) -> None:
     assert "tensorflow" in preloads([["python", "train.py"]], [], tmp_path)
 
 
+def test_pytorch_comes_before_tensorflow_whose_llvm_would_not_have_it_after(tmp_path: Path) -> None:
+    write(tmp_path, train="import tensorflow\nimport torch\n")
+    found = preloads([["python", "train.py"]], [], tmp_path)
+    assert found.index("torch._dynamo") < found.index("tensorflow")
+
+
 def test_a_script_of_its_own_is_read_as_well(tmp_path: Path) -> None:
     assert "pandas" in preloads([["python"]], ["import pandas as pd\n"], tmp_path)
 

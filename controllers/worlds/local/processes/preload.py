@@ -18,7 +18,10 @@ SLOW: Final = {
     "tensorflow": ("tensorflow", "keras"),
     "keras": ("tensorflow", "keras"),
 }
-"""Modules worth importing before the first fork, by the package that a program names."""
+"""Modules worth importing before the first fork, by the package that a program names.
+
+PyTorch's compiler comes before TensorFlow: each brings an LLVM, and the other order aborts the process.
+"""
 
 _DOTTED: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 

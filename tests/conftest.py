@@ -1,0 +1,15 @@
+"""What all tests share."""
+
+import contextlib
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Import PyTorch's compiler first where TensorFlow will be imported too.
+
+    Both bring an LLVM; with TensorFlow's there first, the other one aborts the process.
+    """
+    if any(item.get_closest_marker("tensorflow") for item in items):
+        with contextlib.suppress(ImportError):
+            import torch._dynamo  # noqa: PLC0415 - five seconds that only these tests need
