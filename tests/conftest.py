@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import contextlib
+import importlib
 
 import pytest
 
@@ -12,4 +13,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     if any(item.get_closest_marker("tensorflow") for item in items):
         with contextlib.suppress(ImportError):
-            pass
+            importlib.import_module("torch._dynamo")
