@@ -1,5 +1,6 @@
 """A Keras ``fit`` that is broken off in mid-epoch and goes on is the ``fit`` that never was."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -7,8 +8,12 @@ import pytest
 
 from tests.hooks.hook_jobs import RunJob
 
-pytest.importorskip("tensorflow")
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.slow,
+    # Not imported here: the trainings are processes of their own.
+    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs the tensorflow extra"),
+]
 EPOCHS = 8
 
 
