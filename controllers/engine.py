@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from controllers.model import Action, Migrate, Progress, Proposal, Snapshot, Trial, TrialId
+from controllers.model import Action, Migrate, Place, Progress, Proposal, Snapshot, Trial, TrialId
 from controllers.policies.base import Policy
 from controllers.ports import Cluster, Journal, MetricSource, Observer, Outcome
 from controllers.progress import merge
@@ -59,7 +59,7 @@ class Engine(Generic[S]):
         snapshot = self._snapshot(now)
         decision = self._policy.decide(snapshot, self._state)
         self._state = decision.state
-        self._save()
+        self._save(urgent=bool(decision.proposals))
         for proposal, objection in decision.vetoed:
             self._journal.acted(now, proposal.action, proposal.reason, Outcome(accepted=False, detail=objection))
         for proposal in decision.proposals:
@@ -96,14 +96,15 @@ class Engine(Generic[S]):
             return Outcome(accepted=False, detail="the trial is gone")
         if (before.phase, before.nodes, before.attempt) != (after.phase, after.nodes, after.attempt):
             return Outcome(accepted=False, detail="the trial has changed since it was looked at")
-        if isinstance(action, Migrate) and not any(n.name == action.node and n.ready for n in self._cluster.nodes()):
-            return Outcome(accepted=False, detail=f"node {action.node} is not ready")
+        if isinstance(action, Migrate | Place) and action.node is not None:
+            ready = any(node.name == action.node and node.ready for node in self._cluster.nodes())
+            return None if ready else Outcome(accepted=False, detail=f"node {action.node} is not ready")
         return None
 
-    def _save(self) -> None:
+    def _save(self, *, urgent: bool) -> None:
         decisions = self._state_codec.dump_json(self._state).decode()
         memory = Memory(self._policy.name, decisions, self._progress, self._reasons)
-        self._journal.save(_MEMORY.dump_json(memory).decode())
+        self._journal.save(_MEMORY.dump_json(memory).decode(), urgent=urgent)
 
     def _restored(self) -> tuple[S, dict[TrialId, Progress], dict[TrialId, str]]:
         text = self._journal.load()

@@ -84,7 +84,8 @@ class Trial:
 
     ``cpu`` is the share it has now (cores requested), ``base_cpu`` what its author asked for.
     ``nodes`` names the node of each worker, empty while unplaced. ``attempt`` counts from 1,
-    ``moves`` the completed moves between nodes.
+    ``moves`` the completed moves between nodes. ``gated`` tells that a pending trial's first attempt waits
+    for a ``Place``; later attempts are released by the world itself.
     """
 
     id: TrialId
@@ -101,6 +102,7 @@ class Trial:
     min_workers: int = 1
     max_workers: int = 1
     moving_to: NodeName | None = None
+    gated: bool = False
     progress: Progress | None = None
 
     @property
@@ -159,7 +161,15 @@ class Migrate:
     node: NodeName
 
 
-Action = Resize | Migrate
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Let the first attempt of a gated trial start on ``node``, or where the default scheduler wants it (None)."""
+
+    trial: TrialId
+    node: NodeName | None = None
+
+
+Action = Resize | Migrate | Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,12 @@ class Journal(Protocol):
         """Return the state saved last, or None at the very first start."""
         ...
 
-    def save(self, state: str) -> None:
-        """Keep ``state`` (JSON), whole or not at all."""
+    def save(self, state: str, *, urgent: bool) -> None:
+        """Keep ``state`` (JSON), whole or not at all.
+
+        With ``urgent`` it is kept when this returns, because something is about to be done that it accounts
+        for; otherwise a journal whose writes are dear may let the newest state wait a few seconds.
+        """
         ...
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:

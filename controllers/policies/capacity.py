@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from controllers.model import Action, Migrate, Node, NodeName, Phase, Resize, Snapshot, Trial, TrialId
+from controllers.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Snapshot, Trial, TrialId
 
 SLACK = 1e-9
 """Cores by which sums of floats may miss: far below a millicore."""
@@ -60,15 +60,16 @@ class Ledger:
         trial = self.trials.get(action.trial)
         if trial is None:
             return False
-        if isinstance(action, Migrate):
-            return self.fits(trial, action.node)
+        if isinstance(action, Migrate | Place):
+            return action.node is None or self.fits(trial, action.node)
         return self._resizes(trial, action)
 
     def take(self, action: Action) -> None:
         """Count ``action`` as begun."""
         trial = self.trials[action.trial]
-        if isinstance(action, Migrate):
-            self._arrive(trial, action.node)
+        if isinstance(action, Migrate | Place):
+            if action.node is not None:
+                self._arrive(trial, action.node)
             return
         for node in trial.nodes:
             self._load(node).cpu += action.cpu - trial.cpu

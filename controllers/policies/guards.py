@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
-from controllers.model import Action, Decision, Migrate, Phase, Proposal, Snapshot, Trial, TrialId
+from controllers.model import Action, Decision, Migrate, Phase, Place, Proposal, Snapshot, Trial, TrialId
 from controllers.policies.base import Policy
 from controllers.policies.capacity import Ledger
 from controllers.progress import is_stale, usable
@@ -28,7 +28,7 @@ class Guarded(BaseModel):
 
     A proposal is held back where its trial is not running or a gang is incomplete; was acted on less than
     ``cooldown`` ago; would be the one move too many; has a stale metric, or for a move none; or where the
-    node has no room, counting requests and the moves under way to it.
+    node has no room, counting requests and the moves under way to it. A trial may be placed if it waits for that.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
@@ -109,9 +109,19 @@ class _Review:
         trial = self.ledger.trials.get(action.trial)
         if trial is None:
             return f"no trial {action.trial!r}"
+        if isinstance(action, Place):
+            return self._unplaceable(trial) or self._roomless(action)
         checks = (self._unfit(trial), self._too_soon(trial), self._blind(trial, action), self._too_many(action))
         objection = next((check for check in checks if check), None)
-        return objection or (None if self.ledger.allows(action) else "the node has no room for it")
+        return objection or self._roomless(action)
+
+    def _roomless(self, action: Action) -> str | None:
+        return None if self.ledger.allows(action) else "the node has no room for it"
+
+    def _unplaceable(self, trial: Trial) -> str | None:
+        if trial.id in self.seen:
+            return "the trial has another action in this decision"
+        return None if trial.phase is Phase.PENDING and trial.gated else "the trial does not wait for a place"
 
     def _unfit(self, trial: Trial) -> str | None:
         if not trial.steady:

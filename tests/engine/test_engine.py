@@ -118,7 +118,7 @@ class MemoryJournal:
     def load(self) -> str | None:
         return self.text
 
-    def save(self, state: str) -> None:
+    def save(self, state: str, *, urgent: bool) -> None:
         self.text = state
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:

@@ -108,6 +108,7 @@ class FakeCluster:
             assert action.cpu > 0
             self.trials[action.trial] = replace(known, cpu=action.cpu)
         else:
+            assert isinstance(action, Migrate)
             assert known.node is not None
             self.moved.append((action.trial, known.node, action.node))
             self.trials[action.trial] = replace(known, phase=Phase.MOVING, moving_to=action.node)

@@ -4,7 +4,19 @@ from typing import Any
 
 import pytest
 
-from controllers.model import Decision, Migrate, Node, NodeName, Phase, Progress, Proposal, Resize, Trial, TrialId
+from controllers.model import (
+    Decision,
+    Migrate,
+    Node,
+    NodeName,
+    Phase,
+    Place,
+    Progress,
+    Proposal,
+    Resize,
+    Trial,
+    TrialId,
+)
 from controllers.policies import Guarded
 from controllers.policies.base import PolicyStateError, dump_state, load_state
 from tests.policies.policy_fakes import moves, node, resizes, snapshot, trial
@@ -125,6 +137,16 @@ def test_a_second_action_on_the_same_trial_is_refused() -> None:
     decision = guarded([running("a")], resize(A, 2.0), move(A, "w2"))
     assert resizes(decision) == {"a": 2.0}
     assert moves(decision) == []
+
+
+def test_a_waiting_trial_is_placed_where_there_is_room_and_no_other_trial_is() -> None:
+    waiting = replace(trial("a", cpu=6.0, phase=Phase.PENDING), gated=True)
+    busy = running("b", cpu=4.0)
+    placements = [Proposal(Place(A, NodeName(name)), "") for name in ("w1", "w2")]
+    assert [p.action for p in guarded([waiting, busy], *placements).proposals] == [Place(A, NodeName("w2"))]
+    assert [p.action for p in guarded([waiting, busy], Proposal(Place(A), "")).proposals] == [Place(A)]
+    assert guarded([running("a")], *placements).proposals == ()
+    assert guarded([replace(waiting, gated=False)], *placements).proposals == ()
 
 
 def test_a_state_of_another_policy_is_refused_with_its_beginning() -> None:

@@ -32,8 +32,9 @@ class FileJournal:
         state = _read(self._state).get("state")
         return None if state is None else str(state)
 
-    def save(self, state: str) -> None:
-        """Keep ``state`` together with the time on the sweep's clock."""
+    def save(self, state: str, *, urgent: bool) -> None:
+        """Keep ``state`` together with the time on the sweep's clock; a file is cheap enough for every tick."""
+        del urgent
         kept = {"elapsed_s": self._clock.now(), "began_epoch_s": self._began, "state": state}
         write_whole(self._state, json.dumps(kept).encode())
 

@@ -97,7 +97,9 @@ class LocalWorld:
             return Outcome(accepted=False, detail="the trial is not running")
         if isinstance(action, Resize):
             return self._resize(job, action.cpu)
-        return self._migrate(job, action.node)
+        if isinstance(action, Migrate):
+            return self._migrate(job, action.node)
+        return Outcome(accepted=False, detail="first attempts are placed by the local world itself")
 
     def cores_used(self) -> Mapping[TrialId, float]:
         """Return the cores that each running trial used of late."""
