@@ -113,12 +113,14 @@ class MemoryJournal:
     """A journal that outlives the engine."""
 
     text: str | None = None
+    urgent: bool = False
     tried: list[tuple[Action, Outcome]] = field(default_factory=list)
 
     def load(self) -> str | None:
         return self.text
 
     def save(self, state: str, *, urgent: bool) -> None:
+        self.urgent = urgent
         self.text = state
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
