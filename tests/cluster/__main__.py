@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from tests.cluster.building import build_all
 from tests.cluster.cluster import DEFAULT_NODES, Cluster, running_cluster
 from tests.cluster.commands import ClusterError
 from tests.cluster.layout import NodeSpec
@@ -77,7 +78,7 @@ def down() -> None:
 def status() -> None:
     """Show the machines and their components; exit with 1 if no cluster is up."""
     cluster = _running()
-    ready = cluster.ready_nodes()
+    ready = cluster.kubectl.ready_nodes()
     for machine in cluster.machines:
         state = "ready" if machine.name in ready else "running" if machine.is_running else "lost"
         components = ", ".join(name if lives else f"{name} (dead)" for name, lives in machine.components.items())
@@ -98,6 +99,12 @@ def kubectl(arguments: tuple[str, ...]) -> None:
 def import_image(archive: Path) -> None:
     """Import an image ARCHIVE (docker's or OCI's) into every node."""
     _running().import_image(archive)
+
+
+@main.command()
+def build() -> None:
+    """Build the programs, which takes minutes and is done once for each version."""
+    build_all(_teller())
 
 
 @main.command()

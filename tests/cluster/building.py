@@ -82,7 +82,7 @@ def missing_packages() -> list[str]:
     missing = {package for program, package in PACKAGES.items() if shutil.which(program) is None}
     if not (CNI_PLUGINS / "bridge").exists():
         missing.add("containernetworking-plugins")
-    if shutil.which("go") is None and not all(map(is_current, PROGRAMS)):
+    if shutil.which("go") is None and not is_built():
         missing.add("golang")
     return sorted(missing)
 
@@ -91,6 +91,11 @@ def is_current(program: Program) -> bool:
     """Whether the program was built from what its module says now."""
     stamp = _stamp(program)
     return binary(program.name).exists() and stamp.exists() and stamp.read_text() == _key(program)
+
+
+def is_built() -> bool:
+    """Whether every program of a cluster is there and current."""
+    return all(map(is_current, PROGRAMS))
 
 
 def build_all(tell: Callable[[str], None]) -> None:

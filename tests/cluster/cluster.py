@@ -73,9 +73,14 @@ class Cluster:
         return Argo(self.machine(CONTROL), self.layout)
 
     @property
+    def node_names(self) -> list[str]:
+        """The names of the nodes."""
+        return [node.name for node in self.nodes]
+
+    @property
     def machines(self) -> list[Machine]:
         """The control plane's machine and the nodes'."""
-        return [self.machine(name) for name in (CONTROL, *(node.name for node in self.nodes))]
+        return [self.machine(name) for name in (CONTROL, *self.node_names)]
 
     def machine(self, name: str) -> Machine:
         """The machine of a node, or of the control plane."""
@@ -91,7 +96,7 @@ class Cluster:
         for node in self.nodes:
             if node.name == name:
                 return node
-        message = f"no node is named {name}; there are {', '.join(node.name for node in self.nodes)}"
+        message = f"no node is named {name}; there are {', '.join(self.node_names)}"
         raise ClusterError(message)
 
     @property
@@ -149,18 +154,9 @@ class Cluster:
         kubelet.start(machine, node, self.layout)
         kubelet.start_proxy(machine, node, self.layout)
 
-    def ready_nodes(self) -> set[str]:
-        """The names of the nodes that Kubernetes takes for ready."""
-        return {
-            node["metadata"]["name"]
-            for node in self.kubectl.get("nodes")["items"]
-            for condition in node["status"].get("conditions", ())
-            if condition["type"] == "Ready" and condition["status"] == "True"
-        }
-
     def are_nodes_ready(self) -> bool:
         """Whether every node is ready."""
-        return self.ready_nodes() >= {node.name for node in self.nodes}
+        return self.kubectl.ready_nodes() >= set(self.node_names)
 
     def down(self) -> None:
         """Take it down, or what is left of it: processes, mounts, cgroups, network devices, routes and files."""
@@ -214,7 +210,7 @@ class Cluster:
 
     def import_image(self, archive: Path) -> None:
         """Import an image archive into every node that runs."""
-        running = [self.machine(node.name) for node in self.nodes if self.machine(node.name).is_running]
+        running = [self.machine(name) for name in self.node_names if self.machine(name).is_running]
         with ThreadPoolExecutor() as threads:
             for _ in threads.map(lambda machine: containerd.import_archive(machine, archive), running):
                 pass
