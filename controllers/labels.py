@@ -25,7 +25,7 @@ uid of another one means nothing."""
 ANNOTATION_FIRST_NODES: Final = "hera-specon.io/first-nodes"
 """On a Workflow: the node of each trial's first attempt, as a JSON object of trial (such as ``vae.t007``) to node."""
 
-GATE: Final = "hera-specon.io/placement"
+GATE_PLACEMENT: Final = "hera-specon.io/placement"
 """Scheduling gate that keeps a trial's pod from being scheduled until a controller has chosen its node."""
 
 PARAMETER_CONTINUE: Final = "continue-sweep"

@@ -11,8 +11,8 @@ from controllers.expressions import GATE_MOVED
 from hera_specon.errors import SweepError
 from hera_specon.names import check_distinct
 
-USER: Final = 1000
-"""User and group that trials run as where their author names none."""
+USER: Final = 65532
+"""User and group that trials run as where their author names none: those of the trainer's image."""
 HELPER_CPU: Final = "10m"
 """CPU request of Argo's container ``wait``: without one it hardly gets to run on a busy node."""
 HELPER_MEMORY: Final = "32Mi"

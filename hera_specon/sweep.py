@@ -195,7 +195,7 @@ class Sweep(_SweepTemplates, Container):
         mlflow_tracking_uri: Where the trials find MLflow.
         parallelism: Most trials at a time.
         resources: Must request CPU, the share a policy starts from: 0.1 core without, and no limit.
-        pod_security_context: Who trials run as: user and group 1000 without, unless the workflow says so.
+        pod_security_context: Who trials run as: user and group 65532 without, unless the workflow says so.
         security_context: What their container may do: no more than any process without.
         inputs: Further inputs, which every trial gets as they are given to the sweep.
 

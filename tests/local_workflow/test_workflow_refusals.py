@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.expressions import GATE_FIRST, GATE_MOVED, SWEEP_UID
-from controllers.labels import GATE, PARAMETER_CONTINUE
+from controllers.labels import GATE_PLACEMENT, PARAMETER_CONTINUE
 from controllers.worlds.local.workflow import UnsupportedWorkflowError, WorkflowError, read_workflow
 from controllers.worlds.local.workflow.fields import IGNORED
 from tests.local_workflow.workflow_manifests import Manifest, call, dag, pod, program, steps, workflow
@@ -122,7 +122,7 @@ def test_a_pod_spec_patch_may_only_set_what_has_a_meaning_here_or_does_no_harm(p
     assert problems(pod("main", podSpecPatch=patch))[0].startswith(f"spec.templates[0].{path}: ")
 
 
-@pytest.mark.parametrize("gates", [GATE_MOVED, GATE_FIRST, f'[{{"name": "{GATE}"}}]'])
+@pytest.mark.parametrize("gates", [GATE_MOVED, GATE_FIRST, f'[{{"name": "{GATE_PLACEMENT}"}}]'])
 def test_gates_and_argos_own_containers_are_left_aside(gates: str) -> None:
     helpers = '"containers": [{"name": "wait", "resources": {}}], "initContainers": [{"name": "init"}]'
     patch = f'{{{helpers}, "terminationGracePeriodSeconds": 7, "schedulingGates": {gates}}}'

@@ -6,7 +6,7 @@ from typing import Any, Final
 import yaml
 
 from controllers.expressions import GATE_FIRST, GATE_MOVED, inside
-from controllers.labels import GATE
+from controllers.labels import GATE_PLACEMENT
 from controllers.worlds.local.workflow.findings import Findings
 from controllers.worlds.local.workflow.substitute import find_tags, substitute_known
 
@@ -38,7 +38,7 @@ def _left_aside(name: str, value: object) -> bool:
     if not isinstance(value, list):
         return False
     if name == "schedulingGates":
-        return all(item == {"name": GATE} for item in value)
+        return all(item == {"name": GATE_PLACEMENT} for item in value)
     return name in _HELPERS and all(
         isinstance(item, Mapping) and item.get("name") == _HELPERS[name] and item.keys() <= {"name", "resources"}
         for item in value
