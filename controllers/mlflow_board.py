@@ -123,6 +123,8 @@ class TrialTags:
     def _write(self) -> None:
         run_ids = self._run_ids()
         for trial, tags in self._wanted.items():
+            if self._stop:
+                return
             known = self._written.get(trial, {})
             news = {key: value for key, value in tags.items() if known.get(key) != value}
             if news and trial in run_ids and self._send(run_ids[trial], news):

@@ -61,6 +61,22 @@ class Hand:
         return self._cluster.apply(action) if self._leading() else NOT_LEADING
 
 
+class ForgetfulJournal:
+    """Keeps nothing: for a controller that may write nothing. It begins anew with each start."""
+
+    def load(self) -> str | None:
+        """Return no state."""
+
+    def save(self, state: str, *, urgent: bool) -> None:
+        """Drop ``state``."""
+
+    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
+        """Drop it."""
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+
 class WatchedJournal:
     """A journal that also logs and counts what was tried, and remembers what was recommended."""
 
@@ -69,6 +85,7 @@ class WatchedJournal:
         self._hand = hand
         self._instruments = instruments
         self._about = about
+        self._refused: dict[TrialId, Action] = {}
         self.recommended: dict[TrialId, Recommendation] = {}
 
     def load(self) -> str | None:
@@ -88,7 +105,7 @@ class WatchedJournal:
         if became == "recommended":
             self._recommend(action, reason)
         elif became == "refused":
-            self._tell(logging.WARNING, action, became, reason, outcome)
+            self._refuse(action, reason, outcome)
         else:
             self._tell(logging.INFO if outcome.accepted else logging.DEBUG, action, became, reason, outcome)
 
@@ -105,6 +122,13 @@ class WatchedJournal:
         self.recommended[action.trial] = Recommendation(action, reason)
         if known is None or known.action != action:
             self._tell(logging.INFO, action, "recommended", reason, RECOMMENDED)
+
+    def _refuse(self, action: Action, reason: str, outcome: Outcome) -> None:
+        """Tell a refusal once: what is wanted again and again is refused again and again."""
+        known = self._refused.get(action.trial)
+        self._refused[action.trial] = action
+        level = logging.DEBUG if known == action else logging.WARNING
+        self._tell(level, action, "refused", reason, outcome)
 
     def _tell(self, level: int, action: Action, became: str, reason: str, outcome: Outcome) -> None:
         detail = None if outcome is RECOMMENDED else outcome.detail or None

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from controllers.model import Sample, TrialId
 from controllers.ports import Cluster, Journal
-from controllers.results import RunResult
+from controllers.results import TrialResult
 
 
 class Campaign(Protocol):
@@ -110,8 +110,8 @@ class World(Cluster, Protocol):
         """Return the id of a trial that is the same in every run of its sweep."""
         ...
 
-    def results(self, samples: Mapping[TrialId, Sample]) -> RunResult:
-        """Return what the campaign came to."""
+    def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
+        """Return how each trial went."""
         ...
 
 

@@ -94,6 +94,10 @@ class SweepRecord:
         """Return the experiments of the sweeps that are open."""
         return sorted({run.experiment_id for run in list(self._opened.values())})
 
+    def sweep_ids(self) -> Sequence[str]:
+        """Return the ids of the sweeps that are open."""
+        return list(self._opened)
+
     def parent_of(self, trial: str) -> str | None:
         """Return the parent run of a trial's sweep, None where there is none yet."""
         run = self._opened.get(trial.rpartition(".")[0])

@@ -14,10 +14,10 @@ class Pinned(BaseModel):
 
     The thesis compares two runs from the same initial placement; this repeats that of an earlier run. A trial
     that is not named, or whose node is not there, not ready or too small for it, goes where the default scheduler
-    puts it: a gated trial never waits for longer than one decision. A node that is only full for now is kept to; the
-    pod waits in the scheduler's queue, as it did in the run that is repeated.
+    puts it. Only for a node that the campaign's other trials fill for now does a trial wait, as it did in the run that
+    is repeated; so none waits for ever.
 
-    Wraps the guards as well: the pin is what its owner asked for, and kube-scheduler is what keeps to capacity.
+    Wraps the guards as well: the pin is what its owner asked for, and world and kube-scheduler keep to capacity.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
