@@ -95,6 +95,11 @@ class ArgoWorld:
         """Return one node."""
         return self._seen().nodes.get(name)
 
+    def pod(self, trial: TrialId) -> PodRecord | None:
+        """Return a trial's newest pod, None where it has none now."""
+        state = self._seen().states.get(trial)
+        return None if state is None else state.pod
+
     def objectives(self) -> Mapping[TrialId, str]:
         """Return the name of each trial's objective."""
         return {trial: state.facts.objective for trial, state in self._seen().states.items()}
