@@ -22,12 +22,6 @@ ANNOTATION_WORKERS: Final = "hera-specon.io/workers"
 ANNOTATION_ADOPTED: Final = "hera-specon.io/adopted"
 """On a Workflow: its own uid, once a controller steers it. Argo copies annotations when it resubmits a workflow, so the
 uid of another one means nothing."""
-ANNOTATION_FIRST_NODES: Final = "hera-specon.io/first-nodes"
-"""On a Workflow: the node of each trial's first attempt, as a JSON object of trial (such as ``vae.t007``) to node."""
-
-GATE_PLACEMENT: Final = "hera-specon.io/placement"
-"""Scheduling gate that keeps a trial's pod from being scheduled until a controller has chosen its node."""
-
 PARAMETER_CONTINUE: Final = "continue-sweep"
 """Workflow parameter: uid of the workflow whose trials go on in this one; empty where they start anew."""
 

@@ -6,6 +6,7 @@ from hera_specon.cli.failures import PoliteGroup
 from hera_specon.cli.policies import policies
 from hera_specon.cli.report import report
 from hera_specon.cli.run import run
+from hera_specon.cli.submit import submit
 
 
 @click.group(
@@ -30,5 +31,6 @@ def main(*, debug: bool) -> None:
 
 
 main.add_command(run)
+main.add_command(submit)
 main.add_command(report)
 main.add_command(policies)

@@ -88,7 +88,6 @@ def _leaving(pod: PodRecord, asked: Asked | None, outlook: Outlook) -> Deed | No
     return Remove(pod, f"it neither left in {waited:.0f} s nor could be killed")
 
 
-
 def _gated(state: TrialState, pod: PodRecord, outlook: Outlook) -> Deed:
     target, before = state.mark_before, state.known.before
     left = before.node if before is not None and target is not None else ""

@@ -265,5 +265,3 @@ def _marks(pod: Json) -> Marks:
         resizes=count(notes.get(labels.ANNOTATION_RESIZES, "")),
         base_cpu=number(notes.get(labels.ANNOTATION_BASE_CPU, "")),
     )
-
-

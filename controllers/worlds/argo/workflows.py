@@ -167,9 +167,7 @@ def _filled(values: Mapping[str, str], known: Mapping[str, str]) -> dict[str, st
     }
 
 
-def _steps(
-    workflow: Json, templates: Mapping[str, Mapping[str, Any]], known: Mapping[str, str]
-) -> dict[str, Step]:
+def _steps(workflow: Json, templates: Mapping[str, Mapping[str, Any]], known: Mapping[str, str]) -> dict[str, Step]:
     nodes = _nodes(workflow)
     attempts = {child for node in nodes.values() if text(node, "type") == "Retry" for child in _children(node)}
     found: dict[str, Step] = {}
