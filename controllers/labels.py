@@ -22,6 +22,12 @@ ANNOTATION_WORKERS: Final = "hera-specon.io/workers"
 ANNOTATION_ADOPTED: Final = "hera-specon.io/adopted"
 """On a Workflow: its own uid, once a controller steers it. Argo copies annotations when it resubmits a workflow, so the
 uid of another one means nothing."""
+ANNOTATION_FIRST_NODES: Final = "hera-specon.io/first-nodes"
+"""On a Workflow: the node of each trial's first attempt, as a JSON object of trial (such as ``vae.t007``) to node."""
+
+GATE_PLACEMENT: Final = "hera-specon.io/placement"
+"""Scheduling gate that keeps a trial's pod from being scheduled until a controller has chosen its node."""
+
 PARAMETER_CONTINUE: Final = "continue-sweep"
 """Workflow parameter: uid of the workflow whose trials go on in this one; empty where they start anew."""
 
@@ -39,10 +45,6 @@ SUFFIX_ARRIVAL: Final = "-arrival"
 SUFFIX_DELAY: Final = "-delay"
 """Ends the name of the template that only waits."""
 
-GATE_PLACEMENT: Final = "hera-specon.io/placement"
-"""Scheduling gate of a trial's pod that waits for the controller to choose its node."""
-ANNOTATION_FIRST_NODES: Final = "hera-specon.io/first-nodes"
-"""On a Workflow: node of each trial's first attempt, as a JSON object of ``<sweep>.<number>`` to node name."""
 ANNOTATION_MOVE_TO: Final = "hera-specon.io/move-to"
 """On a trial's pod: the node its next attempt shall run on. The durable mark of a move."""
 ANNOTATION_MOVE_ASKED_AT: Final = "hera-specon.io/move-asked-at"

@@ -22,6 +22,7 @@ class Patience:
     ``deferred``: for the kubelet to grant a share. ``unschedulable``: for room on the node of a move.
     ``unreachable``: for a pod to take the request to leave. ``lost``: for a node that is not heard of, and for
     its pods after their own grace. ``force_every``: between two attempts to end a trainer by force.
+    ``stale``: for news from the API server; older sights are not acted upon.
     """
 
     deferred: float = 10.0
@@ -29,13 +30,18 @@ class Patience:
     unreachable: float = 60.0
     lost: float = 60.0
     force_every: float = 6.0
+    stale: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How the request to leave fares: when it got there (Unix seconds), and how often force was tried since."""
+    """How the request to leave fares: when it was first tried, when it got there, and how often force was tried since.
 
-    at: float
+    Times are Unix seconds.
+    """
+
+    tried_at: float
+    at: float | None = None
     forced: int = 0
 
 
@@ -53,7 +59,7 @@ def due(state: TrialState, asked: Asked | None, outlook: Outlook) -> Deed | None
 
     Args:
         state: the trial.
-        asked: set once the newest pod is known to have been asked to leave.
+        asked: how the request to leave that was made of the newest pod fares, if one was.
         outlook: the rest.
     """
     pod = state.pod
@@ -61,10 +67,8 @@ def due(state: TrialState, asked: Asked | None, outlook: Outlook) -> Deed | None
         return None
     if pod.deleted_at is not None:
         return _lost(pod, pod.deleted_at, outlook)
-    if pod.gated:
-        return _gated(state, pod, outlook) if pod.attempt > 1 else None
     if not pod.node:
-        return _stuck(state, pod, outlook)
+        return _waiting(state, pod, outlook)
     if pod.marks.move_to and pod.main is MainState.RUNNING:
         return _leaving(pod, asked, outlook)
     if overdue(pod, outlook.now, outlook.patience.deferred):
@@ -73,13 +77,21 @@ def due(state: TrialState, asked: Asked | None, outlook: Outlook) -> Deed | None
     return Note(pod) if untold and state.phase is Phase.RUNNING else None
 
 
+def _waiting(state: TrialState, pod: PodRecord, outlook: Outlook) -> Deed | None:
+    if not pod.gated:
+        return _stuck(state, pod, outlook)
+    # The gate of a first attempt is the policy's to open.
+    return _gated(state, pod, outlook) if pod.attempt > 1 else None
+
+
 def _leaving(pod: PodRecord, asked: Asked | None, outlook: Outlook) -> Deed | None:
     patience = outlook.patience
     if asked is None:
-        since = outlook.now - (pod.marks.asked_at or 0.0)
-        if since > patience.unreachable:
-            return Abandon(pod, f"the pod could not be asked to leave in {since:.0f} s")
         return Ask(pod)
+    if asked.at is None:
+        tried = outlook.now - asked.tried_at
+        late = tried > patience.unreachable
+        return Abandon(pod, f"the pod could not be asked to leave in {tried:.0f} s") if late else Ask(pod)
     waited = outlook.now - asked.at
     if waited <= pod.grace_s + asked.forced * patience.force_every:
         return None

@@ -116,8 +116,8 @@ class TrialState:
 
     @property
     def _succeeded(self) -> bool:
-        pod = self.pod
-        if pod is not None and pod.phase == "Succeeded":
+        pod = self.known.pod
+        if pod is not None and pod.phase == "Succeeded" and (self.step is None or not self.known.gone):
             return True
         return self.step is not None and self.step.succeeded and not self._revived(self.step.finished_at)
 

@@ -54,7 +54,7 @@ def quantity(value: object, *path: str) -> float:
     if not isinstance(found, str | int | float) or len(str(found)) > _MOST_QUANTITY:
         return 0.0
     try:
-        amount = float(parse_quantity(found))  # type: ignore[no-untyped-call]
+        amount = float(parse_quantity(found))
     except (ValueError, ArithmeticError):
         return 0.0
     return amount if math.isfinite(amount) and amount >= 0 else 0.0

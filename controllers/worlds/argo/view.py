@@ -25,7 +25,7 @@ _WORKFLOWS_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """The trials of one workflow that one policy steers.
+    """The trials of one workflow that one policy steers. ``sweep_uid`` begins their ids.
 
     ``sweeps`` gives the MLflow experiment of each sweep id, ``annotations`` the workflow's annotations of ours.
     ``takes_unset`` tells that trials whose author named no policy belong here too.
@@ -34,6 +34,7 @@ class Campaign:
     namespace: str
     workflow: str
     uid: str
+    sweep_uid: str
     policy: str
     created_epoch_s: float
     finished: bool
@@ -192,6 +193,7 @@ def _campaigns_of(workflow: WorkflowRecord, default_policy: str) -> list[Campaig
             namespace=workflow.namespace,
             workflow=workflow.name,
             uid=workflow.uid,
+            sweep_uid=workflow.sweep_uid,
             policy=policy,
             created_epoch_s=workflow.created_at,
             finished=workflow.finished,

@@ -137,7 +137,7 @@ class Reflector(Generic[R]):
             _LOG.warning("watch of %s is interrupted: %s", self._collection.path, error)
 
     def _wait_s(self, failures: int) -> float:
-        wait = min(self._rhythm.most_wait_s, self._rhythm.first_wait_s * 2 ** min(failures - 1, 16))
+        wait = min(self._rhythm.most_wait_s, self._rhythm.first_wait_s * 2.0 ** min(failures - 1, 16))
         return wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the load of many watchers
 
     def _list(self) -> None:

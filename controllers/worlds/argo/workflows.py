@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from controllers import labels
+from controllers.expressions import SWEEP_UID
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.facts import TrialFacts, facts_of, warn_once
 from controllers.worlds.argo.pods import env_of, strings
@@ -73,9 +74,14 @@ class SweepFacts:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRecord:
-    """A workflow that has sweeps. ``steps`` is by Argo's name of the step; empty where Argo keeps them elsewhere."""
+    """A workflow that has sweeps.
+
+    ``sweep_uid`` begins the ids of its trials: its own uid, or that of the workflow which it continues.
+    ``steps`` is by Argo's name of the step; empty where Argo keeps them in a database.
+    """
 
     uid: str
+    sweep_uid: str
     namespace: str
     name: str
     phase: str
@@ -102,10 +108,12 @@ def project_workflow(workflow: Json) -> WorkflowRecord | None:
     uid, finished = text(workflow, "metadata", "uid"), epoch(workflow, "status", "finishedAt")
     if not templates or not uid or (finished is not None and time.time() - finished > FORGET_AFTER_S):
         return None
-    known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name")}
+    sweep_uid = _sweep_uid(workflow, uid)
+    known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
     annotations = strings(workflow, "metadata", "annotations")
     return WorkflowRecord(
         uid=uid,
+        sweep_uid=sweep_uid,
         namespace=text(workflow, "metadata", "namespace"),
         name=known["workflow.name"],
         phase=text(workflow, "status", "phase"),
@@ -162,9 +170,17 @@ def _container(template: Mapping[str, Any]) -> Mapping[str, Any]:
 def _filled(values: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
     """Fill in Argo's placeholders; one that is not known stays, and makes an id invalid."""
     return {
-        name: _PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), value) if "{{" in value else value
+        name: _PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), value.replace(SWEEP_UID, known[SWEEP_UID]))
+        if "{{" in value
+        else value
         for name, value in values.items()
     }
+
+
+def _sweep_uid(workflow: Json, uid: str) -> str:
+    given = mappings(workflow, "spec", "arguments", "parameters")
+    continued = next((text(p, "value") for p in given if text(p, "name") == labels.PARAMETER_CONTINUE), "")
+    return continued or uid
 
 
 def _steps(workflow: Json, templates: Mapping[str, Mapping[str, Any]], known: Mapping[str, str]) -> dict[str, Step]:

@@ -58,7 +58,7 @@ class Writes:
             except ApiError as error:
                 failure = error
             done(failure)
-        except Exception:  # a thread that dies silently would leave its key busy for good
+        except Exception:  # noqa: BLE001 - a thread that dies silently would leave its key busy for good
             _LOG.exception("a change of the cluster went wrong: %s", key)
         finally:
             with self._lock:
