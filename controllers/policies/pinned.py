@@ -1,11 +1,11 @@
 """First attempts that wait for a place get one: the node they are pinned to, or the default scheduler's choice."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, SkipValidation
 
-from controllers.model import Action, Decision, Node, NodeName, Phase, Place, Proposal, Snapshot, Trial
+from controllers.model import Action, Decision, Node, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
 from controllers.policies.base import Policy
 
 
@@ -14,16 +14,18 @@ class Pinned(BaseModel):
 
     The thesis compares two runs from the same initial placement; this repeats that of an earlier run. A trial
     that is not named, or whose node is not there, not ready or too small for it, goes where the default scheduler
-    puts it: a gated trial never waits for longer than one decision. A node that is only full for now is kept to; the
-    pod waits in the scheduler's queue, as it did in the run that is repeated.
+    puts it. Only for a node that the campaign's other trials fill for now does a trial wait, as it did in the run that
+    is repeated; so none waits for ever.
 
-    Wraps the guards as well: the pin is what its owner asked for, and kube-scheduler is what keeps to capacity.
+    Wraps the guards as well: the pin is what its owner asked for, and world and kube-scheduler keep to capacity.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     policy: SkipValidation[Policy[Any]]
     first_nodes: Mapping[str, str] = {}
+    short: Callable[[TrialId], str] = str
+    """Gives the id of a trial that is the same in every run of its sweep; ``first_nodes`` is by that."""
 
     @property
     def name(self) -> str:
@@ -47,9 +49,10 @@ class Pinned(BaseModel):
     def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - as above
         """Ask the policy within, then place what waits: a pin goes before what that policy wants for the trial."""
         within = self.policy.decide(snapshot, state)
-        placed = {p.action.trial for p in within.proposals if isinstance(p.action, Place)} - self.first_nodes.keys()
+        placed = {proposal.action.trial for proposal in within.proposals if isinstance(proposal.action, Place)}
+        left = [trial for trial in snapshot.trials if waits(trial) and not (trial.id in placed and self._free(trial))]
         nodes = {node.name: node for node in snapshot.nodes}
-        ours = [self._placing(trial, nodes) for trial in snapshot.trials if waits(trial) and trial.id not in placed]
+        ours = [self._placing(trial, nodes) for trial in left]
         chosen = {proposal.action.trial for proposal in ours}
         theirs = [proposal for proposal in within.proposals if proposal.action.trial not in chosen]
         return Decision(
@@ -60,8 +63,11 @@ class Pinned(BaseModel):
             vetoed=within.vetoed,
         )
 
+    def _free(self, trial: Trial) -> bool:
+        return self.short(trial.id) not in self.first_nodes
+
     def _placing(self, trial: Trial, nodes: Mapping[NodeName, Node]) -> Proposal:
-        wanted = self.first_nodes.get(trial.id)
+        wanted = self.first_nodes.get(self.short(trial.id))
         if wanted is None:
             return Proposal(Place(trial.id), "its first attempt waits for a place, and none was chosen for it")
         problem = _problem(trial, nodes.get(NodeName(wanted)))

@@ -1,6 +1,7 @@
 """Where gated first attempts go: where their owner said, and never nowhere."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ A, B = TrialId("a"), TrialId("b")
 NODES = (node("w1", 4.0), node("w2", 4.0))
 
 
-def waiting(name: str, **changes: object) -> Trial:
+def waiting(name: str, **changes: Any) -> Trial:  # noqa: ANN401 - fields of Trial
     return replace(trial(name), **{"phase": Phase.PENDING, "gated": True, "attempt": 0, "workers": 1, **changes})
 
 
@@ -50,6 +51,11 @@ def test_a_pin_is_kept_though_the_node_is_full_for_now() -> None:
 def test_a_pin_goes_before_what_the_policy_within_wants_for_that_trial() -> None:
     within = Scripted((Proposal(Place(A, NodeName("w1")), "mine"), Proposal(Place(B, NodeName("w1")), "mine")))
     assert placed(Pinned(policy=within, first_nodes={A: "w2"}), waiting("a"), waiting("b")) == {"a": "w2", "b": "w1"}
+
+
+def test_pins_are_by_the_id_that_is_the_same_in_every_run() -> None:
+    pinned = Pinned(policy=Default(), first_nodes={"a": "w2"}, short=lambda name: name.removeprefix("uid."))
+    assert placed(pinned, waiting("uid.a")) == {"uid.a": "w2"}
 
 
 def test_the_reason_says_why_a_pin_was_not_kept() -> None:

@@ -5,7 +5,7 @@ since they cost several times the memory of the JSON.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,10 @@ class RejectedError(ApiError):
     """The API server understood the request and found it invalid."""
 
 
+class NotAllowedNowError(ApiError):
+    """This controller must not change anything now: another one may lead, or it is only to recommend."""
+
+
 class UnavailableError(ApiError):
     """The API server did not answer, or not sensibly; the same call may work later."""
 
@@ -93,17 +97,26 @@ WORKFLOWS = Resource("apis/argoproj.io/v1alpha1", "workflows")
 
 
 class KubeApi:
-    """An API server and an account at it. Safe to use from several threads."""
+    """An API server and an account at it. Safe to use from several threads.
 
-    def __init__(self, configuration: client.Configuration) -> None:
+    ``may_write`` is asked before each call that changes something, on whatever thread it is made.
+    """
+
+    def __init__(self, configuration: client.Configuration, read_s: float = _READ_S) -> None:
         configuration.connection_pool_maxsize = _CONNECTIONS
         configuration.retries = False
         self.configuration = configuration
+        self.may_write: Callable[[], bool] = lambda: True
+        self._read_s = read_s
         self._pool: urllib3.PoolManager = client.ApiClient(configuration).rest_client.pool_manager
 
     @classmethod
-    def load(cls, kubeconfig: str | None = None, context: str | None = None) -> "KubeApi":
+    def load(
+        cls, kubeconfig: str | None = None, context: str | None = None, *, read_s: float = _READ_S
+    ) -> "KubeApi":
         """Return access by a kubeconfig file, or by the pod's service account where neither argument is given.
+
+        ``read_s`` bounds the seconds between two pieces of an answer.
 
         Raises:
             SpeconError: there is no usable configuration.
@@ -117,7 +130,7 @@ class KubeApi:
         except (ConfigException, OSError) as error:
             message = f"no access to Kubernetes: {error}; name a file with --kubeconfig, or run inside the cluster"
             raise SpeconError(message) from error
-        return cls(configuration)
+        return cls(configuration, read_s)
 
     @property
     def host(self) -> str:
@@ -128,6 +141,16 @@ class KubeApi:
         """Return the headers that say who asks; tokens are read anew when they expire."""
         bearer = self.configuration.auth_settings().get("BearerToken")
         return {"authorization": str(bearer["value"])} if bearer and bearer.get("value") else {}
+
+    def check_may_write(self) -> None:
+        """Return if this controller may change something now.
+
+        Raises:
+            NotAllowedNowError: it may not.
+        """
+        if not self.may_write():
+            message = "nothing is changed: another controller leads, or this one only recommends"
+            raise NotAllowedNowError(message)
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         """Return the object or list at ``path``.
@@ -222,8 +245,10 @@ class KubeApi:
         *,
         body: Json | None = None,
         kind: str = "application/json",
-        read_s: float = _READ_S,
+        read_s: float | None = None,
     ) -> urllib3.BaseHTTPResponse:
+        if method != "GET":
+            self.check_may_write()
         url = f"{self.host}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {**self.headers(), "accept": "application/json"}
         if body is not None:
@@ -234,7 +259,7 @@ class KubeApi:
                 url,
                 body=None if body is None else json.dumps(body),
                 headers=headers,
-                timeout=urllib3.Timeout(connect=_CONNECT_S, read=read_s),
+                timeout=urllib3.Timeout(connect=_CONNECT_S, read=read_s or self._read_s),
                 preload_content=False,
                 redirect=False,
                 retries=False,

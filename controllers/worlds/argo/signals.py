@@ -43,8 +43,10 @@ def execute(api: KubeApi, pod: PodRecord, command: tuple[str, ...]) -> None:
     """Run ``command`` in the pod's main container and wait for it to end. Output is read and dropped.
 
     Raises:
+        NotAllowedNowError: this controller must not act now.
         UnavailableError: it could not be run, took more than 20 s, or failed.
     """
+    api.check_may_write()
     query = [("container", MAIN), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in command)]
     url = ws_client.get_websocket_url(api.host + PODS.path(pod.namespace, pod.name, "exec"), query)
     try:
