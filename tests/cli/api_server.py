@@ -24,12 +24,16 @@ class Asked:
 
 @dataclass
 class Cluster:
-    """``objects`` by path, lists among them; ``refusals`` answers a method and path with a status instead."""
+    """``objects`` by path, lists among them; ``refusals`` answers a method and path with a code instead.
+
+    ``status`` is that of every workflow created here.
+    """
 
     url: str = ""
     objects: dict[str, Json] = field(default_factory=dict)
     refusals: dict[tuple[str, str], int] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
+    status: Json = field(default_factory=dict)
 
     def answer(self, asked: Asked) -> tuple[int, Json]:
         self.asked.append(asked)
@@ -47,7 +51,7 @@ class Cluster:
         given = asked.body.get("workflow", asked.body)
         metadata = given["metadata"]
         name = metadata.get("name") or f"{metadata['generateName']}x1"
-        made: Json = {**given, "metadata": {**metadata, "name": name, "uid": "uid-1"}}
+        made: Json = {**given, "metadata": {**metadata, "name": name, "uid": "uid-1"}, "status": self.status}
         self.objects[f"{asked.path}/{name}"] = made
         return made
 
