@@ -56,7 +56,9 @@ class Request:
     type=click.Path(exists=True, dir_okay=False),
     help="File with the authority that signed Argo Server's certificate.",
 )
-@click.option("--insecure-skip-tls-verify", is_flag=True, help="Don't check Argo Server's certificate.")
+@click.option(
+    "--insecure-skip-tls-verify", is_flag=True, help="Don't check Argo Server's certificate; let a token go over http."
+)
 @click.option(
     "-p",
     "--parameter",
