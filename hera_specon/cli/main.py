@@ -2,6 +2,7 @@
 
 import click
 
+from hera_specon.cli.controller import controller
 from hera_specon.cli.failures import PoliteGroup
 from hera_specon.cli.policies import policies
 from hera_specon.cli.release import release
@@ -38,3 +39,4 @@ main.add_command(status)
 main.add_command(report)
 main.add_command(release)
 main.add_command(policies)
+main.add_command(controller)
