@@ -42,7 +42,7 @@ test: .venv/.installed ## Run every test that this machine can hold
 	$(BIN)/pytest
 
 test-fast: .venv/.installed ## Run the tests that take less than a few seconds each
-	$(BIN)/pytest -m 'not slow'
+	$(BIN)/pytest -m 'not slow and not cluster'
 
 check: .venv/.installed ## Lint, check types and layers
 	$(BIN)/ruff check .
