@@ -1,6 +1,7 @@
 """Building the images for a test cluster, up to where buildah begins."""
 
 import configparser
+import os
 from pathlib import Path
 
 import pytest
@@ -35,12 +36,14 @@ def test_missing_debian_packages_are_named() -> None:
 
 
 @pytest.mark.usefixtures("without_programs")
-def test_an_archive_of_other_sources_is_outdated() -> None:
+def test_of_archives_of_other_sources_the_newest_is_kept() -> None:
     images_folder().mkdir()
     archive(CONTROLLER).touch()
-    other = images_folder() / f"{CONTROLLER.stage}-0123456789ab.tar"
-    other.touch()
-    assert outdated(CONTROLLER) == [other]
+    older, newer = (images_folder() / f"{CONTROLLER.stage}-{digit * 12}.tar" for digit in "12")
+    for age, other in enumerate((newer, older)):
+        other.touch()
+        os.utime(other, (1000 - age, 1000 - age))
+    assert outdated(CONTROLLER) == [older]
 
 
 def test_a_digest_tells_contents_and_names_apart() -> None:

@@ -53,8 +53,9 @@ def archive(image: Image) -> Path:
 
 
 def outdated(image: Image) -> list[Path]:
-    """Archives of ``image`` made of other files than the repository's present ones."""
-    return [path for path in images_folder().glob(f"{image.stage}-*.tar") if path != archive(image)]
+    """Archives of ``image`` made of other files than the repository's, but for the newest: it may be in use."""
+    others = [path for path in images_folder().glob(f"{image.stage}-*.tar") if path != archive(image)]
+    return sorted(others, key=lambda path: path.stat().st_mtime)[:-1]
 
 
 def digest(files: Iterable[Path]) -> str:
@@ -73,4 +74,8 @@ def _key() -> str:
 def _files(path: Path) -> Iterable[Path]:
     if path.is_file():
         return [path]
-    return (file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    return (file for file in path.rglob("*") if file.is_file() and not _is_no_part(file))
+
+
+def _is_no_part(file: Path) -> bool:
+    return "__pycache__" in file.parts or file.name.startswith("test_")
