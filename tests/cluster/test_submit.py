@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.cluster.any_cluster import AnyCluster
-from tests.cluster.kubectl import JsonObject, Kubectl
-from tests.cluster.processes import wait_until
 
 from controllers.labels import ANNOTATION_ADOPTED, ANNOTATION_FIRST_NODES, GATE_PLACEMENT
 from hera_specon.cli import main
 from tests.cluster import shell_sweep
+from tests.cluster.any_cluster import AnyCluster
+from tests.cluster.kubectl import JsonObject, Kubectl
+from tests.cluster.processes import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 Specon = Callable[..., Result]
