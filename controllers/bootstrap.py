@@ -13,12 +13,12 @@ from types import FrameType
 from typing import Any
 
 import psutil
-from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from controllers import labels
 from controllers.errors import SpeconError
 from controllers.local_run import GRACE_S, LocalSweep, Plan, Screen, Services, sweeps_of
+from controllers.mlflow_access import be_impatient, problem_with
 from controllers.mlflow_board import close_sweep
 from controllers.policies.base import Policy
 from controllers.policies.registry import policy_spec
@@ -34,11 +34,6 @@ from controllers.worlds.local.world import LocalWorld, Machine
 
 _CORES_FOR_TRIALS = 0.8
 _TRACKING_URI = "MLFLOW_TRACKING_URI"
-_MLFLOW_DEFAULTS = {
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-}
 
 
 @dataclass(frozen=True)
@@ -231,16 +226,12 @@ def _facts(order: _Order, planned: Sequence[PlannedTrial], uri: str) -> dict[str
 
 def _check_tracking_uri() -> None:
     """Refuse a tracking server that does not answer, before anything starts."""
-    for name, value in _MLFLOW_DEFAULTS.items():
-        os.environ.setdefault(name, value)
+    be_impatient()
     uri = os.environ.get(_TRACKING_URI)
-    if not uri:
-        return
-    try:
-        MlflowClient(uri).search_experiments(max_results=1)
-    except (MlflowException, OSError) as error:
-        message = f"MLFLOW_TRACKING_URI is {uri}, but nothing there answers as MLflow: {str(error)[:200]}"
-        raise SpeconError(message) from error
+    problem = problem_with(MlflowClient(uri)) if uri else None
+    if problem:
+        message = f"MLFLOW_TRACKING_URI is {uri}, but nothing there answers as MLflow: {problem}"
+        raise SpeconError(message)
 
 
 def _tracking(state_dir: Path, stack: ExitStack, screen: Screen) -> tuple[LocalMlflow | None, str]:

@@ -62,8 +62,9 @@ class Engine(Generic[S]):
         self._save(urgent=bool(decision.proposals))
         for proposal, objection in decision.vetoed:
             self._journal.acted(now, proposal.action, proposal.reason, Outcome(accepted=False, detail=objection))
+        before = {trial.id: trial for trial in snapshot.trials}
         for proposal in decision.proposals:
-            self._act(now, proposal, snapshot)
+            self._act(now, proposal, before)
         for observer in self._observers:
             observer.observe(snapshot, decision.assessments, self._reasons)
         return decision.wake_at
@@ -82,23 +83,27 @@ class Engine(Generic[S]):
             nodes=tuple(sorted(self._cluster.nodes(), key=lambda node: node.name)),
         )
 
-    def _act(self, now: float, proposal: Proposal, seen: Snapshot) -> None:
+    def _act(self, now: float, proposal: Proposal, seen: Mapping[TrialId, Trial]) -> None:
         outcome = self._recheck(proposal.action, seen) or self._cluster.apply(proposal.action)
         self._journal.acted(now, proposal.action, proposal.reason, outcome)
         if outcome.accepted:
             self._reasons[proposal.action.trial] = proposal.reason
 
-    def _recheck(self, action: Action, seen: Snapshot) -> Outcome | None:
+    def _recheck(self, action: Action, seen: Mapping[TrialId, Trial]) -> Outcome | None:
         """Return a refusal if the world has moved on since ``seen``, None if the action still fits."""
-        before = _find(seen.trials, action.trial)
-        after = _find(self._cluster.trials(), action.trial)
+        before = seen.get(action.trial)
+        after = self._cluster.trial(action.trial)
         if before is None or after is None:
             return Outcome(accepted=False, detail="the trial is gone")
         if (before.phase, before.nodes, before.attempt) != (after.phase, after.nodes, after.attempt):
             return Outcome(accepted=False, detail="the trial has changed since it was looked at")
         if isinstance(action, Migrate | Place) and action.node is not None:
-            ready = any(node.name == action.node and node.ready for node in self._cluster.nodes())
-            return None if ready else Outcome(accepted=False, detail=f"node {action.node} is not ready")
+            node = self._cluster.node(action.node)
+            return (
+                None
+                if node is not None and node.ready
+                else Outcome(accepted=False, detail=f"node {action.node} is not ready")
+            )
         return None
 
     def _save(self, *, urgent: bool) -> None:
@@ -125,7 +130,3 @@ class Engine(Generic[S]):
             return self._state_codec.validate_json(memory.decisions)
         except ValidationError:
             return self._policy.initial()
-
-
-def _find(trials: Sequence[Trial], wanted: TrialId) -> Trial | None:
-    return next((trial for trial in trials if trial.id == wanted), None)

@@ -17,14 +17,15 @@ from controllers.clock import SweepClock
 from controllers.engine import Engine
 from controllers.errors import SpeconError, SweepInterrupted
 from controllers.mlflow_board import SweepRun, TrialTags, open_sweep
-from controllers.mlflow_source import BackgroundSource, MlflowSource
+from controllers.mlflow_source import BackgroundSource, MlflowSource, Scope
 from controllers.model import Sample, TrialId
+from controllers.objective_watch import ObjectiveWatch
 from controllers.policies.base import Policy
 from controllers.policies.guards import Guarded
 from controllers.ports import Observer
 from controllers.recorder import Recorder
 from controllers.results import RunResult, TrialResult
-from controllers.sweep_checks import ObjectiveWatch
+from controllers.timeline import TimelineFile
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
 from controllers.worlds.local.jobs import Job, Ledger, load_ledger, save_ledger
 from controllers.worlds.local.journal import FileJournal, elapsed_before
@@ -131,7 +132,8 @@ class LocalSweep:
             stack.callback(lambda: save_ledger(self._ledger_path, world.ledger))
             background = stack.enter_context(BackgroundSource(source, _HEARTBEAT_S))
             tags = stack.enter_context(TrialTags(self._client, lambda: source.run_ids))
-            recorder = Recorder(self._plan.folder / "timeline.jsonl", world.cores_used, world.short)
+            timeline = TimelineFile(self._plan.folder / "timeline.jsonl")
+            recorder = Recorder(timeline.append, world.cores_used, world.short)
             journal = FileJournal(self._plan.folder, clock)
             observers = (tags, recorder, self._services.screen)
             engine = Engine(Guarded(policy=self._plan.policy), world, background, journal, observers)
@@ -159,13 +161,16 @@ class LocalSweep:
                 asked = engine.tick(now)
                 wake = min(now + _HEARTBEAT_S, asked if asked is not None else now + _HEARTBEAT_S)
                 ended = [trial.id for trial in world.trials() if trial.phase.ended]
-                watch.check(now, world.objectives(), source.logged, ended)
+                complaints = watch.complaints(now, world.objectives(), source.logged, ended)
+                if complaints:
+                    raise SpeconError(next(iter(complaints.values())))
                 self._services.keep_alive()
             select.select([self._services.launcher.fileno()], [], [], _STEP_S)
 
     def _source(self, world: LocalWorld, clock: SweepClock) -> MlflowSource:
         experiments = sorted({run.experiment_id for run in self._runs})
-        return MlflowSource(self._client, experiments, f"{self._plan.uid}.", world.objectives, clock.from_epoch)
+        scope = Scope(experiments, f"{self._plan.uid}.")
+        return MlflowSource(self._client, lambda: scope, world.objectives, clock.from_epoch)
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(

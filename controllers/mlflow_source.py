@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -28,13 +29,20 @@ class Reported:
     epoch_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a sweep's trials are found: their experiments, and what their ``specon.sweep_id`` begins with."""
+
+    experiment_ids: Sequence[str]
+    sweep_prefix: str
+
+
 class MlflowSource:
     """Reads the newest point of each trial's metrics. Whatever MLflow holds is untrusted data.
 
     Args:
         client: a client of the tracking server.
-        experiment_ids: the experiments the trials log to.
-        sweep_prefix: what the trials' ``specon.sweep_id`` begins with.
+        scope: tells where the trials log to, as far as that is known.
         objectives: name of the objective of each trial known so far.
         to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
     """
@@ -42,14 +50,12 @@ class MlflowSource:
     def __init__(
         self,
         client: MlflowClient,
-        experiment_ids: Sequence[str],
-        sweep_prefix: str,
+        scope: Callable[[], Scope],
         objectives: Callable[[], Mapping[TrialId, str]],
         to_sweep_time: Callable[[float], float],
     ) -> None:
         self._client = client
-        self._experiment_ids = list(experiment_ids)
-        self._sweep_prefix = sweep_prefix
+        self._scope = scope
         self._objectives = objectives
         self._to_sweep_time = to_sweep_time
         self.run_ids: Mapping[TrialId, str] = {}
@@ -74,15 +80,18 @@ class MlflowSource:
         return {trial: sample for trial, sample in samples.items() if sample is not None}
 
     def _search(self) -> list[Run]:
-        wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{self._sweep_prefix}%' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
+        scope = self._scope()
+        experiments = list(scope.experiment_ids)
+        wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{scope.sweep_prefix}%' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
         runs: list[Run] = []
         token: str | None = None
-        while True:
-            page = self._client.search_runs(self._experiment_ids, wanted, max_results=_PAGE, page_token=token)
+        while experiments:
+            page = self._client.search_runs(experiments, wanted, max_results=_PAGE, page_token=token)
             runs.extend(page)
             token = page.token
             if not token:
-                return runs
+                break
+        return runs
 
     def _sample(self, metrics: Mapping[str, Reported], objective: str) -> Sample | None:
         newest = metrics.get(objective)
@@ -124,10 +133,12 @@ class BackgroundSource:
 
     def _run(self) -> None:
         while not self._stop.is_set():
+            began = time.monotonic()
             found = self._source.poll()
             if found:
                 self._newest = found
-            self._stop.wait(self._period_s)
+            # A sweep of thousands of trials takes seconds to read; it must not take all of a core.
+            self._stop.wait(max(self._period_s, time.monotonic() - began))
 
 
 def _trial_of(run: Run) -> TrialId:

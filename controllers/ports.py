@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from controllers.model import Action, Assessment, Node, Sample, Snapshot, Trial, TrialId
+from controllers.model import Action, Assessment, Node, NodeName, Sample, Snapshot, Trial, TrialId
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,14 @@ class Cluster(Protocol):
 
     def nodes(self) -> Sequence[Node]:
         """Return every node."""
+        ...
+
+    def trial(self, name: TrialId) -> Trial | None:
+        """Return the trial as it is now, None where there is none; cheap, whatever the number of trials."""
+        ...
+
+    def node(self, name: NodeName) -> Node | None:
+        """Return the node as it is now, None where there is none; cheap, whatever the number of nodes."""
         ...
 
     def apply(self, action: Action) -> Outcome:

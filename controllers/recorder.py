@@ -1,34 +1,35 @@
 """Keeps the timeline of a run: what changed from one look at the sweep to the next."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from controllers.model import Assessment, Snapshot, Trial, TrialId
-from controllers.timeline import EventKind, TimelineEvent, append_timeline, mend_timeline
+from controllers.timeline import EventKind, TimelineEvent
 
 _USAGE_EVERY_S = 2.0
 
 
 class Recorder:
-    """An observer that appends to ``path`` what has changed since it last looked.
+    """An observer that hands on what has changed since it last looked.
 
     Args:
-        path: the timeline.
+        append: adds events to the timeline.
         cores_used: tells the cores that each running trial used of late.
         short: gives the id of a trial that is the same in every run of its sweep.
     """
 
     def __init__(
-        self, path: Path, cores_used: Callable[[], Mapping[TrialId, float]], short: Callable[[str], str] = str
+        self,
+        append: Callable[[Sequence[TimelineEvent]], None],
+        cores_used: Callable[[], Mapping[TrialId, float]],
+        short: Callable[[str], str] = str,
     ) -> None:
-        self._path = path
+        self._append = append
         self._short = short
         self._cores_used = cores_used
         self._before: dict[TrialId, Trial] = {}
         self._categories: dict[TrialId, str] = {}
         self._usage_due = 0.0
-        mend_timeline(path)
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
@@ -40,7 +41,7 @@ class Recorder:
             events += _events(snapshot.now, before, trial, reasons.get(trial.id))
             self._before[trial.id] = trial
         events += [*self._judgements(snapshot.now, assessments), *self._usage(snapshot)]
-        append_timeline(self._path, [replace(event, trial=self._short(event.trial)) for event in events])
+        self._append([replace(event, trial=self._short(event.trial)) for event in events])
 
     def _judgements(self, now: float, assessments: Mapping[TrialId, Assessment]) -> list[TimelineEvent]:
         news = {name: a for name, a in assessments.items() if self._categories.get(name) != a.category}

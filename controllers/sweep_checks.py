@@ -1,15 +1,13 @@
 """What is refused before anything starts: a sweep that this machine, or any machine, could not run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from controllers import labels
 from controllers.errors import SpeconError
-from controllers.model import Action, Direction, TrialId
+from controllers.model import Action, Direction
 from controllers.policies.base import Policy
 from controllers.worlds.local.workflow import PlannedTrial, Program
-
-_WAIT_FOR_OBJECTIVE_S = 60.0
 
 
 def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) -> None:
@@ -62,35 +60,3 @@ def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: floa
     if step.memory > memory:
         message = f"step {step.id} requests {step.memory:g} bytes of memory, but a node has {memory:g}"
         raise SpeconError(message)
-
-
-class ObjectiveWatch:
-    """Notices, within a minute of its first metrics, a trial that never logs its objective."""
-
-    def __init__(self) -> None:
-        self._since: dict[TrialId, float] = {}
-
-    def check(
-        self,
-        now: float,
-        objectives: Mapping[TrialId, str],
-        logged: Mapping[TrialId, frozenset[str]],
-        ended: Sequence[TrialId],
-    ) -> None:
-        """Look once.
-
-        Raises:
-            SpeconError: names the trial, the objective, and what it does log.
-        """
-        for trial, names in logged.items():
-            objective = objectives.get(trial)
-            ours = frozenset(name for name in names if not name.startswith("specon."))
-            if objective is None or objective in names or not ours:
-                continue
-            since = self._since.setdefault(trial, now)
-            if trial in ended or now - since > _WAIT_FOR_OBJECTIVE_S:
-                message = (
-                    f"trial {trial} never logged its objective {objective!r} in {now - since:.0f} s of logging "
-                    f"{', '.join(sorted(ours))}: name one of these in Sweep(objective=...), or log {objective!r}"
-                )
-                raise SpeconError(message)

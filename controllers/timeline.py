@@ -66,16 +66,18 @@ def read_timeline(path: Path) -> Iterator[TimelineEvent]:
             raise ValueError(message) from error
 
 
-def append_timeline(path: Path, events: Iterable[TimelineEvent]) -> None:
-    """Append ``events`` to ``path`` in one write."""
-    text = "".join(f"{event.to_json()}\n" for event in events)
-    if text:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
+class TimelineFile:
+    """Appends events to ``path``; a last line that a crash left unfinished is cut off first."""
 
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if path.exists():
+            content = path.read_bytes()
+            path.write_bytes(content[: content.rfind(b"\n") + 1])
 
-def mend_timeline(path: Path) -> None:
-    """Cut off a last line that a crash left unfinished, so that a resumed run can append."""
-    if path.exists():
-        content = path.read_bytes()
-        path.write_bytes(content[: content.rfind(b"\n") + 1])
+    def append(self, events: Iterable[TimelineEvent]) -> None:
+        """Append ``events`` in one write."""
+        text = "".join(f"{event.to_json()}\n" for event in events)
+        if text:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(text)

@@ -7,13 +7,15 @@ from typing import Any
 
 from hera.workflows import Container, Script, Workflow
 from hera.workflows._context import _context
-from hera.workflows._mixins import EnvIOMixin, TemplateMixin
+from hera.workflows._mixins import EnvIOMixin, TemplateMixin, VolumeMountMixin, normalize_to_list
 from hera.workflows.models import Template
+from hera.workflows.volume import _BaseVolume
 
 from controllers import labels
 from hera_specon.amounts import is_whole
 from hera_specon.arrivals import Arrivals
 from hera_specon.checks import check_templates
+from hera_specon.continuing import let_continue
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
 from hera_specon.names import check_distinct, check_sweep_name
@@ -21,6 +23,7 @@ from hera_specon.objective import Objective
 from hera_specon.policy_choice import PolicyChoice, policy_text
 from hera_specon.search import Search, points
 from hera_specon.space import Space
+from hera_specon.state_volume import state_volume
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import TrialSettings, own_inputs, sweep_id, trial_template
 
@@ -36,7 +39,7 @@ class _Part(TemplateMixin):
 
 
 @dataclass(kw_only=True)
-class _SweepTemplates(EnvIOMixin, TemplateMixin):
+class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
     """What every sweep is made of, however its trials are written."""
 
     space: Space
@@ -50,6 +53,8 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin):
     grace: int = 60
     workers: int = 1
     state_root: str = "/mnt/specon"
+    state_claim: str | None = None
+    state_volume: _BaseVolume | None = None
     experiment: str | None = None
     mlflow_tracking_uri: str = "http://mlflow:5000"
 
@@ -57,6 +62,8 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin):
         self._workflow: Workflow | None = None
         self._called = False
         super().__post_init__()
+        if (state := state_volume(self.state_claim, self.state_volume, self.state_root)) is not None:
+            self.volumes = [*normalize_to_list(self.volumes or []), state]
         self._check()
         if _context.pieces:
             self._join(_context.pieces[0])
@@ -111,6 +118,7 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin):
         self._workflow, self._called = workflow, False
         if not any(template is self for template in workflow.templates):
             workflow.templates.append(self)
+        let_continue(workflow)
         parts = {labels.SUFFIX_TRIAL: self._build_trial}
         if self.arrivals is not None:
             parts |= {labels.SUFFIX_ARRIVAL: self._build_arrival, labels.SUFFIX_DELAY: self._build_delay}
@@ -154,6 +162,7 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin):
             state_root=self.state_root,
             experiment=self.experiment or name,
             mlflow_tracking_uri=self.mlflow_tracking_uri,
+            own_security=self._workflow is not None and self._workflow.security_context is not None,
         )
 
 
@@ -180,10 +189,14 @@ class Sweep(_SweepTemplates, Container):
         grace: Seconds a trial has for its checkpoint between SIGTERM and SIGKILL.
         workers: Processes that train one trial together; worlds that run one worker a trial refuse more.
         state_root: Folder for checkpoints, on a volume that every node mounts.
+        state_claim: Name of the PersistentVolumeClaim (ReadWriteMany) to mount there.
+        state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
         experiment: MLflow experiment; the sweep's name without.
         mlflow_tracking_uri: Where the trials find MLflow.
         parallelism: Most trials at a time.
         resources: Must request CPU, the share a policy starts from: 0.1 core without, and no limit.
+        pod_security_context: Who trials run as: user and group 65532 without, unless the workflow says so.
+        security_context: What their container may do: no more than any process without.
         inputs: Further inputs, which every trial gets as they are given to the sweep.
 
     Raises:

@@ -1,18 +1,27 @@
 """Turn the template of a container or script into the template of a sweep's trials."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import yaml
 from hera.workflows.models import Container as ContainerModel
-from hera.workflows.models import EnvVar, Inputs, Metadata, Parameter, ResourceRequirements, Template
+from hera.workflows.models import (
+    EnvVar,
+    EnvVarSource,
+    Inputs,
+    Metadata,
+    ObjectFieldSelector,
+    Parameter,
+    ResourceRequirements,
+    Template,
+)
 from hera.workflows.models import ScriptTemplate as ScriptModel
 
 from controllers import labels
+from controllers.expressions import SWEEP_UID
 from hera_specon.errors import SweepError
 from hera_specon.names import check_distinct
 from hera_specon.objective import Objective
+from hera_specon.pod_spec import container_security, pod_patch, pod_security
 from hera_specon.retry import trial_retries
 from mlflow_hooks import contract
 
@@ -22,7 +31,10 @@ DEFAULT_CPU = "100m"
 
 @dataclass(frozen=True, slots=True)
 class TrialSettings:
-    """What all trials of a sweep have in common; ``grace`` is in seconds."""
+    """What all trials of a sweep have in common; ``grace`` is in seconds.
+
+    ``own_security`` tells that the workflow as a whole has a pod security context.
+    """
 
     sweep: str
     hyperparameters: tuple[str, ...]
@@ -34,11 +46,12 @@ class TrialSettings:
     state_root: str
     experiment: str
     mlflow_tracking_uri: str
+    own_security: bool = False
 
 
 def sweep_id(sweep: str) -> str:
     """Return the identity of the sweep in a running workflow, for Argo to fill in."""
-    return f"{{{{workflow.uid}}}}.{sweep}"
+    return f"{SWEEP_UID}.{sweep}"
 
 
 def placeholder(name: str) -> str:
@@ -56,10 +69,13 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     pod.inputs = _inputs(pod.inputs, settings)
     pod.metadata = _metadata(pod.metadata, settings)
     pod.retry_strategy = trial_retries(settings.retries)
-    pod.pod_spec_patch = _grace(pod.pod_spec_patch, settings.grace)
     program = _program(pod)
     program.env = _environment(program.env, settings)
-    program.resources = _resources(program.resources)
+    program.resources, cpu = _resources(program.resources)
+    program.security_context = program.security_context or container_security()
+    if pod.security_context is None and not settings.own_security:
+        pod.security_context = pod_security()
+    pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.grace, cpu)
     if pod.container is not None:
         pod.container.args = _arguments(pod.container.args, settings)
     return pod
@@ -101,25 +117,6 @@ def _joined(what: str, given: Mapping[str, str] | None, ours: Mapping[str, str])
     return {**(given or {}), **ours}
 
 
-def _grace(patch: str | None, seconds: int) -> str:
-    ours = {"terminationGracePeriodSeconds": seconds}
-    given = {} if patch is None else _parsed(patch)
-    check_distinct([*given, *ours], "pod_spec_patch= sets what the sweep's grace= sets")
-    return json.dumps({**given, **ours})
-
-
-def _parsed(patch: str) -> dict[str, object]:
-    try:
-        given = yaml.safe_load(patch)
-    except yaml.YAMLError as error:
-        problem = f"pod_spec_patch= is no YAML: {patch!r}"
-        raise SweepError(problem) from error
-    if not isinstance(given, dict):
-        problem = f"pod_spec_patch= is a mapping of a pod's fields, not {patch!r}"
-        raise SweepError(problem)
-    return given
-
-
 def _program(pod: Template) -> ContainerModel | ScriptModel:
     program = pod.container or pod.script
     if program is None or not program.command:
@@ -140,17 +137,29 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         "MLFLOW_EXPERIMENT_NAME": settings.experiment,
         "MLFLOW_TRACKING_URI": settings.mlflow_tracking_uri,
     }
-    variables = [*(given or []), *(EnvVar(name=name, value=value) for name, value in ours.items())]
+    # A pod's name comes again after Argo's Retry; its uid never does.
+    of_the_pod = {contract.ENV_ATTEMPT: "metadata.uid", contract.ENV_NODE: "spec.nodeName"}
+    variables = [
+        *(given or []),
+        *(EnvVar(name=name, value=value) for name, value in ours.items()),
+        *(EnvVar(name=name, value_from=_field(path)) for name, path in of_the_pod.items()),
+    ]
     check_distinct([variable.name for variable in variables], "env= sets what the sweep sets, or sets it twice")
     return variables
 
 
-def _resources(given: ResourceRequirements | None) -> ResourceRequirements:
+def _field(path: str) -> EnvVarSource:
+    return EnvVarSource(field_ref=ObjectFieldSelector(field_path=path))
+
+
+def _resources(given: ResourceRequirements | None) -> tuple[ResourceRequirements, str]:
+    """Return the resources of a trial, and the CPU among them."""
     resources = given or ResourceRequirements.model_validate({"requests": {"cpu": DEFAULT_CPU}})
     if "cpu" not in (resources.requests or {}):
         problem = "resources= needs cpu_request: it is the share of CPU that a policy starts from"
         raise SweepError(problem)
-    return resources
+    requests: dict[str, object] = resources.model_dump(mode="json")["requests"]
+    return resources, str(requests["cpu"])
 
 
 def _arguments(given: list[str] | None, settings: TrialSettings) -> list[str]:

@@ -10,12 +10,13 @@ from hera_specon import Sweep, choice, integer, log_uniform, minimize
 
 
 @Sweep.script(
-    image="hera-specon",
+    image="hera-specon/trainer:0.1.0",
     space={"lr": log_uniform(1e-2, 1.0), "momentum": choice(0.0, 0.5, 0.9), "batch_size": integer(16, 128)},
     trials=8,
     seed=1,
     objective=minimize("loss"),
     resources=Resources(cpu_request="100m"),
+    state_claim="specon-state",
 )
 def softmax_regression(lr: float, momentum: float, batch_size: int) -> None:
     """Classify scikit-learn's digits: learn from the first 1437, be judged by the last 360."""

@@ -12,7 +12,7 @@ from hera_specon import Sweep, choice, every, log_uniform, minimize
 with Workflow(generate_name="demo-", entrypoint="demo") as w:
     Sweep(
         name="demo",
-        image="hera-specon",
+        image="hera-specon/trainer:0.1.0",
         command=["python", "-m", "workflows.jobs.train"],
         space={
             "model": choice("vae-pytorch", "gru-pytorch", "mnist-pytorch", "lstm-crf-pytorch", "birnn-pytorch"),
@@ -25,4 +25,5 @@ with Workflow(generate_name="demo-", entrypoint="demo") as w:
         arrivals=every(4),
         # So little that requests never decide where a trial fits.
         resources=Resources(cpu_request="50m"),
+        state_claim="specon-state",
     )

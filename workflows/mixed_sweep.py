@@ -12,7 +12,7 @@ MODELS = ("vae", "gru", "birnn", "rnn", "dynamic-rnn")  # table 6.3
 with Workflow(generate_name="mixed-sweep-", entrypoint="mixed-sweep") as w:
     Sweep(
         name="mixed-sweep",
-        image="hera-specon",
+        image="hera-specon/trainer:0.1.0",
         command=["python", "-m", "workflows.jobs.train"],
         space={
             "model": choice(*(f"{model}-{framework}" for model in MODELS for framework in ("pytorch", "keras"))),
@@ -25,4 +25,5 @@ with Workflow(generate_name="mixed-sweep-", entrypoint="mixed-sweep") as w:
         arrivals=at_random(within=300, seed=1),
         policy=SpeCon(alpha=0.01, interval=30),
         resources=Resources(cpu_request="100m"),
+        state_claim="specon-state",
     )

@@ -10,7 +10,7 @@ from hera_specon import SpeCon, Sweep, every, log_uniform, minimize
 with Workflow(generate_name="vae-sweep-", entrypoint="vae-sweep") as w:
     Sweep(
         name="vae-sweep",
-        image="hera-specon",
+        image="hera-specon/trainer:0.1.0",
         command=["python", "-m", "workflows.jobs.pytorch.vae", "--steps=1500"],
         space={"lr": log_uniform(3e-4, 1e-2)},
         trials=20,
@@ -19,4 +19,5 @@ with Workflow(generate_name="vae-sweep-", entrypoint="vae-sweep") as w:
         arrivals=every(50),
         policy=SpeCon(alpha=0.01, interval=30),
         resources=Resources(cpu_request="100m"),
+        state_claim="specon-state",
     )

@@ -8,6 +8,7 @@ from controllers.policies.base import Policy
 from controllers.policies.default import Default
 from controllers.policies.flowcon import FlowCon
 from controllers.policies.guards import Guarded
+from controllers.policies.pinned import Pinned
 from controllers.policies.settings import ParameterInfo, PolicyParameterError, PolicySettings, suggestion
 from controllers.policies.specon import SpeCon
 from controllers.policies.stacked import Stacked
@@ -61,7 +62,7 @@ def policy_spec(policy: Policy[Any]) -> str:
     Raises:
         UnknownPolicyError: ``policy`` is of a kind that has no name here.
     """
-    if isinstance(policy, Guarded):
+    if isinstance(policy, Guarded | Pinned):
         return policy_spec(policy.policy)
     if isinstance(policy, Stacked):
         return Stacked.separator.join(policy_spec(part) for part in policy.policies)

@@ -2,11 +2,27 @@ import json
 from typing import Any
 
 import pytest
-from hera.workflows import DAG, Artifact, Container, Parameter, Resources, Steps, Workflow, WorkflowTemplate, script
+from hera.workflows import (
+    DAG,
+    Artifact,
+    Container,
+    ExistingVolume,
+    NFSVolume,
+    Parameter,
+    Resources,
+    Steps,
+    Volume,
+    Workflow,
+    WorkflowTemplate,
+    script,
+)
+from hera.workflows.models import Arguments, PodSecurityContext, SecurityContext
+from hera.workflows.models import Parameter as ModelParameter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllers import labels
+from controllers.expressions import GATE_MOVED, SWEEP_UID
 from hera_specon import (
     FlowCon,
     SpeCon,
@@ -52,7 +68,18 @@ def items(templates: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def environment(template: dict[str, Any]) -> dict[str, str]:
-    return {variable["name"]: variable["value"] for variable in template["container"]["env"]}
+    return {variable["name"]: variable["value"] for variable in template["container"]["env"] if "value" in variable}
+
+
+def fields_of_the_pod(template: dict[str, Any]) -> dict[str, str]:
+    variables = [variable for variable in template["container"]["env"] if "valueFrom" in variable]
+    return {variable["name"]: variable["valueFrom"]["fieldRef"]["fieldPath"] for variable in variables}
+
+
+def pod_patch(template: dict[str, Any], gates: str = "[]") -> dict[str, Any]:
+    """The podSpecPatch with ``gates`` in the place of the expression of its gates."""
+    patch: dict[str, Any] = json.loads(template["podSpecPatch"].replace(GATE_MOVED, gates))
+    return patch
 
 
 def as_argo_puts_it(value: object) -> str:
@@ -146,8 +173,8 @@ def test_a_policy_that_is_none_is_refused_where_the_sweep_is_written(policy: obj
 
 def test_a_trial_finds_its_contract_in_the_environment() -> None:
     assert environment(built()["vae-trial"]) == {
-        contract.ENV_SWEEP_ID: "{{workflow.uid}}.vae",
-        contract.ENV_TRIAL_ID: "{{workflow.uid}}.vae.{{inputs.parameters.trial}}",
+        contract.ENV_SWEEP_ID: f"{SWEEP_UID}.vae",
+        contract.ENV_TRIAL_ID: f"{SWEEP_UID}.vae.{{{{inputs.parameters.trial}}}}",
         contract.ENV_PARAMS: "{{inputs.parameters.params}}",
         contract.ENV_OBJECTIVE: "loss",
         contract.ENV_DIRECTION: "minimize",
@@ -174,8 +201,127 @@ def test_a_trial_requests_a_small_share_of_cpu_and_has_no_limit() -> None:
 
 
 def test_the_grace_period_joins_the_authors_own_patch() -> None:
-    patch = built(grace=90, pod_spec_patch="priorityClassName: low")["vae-trial"]["podSpecPatch"]
-    assert json.loads(patch) == {"terminationGracePeriodSeconds": 90, "priorityClassName": "low"}
+    patch = pod_patch(built(grace=90, pod_spec_patch="priorityClassName: low")["vae-trial"])
+    assert patch["terminationGracePeriodSeconds"] == 90
+    assert patch["priorityClassName"] == "low"
+
+
+def test_a_sweeps_own_gates_and_grace_are_not_patched_over() -> None:
+    for patch in ("terminationGracePeriodSeconds: 5", "schedulingGates: []"):
+        with pytest.raises(SweepError, match=patch.partition(":")[0]):
+            built(pod_spec_patch=patch)
+
+
+def test_every_container_of_a_trial_requests_cpu() -> None:
+    patch = pod_patch(built(resources=Resources(cpu_request="250m"))["vae-trial"])
+    assert patch["containers"] == [{"name": "wait", "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}}}]
+    assert patch["initContainers"][0]["resources"]["requests"]["cpu"] == "250m"
+
+
+def test_an_authors_patch_of_argos_containers_stays() -> None:
+    own = {"name": "wait", "resources": {"requests": {"cpu": "50m"}}}
+    other = {"name": "main", "stdin": True}
+    for written, patched in (([own], [own]), ([other], [other, pod_patch(built()["vae-trial"])["containers"][0]])):
+        patch = pod_patch(built(pod_spec_patch=json.dumps({"containers": written}))["vae-trial"])
+        assert patch["containers"] == patched
+
+
+def test_an_attempt_is_told_apart_by_its_pods_uid_for_names_come_again_after_a_retry() -> None:
+    for templates in (built(), built(arrivals=every(50))):
+        found = fields_of_the_pod(templates["vae-trial"])
+        assert found == {contract.ENV_ATTEMPT: "metadata.uid", contract.ENV_NODE: "spec.nodeName"}
+
+
+def test_a_trial_runs_without_rights_unless_its_author_says_otherwise() -> None:
+    trial = built()["vae-trial"]
+    assert trial["securityContext"]["runAsNonRoot"]
+    assert trial["securityContext"]["runAsUser"] > 0
+    assert trial["container"]["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    given = built(
+        pod_security_context=PodSecurityContext(run_as_user=7), security_context=SecurityContext(privileged=True)
+    )["vae-trial"]
+    assert given["securityContext"] == {"runAsUser": 7}
+    assert given["container"]["securityContext"] == {"privileged": True}
+
+
+def test_the_workflows_own_security_context_is_not_overridden() -> None:
+    with Workflow(
+        generate_name="vae-", entrypoint="vae", security_context=PodSecurityContext(run_as_user=7)
+    ) as workflow:
+        sweep()
+    spec = workflow.to_dict()["spec"]
+    assert spec["securityContext"] == {"runAsUser": 7}
+    assert "securityContext" not in spec["templates"][1]
+
+
+def test_the_claim_of_the_state_is_mounted_where_checkpoints_go() -> None:
+    trial = built(state_claim="lab", state_root="/state")["vae-trial"]
+    (volume,), (mount,) = trial["volumes"], trial["container"]["volumeMounts"]
+    assert volume == {"name": mount["name"], "persistentVolumeClaim": {"claimName": "lab"}}
+    assert mount["mountPath"] == "/state"
+
+
+def test_any_volume_of_heras_can_hold_the_state_beside_the_authors_own() -> None:
+    own = ExistingVolume(name="data", claim_name="data", mount_path="/data")
+    nfs = NFSVolume(name="nfs", server="files.lab", path="/state")
+    trial = built(volumes=own, state_volume=nfs)["vae-trial"]
+    assert [volume["name"] for volume in trial["volumes"]] == ["data", "nfs"]
+    assert {mount["mountPath"] for mount in trial["container"]["volumeMounts"]} == {"/data", "/mnt/specon"}
+
+
+def test_a_volume_claimed_for_each_workflow_can_hold_the_state() -> None:
+    with Workflow(generate_name="vae-", entrypoint="vae") as workflow:
+        sweep(state_volume=Volume(name="state", size="1Gi", access_modes=["ReadWriteMany"]))
+    spec = workflow.to_dict()["spec"]
+    assert [claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]] == ["state"]
+    assert spec["templates"][1]["container"]["volumeMounts"] == [{"name": "state", "mountPath": "/mnt/specon"}]
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"state_claim": "a", "state_volume": NFSVolume(server="s", path="/p")}, "one of them"),
+        ({"state_volume": {"name": "x"}}, "hera.workflows"),
+        ({"state_volume": NFSVolume(server="s", path="/p", mount_path="/else")}, "/else"),
+    ],
+)
+def test_a_state_volume_that_is_none_is_refused(settings: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(SweepError, match=complaint):
+        built(**settings)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        None,
+        Parameter(name="data", value="digits"),
+        {"data": "digits"},
+        [Parameter(name="data", value="digits")],
+        Arguments(parameters=[ModelParameter(name="data", value="digits")]),
+    ],
+)
+def test_a_workflow_asks_what_it_continues_after_its_own_arguments(arguments: Any) -> None:  # noqa: ANN401 - as Hera's
+    with Workflow(generate_name="vae-", entrypoint="main", arguments=arguments) as workflow:
+        first, second = sweep(), sweep(name="other")
+        with Steps(name="main"):
+            first()
+            second()
+    parameters = workflow.to_dict()["spec"]["arguments"]["parameters"]
+    names = [parameter["name"] for parameter in parameters]
+    assert names == [*(["data"] if arguments else []), labels.PARAMETER_CONTINUE]
+    assert parameters[-1]["value"] == ""
+
+
+def test_an_authors_own_value_of_what_to_continue_stays() -> None:
+    given: list[Any] = [{labels.PARAMETER_CONTINUE: "u-1"}, Parameter(name=labels.PARAMETER_CONTINUE, value="u-1")]
+    for arguments in given:
+        with Workflow(generate_name="vae-", entrypoint="vae", arguments=arguments) as workflow:
+            sweep()
+        (parameter,) = workflow.to_dict()["spec"]["arguments"]["parameters"]
+        assert parameter["value"] == "u-1"
 
 
 def test_what_hera_offers_for_a_container_goes_to_the_trials() -> None:
@@ -228,7 +374,7 @@ def test_a_sweep_is_a_task_between_others() -> None:
     tasks = {task["name"]: task for task in w.to_dict()["spec"]["templates"][-2]["dag"]["tasks"]}
     assert tasks["vae"]["depends"] == "prepare"
     assert tasks["evaluate"]["depends"] == "vae"
-    assert tasks["evaluate"]["arguments"]["parameters"][0]["value"] == "{{workflow.uid}}.vae"
+    assert tasks["evaluate"]["arguments"]["parameters"][0]["value"] == f"{SWEEP_UID}.vae"
 
 
 @pytest.mark.parametrize("made", ["before", "inside"])

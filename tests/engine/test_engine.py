@@ -83,13 +83,24 @@ class FakeCluster:
     ready: bool = True
     done: list[Action] = field(default_factory=list)
     die_on_apply: bool = False
+    lookups: int = 0
+    listings: int = 0
     can: frozenset[type[Action]] = frozenset({Resize, Migrate})
 
     def trials(self) -> Sequence[Trial]:
+        self.listings += 1
         return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
 
     def nodes(self) -> Sequence[Node]:
         return [Node(TWO, 1.0, ready=self.ready), Node(ONE, 1.0)]
+
+    def trial(self, name: TrialId) -> Trial | None:
+        self.lookups += 1
+        look = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        return next((trial for trial in look if trial.id == name), None)
+
+    def node(self, name: NodeName) -> Node | None:
+        return next((node for node in self.nodes() if node.name == name), None)
 
     def apply(self, action: Action) -> Outcome:
         if self.die_on_apply:
@@ -239,3 +250,20 @@ def test_another_policys_state_is_not_taken_over() -> None:
 def test_the_policy_says_when_it_wants_to_be_asked_again() -> None:
     engine = Engine(Scripted(wake_at=30.0), FakeCluster([[trial()]]), FakeSource(), MemoryJournal())
     assert engine.tick(1.0) == 30.0
+
+
+def test_rechecking_many_actions_looks_each_trial_up_and_lists_the_world_once() -> None:
+    names = [f"t{number}" for number in range(20)]
+    cluster = FakeCluster([[trial(name) for name in names]])
+    policy = Scripted(tuple(Resize(TrialId(name), 0.2) for name in names))
+    Engine(policy, cluster, FakeSource(), MemoryJournal()).tick(1.0)
+    assert len(cluster.done) == 20
+    assert (cluster.listings, cluster.lookups) == (1, 20)
+
+
+@pytest.mark.parametrize("gone", [[], [trial("b")]], ids=["nothing left", "another one left"])
+def test_an_action_on_a_trial_that_is_gone_is_refused(gone: list[Trial]) -> None:
+    cluster, journal = FakeCluster([[trial()], gone]), MemoryJournal()
+    Engine(Scripted((Resize(TrialId("a"), 0.2),)), cluster, FakeSource(), journal).tick(1.0)
+    assert cluster.done == []
+    assert [outcome.detail for _, outcome in journal.tried] == ["the trial is gone"]

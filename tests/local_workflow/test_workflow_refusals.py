@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controllers.expressions import GATE_FIRST, GATE_MOVED, SWEEP_UID
+from controllers.labels import GATE_PLACEMENT, PARAMETER_CONTINUE
 from controllers.worlds.local.workflow import UnsupportedWorkflowError, WorkflowError, read_workflow
 from controllers.worlds.local.workflow.fields import IGNORED
 from tests.local_workflow.workflow_manifests import Manifest, call, dag, pod, program, steps, workflow
@@ -111,10 +113,26 @@ def test_a_variable_from_a_secret_is_refused_unless_the_local_world_sets_it_itse
         ('{"terminationGracePeriodSeconds": "soon"}', "podSpecPatch.terminationGracePeriodSeconds"),
         ("terminationGracePeriodSeconds: {{retries}}", "podSpecPatch"),
         ("{", "podSpecPatch"),
+        ('{"schedulingGates": [{"name": "someone.else/gate"}]}', "podSpecPatch.schedulingGates"),
+        ('{"containers": [{"name": "main", "resources": {}}]}', "podSpecPatch.containers"),
+        ('{"initContainers": [{"name": "init", "image": "mine"}]}', "podSpecPatch.initContainers"),
     ],
 )
-def test_a_pod_spec_patch_may_only_set_the_grace_period(patch: str, path: str) -> None:
+def test_a_pod_spec_patch_may_only_set_what_has_a_meaning_here_or_does_no_harm(patch: str, path: str) -> None:
     assert problems(pod("main", podSpecPatch=patch))[0].startswith(f"spec.templates[0].{path}: ")
+
+
+@pytest.mark.parametrize("gates", [GATE_MOVED, GATE_FIRST, f'[{{"name": "{GATE_PLACEMENT}"}}]'])
+def test_gates_and_argos_own_containers_are_left_aside(gates: str) -> None:
+    helpers = '"containers": [{"name": "wait", "resources": {}}], "initContainers": [{"name": "init"}]'
+    patch = f'{{{helpers}, "terminationGracePeriodSeconds": 7, "schedulingGates": {gates}}}'
+    assert program(pod("main", podSpecPatch=patch)).expand({}, ()).pods[0].grace_s == 7
+
+
+def test_a_run_on_one_machine_continues_no_other_workflow() -> None:
+    declared = {"parameters": [{"name": PARAMETER_CONTINUE, "value": "uid-0"}]}
+    main = container(env=[{"name": "SPECON_TRIAL_ID", "value": f"{SWEEP_UID}.vae.t000"}])
+    assert program(main, arguments=declared).expand({}, ()).pods[0].env == {"SPECON_TRIAL_ID": "uid-1.vae.t000"}
 
 
 @pytest.mark.parametrize(

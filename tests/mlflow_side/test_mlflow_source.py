@@ -8,7 +8,7 @@ from mlflow.entities import Metric
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from controllers.mlflow_source import MlflowSource
+from controllers.mlflow_source import MlflowSource, Scope
 from controllers.model import TrialId
 from mlflow_hooks import contract
 
@@ -29,7 +29,7 @@ def trial(client: MlflowClient, where: str, name: str, **metrics: tuple[float, f
 
 def source(client: MlflowClient, where: str, **objectives: str) -> MlflowSource:
     names = {TrialId(f"uid.s.{name}"): metric for name, metric in objectives.items()}
-    return MlflowSource(client, [where], "uid.", lambda: names, lambda epoch_s: epoch_s - BEGAN)
+    return MlflowSource(client, lambda: Scope([where], "uid."), lambda: names, lambda epoch_s: epoch_s - BEGAN)
 
 
 def test_each_trial_gets_its_own_objective_with_step_and_sweep_time(client: MlflowClient) -> None:
@@ -114,3 +114,9 @@ def test_a_server_that_is_away_gives_no_samples_and_says_so(
     assert caplog.text.count("does not answer") == 1
     counting.away = False
     assert (len(found.poll()), found.away) == (1, False)
+
+
+def test_nothing_is_asked_while_no_experiment_is_known(client: MlflowClient) -> None:
+    blind = MlflowSource(client, lambda: Scope([], "uid."), dict, lambda epoch_s: epoch_s)
+    assert blind.poll() == {}
+    assert not blind.away

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from controllers.results import RunResult, TrialResult
-from controllers.timeline import EventKind, TimelineEvent, append_timeline
+from controllers.timeline import EventKind, TimelineEvent, TimelineFile
 
 NODES = ("node-1", "node-2", "node-3", "node-4")
 CORES = 0.45
@@ -80,7 +80,7 @@ def write_example_run(state_dir: Path, name: str = "demo-1") -> Path:
         world = simulated(speculative=number > 0)
         part = folder / f"{number:02d}-{policy.replace('+', '-')}"
         part.mkdir()
-        append_timeline(part / "timeline.jsonl", world.events)
+        TimelineFile(part / "timeline.jsonl").append(world.events)
         (part / "result.json").write_text(json.dumps(result(policy, world).to_dict()))
     return folder
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controllers.timeline import EventKind, TimelineEvent, append_timeline
+from controllers.timeline import EventKind, TimelineEvent, TimelineFile
 from hera_specon.report.page import page, write_report
 from hera_specon.report.record import BrokenRunError, RunNotFoundError, find_run, load_run
 from tests.report.example_run import write_example_run
@@ -78,7 +78,7 @@ def test_what_a_run_is_called_cannot_break_the_page(folder: Path) -> None:
     (folder / "run.json").write_text(json.dumps({**about, "name": evil, "objective": evil}))
     event = TimelineEvent(9_999, EventKind.PHASE, evil, phase="running", node=evil)
     late = TimelineEvent(10_000, EventKind.MOVE, evil, node=evil, reason=evil)
-    append_timeline(folder / "00-default" / "timeline.jsonl", [event, late])
+    TimelineFile(folder / "00-default" / "timeline.jsonl").append([event, late])
 
     html = page(load_run(folder))
 
@@ -107,7 +107,7 @@ def test_a_run_that_has_only_begun_has_a_page(tmp_path: Path) -> None:
     part = tmp_path / "00-default"
     part.mkdir()
     (tmp_path / "run.json").write_text("{}")
-    append_timeline(part / "timeline.jsonl", [TimelineEvent(0, EventKind.PHASE, "a", phase="pending")])
+    TimelineFile(part / "timeline.jsonl").append([TimelineEvent(0, EventKind.PHASE, "a", phase="pending")])
 
     assert "default has not finished" in page(load_run(tmp_path))
 

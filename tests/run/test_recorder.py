@@ -7,7 +7,7 @@ import pytest
 
 from controllers.model import Assessment, Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.recorder import Recorder
-from controllers.timeline import EventKind, TimelineEvent, read_timeline
+from controllers.timeline import EventKind, TimelineEvent, TimelineFile, read_timeline
 
 A = TrialId("a")
 ONE, TWO = NodeName("one"), NodeName("two")
@@ -15,7 +15,7 @@ RUNNING = Trial(A, Phase.RUNNING, 0.1, 0.1, 0.0, Direction.MINIMIZE, 0.0, (ONE,)
 
 
 def record(path: Path, *trials: Trial, category: Category = Category.PROGRESSING) -> list[TimelineEvent]:
-    recorder = Recorder(path, dict)
+    recorder = Recorder(TimelineFile(path).append, dict)
     for at, trial in enumerate(trials):
         recorder.observe(Snapshot(float(at), (trial,), ()), {A: Assessment(category)}, {A: "because"})
     return list(read_timeline(path))

@@ -86,13 +86,20 @@ class LocalWorld:
 
     def nodes(self) -> Sequence[Node]:
         """Return the slices of this machine, with the cores busy on each of late."""
-        now = self._now()
-        used = {name: self._attempts.node_cores_used(name, now) for name in self._machine.nodes}
-        return [Node(NodeName(n), cpu, self._machine.memory, used[n]) for n, cpu in self._machine.nodes.items()]
+        return [self._node(NodeName(name)) for name in self._machine.nodes]
+
+    def trial(self, name: TrialId) -> Trial | None:
+        """Return one trial as it is now."""
+        job = self._job_of(name)
+        return None if job is None else self._trial(job)
+
+    def node(self, name: NodeName) -> Node | None:
+        """Return one slice of this machine as it is now."""
+        return self._node(name) if name in self._machine.nodes else None
 
     def apply(self, action: Action) -> Outcome:
         """Take on ``action`` if the trial runs and no move of it is under way."""
-        job = next((job for job in self._jobs.values() if job.trial == action.trial), None)
+        job = self._job_of(action.trial)
         if job is None or job.phase is not Phase.RUNNING:
             return Outcome(accepted=False, detail="the trial is not running")
         if isinstance(action, Resize):
@@ -118,6 +125,13 @@ class LocalWorld:
             for job in self._jobs.values()
             if job.trial
         }
+
+    def _job_of(self, trial: TrialId) -> Job | None:
+        return next((job for job in self._jobs.values() if job.trial == trial), None)
+
+    def _node(self, name: NodeName) -> Node:
+        used = self._attempts.node_cores_used(name, self._now())
+        return Node(name, self._machine.nodes[name], self._machine.memory, used)
 
     def _trial(self, job: Job) -> Trial:
         return Trial(

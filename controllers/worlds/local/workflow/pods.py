@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-import yaml
-
 from controllers import labels
 from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings
+from controllers.worlds.local.workflow.pod_patch import grace_s
 from controllers.worlds.local.workflow.quantity import parse_duration, parse_quantity
 from controllers.worlds.local.workflow.retry import POLICIES, Backoff, RetryRule
 from controllers.worlds.local.workflow.steps import LATE_TAGS, PodStep
@@ -17,8 +16,6 @@ from mlflow_hooks.contract import ENV_ATTEMPT, ENV_CPUS, ENV_NODE, ENV_PARENT_RU
 
 DEFAULT_CPU: Final = 0.1
 """Cores of a step that requests none, as kube-scheduler counts it."""
-DEFAULT_GRACE_S: Final = 30.0
-"""Kubernetes' terminationGracePeriodSeconds."""
 WORLD_ENV: Final = frozenset({ENV_ATTEMPT, ENV_CPUS, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT})
 """Variables that the local world sets itself, so that their ``valueFrom`` need not be followed."""
 
@@ -38,7 +35,7 @@ def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mappin
     }
     if not manifest["command"]:
         found.malformed(f"{main_path}.command", "is needed: without an image there is no default command")
-    return Pod(manifest, _retry(found, node, path), _grace_s(found, node, path, shared))
+    return Pod(manifest, _retry(found, node, path), grace_s(found, node, path, shared))
 
 
 def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, str]) -> PodStep:
@@ -119,33 +116,6 @@ def _metadata(
             pairs = found.mapping(metadata.get(kind), f"{where}.{kind}")
             texts.update({str(key): as_text(value) for key, value in pairs.items()})
     return merged
-
-
-def _grace_s(found: Findings, node: Mapping[str, Any], path: str, shared: Mapping[str, Any]) -> float:
-    grace = DEFAULT_GRACE_S
-    for source, where in ((shared, "spec"), (node, path)):
-        patch = _patch(found, source.get("podSpecPatch"), f"{where}.podSpecPatch")
-        for name, value in patch.items():
-            if name != "terminationGracePeriodSeconds":
-                found.unsupported(
-                    f"{where}.podSpecPatch.{name}", "only terminationGracePeriodSeconds has a meaning here"
-                )
-            elif (seconds := found.whole(value, f"{where}.podSpecPatch.{name}")) is not None:
-                grace = float(seconds)
-    return grace
-
-
-def _patch(found: Findings, text: object, path: str) -> Mapping[str, Any]:
-    if text is None:
-        return {}
-    if any(find_tags(text)):
-        found.unsupported(path, "only a patch without {{...}} can be read here")
-        return {}
-    try:
-        return found.mapping(yaml.safe_load(found.text(text, path)), path)
-    except yaml.YAMLError as error:
-        found.malformed(path, f"is not YAML: {error}")
-        return {}
 
 
 def _retry(found: Findings, node: Mapping[str, Any], path: str) -> RetryRule | None:

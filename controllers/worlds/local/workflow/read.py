@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from controllers.expressions import SWEEP_UID, inside
 from controllers.worlds.local.workflow.calls import read_call
 from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings
@@ -99,6 +100,8 @@ def _scope(
     scope = {
         "workflow.name": name,
         "workflow.uid": uid,
+        # Continuing another workflow is for clusters: a run here goes on by the command that began it.
+        inside(SWEEP_UID): uid,
         "workflow.namespace": as_text(metadata.get("namespace") or "default"),
         **{f"workflow.parameters.{key}": value for key, value in arguments.items()},
     }

@@ -113,7 +113,9 @@ def _item_tags(call: Call) -> frozenset[str]:
 
 def _check_tags(found: Findings, value: Any, known: frozenset[str], path: str) -> None:  # noqa: ANN401 - any JSON value
     for tag in dict.fromkeys(find_tags(value)):
+        if tag in known:
+            continue
         if tag.startswith("="):
             found.unsupported(path, f"{{{{{tag}}}}} is an expression; only plain tags can be filled in here")
-        elif tag not in known:
+        else:
             found.malformed(path, f"{{{{{tag}}}}} stands for nothing that is known there")

@@ -1,0 +1,1 @@
+"""The controller as it runs in a cluster: campaigns found, one engine each, one leader, and what it tells of itself."""

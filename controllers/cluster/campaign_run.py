@@ -1,0 +1,202 @@
+"""One campaign: its world, its engine, and all that is told of it. Built anew whenever anything went wrong."""
+
+import json
+import logging
+import os.path
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from mlflow.tracking import MlflowClient
+
+from controllers import labels
+from controllers.clock import SweepClock
+from controllers.cluster.hand import Hand, WatchedJournal
+from controllers.cluster.instruments import Instruments
+from controllers.cluster.logs import fields
+from controllers.cluster.ports import Campaign, Worlds
+from controllers.cluster.reported_usage import ReportedUsage
+from controllers.cluster.run_tags import done_tags, recommended_tags
+from controllers.cluster.sweep_record import Ending, SweepRecord
+from controllers.engine import Engine
+from controllers.errors import SpeconError
+from controllers.mlflow_board import TrialTags
+from controllers.mlflow_source import BackgroundSource, MlflowSource, Scope
+from controllers.model import Phase, TrialId
+from controllers.objective_watch import ObjectiveWatch
+from controllers.policies import Default, Guarded, Pinned
+from controllers.policies.base import Policy
+from controllers.policies.registry import parse_policy
+from controllers.recorder import Recorder
+from controllers.results import RunResult
+from controllers.sweep_checks import check_policy
+
+_LOG = logging.getLogger(__name__)
+_STOP_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What every campaign shares. ``epoch`` gives Unix seconds, ``interval`` is in seconds."""
+
+    worlds: Worlds
+    client: MlflowClient
+    instruments: Instruments
+    leading: Callable[[], bool]
+    epoch: Callable[[], float]
+    interval: float
+    recommend: bool
+
+
+class CampaignRun:
+    """Drives one campaign from wherever it stands.
+
+    Raises:
+        Exception: whatever the world could not do; nothing is left running then.
+    """
+
+    def __init__(self, campaign: Campaign, services: Services) -> None:
+        self._campaign = campaign
+        self._services = services
+        self._about = {"namespace": campaign.namespace, "workflow": campaign.workflow, "policy": campaign.policy}
+        self._clock = SweepClock(services.epoch() - campaign.created_epoch_s)
+        self._world, self._journal = services.worlds.open(campaign, self._clock.now)
+        self._wake = self._rest_until = self._clock.now()
+        self._watch = ObjectiveWatch()
+        self._complained: set[str] = set()
+        self._over = False
+        self.phases: Counter[Phase] = Counter()
+        self.without_objective = 0
+        with ExitStack() as stack:
+            self._engine = self._assemble(stack)
+            self._stack = stack.pop_all()
+
+    @property
+    def done(self) -> bool:
+        """Whether the workflow is over and its record complete."""
+        return self._record.closed
+
+    def step(self, campaign: Campaign) -> None:
+        """Take in what has happened, and let the engine look if it is time.
+
+        Raises:
+            Exception: whatever went wrong; the run is to be closed then, and built anew later.
+        """
+        self._record.keep(campaign.sweeps)
+        if self._over or self.done or not self._record.settled:
+            return
+        now = self._clock.now()
+        changed = not self._services.recommend and self._world.advance(now)
+        self._over = self._world.finished
+        if self._over or now >= self._wake or (changed and now >= self._rest_until):
+            self._tick(now)
+        if self._over:
+            self._record.end(Ending("FAILED" if self._world.failed else "FINISHED", self._result))
+
+    def close(self) -> None:
+        """End all threads; what waits for MLflow is written first, if it answers."""
+        self._stack.close()
+
+    def keep_state(self) -> None:
+        """Keep what the engine remembers, before another controller takes over."""
+        try:
+            self._journal.flush()
+        except SpeconError as error:
+            _LOG.warning("the newest state was not kept: %s", error, extra=fields(**self._about))
+
+    def abandon(self) -> None:
+        """End the record of a workflow that was deleted before its end."""
+        self._record.end(Ending("KILLED"))
+
+    def _tick(self, now: float) -> None:
+        instruments, interval = self._services.instruments, self._services.interval
+        with instruments.tick_duration.time():
+            asked = self._engine.tick(now)
+        instruments.ticks.inc()
+        trials = self._world.trials()
+        self.phases = Counter(trial.phase for trial in trials)
+        self._look_for_objectives(now, {trial.id for trial in trials if trial.phase.ended})
+        ended = self._clock.now()
+        # Changes come by the second in a large sweep; looking at it must leave time for the others.
+        self._rest_until = ended + (ended - now)
+        self._wake = min(now + interval, now + interval if asked is None else asked)
+
+    def _look_for_objectives(self, now: float, ended: set[TrialId]) -> None:
+        complaints = self._watch.complaints(now, self._world.objectives(), self._source.logged, ended)
+        self.without_objective = len(complaints)
+        for trial, complaint in complaints.items():
+            objective = self._world.objectives().get(trial, "")
+            if objective not in self._complained:
+                self._complained.add(objective)
+                _LOG.warning("%s", complaint, extra=fields(**self._about, trial=trial))
+
+    def _result(self) -> RunResult:
+        """Return what the campaign came to; asks MLflow once more, since trials log until their very end.
+
+        Raises:
+            OSError: MLflow does not answer.
+            SpeconError: no trial was run.
+        """
+        samples = self._source.poll()
+        if self._source.away:
+            message = "MLflow does not answer"
+            raise OSError(message)
+        trials = tuple(self._world.results(samples))
+        if not trials:
+            message = "the workflow ended without having run a trial"
+            raise SpeconError(message)
+        return RunResult(self._steering, trials)
+
+    def _assemble(self, stack: ExitStack) -> Engine[Any]:
+        services, campaign, world = self._services, self._campaign, self._world
+        policy = self._policy()
+        hand = Hand(world, services.leading, recommend=services.recommend)
+        journal = WatchedJournal(self._journal, hand, services.instruments, self._about)
+        self._steering = Default.name if services.recommend else policy.name
+        title = f"{campaign.workflow} · {self._steering}"
+        record = self._record = SweepRecord(services.client, title, self._steering, over=campaign.finished)
+        stack.callback(record.stop, _STOP_S)
+        record.start(campaign.sweeps)
+        self._source = MlflowSource(services.client, self._scope, world.objectives, self._clock.from_epoch)
+        background = stack.enter_context(BackgroundSource(self._source, services.interval))
+        parent = record.parent_of
+        compose = recommended_tags(parent, journal.recommended) if services.recommend else done_tags(parent)
+        tags = stack.enter_context(TrialTags(services.client, lambda: self._source.run_ids, compose))
+        usage = ReportedUsage()
+        recorder = Recorder(record.append, usage.cores_used, world.short)
+        first = first_nodes(campaign)
+        pinned = Pinned(policy=Guarded(policy=policy), first_nodes=first, short=world.short)
+        return Engine(pinned, hand, background, journal, (tags, usage, recorder))
+
+    def _policy(self) -> Policy[Any]:
+        """Return what steers the campaign; one that can't be had leaves its trials alone, and says so."""
+        try:
+            policy = parse_policy(self._campaign.policy)
+            check_policy(policy, self._world.can, "Argo")
+        except (ValueError, SpeconError) as error:
+            message = "the policy of a sweep can't be had, its trials are left alone: %s"
+            _LOG.warning(message, error, extra=fields(**self._about))
+            return Default()
+        return policy
+
+    def _scope(self) -> Scope:
+        prefix = os.path.commonprefix(sorted(self._record.sweep_ids()))  # noqa: RUF071 - ids, not paths
+        return Scope(self._record.experiment_ids(), prefix)
+
+
+def first_nodes(campaign: Campaign) -> Mapping[str, str]:
+    """Return the node of each trial's first attempt, by short id, as the workflow's owner wrote it down."""
+    written = campaign.annotations.get(labels.ANNOTATION_FIRST_NODES)
+    if not written:
+        return {}
+    try:
+        found = json.loads(written)
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, dict) and all(isinstance(node, str) for node in found.values()):
+        return found
+    about = fields(namespace=campaign.namespace, workflow=campaign.workflow)
+    _LOG.warning("annotation %s is no JSON object of node names", labels.ANNOTATION_FIRST_NODES, extra=about)
+    return {}

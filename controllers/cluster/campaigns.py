@@ -1,0 +1,187 @@
+"""All campaigns of a cluster: begun, driven, ended; one that fails is set aside for a while and holds up no other."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+from controllers.cluster.instruments import Instruments
+from controllers.cluster.logs import fields
+from controllers.cluster.ports import Campaign
+from controllers.model import Phase
+
+_LOG = logging.getLogger(__name__)
+_FIRST_WAIT_S = 1.0
+_MOST_WAIT_S = 60.0
+_MOST_ENDED_AT_ONCE = 4
+"""Campaigns that were over when first seen, after a restart perhaps hundreds, are looked through a few at a time."""
+_CLOSERS = 16
+
+
+class Run(Protocol):
+    """What drives one campaign."""
+
+    phases: Counter[Phase]
+    without_objective: int
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do."""
+        ...
+
+    def step(self, campaign: Campaign) -> None:
+        """Go on; raises whatever went wrong."""
+        ...
+
+    def keep_state(self) -> None:
+        """Keep what is remembered."""
+        ...
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+    def abandon(self) -> None:
+        """Take note that its workflow was deleted."""
+        ...
+
+
+@dataclass
+class _Slot:
+    """A campaign and what drives it; ``retry_at`` and ``began_at`` in seconds of the clock."""
+
+    campaign: Campaign
+    run: Run | None = None
+    failures: int = 0
+    retry_at: float = 0.0
+    began_at: float = 0.0
+    done: bool = False
+
+    @property
+    def about(self) -> dict[str, str]:
+        return {
+            "namespace": self.campaign.namespace,
+            "workflow": self.campaign.workflow,
+            "policy": self.campaign.policy,
+        }
+
+
+class Campaigns:
+    """Drives every campaign that there is.
+
+    Args:
+        start: begins to drive a campaign.
+        clock: seconds that never go back.
+        instruments: what is shown to Prometheus.
+        leading: whether to go on; asked before each campaign.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[Campaign], Run],
+        clock: Callable[[], float],
+        instruments: Instruments,
+        leading: Callable[[], bool],
+    ) -> None:
+        self._start = start
+        self._clock = clock
+        self._instruments = instruments
+        self._leading = leading
+        self._slots: dict[tuple[str, str], _Slot] = {}
+
+    def reconcile(self, found: Sequence[Campaign]) -> None:
+        """Take note of which campaigns there are."""
+        there = {(campaign.uid, campaign.policy): campaign for campaign in found}
+        for key in [key for key in self._slots if key not in there]:
+            self._forget(self._slots.pop(key))
+        for key, campaign in there.items():
+            slot = self._slots.setdefault(key, _Slot(campaign))
+            slot.campaign = campaign
+            # A workflow that was retried goes on, and so does its sweep.
+            slot.done = slot.done and campaign.finished
+
+    def step(self) -> None:
+        """Let each campaign go on once."""
+        for slot in list(self._slots.values()):
+            if not self._leading():
+                return
+            if not slot.done and self._clock() >= slot.retry_at:
+                self._step(slot)
+        self._show()
+
+    def keep_states(self) -> None:
+        """Keep what each campaign remembers; only for a controller that still leads."""
+        for slot in self._slots.values():
+            if slot.run is not None:
+                slot.run.keep_state()
+
+    def close(self) -> None:
+        """End everything; it can all be begun anew from what the cluster and MLflow hold."""
+        slots = [slot for slot in self._slots.values() if slot.run is not None]
+        self._slots.clear()
+        if slots:
+            with ThreadPoolExecutor(_CLOSERS, thread_name_prefix="close") as pool:
+                list(pool.map(self._close, slots))
+        self._show()
+
+    def _step(self, slot: _Slot) -> None:
+        try:
+            if slot.run is None:
+                if self._must_wait(slot):
+                    return
+                slot.run, slot.began_at = self._start(slot.campaign), self._clock()
+                _LOG.info("steering a sweep", extra=fields(**slot.about))
+            slot.run.step(slot.campaign)
+        except Exception:  # noqa: BLE001 - whatever is wrong with one campaign must not stop the others
+            self._set_aside(slot)
+            return
+        if self._clock() - slot.began_at > _MOST_WAIT_S:
+            slot.failures = 0
+        if slot.run.done:
+            self._end(slot)
+
+    def _must_wait(self, slot: _Slot) -> bool:
+        if not slot.campaign.finished:
+            return False
+        others = (other for other in self._slots.values() if other.run is not None)
+        return sum(other.campaign.finished for other in others) >= _MOST_ENDED_AT_ONCE
+
+    def _set_aside(self, slot: _Slot) -> None:
+        wait = min(_MOST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(slot.failures, 16))
+        slot.failures += 1
+        slot.retry_at = self._clock() + wait
+        self._instruments.errors.inc()
+        about = fields(**slot.about, failures=slot.failures, retry_in_s=wait)
+        _LOG.exception("a sweep can't be steered for now", extra=about)
+        self._close(slot)
+
+    def _end(self, slot: _Slot) -> None:
+        _LOG.info("a sweep is over and its record complete", extra=fields(**slot.about))
+        slot.done = True
+        slot.failures = 0
+        self._close(slot)
+
+    def _forget(self, slot: _Slot) -> None:
+        if slot.run is not None:
+            _LOG.info("the workflow of a sweep is gone", extra=fields(**slot.about))
+            slot.run.abandon()
+            self._close(slot)
+
+    def _close(self, slot: _Slot) -> None:
+        run, slot.run = slot.run, None
+        if run is None:
+            return
+        try:
+            run.close()
+        except Exception:  # noqa: BLE001 - as above
+            _LOG.exception("the threads of a sweep did not end well", extra=fields(**slot.about))
+
+    def _show(self) -> None:
+        runs = [slot.run for slot in self._slots.values() if slot.run is not None]
+        self._instruments.show_trials(sum((run.phases for run in runs), Counter[Phase]()))
+        self._instruments.silent.set(sum(run.without_objective for run in runs))
+        self._instruments.campaigns.set(len(runs))
+        waiting = [slot for slot in self._slots.values() if slot.run is None and slot.failures and not slot.done]
+        self._instruments.failing.set(len(waiting))

@@ -1,0 +1,149 @@
+"""Who leads, by a Lease: the rules alone, without thread, clock or cluster of their own.
+
+The rules are client-go's. A candidate never compares its clock with a timestamp that another wrote: it takes a lease
+only after having *watched* it unchanged for its whole duration, and the holder counts its own time from *before* each
+write was sent, over a shorter deadline. So two never lead at once as long as their clocks run at about the same rate
+(duration to deadline, 3 to 2 by default). The kubernetes package's own election compares wall clocks, counts from
+after the write, and cannot hand a lease back; hence this one.
+"""
+
+import math
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+from controllers.errors import SpeconError
+
+
+class LeaseTimingError(SpeconError):
+    """Durations of a lease under which two could lead at once, or nobody for long."""
+
+
+class LeaseUnavailableError(Exception):
+    """The lease could not be read or written; whether a write happened is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTiming:
+    """Seconds. ``duration``: after it, unrenewed, another may lead. ``deadline``: after it the leader stops.
+
+    ``retry`` lies between two attempts to take or renew the lease.
+
+    Raises:
+        LeaseTimingError: they do not leave the leader the time to stop before another begins.
+    """
+
+    duration: float = 15.0
+    deadline: float = 10.0
+    retry: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.retry < self.deadline < self.duration:
+            message = (
+                f"a lease needs 0 < retry < deadline < duration, got retry {self.retry:g}, "
+                f"deadline {self.deadline:g}, duration {self.duration:g} seconds"
+            )
+            raise LeaseTimingError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The lease as stored. ``holder`` is empty where it was handed back; ``version`` changes with every write."""
+
+    holder: str
+    duration: float
+    transitions: int = 0
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Ask for the lease; the answer is None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make the lease; the answer is None where somebody else was first."""
+
+    lease: Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Write the lease where its ``version`` is still the stored one; the answer is None where it is not."""
+
+    lease: Lease
+
+
+Request = Read | Create | Replace
+Round = Generator[Request, Lease | None, None]
+
+
+class Election:
+    """One candidate. Its rounds yield requests and are sent the answers, or a ``LeaseUnavailableError``.
+
+    Args:
+        identity: different for every process that ever competes.
+        timing: the same for all candidates.
+        clock: seconds that never go back.
+    """
+
+    def __init__(self, identity: str, timing: LeaseTiming, clock: Callable[[], float]) -> None:
+        self.identity = identity
+        self.timing = timing
+        self._clock = clock
+        self._holder = ""
+        self._duration = 0.0
+        self._version: str | None = None
+        self._changed_at = -math.inf
+        self._leads_until = -math.inf
+
+    @property
+    def leading(self) -> bool:
+        """Whether to act now. Ask again before every act: it ends by itself."""
+        return self._clock() < self._leads_until
+
+    @property
+    def holder(self) -> str:
+        """Who held the lease when it was last looked at; empty if nobody did."""
+        return self._holder
+
+    def round(self) -> Round:
+        """Look at the lease once, and take or renew it if it is free or ours."""
+        found = yield Read()
+        self._notice(found)
+        if not self._takeable():
+            return
+        claim = self._claim(found)
+        began = self._clock()
+        written = yield (Create(claim) if found is None else Replace(claim))
+        if written is not None:
+            self._notice(written)
+            self._leads_until = began + self.timing.deadline
+
+    def hand_back(self) -> Round:
+        """Stop leading and let another lead at once. To be run when nothing is acted upon any more."""
+        self._leads_until = -math.inf
+        found = yield Read()
+        if found is not None and found.holder == self.identity:
+            yield Replace(Lease("", found.duration, found.transitions, found.version))
+
+    def _claim(self, found: Lease | None) -> Lease:
+        if found is None:
+            return Lease(self.identity, self.timing.duration)
+        changes_hands = found.holder != self.identity
+        return Lease(self.identity, self.timing.duration, found.transitions + changes_hands, found.version)
+
+    def _takeable(self) -> bool:
+        free = self._holder in {"", self.identity}
+        return free or self._clock() >= self._changed_at + self._duration
+
+    def _notice(self, lease: Lease | None) -> None:
+        version = "" if lease is None else lease.version
+        if version == self._version:
+            return
+        self._version, self._changed_at = version, self._clock()
+        if lease is None:
+            return  # deleted by hand: whoever held it still acts until its deadline
+        self._holder, self._duration = lease.holder, lease.duration
+        if lease.holder != self.identity:
+            self._leads_until = -math.inf

@@ -1,0 +1,149 @@
+"""The one loop of a controller process: leads or stands by, and acts only on what it sees fresh."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from controllers.cluster.instruments import Instruments
+from controllers.cluster.ports import Campaign, View
+from controllers.cluster.vitals import Vitals
+
+_LOG = logging.getLogger(__name__)
+_PAUSE_S = 0.5
+_LOOK_FOR_CAMPAIGNS_S = 1.0
+
+
+class Leading(Protocol):
+    """Whether this process leads."""
+
+    @property
+    def leading(self) -> bool:
+        """Ask anew before every act."""
+        ...
+
+    def resign(self) -> None:
+        """Let another lead at once; from now on this process does not."""
+        ...
+
+
+class Driven(Protocol):
+    """All campaigns."""
+
+    def reconcile(self, found: Sequence[Campaign]) -> None:
+        """Take note of which there are."""
+        ...
+
+    def step(self) -> None:
+        """Let each go on once."""
+        ...
+
+    def keep_states(self) -> None:
+        """Keep what they remember."""
+        ...
+
+    def close(self) -> None:
+        """End them all."""
+        ...
+
+
+class ControllerLoop:
+    """Drives the campaigns while this process leads and its view is fresh.
+
+    Args:
+        view: what is seen of the cluster.
+        campaigns: what is driven.
+        leadership: whether this process leads.
+        vitals: is told that the loop comes round.
+        instruments: what is shown to Prometheus.
+        clock: seconds that never go back.
+        policy: spec for sweeps that name none.
+        stale_after: age in seconds at which the view is too old to act on.
+        settle: waits for acts that are under way.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts that the composition root put together, each named
+        self,
+        *,
+        view: View,
+        campaigns: Driven,
+        leadership: Leading,
+        vitals: Vitals,
+        instruments: Instruments,
+        clock: Callable[[], float],
+        policy: str,
+        stale_after: float,
+        settle: Callable[[], object],
+    ) -> None:
+        self._view = view
+        self._campaigns = campaigns
+        self._leadership = leadership
+        self._vitals = vitals
+        self._instruments = instruments
+        self._clock = clock
+        self._policy = policy
+        self._stale_after = stale_after
+        self._settle = settle
+        self._led = False
+        self._blind = False
+        self._looked_at: float | None = None
+        self._refused: set[str] = set()
+
+    def run(self, stop: threading.Event) -> None:
+        """Go round until ``stop`` is set; then hand over, and only then write what may take a while."""
+        while not stop.is_set():
+            self.once()
+            self._view.wait_for_news(_PAUSE_S)
+        self._settle()
+        if self._leadership.leading:
+            self._campaigns.keep_states()
+        self._leadership.resign()
+        self._campaigns.close()
+
+    def once(self) -> None:
+        """Go round once."""
+        self._vitals.looped()
+        self._instruments.watch_age.set(self._view.age_s())
+        self._complain()
+        leading = self._leadership.leading
+        self._instruments.leader.set(leading)
+        if leading != self._led:
+            self._change(leading=leading)
+        if leading and self._sees():
+            self._drive()
+
+    def _drive(self) -> None:
+        now = self._clock()
+        if self._looked_at is None or now - self._looked_at >= _LOOK_FOR_CAMPAIGNS_S:
+            self._looked_at = now
+            self._campaigns.reconcile(self._view.campaigns(self._policy))
+        self._campaigns.step()
+
+    def _change(self, *, leading: bool) -> None:
+        self._led, self._looked_at = leading, None
+        if leading:
+            _LOG.info("leading: this replica steers the sweeps")
+        else:
+            _LOG.warning("not leading any more: standing by")
+            self._campaigns.close()
+
+    def _sees(self) -> bool:
+        """Return whether the view is whole and fresh; what it shows otherwise is not acted upon."""
+        age = self._view.age_s()
+        blind = not self._view.synced() or age > self._stale_after
+        if blind:
+            self._instruments.stale.inc()
+        if blind != self._blind:
+            self._blind = blind
+            level, text = (logging.WARNING, "waiting for") if blind else (logging.INFO, "seeing")
+            _LOG.log(level, "%s a fresh view of the cluster (%.0f s old, bound %g s)", text, age, self._stale_after)
+        return not blind
+
+    def _complain(self) -> None:
+        """Say once of each refusal what to do about it."""
+        for refusal in set(self._view.refusals()) - self._refused:
+            self._refused.add(refusal)
+            message = (
+                "this account lacks a permission; apply manifests/ anew, docs/reference/permissions.md lists all: %s"
+            )
+            _LOG.error(message, refusal)

@@ -1,0 +1,189 @@
+"""What is kept of a campaign in MLflow: its parent runs, its timeline in pieces, and in the end its result."""
+
+import json
+import logging
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mlflow.exceptions import MlflowException
+from mlflow.tracking import MlflowClient
+
+from controllers.cluster.logs import fields
+from controllers.errors import SpeconError
+from controllers.mlflow_board import SweepRun, close_sweep, open_sweep, sweep_is_closed
+from controllers.results import RunResult
+from controllers.timeline import TimelineEvent
+
+_LOG = logging.getLogger(__name__)
+_FLUSH_S = 10.0
+_MOST_WAITING = 200_000
+_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+_NO_EXPERIMENT = "Default"
+"""Where trials log that name no experiment: the hooks' own default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a campaign ended. ``result`` may fail and be asked again; None where nobody knows what it came to."""
+
+    status: Literal["FINISHED", "FAILED", "KILLED"]
+    result: Callable[[], RunResult] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of the timeline that is on its way."""
+
+    name: str
+    text: str
+
+
+class SweepRecord:
+    """Writes on a thread of its own; while MLflow is away, what is to be written waits.
+
+    A controller that is killed loses the events of the last seconds; the next one sees the state they led to.
+
+    Args:
+        client: a client of the tracking server.
+        title: what the parent runs are called.
+        policy: name of what steers the campaign; part of the parent runs' identity.
+        over: whether the workflow was over when this controller first saw it: its record may be complete already.
+    """
+
+    def __init__(self, client: MlflowClient, title: str, policy: str, *, over: bool) -> None:
+        self._client = client
+        self._title = title
+        self._policy = policy
+        self._over = over
+        self._wanted: Mapping[str, str] = {}
+        self._opened: dict[str, SweepRun] = {}
+        self._waiting: deque[str] = deque(maxlen=_MOST_WAITING)
+        self._piece: _Piece | None = None
+        self._pieces = 0
+        self._began_ms = time.time_ns() // 1_000_000
+        self._ending: Ending | None = None
+        self._stop = False
+        self._away = False
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sweep-record", daemon=True)
+        self.settled = not over
+        self.closed = False
+
+    def start(self, sweeps: Mapping[str, str]) -> None:
+        """Begin with these sweeps: the MLflow experiment of each sweep id."""
+        self.keep(sweeps)
+        self._thread.start()
+
+    def keep(self, sweeps: Mapping[str, str]) -> None:
+        """Take note of the sweeps that the campaign has by now; names that can't be right are left out."""
+        safe = {sweep: name or _NO_EXPERIMENT for sweep, name in sweeps.items() if _SAFE_ID.fullmatch(sweep)}
+        if safe != self._wanted:
+            self._wanted = safe
+            self._wake.set()
+
+    def append(self, events: Sequence[TimelineEvent]) -> None:
+        """Add to the timeline; returns at once."""
+        self._waiting.extend(event.to_json() for event in events)
+
+    def experiment_ids(self) -> Sequence[str]:
+        """Return the experiments of the sweeps that are open."""
+        return sorted({run.experiment_id for run in list(self._opened.values())})
+
+    def sweep_ids(self) -> Sequence[str]:
+        """Return the ids of the sweeps that are open."""
+        return list(self._opened)
+
+    def parent_of(self, trial: str) -> str | None:
+        """Return the parent run of a trial's sweep, None where there is none yet."""
+        run = self._opened.get(trial.rpartition(".")[0])
+        return None if run is None else run.run_id
+
+    def end(self, ending: Ending) -> None:
+        """Write the rest, the result, and end the parent runs; ``closed`` tells when that is done."""
+        if self._ending is None:
+            self._ending = ending
+            self._wake.set()
+
+    def stop(self, within_s: float) -> None:
+        """Write what is waiting and end the thread; the parent runs stay as they are."""
+        self._stop = True
+        self._wake.set()
+        self._thread.join(within_s)
+
+    def _run(self) -> None:
+        while not self.closed:
+            last = self._stop
+            self._try_to_work()
+            if last:
+                return
+            self._wake.wait(_FLUSH_S)
+            self._wake.clear()
+
+    def _try_to_work(self) -> None:
+        try:
+            self._work()
+        except (MlflowException, OSError) as error:
+            if not self._away:
+                _LOG.warning("a record waits for MLflow: %s", str(error)[:200], extra=fields(sweep=self._title))
+            self._away = True
+        except Exception:  # noqa: BLE001 - a record that dies silently would keep its campaign open for good
+            _LOG.exception("a record went wrong", extra=fields(sweep=self._title))
+        else:
+            self._away = False
+
+    def _work(self) -> None:
+        if not self.settled and self._known_closed():
+            self.settled = self.closed = True
+            return
+        self.settled = True
+        for sweep, experiment in self._wanted.items():
+            if sweep not in self._opened:
+                self._opened[sweep] = open_sweep(self._client, sweep, experiment, self._title, self._policy)
+        self._upload()
+        if self._ending is not None:
+            self._close(self._ending)
+
+    def _known_closed(self) -> bool:
+        wanted = self._wanted.items()
+        return all(sweep_is_closed(self._client, sweep, name, self._policy) for sweep, name in wanted)
+
+    def _upload(self) -> None:
+        """Send the timeline piece by piece: a piece that did not get everywhere goes again, under its own name."""
+        while self._opened and (self._piece or self._waiting):
+            self._piece = self._piece or self._next_piece()
+            for run in self._opened.values():
+                self._client.log_text(run.run_id, self._piece.text, self._piece.name)
+            self._piece = None
+
+    def _next_piece(self) -> _Piece:
+        lines = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        self._pieces += 1
+        return _Piece(f"timeline/{self._began_ms}-{self._pieces:06d}.jsonl", "".join(f"{line}\n" for line in lines))
+
+    def _close(self, ending: Ending) -> None:
+        figures = self._conclude(ending)
+        for run in self._opened.values():
+            close_sweep(self._client, run, figures, None, ending.status)
+        self.closed = True
+
+    def _conclude(self, ending: Ending) -> Mapping[str, float]:
+        """Write the result; return its figures, none where there is no result."""
+        if ending.result is None:
+            return {}
+        try:
+            result = ending.result()
+        except SpeconError as error:
+            _LOG.warning("a sweep came to no result: %s", error, extra=fields(sweep=self._title))
+            return {}
+        for run in self._opened.values():
+            self._client.log_text(run.run_id, json.dumps(result.to_dict(), indent=1), "result.json")
+        return {
+            "specon.makespan_s": result.makespan_s,
+            "specon.mean_completion_s": result.mean_completion_s,
+            "specon.median_completion_s": result.median_completion_s,
+        }

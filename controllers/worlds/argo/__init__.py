@@ -1,0 +1,1 @@
+"""The Argo world: trials are pods of an Argo workflow on Kubernetes."""

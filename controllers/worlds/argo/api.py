@@ -1,0 +1,294 @@
+"""Thin access to a Kubernetes API server: raw JSON, a time limit on every call, errors by kind.
+
+The ``kubernetes`` package loads the configuration and keeps the connections; its generated models are not used,
+since they cost several times the memory of the JSON.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import urllib3
+from kubernetes import client, config
+from kubernetes.config.config_exception import ConfigException
+from urllib3.exceptions import HTTPError
+
+from controllers.errors import SpeconError
+
+Json = dict[str, Any]
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+_CONNECTIONS = 32
+_CONNECT_S = 5.0
+_READ_S = 30.0
+_MOST_ANSWER = 256 * 2**20
+_MOST_ERROR = 2**16
+
+
+class ApiError(SpeconError):
+    """The API server did not do what was asked."""
+
+
+class NotFoundError(ApiError):
+    """There is no such object."""
+
+
+class ConflictError(ApiError):
+    """The object has changed, is another one by now, or exists already."""
+
+
+class GoneError(ApiError):
+    """The resource version is too old to go on from."""
+
+
+class ForbiddenError(ApiError):
+    """The controller's account may not do this, or an amount is more than the node has."""
+
+
+class RejectedError(ApiError):
+    """The API server understood the request and found it invalid."""
+
+
+class NotAllowedNowError(ApiError):
+    """This controller must not change anything now: another one may lead, or it is only to recommend."""
+
+
+class UnavailableError(ApiError):
+    """The API server did not answer, or not sensibly; the same call may work later."""
+
+
+_KINDS: Mapping[int, type[ApiError]] = {
+    400: RejectedError,
+    401: ForbiddenError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    405: RejectedError,
+    409: ConflictError,
+    410: GoneError,
+    422: RejectedError,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind of object: the path of its API group, and its plural name."""
+
+    group: str
+    plural: str
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """Return the path of the collection, of an object in it, or of an object's subresource."""
+        parts = [self.group]
+        parts += ["namespaces", quote(namespace, safe="")] if namespace is not None else []
+        parts += [self.plural]
+        parts += [quote(part, safe="") for part in (name, subresource) if part is not None]
+        return "/" + "/".join(parts)
+
+
+PODS = Resource("api/v1", "pods")
+NODES = Resource("api/v1", "nodes")
+CONFIG_MAPS = Resource("api/v1", "configmaps")
+EVENTS = Resource("apis/events.k8s.io/v1", "events")
+WORKFLOWS = Resource("apis/argoproj.io/v1alpha1", "workflows")
+
+
+class KubeApi:
+    """An API server and an account at it. Safe to use from several threads.
+
+    ``may_write`` is asked before each call that changes something, on whatever thread it is made.
+    """
+
+    def __init__(self, configuration: client.Configuration, read_s: float = _READ_S) -> None:
+        configuration.connection_pool_maxsize = _CONNECTIONS
+        configuration.retries = False
+        self.configuration = configuration
+        self.may_write: Callable[[], bool] = lambda: True
+        self._read_s = read_s
+        self._pool: urllib3.PoolManager = client.ApiClient(configuration).rest_client.pool_manager
+
+    @classmethod
+    def load(cls, kubeconfig: str | None = None, context: str | None = None, *, read_s: float = _READ_S) -> "KubeApi":
+        """Return access by a kubeconfig file, or by the pod's service account where neither argument is given.
+
+        ``read_s`` bounds the seconds between two pieces of an answer.
+
+        Raises:
+            SpeconError: there is no usable configuration.
+        """
+        configuration = client.Configuration()
+        try:
+            if kubeconfig is None and context is None and _TOKEN.exists():
+                config.load_incluster_config(client_configuration=configuration)
+            else:
+                config.load_kube_config(kubeconfig, context, client_configuration=configuration, persist_config=False)
+        except (ConfigException, OSError) as error:
+            message = f"no access to Kubernetes: {error}; name a file with --kubeconfig, or run inside the cluster"
+            raise SpeconError(message) from error
+        return cls(configuration, read_s)
+
+    def close(self) -> None:
+        """Close the connections that are kept; a later call opens new ones."""
+        self._pool.clear()
+
+    @property
+    def host(self) -> str:
+        """URL of the API server."""
+        return str(self.configuration.host).rstrip("/")
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers that say who asks; tokens are read anew when they expire."""
+        bearer = self.configuration.auth_settings().get("BearerToken")
+        return {"authorization": str(bearer["value"])} if bearer and bearer.get("value") else {}
+
+    def check_may_write(self) -> None:
+        """Return if this controller may change something now.
+
+        Raises:
+            NotAllowedNowError: it may not.
+        """
+        if not self.may_write():
+            message = "nothing is changed: another controller leads, or this one only recommends"
+            raise NotAllowedNowError(message)
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
+        """Return the object or list at ``path``.
+
+        Raises:
+            ApiError: of the kind that fits.
+        """
+        return self._json("GET", path, query)
+
+    def create(self, path: str, body: Json) -> Json:
+        """Create ``body`` in the collection at ``path``.
+
+        Raises:
+            ApiError: of the kind that fits; ``ConflictError`` where it exists.
+        """
+        return self._json("POST", path, body=body)
+
+    def patch(self, path: str, body: Json, kind: str = MERGE) -> Json:
+        """Apply a patch; ``metadata.uid`` or ``resourceVersion`` in it makes it conditional.
+
+        Raises:
+            ApiError: of the kind that fits; ``ConflictError`` where the condition fails.
+        """
+        return self._json("PATCH", path, body=body, kind=kind)
+
+    def replace(self, path: str, body: Json) -> Json:
+        """Put ``body`` in place of the object at ``path``.
+
+        Raises:
+            ApiError: of the kind that fits; ``ConflictError`` where ``metadata.resourceVersion`` is old.
+        """
+        return self._json("PUT", path, body=body)
+
+    def delete(self, path: str, uid: str, grace_s: int | None = None) -> None:
+        """Delete the object at ``path`` if it still is the one with ``uid``.
+
+        Raises:
+            ApiError: of the kind that fits.
+        """
+        body: Json = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
+        if grace_s is not None:
+            body["gracePeriodSeconds"] = grace_s
+        self._json("DELETE", path, body=body)
+
+    def pages(self, path: str, query: Mapping[str, str], limit: int) -> Iterator[Json]:
+        """Yield the parts of a list, ``limit`` items each; ``metadata.resourceVersion`` is that of the whole list.
+
+        Raises:
+            GoneError: the list took so long that its rest is gone; begin again.
+            ApiError: of another kind.
+        """
+        token = ""
+        while True:
+            page = self.get(path, {**query, "limit": str(limit), **({"continue": token} if token else {})})
+            yield page
+            token = str((page.get("metadata") or {}).get("continue") or "")
+            if not token:
+                return
+
+    def open_watch(self, path: str, query: Mapping[str, str], read_s: float) -> urllib3.BaseHTTPResponse:
+        """Open a watch; the caller reads lines from the response and releases it.
+
+        Raises:
+            ApiError: of the kind that fits.
+        """
+        return self._request("GET", path, {**query, "watch": "true"}, read_s=read_s)
+
+    def _json(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        body: Json | None = None,
+        kind: str = "application/json",
+    ) -> Json:
+        response = self._request(method, path, query or {}, body=body, kind=kind)
+        try:
+            found = json.loads(_bounded(response, _MOST_ANSWER))
+        except (ValueError, RecursionError, HTTPError, OSError) as error:
+            message = f"{method} {path}: the answer is no JSON: {str(error)[:200]}"
+            raise UnavailableError(message) from error
+        finally:
+            response.release_conn()
+        return found if isinstance(found, dict) else {}
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        body: Json | None = None,
+        kind: str = "application/json",
+        read_s: float | None = None,
+    ) -> urllib3.BaseHTTPResponse:
+        if method != "GET":
+            self.check_may_write()
+        url = f"{self.host}{path}" + (f"?{urlencode(query)}" if query else "")
+        headers = {**self.headers(), "accept": "application/json"}
+        if body is not None:
+            headers["content-type"] = kind
+        try:
+            response = self._pool.request(
+                method,
+                url,
+                body=None if body is None else json.dumps(body),
+                headers=headers,
+                timeout=urllib3.Timeout(connect=_CONNECT_S, read=read_s or self._read_s),
+                preload_content=False,
+                redirect=False,
+                retries=False,
+            )
+        except (HTTPError, OSError) as error:
+            message = f"{method} {path}: the API server does not answer: {str(error)[:200]}"
+            raise UnavailableError(message) from error
+        if response.status >= 300:  # noqa: PLR2004 - HTTP's own classes
+            raise _failure(method, path, response)
+        return response
+
+
+def _bounded(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
+    content = response.read(most + 1)
+    if len(content) > most:
+        message = f"more than {most} bytes"
+        raise ValueError(message)
+    return content
+
+
+def _failure(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:
+    try:
+        status = json.loads(response.read(_MOST_ERROR))
+        detail = str(status.get("message"))
+    except (ValueError, AttributeError, RecursionError, HTTPError, OSError):
+        detail = "no reason given"
+    finally:
+        response.close()
+    kind = _KINDS.get(response.status, UnavailableError)
+    return kind(f"{method} {path}: {response.status}: {detail[:500]}")

@@ -1,0 +1,103 @@
+"""What a trial's author said about it: on the template in the workflow, and again on every pod."""
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controllers import labels
+from controllers.model import Direction, TrialId
+from mlflow_hooks import contract
+
+_LOG = logging.getLogger(__name__)
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+_MOST_WORKERS = 4096
+_warned: set[str] = set()
+_MOST_WARNINGS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFacts:
+    """A trial as its author defined it. ``name`` is short: unique in the workflow, the same in every run of it.
+
+    ``policy`` is None where its author left that open; ``params`` is the JSON text of its hyperparameters.
+    """
+
+    id: TrialId
+    sweep_id: str
+    sweep: str
+    number: str
+    objective: str
+    direction: Direction
+    policy: str | None
+    workers: int
+    params: str
+    experiment: str
+    tracking_uri: str
+
+    @property
+    def name(self) -> str:
+        """Sweep and number, as ``first-nodes`` names the trial."""
+        return f"{self.sweep}.{self.number}"
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Return the hyperparameters; none where the text is no JSON object."""
+        try:
+            found = json.loads(self.params) if self.params else {}
+        except (ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+def facts_of(
+    where: str, marks: Mapping[str, str], notes: Mapping[str, str], env: Mapping[str, str]
+) -> TrialFacts | None:
+    """Return what labels, annotations and environment of the main container say; None, and a warning, if that is amiss.
+
+    Args:
+        where: what they were found on, for the warning.
+        marks: the labels.
+        notes: the annotations.
+        env: the environment, with Argo's placeholders filled in.
+    """
+    trial, sweep = env.get(contract.ENV_TRIAL_ID, ""), env.get(contract.ENV_SWEEP_ID, "")
+    direction, workers = notes.get(labels.ANNOTATION_DIRECTION, ""), notes.get(labels.ANNOTATION_WORKERS, "1")
+    problem = next(
+        (
+            f"{name} is {value!r}"
+            for name, value, right in (
+                (contract.ENV_TRIAL_ID, trial, _ID.fullmatch(trial)),
+                (contract.ENV_SWEEP_ID, sweep, not sweep or _ID.fullmatch(sweep)),
+                (labels.ANNOTATION_DIRECTION, direction, direction in set(Direction)),
+                (labels.ANNOTATION_OBJECTIVE, "", notes.get(labels.ANNOTATION_OBJECTIVE)),
+                (labels.ANNOTATION_WORKERS, workers, workers.isdecimal() and 0 < int(workers) <= _MOST_WORKERS),
+            )
+            if not right
+        ),
+        None,
+    )
+    if problem is not None:
+        warn_once(where, f"{where} is left out: {problem[:300]}")
+        return None
+    return TrialFacts(
+        id=TrialId(trial),
+        sweep_id=sweep or trial.rpartition(".")[0] or trial,
+        sweep=marks.get(labels.LABEL_SWEEP, ""),
+        number=marks.get(labels.LABEL_TRIAL, ""),
+        objective=notes[labels.ANNOTATION_OBJECTIVE],
+        direction=Direction(direction),
+        policy=notes.get(labels.ANNOTATION_POLICY),
+        workers=int(workers),
+        params=env.get(contract.ENV_PARAMS, ""),
+        experiment=env.get("MLFLOW_EXPERIMENT_NAME", ""),
+        tracking_uri=env.get("MLFLOW_TRACKING_URI", ""),
+    )
+
+
+def warn_once(key: str, message: str) -> None:
+    """Log ``message`` the first time that ``key`` gives reason to."""
+    if key not in _warned and len(_warned) < _MOST_WARNINGS:
+        _warned.add(key)
+        _LOG.warning("%s", message)

@@ -1,0 +1,179 @@
+"""The engine's state in a ConfigMap beside its workflow, which takes it along when it is deleted."""
+
+import base64
+import hashlib
+import json
+import logging
+import threading
+import zlib
+from collections.abc import Callable
+
+from controllers import labels
+from controllers.errors import SpeconError
+from controllers.model import Action
+from controllers.ports import Outcome
+from controllers.worlds.argo.api import CONFIG_MAPS, WORKFLOWS, ApiError, ConflictError, Json, KubeApi, NotFoundError
+from controllers.worlds.argo.untrusted import at, text
+from controllers.worlds.argo.view import Campaign
+
+_LOG = logging.getLogger(__name__)
+_KEY = "state"
+_MOST_BYTES = 900 * 1024
+_MOST_STATE = 64 * 2**20
+_EVERY_S = 10.0
+_TRIES = 4
+
+
+class ConfigMapJournal:
+    """Keeps the newest state of one campaign's engine.
+
+    Args:
+        api: access to the API server.
+        campaign: whose engine it is.
+        now: seconds of any steady clock; tells when a state that is not urgent is due (every ten seconds).
+    """
+
+    def __init__(self, api: KubeApi, campaign: Campaign, now: Callable[[], float]) -> None:
+        self._api = api
+        self._campaign = campaign
+        self._now = now
+        policy = hashlib.sha256(campaign.policy.encode()).hexdigest()[:8]
+        self.name = f"specon-{campaign.uid}-{policy}"
+        self._path = CONFIG_MAPS.path(campaign.namespace, self.name)
+        self._version = ""
+        self._kept: str | None = None
+        self._waiting: str | None = None
+        self._saved_at: float | None = None
+        self._lock = threading.Lock()
+
+    def load(self) -> str | None:
+        """Return the state saved last, None where there is none that can be read.
+
+        Raises:
+            ApiError: the API server did not answer, or does not allow it.
+        """
+        try:
+            found = self._api.get(self._path)
+        except NotFoundError:
+            return None
+        self._version = text(found, "metadata", "resourceVersion")
+        self._kept = _unpacked(at(found, "binaryData", _KEY), self.name)
+        return self._kept
+
+    def save(self, state: str, *, urgent: bool) -> None:
+        """Keep ``state``: at once when ``urgent``, otherwise when ten seconds have gone since the last time.
+
+        Raises:
+            SpeconError: it is too large for a ConfigMap.
+            ApiError: an urgent one could not be kept.
+        """
+        with self._lock:
+            self._waiting = None if state == self._kept else state
+            due = self._saved_at is None or self._now() - self._saved_at >= _EVERY_S
+            if urgent:
+                self._flush()
+            elif due:
+                self._try_to_flush()
+
+    def flush(self) -> None:
+        """Keep what is waiting, now.
+
+        Raises:
+            ApiError: it could not be kept.
+        """
+        with self._lock:
+            self._flush()
+
+    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
+        """Log an action that was tried."""
+        _LOG.info(
+            "%s %s: %s (%s)",
+            type(action).__name__,
+            action.trial,
+            reason,
+            outcome.detail or ("taken on" if outcome.accepted else "refused"),
+            extra={"sweep_time_s": now, "action": repr(action), "accepted": outcome.accepted},
+        )
+
+    def _try_to_flush(self) -> None:
+        try:
+            self._flush()
+        except ApiError as error:
+            _LOG.warning("the state is not saved yet: %s", error)
+
+    def _flush(self) -> None:
+        if self._waiting is None:
+            return
+        self._write(_packed(self._waiting, self.name))
+        self._kept, self._waiting, self._saved_at = self._waiting, None, self._now()
+
+    def _write(self, content: str) -> None:
+        for _ in range(_TRIES):
+            try:
+                found = self._put(content)
+            except (ConflictError, NotFoundError):
+                self._version = self._version_there()
+            else:
+                self._version = text(found, "metadata", "resourceVersion")
+                return
+        message = f"ConfigMap {self._path} changes faster than it can be written: does another controller run?"
+        raise ConflictError(message)
+
+    def _put(self, content: str) -> Json:
+        body = self._body(content)
+        if not self._version:
+            return self._api.create(CONFIG_MAPS.path(self._campaign.namespace), body)
+        body["metadata"]["resourceVersion"] = self._version
+        return self._api.replace(self._path, body)
+
+    def _version_there(self) -> str:
+        try:
+            return text(self._api.get(self._path), "metadata", "resourceVersion")
+        except NotFoundError:
+            return ""
+
+    def _body(self, content: str) -> Json:
+        campaign = self._campaign
+        owner = {
+            "apiVersion": WORKFLOWS.group.removeprefix("apis/"),
+            "kind": "Workflow",
+            "name": campaign.workflow,
+            "uid": campaign.uid,
+        }
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": self.name,
+                "namespace": campaign.namespace,
+                "labels": {labels.LABEL_STATE: campaign.workflow[:63].rstrip("-._")},
+                "annotations": {labels.ANNOTATION_POLICY: campaign.policy},
+                "ownerReferences": [owner],
+            },
+            "binaryData": {_KEY: content},
+        }
+
+
+def _packed(state: str, name: str) -> str:
+    machine = zlib.compressobj(level=6, wbits=zlib.MAX_WBITS | 16)
+    packed = machine.compress(state.encode()) + machine.flush()
+    if len(packed) > _MOST_BYTES:
+        message = (
+            f"the controller's state for ConfigMap {name} has {len(packed)} bytes when packed, more than the "
+            f"{_MOST_BYTES} that fit: split the sweep into several workflows"
+        )
+        raise SpeconError(message)
+    return base64.b64encode(packed).decode()
+
+
+def _unpacked(content: object, name: str) -> str | None:
+    """Return the state; a broken one counts as none, since the engine begins anew without harm."""
+    try:
+        machine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        packed = base64.b64decode(content, validate=True) if isinstance(content, str) else b""
+        state = machine.decompress(packed, _MOST_STATE).decode()
+        json.loads(state)
+    except (ValueError, zlib.error, RecursionError) as error:
+        _LOG.warning("the state in ConfigMap %s can't be read and is dropped: %s", name, str(error)[:200])
+        return None
+    return state

@@ -1,0 +1,75 @@
+"""Reading what an API server answered. Any of it may be missing, of another type, or far too long."""
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from kubernetes.utils.quantity import parse_quantity
+
+MOST_TEXT = 4096
+_MOST_QUANTITY = 64
+
+
+def at(value: object, *path: str) -> Any:  # noqa: ANN401 - whatever the JSON holds
+    """Return what is found in nested mappings along ``path``, None where there is nothing."""
+    for name in path:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(name)
+    return value
+
+
+def text(value: object, *path: str, most: int = MOST_TEXT) -> str:
+    """Return the string along ``path``; empty where there is none, or one longer than ``most`` characters."""
+    found = at(value, *path)
+    return found if isinstance(found, str) and len(found) <= most else ""
+
+
+def mappings(value: object, *path: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the mappings in the list along ``path``."""
+    found = at(value, *path)
+    if isinstance(found, list):
+        yield from (item for item in found if isinstance(item, Mapping))
+
+
+def whole(value: object, *path: str) -> int | None:
+    """Return the whole number along ``path``."""
+    found = at(value, *path)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def epoch(value: object, *path: str) -> float | None:
+    """Return the RFC 3339 time along ``path`` in Unix seconds."""
+    found = text(value, *path, most=40)
+    try:
+        return datetime.fromisoformat(found).timestamp() if found else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def quantity(value: object, *path: str) -> float:
+    """Return the quantity along ``path``, such as ``100m`` or ``16Mi``; 0 where there is none that makes sense."""
+    found = at(value, *path)
+    if not isinstance(found, str | int | float) or len(str(found)) > _MOST_QUANTITY:
+        return 0.0
+    try:
+        amount = float(parse_quantity(found))
+    except (ValueError, ArithmeticError):
+        return 0.0
+    return amount if math.isfinite(amount) and amount >= 0 else 0.0
+
+
+def number(written: str) -> float | None:
+    """Return the finite, not negative number that an annotation holds."""
+    try:
+        found = float(written)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) and found >= 0 else None
+
+
+def count(written: str) -> int:
+    """Return the whole number that an annotation holds, 0 where it holds none."""
+    found = number(written)
+    return int(found) if found is not None and found < 2**31 else 0

@@ -1,0 +1,206 @@
+"""What all campaigns see of the cluster: shared watches of pods, workflows and nodes, and the index over them."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+from controllers import labels
+from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
+from controllers.worlds.argo.facts import TrialFacts
+from controllers.worlds.argo.nodes import NodeRecord, project_node
+from controllers.worlds.argo.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
+from controllers.worlds.argo.watch import Collection, Reflector, Rhythm
+from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
+from controllers.worlds.argo.writes import Writes
+
+R = TypeVar("R")
+_LOG = logging.getLogger(__name__)
+_TRIAL_PODS = {"labelSelector": f"{LABEL_WORKFLOW},{labels.LABEL_SWEEP},{labels.LABEL_TRIAL}"}
+_PLACED_PODS = {"fieldSelector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
+_WORKFLOWS_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """The trials of one workflow that one policy steers. ``sweep_uid`` begins their ids.
+
+    ``sweeps`` gives the MLflow experiment of each sweep id, ``annotations`` the workflow's annotations of ours.
+    ``takes_unset`` tells that trials whose author named no policy belong here too.
+    """
+
+    namespace: str
+    workflow: str
+    uid: str
+    sweep_uid: str
+    policy: str
+    created_epoch_s: float
+    finished: bool
+    sweeps: Mapping[str, str]
+    tracking_uri: str | None
+    annotations: Mapping[str, str]
+    takes_unset: bool
+
+    def owns(self, facts: TrialFacts) -> bool:
+        """Whether a trial of the workflow belongs to this campaign."""
+        return facts.policy == self.policy or (facts.policy is None and self.takes_unset)
+
+
+class ClusterView:
+    """The cluster as the watches show it; a context manager that starts and ends them.
+
+    Args:
+        api: access to the API server.
+        namespaces: where to look for sweeps; None for everywhere.
+        rhythm: of the watches.
+    """
+
+    def __init__(self, api: KubeApi, namespaces: Sequence[str] | None = None, rhythm: Rhythm | None = None) -> None:
+        self.api = api
+        self.writes = Writes()
+        self._rhythm = rhythm
+        self._news = threading.Event()
+        self._namespaces: Sequence[str | None] = (None,) if namespaces is None else tuple(dict.fromkeys(namespaces))
+        self._pods = self._watches(PODS, project_pod, _TRIAL_PODS)
+        self._workflows = self._watches(WORKFLOWS, project_workflow, {}, _WORKFLOWS_PAGE)
+        self._nodes = self._watch(NODES.path(), project_node, {})
+        self._others = self._watch(PODS.path(), project_other, _PLACED_PODS)
+        self._others_nearby: list[Reflector[OtherPod]] = []
+        self._by_workflow: dict[str, list[PodRecord]] = {}
+        self._index_version = -1
+        self._index_lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        for reflector in self._needed():
+            reflector.start()
+        self._others.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.writes.close()
+        for reflector in (*self._needed(), self._others, *self._others_nearby):
+            reflector.stop()
+
+    @property
+    def version(self) -> int:
+        """A number that grows with every change."""
+        return sum(r.version for r in (*self._needed(), self._others, *self._others_nearby))
+
+    def synced(self) -> bool:
+        """Whether everything that is needed has been read at least once."""
+        if self._others.refused is not None and not self._others.synced:
+            self._look_nearby()
+        others = self._others_nearby or [self._others]
+        return all(r.synced for r in (*self._needed(), *others))
+
+    def wait_synced(self, within_s: float) -> bool:
+        """Wait until everything has been read, at most ``within_s``; return whether it has."""
+        deadline = time.monotonic() + within_s
+        while not self.synced():
+            if time.monotonic() > deadline:
+                return False
+            self._news.wait(0.05)
+            self._news.clear()
+        return True
+
+    def refusals(self) -> Sequence[str]:
+        """Return why watches that are needed are not allowed, in the API server's words."""
+        return [str(r.refused) for r in self._needed() if r.refused is not None]
+
+    def age_s(self) -> float:
+        """Return the seconds since the watch that is worst off last heard from the API server."""
+        others = self._others_nearby or [self._others]
+        return time.monotonic() - min(r.heard_at for r in (*self._needed(), *others))
+
+    def wait_for_news(self, within_s: float) -> bool:
+        """Wait until something has changed, at most ``within_s``; return whether it has."""
+        told = self._news.wait(within_s)
+        self._news.clear()
+        return told
+
+    def campaigns(self, default_policy: str) -> Sequence[Campaign]:
+        """Return every campaign that there is: per workflow, one for each policy that its sweeps name."""
+        return [c for workflow in self.workflows() for c in _campaigns_of(workflow, default_policy)]
+
+    def workflows(self) -> Sequence[WorkflowRecord]:
+        """Return every workflow that has sweeps."""
+        return [record for reflector in self._workflows for record in reflector.records()]
+
+    def workflow(self, uid: str) -> WorkflowRecord | None:
+        """Return the workflow with ``uid``, None where it was deleted."""
+        return next((record for record in self.workflows() if record.uid == uid), None)
+
+    def pods_of(self, workflow_uid: str) -> Sequence[PodRecord]:
+        """Return the pods of a workflow's trials."""
+        return self._pods_by_workflow().get(workflow_uid, [])
+
+    def trial_pods(self) -> Sequence[PodRecord]:
+        """Return the pods of all trials, of every campaign."""
+        return [record for pods in self._pods_by_workflow().values() for record in pods]
+
+    def other_pods(self) -> Sequence[OtherPod]:
+        """Return all other pods on nodes, as far as they may be seen."""
+        ours = {pod.uid for pod in self.trial_pods()}
+        found = [record for r in (self._others, *self._others_nearby) for record in r.records()]
+        return [record for record in found if record.uid not in ours]
+
+    def nodes(self) -> Sequence[NodeRecord]:
+        """Return every node."""
+        return self._nodes.records()
+
+    def _needed(self) -> Sequence[Reflector[Any]]:
+        return (*self._pods, *self._workflows, self._nodes)
+
+    def _pods_by_workflow(self) -> Mapping[str, list[PodRecord]]:
+        with self._index_lock:
+            version = sum(reflector.version for reflector in self._pods)
+            if version != self._index_version:
+                index: dict[str, list[PodRecord]] = {}
+                for reflector in self._pods:
+                    for record in reflector.records():
+                        index.setdefault(record.workflow_uid, []).append(record)
+                self._by_workflow, self._index_version = index, version
+            return self._by_workflow
+
+    def _look_nearby(self) -> None:
+        """Where other namespaces may not be seen, count the pods of our own."""
+        if not self._others_nearby and self._namespaces != (None,):
+            _LOG.warning("what pods of other namespaces request is not known: %s", self._others.refused)
+            self._others_nearby = self._watches(PODS, project_other, _PLACED_PODS)
+            for reflector in self._others_nearby:
+                reflector.start()
+
+    def _watches(
+        self, resource: Resource, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = 500
+    ) -> list[Reflector[R]]:
+        return [self._watch(resource.path(namespace), project, query, page) for namespace in self._namespaces]
+
+    def _watch(
+        self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = 500
+    ) -> Reflector[R]:
+        return Reflector(self.api, Collection(path, query, page), project, self._news.set, self._rhythm)
+
+
+def _campaigns_of(workflow: WorkflowRecord, default_policy: str) -> list[Campaign]:
+    by_policy: dict[str, list[str]] = {}
+    for sweep in workflow.sweeps:
+        by_policy.setdefault(sweep.policy or default_policy, []).append(sweep.id)
+    sweeps = {sweep.id: sweep for sweep in workflow.sweeps}
+    return [
+        Campaign(
+            namespace=workflow.namespace,
+            workflow=workflow.name,
+            uid=workflow.uid,
+            sweep_uid=workflow.sweep_uid,
+            policy=policy,
+            created_epoch_s=workflow.created_at,
+            finished=workflow.finished,
+            sweeps={sweep: sweeps[sweep].experiment for sweep in ids},
+            tracking_uri=next((sweeps[sweep].tracking_uri for sweep in ids if sweeps[sweep].tracking_uri), None),
+            annotations=workflow.annotations,
+            takes_unset=policy == default_policy,
+        )
+        for policy, ids in by_policy.items()
+    ]

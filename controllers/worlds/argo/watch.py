@@ -1,0 +1,220 @@
+"""A reflector: a list and a watch that keep a small record of each object of a collection, whatever happens to them."""
+
+import json
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from controllers.worlds.argo.api import ApiError, ForbiddenError, GoneError, Json, KubeApi, UnavailableError
+from controllers.worlds.argo.untrusted import at, text, whole
+
+R = TypeVar("R")
+_LOG = logging.getLogger(__name__)
+_MOST_LINE = 64 * 2**20
+_GONE = 410
+_TOO_SHORT_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What to watch: the path of a collection and a selection of it. ``page`` objects are asked for at once."""
+
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    page: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often to do what, in seconds.
+
+    A watch is opened anew every ``watch_s``: so a quiet one is known to be alive, and a dead one is found out.
+    """
+
+    watch_s: float = 20.0
+    relist_s: float = 1800.0
+    first_wait_s: float = 0.2
+    most_wait_s: float = 10.0
+
+
+class Reflector(Generic[R]):
+    """Keeps ``project(object)`` of every object of a collection; the objects themselves are dropped at once.
+
+    Args:
+        api: access to the API server.
+        collection: what to watch.
+        project: makes a small record of an object, or None where it is of no interest. Must bear any JSON.
+        changed: called from the watching thread after every change.
+        rhythm: how often to do what.
+    """
+
+    def __init__(
+        self,
+        api: KubeApi,
+        collection: Collection,
+        project: Callable[[Json], R | None],
+        changed: Callable[[], None],
+        rhythm: Rhythm | None = None,
+    ) -> None:
+        self._api = api
+        self._collection = collection
+        self._project = project
+        self._changed = changed
+        self._rhythm = rhythm or Rhythm()
+        self._records: dict[str, R] = {}
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._synced = threading.Event()
+        self._response: urllib3.BaseHTTPResponse | None = None
+        self._version_of_list = ""
+        self._listed_at = 0.0
+        self.heard_at = time.monotonic()
+        self.version = 0
+        self.refused: ForbiddenError | None = None
+        self._thread = threading.Thread(target=self._run, name=f"watch{collection.path}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the watch; returns when its thread has ended, or after five seconds."""
+        self._stop.set()
+        response = self._response
+        if response is not None:
+            _shut(response)
+        self._thread.join(timeout=5)
+
+    @property
+    def synced(self) -> bool:
+        """Whether a whole list has been read."""
+        return self._synced.is_set()
+
+    def wait_synced(self, within_s: float) -> bool:
+        """Wait for a whole list, at most ``within_s``; return whether there is one."""
+        return self._synced.wait(within_s)
+
+    def records(self) -> list[R]:
+        """Return the records as they are now."""
+        with self._lock:
+            return list(self._records.values())
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._stop.is_set():
+            began = time.monotonic()
+            try:
+                self._once()
+            except ApiError as error:
+                failures += 1
+                self._note(error, failures)
+            else:
+                self.refused = None
+                # A server that ends every watch at once must not be asked without pause.
+                failures = failures + 1 if time.monotonic() - began < _TOO_SHORT_S else 0
+            if failures:
+                self._stop.wait(self._wait_s(failures))
+
+    def _once(self) -> None:
+        """List where that is due, then watch until the watch ends by itself."""
+        if not self._version_of_list or time.monotonic() - self._listed_at > self._rhythm.relist_s:
+            self._list()
+        self._watch()
+
+    def _note(self, error: ApiError, failures: int) -> None:
+        if isinstance(error, GoneError):
+            self._version_of_list = ""
+            return
+        self.refused = error if isinstance(error, ForbiddenError) else None
+        if failures == 1:
+            _LOG.warning("watch of %s is interrupted: %s", self._collection.path, error)
+
+    def _wait_s(self, failures: int) -> float:
+        wait = min(self._rhythm.most_wait_s, self._rhythm.first_wait_s * 2.0 ** min(failures - 1, 16))
+        return wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the load of many watchers
+
+    def _list(self) -> None:
+        found: dict[str, R] = {}
+        version = ""
+        for page in self._api.pages(self._collection.path, self._collection.query, self._collection.page):
+            for item in page.get("items") or []:
+                self._put(found, item)
+            version = text(page, "metadata", "resourceVersion") or version
+            self.heard_at = time.monotonic()
+        with self._lock:
+            self._records = found
+            self.version += 1
+        self._version_of_list, self._listed_at = version, time.monotonic()
+        self._synced.set()
+        self._changed()
+
+    def _watch(self) -> None:
+        query = {
+            **self._collection.query,
+            "resourceVersion": self._version_of_list,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(max(1, round(self._rhythm.watch_s * random.uniform(0.75, 1.0)))),  # noqa: S311
+        }
+        response = self._api.open_watch(self._collection.path, query, self._rhythm.watch_s + 5)
+        self._response = response
+        self.heard_at = time.monotonic()
+        try:
+            lines = _lines(response)
+            while not self._stop.is_set() and (line := next(lines, None)) is not None:
+                self._take(line)
+        except (HTTPError, OSError, ValueError, RecursionError) as error:
+            if not self._stop.is_set():
+                message = f"watch of {self._collection.path} broke: {str(error)[:200]}"
+                raise UnavailableError(message) from error
+        finally:
+            self._response = None
+            response.close()
+        self.heard_at = time.monotonic()
+
+    def _take(self, line: bytes) -> None:
+        event = json.loads(line)
+        kind, item = text(event, "type"), at(event, "object")
+        self.heard_at = time.monotonic()
+        if kind == "ERROR":
+            failed = GoneError if whole(item, "code") == _GONE else UnavailableError
+            message = f"watch of {self._collection.path}: {text(item, 'message')[:200]}"
+            raise failed(message)
+        if kind in {"ADDED", "MODIFIED", "DELETED"} and isinstance(item, dict):
+            with self._lock:
+                self._put(self._records, item, deleted=kind == "DELETED")
+                self.version += 1
+            self._changed()
+        self._version_of_list = text(item, "metadata", "resourceVersion") or self._version_of_list
+
+    def _put(self, records: dict[str, R], item: Json, *, deleted: bool = False) -> None:
+        key = f"{text(item, 'metadata', 'namespace')}/{text(item, 'metadata', 'name')}"
+        record = None if deleted else self._project(item)
+        if record is None:
+            records.pop(key, None)
+        else:
+            records[key] = record
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    rest = b""
+    for chunk in response.stream(2**16):
+        *whole_lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > _MOST_LINE:
+            message = f"one event has more than {_MOST_LINE} bytes"
+            raise ValueError(message)
+        yield from (line for line in whole_lines if line.strip())
+
+
+def _shut(response: urllib3.BaseHTTPResponse) -> None:
+    """Wake the thread that reads from ``response``."""
+    try:
+        response.shutdown()
+    except (HTTPError, OSError, ValueError, RuntimeError):
+        response.close()

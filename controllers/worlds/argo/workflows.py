@@ -1,0 +1,253 @@
+"""Small records of workflows: which trials a workflow has begun, and how each step of them went."""
+
+import base64
+import json
+import re
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from controllers import labels
+from controllers.expressions import SWEEP_UID
+from controllers.worlds.argo.api import Json
+from controllers.worlds.argo.facts import TrialFacts, facts_of, warn_once
+from controllers.worlds.argo.pods import env_of, strings
+from controllers.worlds.argo.untrusted import at, epoch, mappings, quantity, text
+from mlflow_hooks import contract
+
+_MOST_NODES_BYTES = 128 * 2**20
+_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
+_OURS = "hera-specon.io/"
+_BAD_ENDS = frozenset({"Failed", "Error"})
+_ENDS = frozenset({"Succeeded", *_BAD_ENDS})
+_NEVER_RUN = frozenset({"Skipped", "Omitted"})
+FORGET_AFTER_S: Final = 6 * 3600.0
+"""Seconds after its end that a workflow is kept in mind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One pod of a step as Argo recorded it; it outlives the pod. Times are Unix seconds."""
+
+    node: str
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A trial's step over all its attempts; it has ended only when Argo is done with it or has given up.
+
+    ``cpu`` in cores and ``memory`` in bytes are what its template asks for, 0 where that is not plain.
+    """
+
+    name: str
+    facts: TrialFacts
+    phase: str
+    started_at: float | None
+    finished_at: float | None
+    attempts: tuple[Attempt, ...]
+    cpu: float
+    memory: float
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it came to a good end."""
+        return self.phase == "Succeeded"
+
+    @property
+    def failed(self) -> bool:
+        """Whether Argo makes no more attempts."""
+        return self.phase in _BAD_ENDS
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFacts:
+    """What a workflow's templates say of a sweep in it."""
+
+    id: str
+    policy: str | None
+    experiment: str
+    tracking_uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRecord:
+    """A workflow that has sweeps.
+
+    ``sweep_uid`` begins the ids of its trials: its own uid, or that of the workflow which it continues.
+    ``steps`` is by Argo's name of the step; empty where Argo keeps them in a database.
+    """
+
+    uid: str
+    sweep_uid: str
+    namespace: str
+    name: str
+    phase: str
+    created_at: float
+    finished_at: float | None
+    annotations: Mapping[str, str]
+    sweeps: tuple[SweepFacts, ...]
+    steps: Mapping[str, Step] = field(default_factory=dict)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the whole workflow is over."""
+        return self.phase in _ENDS
+
+    @property
+    def failed(self) -> bool:
+        """Whether it came to a bad end."""
+        return self.phase in _BAD_ENDS
+
+
+def project_workflow(workflow: Json) -> WorkflowRecord | None:
+    """Return the record of a workflow; None where it has no sweep, or ended long ago."""
+    templates = _trial_templates(workflow)
+    uid, finished = text(workflow, "metadata", "uid"), epoch(workflow, "status", "finishedAt")
+    if not templates or not uid or (finished is not None and time.time() - finished > FORGET_AFTER_S):
+        return None
+    sweep_uid = _sweep_uid(workflow, uid)
+    known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
+    annotations = strings(workflow, "metadata", "annotations")
+    return WorkflowRecord(
+        uid=uid,
+        sweep_uid=sweep_uid,
+        namespace=text(workflow, "metadata", "namespace"),
+        name=known["workflow.name"],
+        phase=text(workflow, "status", "phase"),
+        created_at=epoch(workflow, "metadata", "creationTimestamp") or 0.0,
+        finished_at=finished,
+        annotations={name: value for name, value in annotations.items() if name.startswith(_OURS)},
+        sweeps=_sweeps(templates, known),
+        steps=_steps(workflow, templates, known),
+    )
+
+
+def _trial_templates(workflow: Json) -> dict[str, Mapping[str, Any]]:
+    """Return the templates of trials by name, those of referenced WorkflowTemplates included."""
+    stored = at(workflow, "status", "storedTemplates")
+    everywhere = [
+        *mappings(workflow, "spec", "templates"),
+        *mappings(workflow, "status", "storedWorkflowTemplateSpec", "templates"),
+        *(t for t in (stored.values() if isinstance(stored, Mapping) else ()) if isinstance(t, Mapping)),
+    ]
+    found: dict[str, Mapping[str, Any]] = {}
+    for template in everywhere:
+        marks = strings(template, "metadata", "labels")
+        if labels.LABEL_SWEEP in marks and labels.LABEL_TRIAL in marks:
+            found.setdefault(text(template, "name"), template)
+    return found
+
+
+def _sweeps(templates: Mapping[str, Mapping[str, Any]], known: Mapping[str, str]) -> tuple[SweepFacts, ...]:
+    found: dict[str, SweepFacts] = {}
+    for template in templates.values():
+        env = _filled(env_of(_container(template)), known)
+        sweep = env.get(contract.ENV_SWEEP_ID) or env.get(contract.ENV_TRIAL_ID, "").rpartition(".")[0]
+        if sweep and "{{" not in sweep:
+            policy = strings(template, "metadata", "annotations").get(labels.ANNOTATION_POLICY)
+            experiment, tracking = env.get("MLFLOW_EXPERIMENT_NAME", ""), env.get("MLFLOW_TRACKING_URI", "")
+            found.setdefault(sweep, SweepFacts(sweep, policy, experiment, tracking))
+    return tuple(found.values())
+
+
+def _facts(where: str, template: Mapping[str, Any], known: Mapping[str, str]) -> TrialFacts | None:
+    return facts_of(
+        where,
+        _filled(strings(template, "metadata", "labels"), known),
+        _filled(strings(template, "metadata", "annotations"), known),
+        _filled(env_of(_container(template)), known),
+    )
+
+
+def _container(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = at(template, "container") or at(template, "script")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _filled(values: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """Fill in Argo's placeholders; one that is not known stays, and makes an id invalid."""
+    return {
+        name: _PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), value.replace(SWEEP_UID, known[SWEEP_UID]))
+        if "{{" in value
+        else value
+        for name, value in values.items()
+    }
+
+
+def _sweep_uid(workflow: Json, uid: str) -> str:
+    given = mappings(workflow, "spec", "arguments", "parameters")
+    continued = next((text(p, "value") for p in given if text(p, "name") == labels.PARAMETER_CONTINUE), "")
+    return continued or uid
+
+
+def _steps(workflow: Json, templates: Mapping[str, Mapping[str, Any]], known: Mapping[str, str]) -> dict[str, Step]:
+    nodes = _nodes(workflow)
+    attempts = {child for node in nodes.values() if text(node, "type") == "Retry" for child in _children(node)}
+    found: dict[str, Step] = {}
+    for key, node in nodes.items():
+        template = templates.get(text(node, "templateName") or text(node, "templateRef", "template"))
+        if template is None or key in attempts or text(node, "type") not in {"Retry", "Pod"}:
+            continue
+        if text(node, "phase") not in _NEVER_RUN:
+            step = _step(node, template, nodes, known)
+            found |= {step.name: step} if step is not None else {}
+    return found
+
+
+def _step(
+    node: Mapping[str, Any],
+    template: Mapping[str, Any],
+    nodes: Mapping[str, Mapping[str, Any]],
+    known: Mapping[str, str],
+) -> Step | None:
+    tries = [nodes[child] for child in _children(node) if child in nodes] if text(node, "type") == "Retry" else [node]
+    tries = [one for one in tries if text(one, "type") == "Pod" and at(one, "nodeFlag", "hooked") is not True]
+    inputs = next((found for one in (node, *tries) if (found := list(mappings(one, "inputs", "parameters")))), [])
+    given = {f"inputs.parameters.{text(p, 'name')}": text(p, "value", most=2**16) for p in inputs}
+    name = text(node, "name")
+    facts = _facts(f"step {name}", template, {**known, **given, "node.name": name})
+    if facts is None:
+        return None
+    return Step(
+        name=name,
+        facts=facts,
+        phase=text(node, "phase"),
+        started_at=epoch(node, "startedAt"),
+        finished_at=epoch(node, "finishedAt"),
+        attempts=tuple(Attempt(text(one, "hostNodeName", most=253), _exit_code(one)) for one in tries),
+        cpu=quantity(_container(template), "resources", "requests", "cpu"),
+        memory=quantity(_container(template), "resources", "requests", "memory"),
+    )
+
+
+def _exit_code(node: Mapping[str, Any]) -> int | None:
+    code = text(node, "outputs", "exitCode", most=8)
+    return int(code) if code.isdecimal() else None
+
+
+def _children(node: Mapping[str, Any]) -> Iterator[str]:
+    found = at(node, "children")
+    yield from (child for child in (found if isinstance(found, list) else []) if isinstance(child, str))
+
+
+def _nodes(workflow: Json) -> dict[str, Mapping[str, Any]]:
+    """Return the nodes of the status, unpacked where Argo packed them; none where it keeps them in a database."""
+    plain = at(workflow, "status", "nodes")
+    packed = at(workflow, "status", "compressedNodes")
+    if not plain and isinstance(packed, str) and packed:
+        plain = _unpacked(packed, text(workflow, "metadata", "name"))
+    nodes = plain if isinstance(plain, Mapping) else {}
+    return {key: node for key, node in nodes.items() if isinstance(node, Mapping)}
+
+
+def _unpacked(packed: str, name: str) -> object:
+    try:
+        machine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        content = machine.decompress(base64.b64decode(packed, validate=True), _MOST_NODES_BYTES)
+        return json.loads(content)
+    except (ValueError, zlib.error, RecursionError) as error:
+        warn_once(f"nodes {name}", f"the nodes of workflow {name} can't be unpacked: {str(error)[:200]}")
+        return None

@@ -1,0 +1,81 @@
+"""What a trial's pod needs beyond its own container: gate, grace, Argo's helpers, a user without rights."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import yaml
+from hera.workflows.models import Capabilities, PodSecurityContext, SeccompProfile, SecurityContext
+
+from controllers.expressions import GATE_MOVED
+from hera_specon.errors import SweepError
+from hera_specon.names import check_distinct
+
+USER: Final = 65532
+"""User and group that trials run as where their author names none: those of the trainer's image."""
+HELPER_CPU: Final = "10m"
+"""CPU request of Argo's container ``wait``: without one it hardly gets to run on a busy node."""
+HELPER_MEMORY: Final = "32Mi"
+
+_GATES: Final = "schedulingGates"
+
+
+def pod_patch(given: str | None, grace: int, cpu: str) -> str:
+    """Return the podSpecPatch of a trial: the author's own, with ours.
+
+    Argo's container ``init`` is over before the trial begins, so asking for as much CPU as the trial costs nothing.
+
+    Args:
+        given: The author's patch, YAML or JSON.
+        grace: Seconds between SIGTERM and SIGKILL.
+        cpu: The trial's own CPU request.
+
+    Raises:
+        SweepError: ``given`` is no mapping, or sets what the sweep sets.
+    """
+    patch = {} if given is None else _parsed(given)
+    ours: dict[str, Any] = {"terminationGracePeriodSeconds": grace, _GATES: []}
+    check_distinct([*patch, *ours], "pod_spec_patch= sets what the sweep sets itself (the grace period by grace=)")
+    helpers = {
+        "containers": _with_helper(patch.get("containers"), "wait", HELPER_CPU),
+        "initContainers": _with_helper(patch.get("initContainers"), "init", cpu),
+    }
+    text = json.dumps({**patch, **helpers, **ours})
+    # The expression stands for a list, so it can't be put in before the rest is JSON.
+    return text.removesuffix("[]}") + GATE_MOVED + "}"
+
+
+def pod_security() -> PodSecurityContext:
+    """Return a pod's security context that the restricted Pod Security Standard takes; volumes belong to its group."""
+    return PodSecurityContext(
+        run_as_non_root=True,
+        run_as_user=USER,
+        run_as_group=USER,
+        fs_group=USER,
+        seccomp_profile=SeccompProfile(type="RuntimeDefault"),
+    )
+
+
+def container_security() -> SecurityContext:
+    """Return a container's security context that the restricted Pod Security Standard takes."""
+    return SecurityContext(allow_privilege_escalation=False, capabilities=Capabilities(drop=["ALL"]))
+
+
+def _with_helper(given: object, name: str, cpu: str) -> list[Any]:
+    """Return the author's patches of containers, and ours of Argo's container ``name`` where they have none."""
+    patches = given if isinstance(given, list) else []
+    if any(isinstance(patch, dict) and patch.get("name") == name for patch in patches):
+        return patches
+    return [*patches, {"name": name, "resources": {"requests": {"cpu": cpu, "memory": HELPER_MEMORY}}}]
+
+
+def _parsed(patch: str) -> Mapping[str, Any]:
+    try:
+        given = yaml.safe_load(patch)
+    except yaml.YAMLError as error:
+        problem = f"pod_spec_patch= is no YAML: {patch!r}"
+        raise SweepError(problem) from error
+    if not isinstance(given, dict):
+        problem = f"pod_spec_patch= is a mapping of a pod's fields, not {patch!r}"
+        raise SweepError(problem)
+    return given
