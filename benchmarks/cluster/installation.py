@@ -1,4 +1,4 @@
-"""The project's own manifests on the test cluster, beside the nodes that train: controller, MLflow, what sweeps need."""
+"""The project's own manifests on the test cluster, beside the nodes that train: controller, MLflow, a sweep's needs."""
 
 import os
 import socket
