@@ -10,6 +10,7 @@ import click
 from tests.cluster.building import build_all
 from tests.cluster.cluster import DEFAULT_NODES, Cluster, running_cluster
 from tests.cluster.commands import ClusterError
+from tests.cluster.images.build import build_images
 from tests.cluster.layout import NodeSpec
 from tests.cluster.obstacles import obstacles
 from tests.cluster.small_images import own_archives
@@ -107,8 +108,10 @@ def check() -> None:
 
 @main.command()
 def build() -> None:
-    """Build the programs, which takes minutes and is done once for each version."""
-    build_all(_teller())
+    """Build the programs and the project's images, which takes minutes the first time."""
+    tell = _teller()
+    build_all(tell)
+    build_images(tell=tell)
 
 
 @main.command()
