@@ -41,6 +41,8 @@ from tests.controller.permission_table import Permission, documented
 
 pytestmark = [
     pytest.mark.cluster,
+    # A watch that is cut off leaves its socket to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.skipif(kubectl() is None, reason="neither kubectl nor the test cluster's binary is here"),
 ]
 RBAC = "apis/rbac.authorization.k8s.io/v1"
