@@ -1,5 +1,6 @@
 """containerd in a machine, and the images that it holds."""
 
+import re
 import signal
 from pathlib import Path
 from typing import Final
@@ -48,15 +49,15 @@ def start(machine: Machine, node: NodeSpec | None = None) -> None:
 
 
 def import_archive(machine: Machine, archive: Path) -> list[str]:
-    """Import an image archive (docker's or OCI's) and return the images in it."""
-    before = set(images(machine))
-    machine.run(*CTR, "import", archive, seconds=600)
-    return sorted(set(images(machine)) - before)
+    """Import an image archive (docker's or OCI's) and return the names of the images in it."""
+    told = machine.run(*CTR, "import", archive, seconds=600)
+    return re.findall(r"^unpacking (\S+) ", told, re.MULTILINE)
 
 
-def images(machine: Machine) -> list[str]:
-    """The names of the images that the machine has."""
-    return machine.run(*CTR, "list", "--quiet").split()
+def forget_unnamed_images(machine: Machine) -> None:
+    """Remove, now, the images whose name has since been given to others, which kept only their digest."""
+    known = machine.run(*CTR, "list", "--quiet").split()
+    machine.run(*CTR, "remove", "--sync", *(image for image in known if image.startswith("sha256:")), seconds=300)
 
 
 def pin(machine: Machine, image: str) -> None:

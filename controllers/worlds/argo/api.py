@@ -130,6 +130,10 @@ class KubeApi:
             raise SpeconError(message) from error
         return cls(configuration, read_s)
 
+    def close(self) -> None:
+        """Close the connections that are kept; a later call opens new ones."""
+        self._pool.clear()
+
     @property
     def host(self) -> str:
         """URL of the API server."""
@@ -149,6 +153,10 @@ class KubeApi:
         if not self.may_write():
             message = "nothing is changed: another controller leads, or this one only recommends"
             raise NotAllowedNowError(message)
+
+    def close(self) -> None:
+        """Close the connections that are kept open; more calls would open new ones."""
+        self._pool.clear()
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         """Return the object or list at ``path``.
