@@ -84,7 +84,7 @@ def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[
     facts = {pod.facts.id: pod.facts for pod in pods if pod.facts is not None}
     facts |= {name: step.facts for name, step in steps.items()}
     return {
-        name: TrialState(of, steps.get(name), remember(Remembered(), by_trial.get(name, [])), record)
+        name: TrialState(of, steps.get(name), remember(Remembered(), by_trial.get(name, [])), record.over_since)
         for name, of in facts.items()
     }
 
