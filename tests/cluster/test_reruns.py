@@ -9,12 +9,12 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner
 from mlflow.tracking import MlflowClient
-from tests.cluster.sweeps.bench import Bench
-from tests.cluster.sweeps.bench import Workflow as Submitted
 
 from hera_specon.cli import main
 from mlflow_hooks import contract
 from tests.cluster import rerun_sweep
+from tests.cluster.sweeps.bench import Bench
+from tests.cluster.sweeps.bench import Workflow as Submitted
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -96,7 +96,7 @@ def test_a_retried_workflow_goes_on_with_the_failed_trial_alone_where_it_stood(b
     first, second = starts(bench, failed.uid, FAILING)
     assert 0 < second.step <= rerun_sweep.FAILS_AT
     assert first.token != second.token  # although both pods have the same name
-    assert second.node in {node.name for node in bench.cluster.nodes}
+    assert second.node in set(bench.cluster.node_names)
     check_runs(bench, failed.uid)
 
 

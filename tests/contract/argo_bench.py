@@ -15,10 +15,10 @@ from uuid import uuid4
 
 from controllers import labels
 from controllers.model import NodeName, TrialId
-from controllers.worlds.argo.api import WORKFLOWS, ConflictError, KubeApi, Resource
+from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
 from controllers.worlds.argo.events import EventWriter
 from controllers.worlds.argo.moves import Patience
-from controllers.worlds.argo.pods import HOSTNAME
+from controllers.worlds.argo.pods import HOSTNAME, project_other
 from controllers.worlds.argo.signals import execute
 from controllers.worlds.argo.view import ClusterView
 from controllers.worlds.argo.world import ArgoWorld
@@ -44,8 +44,7 @@ class ArgoBench(Bench):
         self._api = KubeApi.load(kubeconfig, None)
         self._events = EventWriter(self._api)
         self._namespace = f"contract-{uuid4().hex[:8]}"
-        found = self._api.get("/api/v1/nodes")["items"]
-        self._nodes = sorted(item["metadata"]["labels"][HOSTNAME] for item in found)[:2]
+        self._nodes = _emptiest(self._api)
         self._view: ClusterView | None = None
         self._prepare()
 
@@ -145,6 +144,15 @@ class ArgoBench(Bench):
             {"name": contract.ENV_NODE, "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
         ]
         return made
+
+
+def _emptiest(api: KubeApi) -> Sequence[str]:
+    """Return the two nodes of which other pods request least."""
+    requested = {item["metadata"]["labels"][HOSTNAME]: 0.0 for item in api.get(NODES.path())["items"]}
+    others = [pod for item in api.get(PODS.path())["items"] if (pod := project_other(item)) is not None]
+    for pod in others:
+        requested[pod.node] += pod.load.cpu
+    return sorted(sorted(requested, key=lambda node: (requested[node], node))[:2])
 
 
 def _gate() -> str:

@@ -1,6 +1,5 @@
 """One sight of a campaign: every trial of it, and the nodes, as they were at one instant. Cheap to make anew."""
 
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -126,7 +125,7 @@ def _state(
     if facts is None:
         return None
     moving = intent.action.node if intent is not None and isinstance(intent.action, Migrate) else None
-    over = (workflow.finished_at or math.inf) if workflow is not None and workflow.finished else None
+    over = None if workflow is None else workflow.over_since
     if before is not None and before.known is memory and before.step == step:
         unchanged = before.wish == moving and before.over_since == over
         return before if unchanged else replace(before, wish=moving, over_since=over)
