@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from controllers import labels
+from controllers.expressions import GATE_MOVED
 from controllers.model import NodeName, TrialId
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
 from controllers.worlds.argo.events import EventWriter
@@ -23,14 +24,13 @@ from controllers.worlds.argo.signals import execute
 from controllers.worlds.argo.view import ClusterView
 from controllers.worlds.argo.world import ArgoWorld
 from mlflow_hooks import contract
-from tests.contract.bench import MOVED, PROGRAM, Behaviour, Bench, trial_template, workflow
+from tests.contract.bench import PROGRAM, Behaviour, Bench, trial_template, workflow
 
 _IMAGE = os.environ.get("SPECON_TEST_IMAGE", "hera-specon.io/shell:1")
 _NAMESPACES = Resource("api/v1", "namespaces")
 _ROLES = Resource("apis/rbac.authorization.k8s.io/v1", "roles")
 _BINDINGS = Resource("apis/rbac.authorization.k8s.io/v1", "rolebindings")
 _HOST_FOLDERS = ("/usr", "/lib", "/lib64")
-_MOVED = f"{MOVED} || lastRetry.message contains '{labels.MOVED_MESSAGE}'"
 
 
 class ArgoBench(Bench):
@@ -128,10 +128,7 @@ class ArgoBench(Bench):
 
     def _template(self, name: str, behaviour: Behaviour) -> dict[str, Any]:
         made = trial_template(name, behaviour, self._program, step_ms=100)
-        made["podSpecPatch"] = (
-            f'{{"terminationGracePeriodSeconds": 2, "schedulingGates": {{{{={_MOVED} ? [{_gate()}] : []}}}}}}'
-        )
-        made["retryStrategy"]["expression"] += f" || {_MOVED}"
+        made["podSpecPatch"] = f'{{"terminationGracePeriodSeconds": 2, "schedulingGates": {GATE_MOVED}}}'
         made["affinity"] = _only_on(self._nodes)
         folders = {f"host{n}": folder for n, folder in enumerate((*_HOST_FOLDERS, str(self._folder)))}
         made["volumes"] = [{"name": n, "hostPath": {"path": path}} for n, path in folders.items()]
@@ -154,9 +151,6 @@ def _emptiest(api: KubeApi) -> Sequence[str]:
         requested[pod.node] += pod.load.cpu
     return sorted(sorted(requested, key=lambda node: (requested[node], node))[:2])
 
-
-def _gate() -> str:
-    return f"{{name: '{labels.GATE_PLACEMENT}'}}"
 
 
 def _only_on(nodes: Sequence[str]) -> Mapping[str, Any]:
