@@ -1,5 +1,6 @@
 """What a measurement found: times of ticks, memory, what was decided. From readings of the controller's own metrics."""
 
+import itertools
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -58,19 +59,23 @@ class Ticks:
     @classmethod
     def between(cls, before: Reading, after: Reading) -> "Ticks":
         """Return what was counted from one reading to the other."""
-        count, total, under = (after[key] - before[key] for key in (f"{_TICK}_count", f"{_TICK}_sum", f"{_TICK}_bucket/1.0"))
+        count, total, under = (
+            after[key] - before[key] for key in (f"{_TICK}_count", f"{_TICK}_sum", f"{_TICK}_bucket/1.0")
+        )
         return cls(round(count), total, round(under))
 
 
 def tick_most(readings: Sequence[Reading]) -> float:
     """Return the longest tick as far as readings tell: the greatest mean between two of them."""
-    steps = [Ticks.between(before, after) for before, after in zip(readings, readings[1:], strict=False)]
+    steps = [Ticks.between(before, after) for before, after in itertools.pairwise(readings)]
     return max((step.seconds / step.number for step in steps if step.number), default=0.0)
 
 
 def actions(before: Reading, after: Reading) -> dict[str, int]:
     """Return how many actions of each kind and outcome there were."""
-    found = {name: round(after[name] - before[name]) for name in after.values if name.startswith("specon_actions_total/")}
+    found = {
+        name: round(after[name] - before[name]) for name in after.values if name.startswith("specon_actions_total/")
+    }
     return {name.partition("/")[2]: number for name, number in sorted(found.items()) if number}
 
 
