@@ -1,7 +1,6 @@
 """The Argo expressions in a sweep's manifest: one text for who writes them and for whoever reads the manifest."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from controllers.labels import ANNOTATION_ADOPTED, GATE_PLACEMENT, PARAMETER_CONTINUE
 from mlflow_hooks.contract import EXIT_MIGRATE
@@ -22,13 +21,6 @@ GATE_FIRST: Final = f"{{{{=retries == '0' || {_MOVED} ? {_GATES} : []}}}}"
 
 SWEEP_UID: Final = f"{{{{=sprig.coalesce(workflow.parameters['{PARAMETER_CONTINUE}'] ?? '', workflow.uid)}}}}"
 """What the ids of sweep and trials begin with: the workflow's uid, or that of the workflow which it continues."""
-
-
-def sweep_uid(workflow: Mapping[str, Any]) -> str:
-    """Return what ``SWEEP_UID`` stands for in a workflow that runs; untrusted, like all of the workflow."""
-    arguments = (workflow.get("spec") or {}).get("arguments") or {}
-    given = (p.get("value") for p in arguments.get("parameters") or [] if p.get("name") == PARAMETER_CONTINUE)
-    return str(next(given, None) or workflow["metadata"]["uid"])
 
 
 def inside(tag: str) -> str:

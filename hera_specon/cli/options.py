@@ -1,12 +1,14 @@
 """Options checked as they are read, each error with the value that was given."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 STDOUT = "-"
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class NodeCount(click.ParamType[int]):
@@ -74,3 +76,18 @@ def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str
             raise click.BadParameter(message, ctx, param)
         pairs[name] = given
     return pairs
+
+
+def cluster_options(command: Command) -> Command:
+    """Give ``command`` the options that say which cluster and namespace it is about."""
+    for option in (
+        click.option("--context", help="Context of the kubeconfig.  [default: the current one]"),
+        click.option(
+            "--kubeconfig",
+            type=click.Path(exists=True, dir_okay=False),
+            help="Kubeconfig file.  [default: KUBECONFIG, else ~/.kube/config, else the pod's own account]",
+        ),
+        click.option("-n", "--namespace", help="Namespace of the workflow.  [default: the context's own]"),
+    ):
+        command = option(command)
+    return command

@@ -1,8 +1,8 @@
 """Ending a running attempt: by its own leave (SIGTERM), by force, or by deleting its pod.
 
 Argo's own ``argoexec`` is in every main container. Sent to process 1, SIGTERM is handed on to the trainer's whole
-process group. SIGKILL can't go that way: the kernel keeps it from process 1 of a container when it comes from inside, and
-Argo's emissary reads no more orders after a SIGTERM. So force is a shell that kills every other process it may.
+process group. SIGKILL can't go that way: the kernel keeps it from process 1 of a container when it comes from inside,
+and Argo's emissary reads no more orders after a SIGTERM. So force is a shell that kills every other process it may.
 """
 
 import time

@@ -1,0 +1,1 @@
+"""What the command line reads of a cluster and does in it."""

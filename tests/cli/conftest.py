@@ -1,0 +1,26 @@
+"""A cluster to talk to, and a way to call ``specon`` with its kubeconfig."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from hera_specon.cli import main
+from tests.cli.api_server import Cluster, running, write_kubeconfig
+
+Specon = Callable[..., Result]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with running() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def specon_there(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Specon:
+    """``specon`` by the kubeconfig of ``cluster``, whose namespace is ``lab``."""
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path, cluster.url)))
+    monkeypatch.delenv("ARGO_TOKEN", raising=False)
+    return lambda *arguments: CliRunner().invoke(main, arguments)
