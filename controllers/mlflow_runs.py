@@ -82,7 +82,8 @@ def _over_http(uri: str, experiments: Sequence[str], wanted: str) -> Iterator[Fo
 
 
 def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
-    response = http_request(get_default_host_creds(uri), _SEARCH, "POST", json=query)
+    credentials = get_default_host_creds(uri)  # type: ignore[no-untyped-call]
+    response = http_request(credentials, _SEARCH, "POST", json=query)  # type: ignore[no-untyped-call]
     if response.status_code != 200:  # noqa: PLR2004 - HTTP's OK
         verify_rest_response(response, _SEARCH)
     try:
