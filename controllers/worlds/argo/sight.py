@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from controllers.model import Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
 from controllers.worlds.argo.pods import Load, PodRecord
-from controllers.worlds.argo.room import Room, nodes_for
+from controllers.worlds.argo.room import Room
 from controllers.worlds.argo.trials import Remembered, TrialState, group_by_trial, remember
 from controllers.worlds.argo.view import Campaign, ClusterView
 from controllers.worlds.argo.workflows import Step, WorkflowRecord
@@ -95,14 +95,13 @@ def look(
         else state.shown(campaign.created_epoch_s, opened=_is(intents.get(trial), Place))
         for trial, state in states.items()
     }
-    records = view.nodes()
-    everyone, others = view.trial_pods(), view.other_pods()
+    requests = view.requests()
     live = [s.pod for t, s in states.items() if s.pod is not None and trials[t].live]
-    room = Room(records, everyone, others)
+    room = Room(requests)
     for trial, state in states.items():
         if not trials[trial].steady or trial in intents:
             _promise(room, state, intents.get(trial))
-    nodes = {node.name: node for node in nodes_for(records, live, everyone, others)}
+    nodes = requests.nodes_for(live)
     return Sight(version, time.monotonic(), workflow, states, trials, nodes, room, set(intents))
 
 
