@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from controllers import labels
 from controllers.expressions import GATE_MOVED
 from controllers.model import NodeName, TrialId
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
@@ -150,7 +149,6 @@ def _emptiest(api: KubeApi) -> Sequence[str]:
     for pod in others:
         requested[pod.node] += pod.load.cpu
     return sorted(sorted(requested, key=lambda node: (requested[node], node))[:2])
-
 
 
 def _only_on(nodes: Sequence[str]) -> Mapping[str, Any]:
