@@ -1,0 +1,99 @@
+"""The first process of a machine's namespaces: makes its private file tree, then reaps what dies.
+
+Killing it ends every process of the machine at once, like a power cut.
+Usage: machine_init.py PRIVATE_FOLDER HOST_NAME [CPU]; with CPU, that is the only one the machine sees. It begins at a line on its standard input, and ends if none comes:
+whoever started it has by then written down its process id.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+# What the machine writes here stays its own; what the host has here, it sees.
+LAYERED: Final = ("/etc", "/opt", "/var/lib")
+PRIVATE: Final = ("/var/lib/kubelet", "/var/lib/containerd", "/var/log")
+# What a kubelet writes to settings of the whole kernel, it writes to these files instead.
+KERNEL_SETTINGS: Final = {
+    "/proc/sys/vm/overcommit_memory": "1",
+    "/proc/sys/vm/panic_on_oom": "0",
+    "/proc/sys/kernel/panic": "10",
+    "/proc/sys/kernel/panic_on_oops": "1",
+    "/proc/sys/kernel/keys/root_maxkeys": "1000000",
+    "/proc/sys/kernel/keys/root_maxbytes": "25000000",
+}
+CPUS: Final = "/sys/devices/system/cpu/online"
+NETWORK_SETTINGS: Final = {
+    "/proc/sys/net/ipv4/ip_forward": "1",
+    "/proc/sys/net/bridge/bridge-nf-call-iptables": "1",
+}
+
+
+def mount(*arguments: str) -> None:
+    subprocess.run(["mount", *arguments], check=True)  # noqa: S607 - where mount is differs between systems
+
+
+def add_layer(folder: Path, target: str) -> None:
+    upper, work = folder / "upper", folder / "work"
+    for needed in (upper, work):
+        needed.mkdir(parents=True, exist_ok=True)
+    mount("-t", "overlay", "overlay", "-o", f"lowerdir={target},upperdir={upper},workdir={work}", target)
+
+
+def hide_the_host(private: Path, settings: Mapping[str, str]) -> None:
+    mount("-t", "tmpfs", "tmpfs", "/run")
+    for target in LAYERED:
+        add_layer(private / "layers" / target.lstrip("/"), target)
+    for target in PRIVATE:
+        source = private / target.lstrip("/")
+        source.mkdir(parents=True, exist_ok=True)
+        Path(target).mkdir(parents=True, exist_ok=True)
+        mount("--bind", str(source), target)
+    for target, value in settings.items():
+        if Path(target).exists():
+            stand_in = private / "settings" / target.lstrip("/")
+            stand_in.parent.mkdir(parents=True, exist_ok=True)
+            stand_in.write_text(f"{value}\n")
+            mount("--bind", str(stand_in), target)
+    # The kubelet would make cgroups on the host's version 2 hierarchy, where it finds one.
+    if Path("/sys/fs/cgroup/unified").is_mount():
+        subprocess.run(["umount", "/sys/fs/cgroup/unified"], check=True)  # noqa: S607
+    mount("--make-rshared", "/")
+
+
+def set_up_the_network() -> None:
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)  # noqa: S607
+    for setting, value in NETWORK_SETTINGS.items():
+        if Path(setting).exists():
+            Path(setting).write_text(value)
+
+
+def reap_for_ever() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    while True:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+        signal.sigwait({signal.SIGCHLD})
+
+
+def main() -> None:
+    private, name = Path(sys.argv[1]), sys.argv[2]
+    if not sys.stdin.readline():
+        return
+    socket.sethostname(name)
+    settings = KERNEL_SETTINGS | ({CPUS: sys.argv[3]} if len(sys.argv) > 3 else {})  # noqa: PLR2004
+    hide_the_host(private, settings)
+    set_up_the_network()
+    (private / "ready").touch()
+    reap_for_ever()
+
+
+if __name__ == "__main__":
+    main()

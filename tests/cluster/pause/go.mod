@@ -1,0 +1,3 @@
+module hera-specon.io/tests/pause
+
+go 1.26.0
