@@ -53,9 +53,7 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
     with ExitStack() as stack:
         stack.enter_context(MetricsServer(settings.metrics_port, instruments))
         client = MlflowClient(settings.tracking_uri)
-        probe = stack.enter_context(
-            MlflowProbe(lambda: problem_with(client), instruments.mlflow_up.set, _PROBE_S)
-        )
+        probe = stack.enter_context(MlflowProbe(lambda: problem_with(client), instruments.mlflow_up.set, _PROBE_S))
         leadership = _leadership(settings)
         api = _access(settings)
         api.may_write = lambda: leadership.leading and not settings.recommend

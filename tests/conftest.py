@@ -4,6 +4,13 @@ import contextlib
 import importlib
 
 import pytest
+from mlflow.tracking import MlflowClient
+
+
+@pytest.fixture(scope="session")
+def client(tmp_path_factory: pytest.TempPathFactory) -> MlflowClient:
+    """A client of a real MLflow store in an SQLite file of its own."""
+    return MlflowClient(f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

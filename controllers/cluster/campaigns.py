@@ -50,12 +50,13 @@ class Run(Protocol):
 
 @dataclass
 class _Slot:
-    """A campaign and what drives it; ``retry_at`` in seconds of the clock."""
+    """A campaign and what drives it; ``retry_at`` and ``began_at`` in seconds of the clock."""
 
     campaign: Campaign
     run: Run | None = None
     failures: int = 0
     retry_at: float = 0.0
+    began_at: float = 0.0
     done: bool = False
 
     @property
@@ -130,12 +131,14 @@ class Campaigns:
             if slot.run is None:
                 if self._must_wait(slot):
                     return
-                slot.run = self._start(slot.campaign)
+                slot.run, slot.began_at = self._start(slot.campaign), self._clock()
                 _LOG.info("steering a sweep", extra=fields(**slot.about))
             slot.run.step(slot.campaign)
         except Exception:  # noqa: BLE001 - whatever is wrong with one campaign must not stop the others
             self._set_aside(slot)
             return
+        if self._clock() - slot.began_at > _MOST_WAIT_S:
+            slot.failures = 0
         if slot.run.done:
             self._end(slot)
 

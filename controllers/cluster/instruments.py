@@ -80,6 +80,11 @@ class MetricsServer:
         except OSError as error:
             raise PortError(port_problem("metrics", port, error)) from error
 
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._server.server_address[1])
+
     def __enter__(self) -> Self:
         return self
 

@@ -1,20 +1,36 @@
 """The lease as an object of the API server (coordination.k8s.io/v1)."""
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from controllers.cluster.election import Create, Lease, LeaseUnavailableError, Read, Replace, Request
-from controllers.worlds.argo.api import ApiError, ConflictError, Json, KubeApi, NotFoundError, Resource
+from controllers.worlds.argo.api import ApiError, ConflictError, Json, NotFoundError, Resource
 from controllers.worlds.argo.untrusted import at, text, whole
 
 LEASES: Final = Resource("apis/coordination.k8s.io/v1", "leases")
 _MOST_DURATION_S: Final = 3600
 
 
+class Objects(Protocol):
+    """The part of an API server that a lease needs."""
+
+    def get(self, path: str) -> Json:
+        """Return the object at ``path``."""
+        ...
+
+    def create(self, path: str, body: Json) -> Json:
+        """Create ``body`` in the collection at ``path``."""
+        ...
+
+    def replace(self, path: str, body: Json) -> Json:
+        """Put ``body`` in place of the object at ``path``."""
+        ...
+
+
 class KubernetesLease:
     """Answers an election's requests. The times in the object are for people; no candidate reads them."""
 
-    def __init__(self, api: KubeApi, namespace: str, name: str) -> None:
+    def __init__(self, api: Objects, namespace: str, name: str) -> None:
         self._api = api
         self._namespace = namespace
         self._name = name

@@ -2,12 +2,11 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from controllers.cluster.campaigns import Campaigns
 from controllers.cluster.instruments import Instruments
-from controllers.cluster.ports import View
+from controllers.cluster.ports import Campaign, View
 from controllers.cluster.vitals import Vitals
 
 _LOG = logging.getLogger(__name__)
@@ -25,6 +24,26 @@ class Leading(Protocol):
 
     def resign(self) -> None:
         """Let another lead at once; from now on this process does not."""
+        ...
+
+
+class Driven(Protocol):
+    """All campaigns."""
+
+    def reconcile(self, found: Sequence[Campaign]) -> None:
+        """Take note of which there are."""
+        ...
+
+    def step(self) -> None:
+        """Let each go on once."""
+        ...
+
+    def keep_states(self) -> None:
+        """Keep what they remember."""
+        ...
+
+    def close(self) -> None:
+        """End them all."""
         ...
 
 
@@ -47,7 +66,7 @@ class ControllerLoop:
         self,
         *,
         view: View,
-        campaigns: Campaigns,
+        campaigns: Driven,
         leadership: Leading,
         vitals: Vitals,
         instruments: Instruments,

@@ -84,12 +84,16 @@ class MlflowProbe:
         self._stop.set()
         self._thread.join(timeout=6)
 
+    def ask_once(self) -> None:
+        """Ask now."""
+        before, self.problem = self.problem, self._ask()
+        if self.problem is not None and before in {None, _UNASKED}:
+            _LOG.warning("MLflow does not answer; decisions wait for metrics: %s", self.problem)
+        elif self.problem is None and before is not None:
+            _LOG.info("MLflow answers")
+        self._told(self.problem is None)
+
     def _run(self) -> None:
         while not self._stop.is_set():
-            before, self.problem = self.problem, self._ask()
-            if self.problem is not None and before in {None, _UNASKED}:
-                _LOG.warning("MLflow does not answer; decisions wait for metrics: %s", self.problem)
-            elif self.problem is None and before is not None:
-                _LOG.info("MLflow answers")
-            self._told(self.problem is None)
+            self.ask_once()
             self._stop.wait(self._period_s)

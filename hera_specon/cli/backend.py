@@ -1,6 +1,7 @@
 """What the commands call. Imported on use: ``specon --help`` must not wait for MLflow."""
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,17 @@ from controllers.policies.base import Policy
 
 if TYPE_CHECKING:
     from controllers.bootstrap import LocalRun, LocalSettings
+    from controllers.cluster.settings import ControllerSettings
     from controllers.local_run import Screen
 
 Workflow = Mapping[str, Any]
+
+
+def run_controller(settings: "ControllerSettings", stop: threading.Event) -> None:
+    """Run the controller; alone, since what sweeps on this machine need would only cost it memory."""
+    from controllers import cluster_run  # noqa: PLC0415 - see the module's docstring
+
+    cluster_run.run_controller(settings, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +31,7 @@ class Backend:
     load_workflow: Callable[[Path], Workflow]
     parse_policy: Callable[[str], Policy[Any]]
     run_locally: "Callable[[Workflow, Path, Sequence[Policy[Any]], LocalSettings, Screen], LocalRun]"
+    run_controller: "Callable[[ControllerSettings, threading.Event], None]" = run_controller
 
 
 def real_backend() -> Backend:

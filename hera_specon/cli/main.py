@@ -2,6 +2,7 @@
 
 import click
 
+from hera_specon.cli.controller import controller
 from hera_specon.cli.failures import PoliteGroup
 from hera_specon.cli.policies import policies
 from hera_specon.cli.report import report
@@ -34,3 +35,4 @@ main.add_command(run)
 main.add_command(submit)
 main.add_command(report)
 main.add_command(policies)
+main.add_command(controller)

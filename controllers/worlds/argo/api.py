@@ -111,9 +111,7 @@ class KubeApi:
         self._pool: urllib3.PoolManager = client.ApiClient(configuration).rest_client.pool_manager
 
     @classmethod
-    def load(
-        cls, kubeconfig: str | None = None, context: str | None = None, *, read_s: float = _READ_S
-    ) -> "KubeApi":
+    def load(cls, kubeconfig: str | None = None, context: str | None = None, *, read_s: float = _READ_S) -> "KubeApi":
         """Return access by a kubeconfig file, or by the pod's service account where neither argument is given.
 
         ``read_s`` bounds the seconds between two pieces of an answer.

@@ -1,0 +1,100 @@
+"""``specon controller``: what runs in a cluster and steers its sweeps."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from controllers.cluster.settings import LOG_LEVELS, ControllerSettings, ControllerSettingsError, own_namespace
+from hera_specon.cli.backend import Backend, run_controller
+from hera_specon.cli.choices import DEFAULT_POLICY
+
+PREFIX = "SPECON_CONTROLLER"
+_Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def _option(*names: str, **attributes: Any) -> _Decorator:  # noqa: ANN401 - click's own
+    return click.option(*names, show_envvar=True, **{"show_default": True, **attributes})
+
+
+def _split(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in ``given``, each of which may hold several with commas between."""
+    names = [name.strip() for names in given for name in names.split(",")]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+@click.command(
+    short_help="Steer the sweeps of a Kubernetes cluster; made to run in it.",
+    context_settings={"auto_envvar_prefix": PREFIX},
+)
+@_option(
+    "--namespace", multiple=True, callback=_split, help="Namespace of sweeps; several with commas.  [default: its own]"
+)
+@_option("--all-namespaces", is_flag=True, help="Steer the sweeps of every namespace.")
+@_option("--policy", default=DEFAULT_POLICY, metavar="SPEC", help="What steers sweeps that name no policy.")
+@_option("--interval", type=float, default=5.0, metavar="SECONDS", help="Longest time between two looks at a sweep.")
+@_option(
+    "--mlflow-tracking-uri",
+    envvar=[f"{PREFIX}_MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_URI"],
+    default="",
+    metavar="URI",
+    help="MLflow server that the sweeps log to.",
+)
+@_option("--recommend", is_flag=True, help="Decide and report, but act on nothing.")
+@_option("--leader-elect/--no-leader-elect", default=True, help="Act only while holding the lease.")
+@_option("--lease-name", default="specon-controller", metavar="NAME", help="Lease that replicas compete for.")
+@_option("--lease-namespace", default=None, metavar="NAMESPACE", help="Where it is.  [default: the controller's own]")
+@_option("--health-port", type=int, default=8081, metavar="PORT", help="Serves /livez and /readyz.")
+@_option("--metrics-port", type=int, default=8080, metavar="PORT", help="Serves /metrics for Prometheus.")
+@_option(
+    "--stale-after",
+    type=float,
+    default=45.0,
+    metavar="SECONDS",
+    help="Without word from the API server for so long, act on nothing.",
+)
+@_option("--log-format", type=click.Choice(["json", "text"]), default="json", help="For machines or for people.")
+@_option("--log-level", type=click.Choice(LOG_LEVELS), default="info", help="Least level that is logged.")
+@_option("--kubeconfig", default=None, metavar="FILE", help="Access from outside a cluster, as for kubectl.")
+@_option("--context", default=None, metavar="NAME", help="Context in the kubeconfig.")
+@click.pass_obj
+def controller(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
+    """Steer the sweeps of a Kubernetes cluster that runs Argo Workflows.
+
+    It watches the trials' pods and what they log to MLflow, resizes pods in place and moves trials
+    between nodes. Every option can be given in the environment instead, as manifests/ does. Stop it
+    at any instant: it keeps what it knows in the cluster and in MLflow.
+
+    \b
+    Examples:
+      specon controller --mlflow-tracking-uri http://mlflow:5000 --recommend --log-format text
+      specon controller --all-namespaces --policy specon:interval=30+flowcon
+    """  # noqa: D301 - \b keeps click from filling the lines after it
+    settings = _settings(**options)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    (backend.run_controller if backend else run_controller)(settings, stop)
+
+
+def _settings(
+    *,
+    namespace: tuple[str, ...],
+    all_namespaces: bool,
+    mlflow_tracking_uri: str,
+    lease_namespace: str | None,
+    **rest: Any,  # noqa: ANN401 - checked by the settings
+) -> ControllerSettings:
+    if namespace and all_namespaces:
+        message = f"--all-namespaces and --namespace {','.join(namespace)} exclude each other: give one of them"
+        raise ControllerSettingsError(message)
+    own = own_namespace(os.environ)
+    return ControllerSettings(
+        namespaces=() if all_namespaces else namespace or (own,),
+        tracking_uri=mlflow_tracking_uri,
+        lease_namespace=lease_namespace or own,
+        **rest,
+    )

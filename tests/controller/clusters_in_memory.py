@@ -1,0 +1,169 @@
+"""A cluster that is a few lists: campaigns, trials that do as they are told, a journal that outlives a controller."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from controllers.cluster import ports
+from controllers.model import (
+    Action,
+    Direction,
+    Migrate,
+    Node,
+    NodeName,
+    Phase,
+    Place,
+    Resize,
+    Sample,
+    Trial,
+    TrialId,
+)
+from controllers.ports import Outcome
+from controllers.results import TrialResult
+
+ONE, TWO = NodeName("one"), NodeName("two")
+
+
+@dataclass(frozen=True)
+class MemoryCampaign:
+    """What a view tells of a workflow."""
+
+    uid: str = "uid"
+    policy: str = "default"
+    namespace: str = "team"
+    workflow: str = "sweep-x7"
+    created_epoch_s: float = 1_000.0
+    finished: bool = False
+    sweeps: Mapping[str, str] = field(default_factory=lambda: {"uid.vae": "experiment"})
+    tracking_uri: str | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+def trial(name: str = "uid.vae.t000", *, node: NodeName | None = ONE, **changes: object) -> Trial:
+    running = Trial(TrialId(name), Phase.RUNNING, 0.1, 0.1, 0.0, Direction.MINIMIZE, 0.0, (node,) if node else (), 1)
+    return replace(running, **changes)  # type: ignore[arg-type] # any field of a trial
+
+
+def gated(name: str = "uid.vae.t000") -> Trial:
+    return trial(name, node=None, phase=Phase.PENDING, gated=True, attempt=0)
+
+
+@dataclass
+class MemoryWorld:
+    """Trials that take on every action at once."""
+
+    now: dict[TrialId, Trial]
+    finished: bool = False
+    failed: bool = False
+    accepts: bool = True
+    breaks: Exception | None = None
+    advanced: int = 0
+    done: list[Action] = field(default_factory=list)
+    can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
+
+    @classmethod
+    def of(cls, *trials: Trial) -> "MemoryWorld":
+        return cls({one.id: one for one in trials})
+
+    def advance(self, now: float) -> bool:
+        assert now >= 0
+        self.advanced += 1
+        if self.breaks is not None:
+            raise self.breaks
+        return False
+
+    def trials(self) -> Sequence[Trial]:
+        return list(self.now.values())
+
+    def trial(self, name: TrialId) -> Trial | None:
+        return self.now.get(name)
+
+    def nodes(self) -> Sequence[Node]:
+        return [Node(ONE, 4.0), Node(TWO, 4.0)]
+
+    def node(self, name: NodeName) -> Node | None:
+        return next((node for node in self.nodes() if node.name == name), None)
+
+    def apply(self, action: Action) -> Outcome:
+        if not self.accepts:
+            return Outcome(accepted=False, detail="not today")
+        self.done.append(action)
+        known = self.now[action.trial]
+        if isinstance(action, Resize):
+            self.now[action.trial] = replace(known, cpu=action.cpu)
+        elif isinstance(action, Migrate):
+            self.now[action.trial] = replace(known, nodes=(action.node,), attempt=known.attempt + 1)
+        else:
+            self.now[action.trial] = replace(known, gated=False, phase=Phase.RUNNING, nodes=(action.node or ONE,))
+        return Outcome(accepted=True)
+
+    def objectives(self) -> Mapping[TrialId, str]:
+        return dict.fromkeys(self.now, "loss")
+
+    def short(self, name: str) -> str:
+        return name.removeprefix("uid.")
+
+    def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
+        return [
+            TrialResult(self.short(name), 0.0, 60.0, one.node or "", 0, one.attempt, _value(samples.get(name)))
+            for name, one in self.now.items()
+        ]
+
+
+def _value(sample: Sample | None) -> float | None:
+    return None if sample is None else sample.value
+
+
+@dataclass
+class MemoryJournal:
+    """Keeps the newest state."""
+
+    text: str | None = None
+    flushed: int = 0
+
+    def load(self) -> str | None:
+        return self.text
+
+    def save(self, state: str, *, urgent: bool) -> None:
+        del urgent
+        self.text = state
+
+    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
+        """The log and the world tell it all."""
+
+    def flush(self) -> None:
+        self.flushed += 1
+
+
+@dataclass
+class MemoryCluster:
+    """Worlds and journals by workflow uid; a view of them that is as fresh as its test says."""
+
+    found: list[MemoryCampaign] = field(default_factory=list)
+    worlds: dict[str, MemoryWorld] = field(default_factory=dict)
+    journals: dict[str, MemoryJournal] = field(default_factory=dict)
+    age: float = 0.0
+    whole: bool = True
+    missing: list[str] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+
+    def open(self, campaign: ports.Campaign, now: Callable[[], float]) -> tuple[ports.World, ports.KeptJournal]:
+        assert now() >= 0
+        self.opened.append(campaign.uid)
+        return self.worlds[campaign.uid], self.journals.setdefault(campaign.uid, MemoryJournal())
+
+    def synced(self) -> bool:
+        return self.whole
+
+    def age_s(self) -> float:
+        return self.age
+
+    def wait_for_news(self, within_s: float) -> bool:
+        assert within_s > 0
+        return False
+
+    def refusals(self) -> Sequence[str]:
+        return self.missing
+
+    def campaigns(self, default_policy: str) -> Sequence[MemoryCampaign]:
+        assert default_policy
+        return self.found

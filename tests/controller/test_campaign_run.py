@@ -1,0 +1,288 @@
+"""One campaign from its begin to its end, with a real MLflow store and a cluster in memory."""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow.entities import Metric, Run
+from mlflow.tracking import MlflowClient
+
+from controllers import labels
+from controllers.cluster.campaign_run import CampaignRun, Services
+from controllers.cluster.instruments import Instruments
+from controllers.model import Phase, Place, TrialId
+from controllers.timeline import EventKind
+from mlflow_hooks import contract
+from tests.controller.clusters_in_memory import TWO, MemoryCampaign, MemoryCluster, MemoryWorld, gated, trial
+
+
+@dataclass
+class Stage:
+    """A campaign of one sweep under a fresh uid, its world, and MLflow."""
+
+    client: MlflowClient
+    recommend: bool = False
+    policy: str = "default"
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    uid: str = field(default_factory=lambda: uuid.uuid4().hex)
+    instruments: Instruments = field(default_factory=Instruments)
+    leading: bool = True
+    runs: list[CampaignRun] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.sweep = f"{self.uid}.vae"
+        self.trial = TrialId(f"{self.sweep}.t000")
+        self.world = MemoryWorld.of(trial(self.trial))
+        self.cluster = MemoryCluster(worlds={self.uid: self.world})
+        self.campaign = MemoryCampaign(
+            self.uid,
+            self.policy,
+            created_epoch_s=time.time() - 60,
+            sweeps={self.sweep: "controller-tests"},
+            annotations=self.annotations,
+        )
+
+    def start(self) -> CampaignRun:
+        services = Services(
+            worlds=self.cluster,
+            client=self.client,
+            instruments=self.instruments,
+            leading=lambda: self.leading,
+            epoch=time.time,
+            interval=0.05,
+            recommend=self.recommend,
+        )
+        self.runs.append(CampaignRun(self.campaign, services))
+        return self.runs[-1]
+
+    def step_until(self, run: CampaignRun, condition: Callable[[], object]) -> None:
+        for _ in range(600):
+            run.step(self.campaign)
+            if condition():
+                return
+            time.sleep(0.02)
+        raise AssertionError
+
+    def finish(self, run: CampaignRun) -> None:
+        self.world.finished = True
+        self.world.now = {name: replace(one, phase=Phase.SUCCEEDED) for name, one in self.world.now.items()}
+        self.campaign = replace(self.campaign, finished=True)
+        self.step_until(run, lambda: run.done)
+        run.close()
+
+    def report(self, *losses: float) -> str:
+        """Let the trial log, as its hooks would."""
+        experiment = self.client.get_experiment_by_name("controller-tests")
+        assert experiment is not None
+        tags = {contract.TAG_SWEEP_ID: self.sweep, contract.TAG_TRIAL_ID: self.trial}
+        run = str(self.client.create_run(experiment.experiment_id, tags=tags).info.run_id)
+        at = int(time.time() * 1000)
+        points = [Metric("loss", loss, at + step, step) for step, loss in enumerate(losses)]
+        self.client.log_batch(run, metrics=[*points, Metric(contract.METRIC_CPU_SECONDS, 3.0, at, 1)])
+        return run
+
+    def parents(self) -> list[Run]:
+        experiment = self.client.get_experiment_by_name("controller-tests")
+        if experiment is None:
+            return []
+        wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{self.sweep}' AND tags.`specon.policy` != ''"
+        return list(self.client.search_runs([experiment.experiment_id], wanted))
+
+    def tags(self, run: str) -> dict[str, str]:
+        return dict(self.client.get_run(run).data.tags)
+
+    def timeline(self) -> list[dict[str, Any]]:
+        (parent,) = self.parents()
+        pieces = sorted(item.path for item in self.client.list_artifacts(parent.info.run_id, "timeline"))
+        lines = [line for piece in pieces for line in self.artifact(piece).splitlines()]
+        return [json.loads(line) for line in lines]
+
+    def artifact(self, path: str) -> str:
+        """Return the text of an artifact of the parent run."""
+        (parent,) = self.parents()
+        return Path(self.client.download_artifacts(parent.info.run_id, path)).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def stage(client: MlflowClient) -> Iterator[Callable[..., Stage]]:
+    made: list[Stage] = []
+
+    def make(**settings: Any) -> Stage:  # noqa: ANN401 - fields of Stage
+        made.append(Stage(client, **settings))
+        return made[-1]
+
+    yield make
+    for one in made:
+        for run in one.runs:
+            run.close()
+
+
+def test_a_sweep_gets_a_parent_run_a_timeline_and_a_result(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    run = it.start()
+    it.step_until(run, it.parents)
+    child = it.report(0.9, 0.5)
+    it.step_until(run, lambda: "mlflow.parentRunId" in it.tags(child))
+    it.finish(run)
+    (parent,) = it.parents()
+    assert it.tags(child)["mlflow.parentRunId"] == parent.info.run_id
+    assert parent.info.status == "FINISHED"
+    assert parent.data.metrics["specon.makespan_s"] == 60.0
+    events = it.timeline()
+    assert {event["trial"] for event in events} == {it.world.short(it.trial)}
+    assert {event["kind"] for event in events} >= {EventKind.PHASE.value, EventKind.REPORT.value}
+    result = json.loads(it.artifact("result.json"))
+    assert (result["policy"], result["trials"][0]["final_metric"]) == ("default", 0.5)
+
+
+def test_a_workflow_that_failed_has_a_parent_run_that_failed(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    it.world.failed = True
+    it.finish(it.start())
+    assert [parent.info.status for parent in it.parents()] == ["FAILED"]
+
+
+def test_a_sweep_whose_record_is_complete_is_left_alone_after_a_restart(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    it.finish(it.start())
+    (before,), told = it.parents(), it.timeline()
+    again = it.start()
+    it.step_until(again, lambda: again.done)
+    (after,) = it.parents()
+    assert after.info.end_time == before.info.end_time
+    assert it.timeline() == told
+    assert it.world.advanced == 1
+
+
+def test_a_sweep_that_ended_while_no_controller_ran_is_recorded_by_the_next(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    first = it.start()
+    it.step_until(first, it.parents)
+    first.close()
+    it.finish(it.start())
+    assert [parent.info.status for parent in it.parents()] == ["FINISHED"]
+
+
+def test_a_controller_that_starts_anew_continues_in_the_same_parent_run(stage: Callable[..., Stage]) -> None:
+    it = stage(policy="specon")
+    for _ in range(2):
+        run = it.start()
+        it.step_until(run, it.parents)
+        run.close()
+    assert len(it.parents()) == 1
+    assert json.loads(it.cluster.journals[it.uid].text or "{}")["policy"] == "specon"
+
+
+def test_a_deleted_workflow_ends_its_parent_run_as_killed(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    run = it.start()
+    it.step_until(run, it.parents)
+    run.abandon()
+    run.close()
+    assert [parent.info.status for parent in it.parents()] == ["KILLED"]
+
+
+def test_a_gated_first_attempt_starts_where_the_workflow_says(stage: Callable[..., Stage]) -> None:
+    it = stage(annotations={labels.ANNOTATION_FIRST_NODES: json.dumps({"vae.t000": "two"})})
+    it.world.now = {it.trial: gated(it.trial)}
+    it.world.short = lambda name: name.removeprefix(f"{it.uid}.")  # type: ignore[method-assign]
+    it.step_until(it.start(), lambda: it.world.done)
+    assert it.world.done == [Place(it.trial, TWO)]
+
+
+@pytest.mark.parametrize("written", ["", "no JSON", "[1]", '{"vae.t000": 7}'])
+def test_a_gated_first_attempt_starts_somewhere_when_nobody_says_where(
+    stage: Callable[..., Stage], written: str
+) -> None:
+    it = stage(annotations={labels.ANNOTATION_FIRST_NODES: written})
+    it.world.now = {it.trial: gated(it.trial)}
+    it.step_until(it.start(), lambda: it.world.done)
+    assert it.world.done == [Place(it.trial, None)]
+
+
+@pytest.mark.parametrize("policy", ["nonsense", "specon:alpha=9"])
+def test_a_policy_that_cannot_be_had_leaves_trials_alone_but_opens_gates(
+    stage: Callable[..., Stage], policy: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    it = stage(policy=policy)
+    it.world.now = {it.trial: gated(it.trial)}
+    it.step_until(it.start(), lambda: it.world.done)
+    assert it.world.done == [Place(it.trial, None)]
+    assert any("left alone" in record.getMessage() for record in caplog.records)
+
+
+def test_a_controller_that_recommends_touches_nothing_and_says_so_in_mlflow(stage: Callable[..., Stage]) -> None:
+    it = stage(recommend=True, policy="specon")
+    it.world.now = {it.trial: gated(it.trial)}
+    run = it.start()
+    it.step_until(run, it.parents)
+    child = it.report(0.9)
+    it.step_until(run, lambda: "specon.recommended.action" in it.tags(child))
+    tags = it.tags(child)
+    assert it.world.done == []
+    assert it.world.advanced == 0
+    assert tags["specon.recommended.action"] == f"start of {it.trial} where the scheduler wants it"
+    assert "specon.recommended.reason" in tags
+    ours = {name for name in tags if name.startswith("specon.")}
+    assert ours - {contract.TAG_SWEEP_ID, contract.TAG_TRIAL_ID} == {
+        name for name in ours if name.startswith("specon.recommended.")
+    }
+    assert [parent.data.tags["specon.policy"] for parent in it.parents()] == ["default"]
+
+
+def test_a_trial_that_never_logs_its_objective_is_a_warning_and_stops_nothing(
+    stage: Callable[..., Stage], caplog: pytest.LogCaptureFixture
+) -> None:
+    it = stage()
+    it.world.now = {it.trial: trial(it.trial, phase=Phase.SUCCEEDED)}
+    it.world.objectives = lambda: {it.trial: "accuracy"}  # type: ignore[method-assign]
+    run = it.start()
+    it.step_until(run, it.parents)
+    it.report(0.9)
+    it.step_until(run, lambda: run.without_objective == 1)
+    run.step(it.campaign)
+    told = [record.getMessage() for record in caplog.records if "accuracy" in record.getMessage()]
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("sweep", ["x' OR 'a' = 'a", "", "a/b", "x" * 300])
+def test_a_sweep_id_that_could_be_more_than_a_name_never_gets_to_mlflow(
+    stage: Callable[..., Stage], sweep: str
+) -> None:
+    it = stage()
+    it.campaign = replace(it.campaign, sweeps={sweep: "controller-tests", it.sweep: "controller-tests"})
+    run = it.start()
+    it.step_until(run, it.parents)
+    run.close()
+    assert [parent.data.tags[contract.TAG_SWEEP_ID] for parent in it.parents()] == [it.sweep]
+
+
+def test_a_tick_is_counted_and_timed(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    run = it.start()
+    it.step_until(run, lambda: it.instruments.registry.get_sample_value("specon_ticks_total"))
+    assert run.phases == {Phase.RUNNING: 1}
+    assert it.instruments.registry.get_sample_value("specon_tick_duration_seconds_count") == 1
+
+
+def test_what_the_engine_remembers_is_kept_when_it_hands_over(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    run = it.start()
+    it.step_until(run, lambda: True)
+    run.keep_state()
+    assert it.cluster.journals[it.uid].flushed == 1
+
+
+def test_losing_the_lease_between_decision_and_act_stops_the_act(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    it.leading = False
+    it.world.now = {it.trial: gated(it.trial)}
+    run = it.start()
+    it.step_until(run, lambda: it.instruments.registry.get_sample_value("specon_ticks_total"))
+    assert it.world.done == []
+    assert it.world.now[it.trial].gated

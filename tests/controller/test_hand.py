@@ -1,0 +1,109 @@
+"""Who acts, and what is told of it."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from controllers.cluster.hand import Hand, WatchedJournal
+from controllers.cluster.instruments import ACTION_OUTCOMES, Instruments
+from controllers.model import Migrate, Phase, Resize, TrialId
+from controllers.ports import Outcome
+from tests.controller.clusters_in_memory import TWO, MemoryJournal, MemoryWorld, trial
+
+A = TrialId("uid.vae.t000")
+RESIZE = Resize(A, 0.5)
+
+
+class Desk:
+    """A hand over one trial, with its journal."""
+
+    def __init__(self, *, leading: bool = True, recommend: bool = False) -> None:
+        self.world = MemoryWorld.of(trial())
+        self.leading = leading
+        self.instruments = Instruments()
+        self.hand = Hand(self.world, lambda: self.leading, recommend=recommend)
+        self.journal = WatchedJournal(MemoryJournal(), self.hand, self.instruments, {"workflow": "w"})
+
+    def act(self, action: Any = RESIZE, reason: str = "because") -> Outcome:  # noqa: ANN401 - any action
+        outcome = self.hand.apply(action)
+        self.journal.acted(1.0, action, reason, outcome)
+        return outcome
+
+    def counted(self, kind: str = "resize") -> dict[str, float]:
+        value = self.instruments.registry.get_sample_value
+        found = {o: value("specon_actions_total", {"kind": kind, "outcome": o}) for o in ACTION_OUTCOMES}
+        return {outcome: count for outcome, count in found.items() if count}
+
+
+def test_the_leader_acts() -> None:
+    desk = Desk()
+    assert desk.act().accepted
+    assert desk.world.done == [RESIZE]
+    assert desk.counted() == {"accepted": 1}
+
+
+def test_who_does_not_lead_any_more_acts_on_nothing() -> None:
+    desk = Desk()
+    desk.leading = False
+    assert not desk.act().accepted
+    assert desk.world.done == []
+    assert desk.counted() == {"refused": 1}
+
+
+def test_a_recommendation_is_kept_logged_and_counted_but_not_done(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk(recommend=True)
+    with caplog.at_level(logging.INFO):
+        assert not desk.act(Migrate(A, TWO), "w1 is crowded").accepted
+    assert desk.world.done == []
+    assert desk.counted("migrate") == {"recommended": 1}
+    assert (desk.journal.recommended[A].action, desk.journal.recommended[A].reason) == (
+        Migrate(A, TWO),
+        "w1 is crowded",
+    )
+    (record,) = caplog.records
+    assert record.getMessage() == "recommended move of uid.vae.t000 to two: w1 is crowded"
+    assert record.__dict__["fields"] == {
+        "workflow": "w",
+        "kind": "migrate",
+        "trial": A,
+        "node": TWO,
+        "outcome": "recommended",
+        "reason": "w1 is crowded",
+    }
+
+
+def test_the_same_recommendation_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk(recommend=True)
+    with caplog.at_level(logging.INFO):
+        for action in (RESIZE, RESIZE, Resize(A, 0.7), RESIZE):
+            desk.act(action)
+    assert len(caplog.records) == 3
+
+
+def test_what_the_world_refuses_is_a_warning_once(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+    desk.world.accepts = False
+    with caplog.at_level(logging.INFO):
+        desk.act()
+        desk.act()
+    assert [(r.levelname, r.__dict__["fields"]["detail"]) for r in caplog.records] == [("WARNING", "not today")]
+    assert desk.counted() == {"refused": 2}
+
+
+def test_what_never_reached_the_world_was_vetoed(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+    desk.act()
+    with caplog.at_level(logging.INFO):
+        desk.journal.acted(2.0, RESIZE, "because", Outcome(accepted=False, detail="acted on 1 s ago"))
+    assert desk.counted() == {"accepted": 1, "vetoed": 1}
+    assert caplog.records == []
+
+
+def test_the_hand_shows_the_world_as_it_is() -> None:
+    desk = Desk()
+    assert [t.phase for t in desk.hand.trials()] == [Phase.RUNNING]
+    assert desk.hand.trial(A) == desk.world.trial(A)
+    assert [n.name for n in desk.hand.nodes()] == ["one", "two"]
+    assert desk.hand.node(TWO) == desk.world.node(TWO)
+    assert desk.hand.can == desk.world.can

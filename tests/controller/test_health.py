@@ -1,0 +1,88 @@
+"""Alive means the loop comes round and the API server is heard; ready means able to lead."""
+
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+
+import pytest
+
+from controllers.cluster.health_server import HealthServer, PortError
+from controllers.cluster.vitals import MlflowProbe, Vitals
+
+
+@dataclass
+class Body:
+    """What the vitals are taken of."""
+
+    now: float = 0.0
+    age: float = 0.0
+    whole: bool = True
+    mlflow: str | None = None
+
+    def vitals(self) -> Vitals:
+        return Vitals(lambda: self.now, 45.0, lambda: self.whole, lambda: self.age, lambda: self.mlflow)
+
+
+def test_a_process_whose_loop_stands_still_is_dead() -> None:
+    body = Body()
+    vitals = body.vitals()
+    body.now = 180.0
+    assert vitals.dead() is None
+    body.now = 181.0
+    assert "the loop" in (vitals.dead() or "")
+    vitals.looped()
+    assert vitals.dead() is None
+
+
+def test_a_process_that_hears_nothing_of_the_cluster_is_dead_long_after_it_has_stopped_to_act() -> None:
+    body = Body(age=180.0)
+    assert body.vitals().dead() is None
+    body.age = 181.0
+    assert "API server" in (body.vitals().dead() or "")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [(Body(whole=False), "seen whole"), (Body(mlflow="refused"), "refused"), (Body(age=999.0), "API server")],
+    ids=["not synced", "no MLflow", "dead"],
+)
+def test_a_process_that_could_not_lead_is_not_ready(body: Body, told: str) -> None:
+    assert told in (body.vitals().unready() or "")
+
+
+def test_a_standby_that_sees_everything_is_ready() -> None:
+    assert Body().vitals().unready() is None
+
+
+def ask(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_the_kubelet_is_told_what_is_wrong() -> None:
+    problems: dict[str, str | None] = {"live": None, "ready": "not yet"}
+    with HealthServer(0, {"/livez": lambda: problems["live"], "/readyz": lambda: problems["ready"]}) as server:
+        assert ask(server.port, "/livez") == (200, "ok")
+        assert ask(server.port, "/readyz?verbose") == (503, "not yet")
+        assert ask(server.port, "/other")[0] == 404
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with HealthServer(0, {}) as server, pytest.raises(PortError, match=str(server.port)):
+        HealthServer(server.port, {})
+
+
+def test_the_probe_tells_of_mlflow_going_and_coming(caplog: pytest.LogCaptureFixture) -> None:
+    answers: list[str | None] = ["refused", "refused", None, None, "away", None]
+    told: list[bool] = []
+    probe = MlflowProbe(lambda: answers.pop(0), told.append, 60.0)
+    with caplog.at_level("INFO"):
+        for _ in range(6):
+            probe.ask_once()
+    assert told == [False, False, True, True, False, True]
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO", "WARNING", "INFO"]
+    assert probe.problem is None
