@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _PARAMS_PER_CALL = 100
 _LONGEST_PARAM = 6000
+_MOST_DUPLICATES = 20
 
 
 def open_run(client: "MlflowClient", folder: Path, identity: Identity) -> str:
@@ -47,13 +48,20 @@ def _remembered(client: "MlflowClient", folder: Path) -> Run | None:
 
 
 def _found(client: "MlflowClient", identity: Identity) -> Run | None:
-    wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{identity.trial_id}'"
-    oldest = ["attributes.start_time ASC"]
-    runs = client.search_runs([_experiment_id(client, identity.experiment)], wanted, max_results=1, order_by=oldest)
+    runs = _tagged(client, identity)
     if not runs:
         return None
-    client.update_run(runs[0].info.run_id, status="RUNNING")
-    return Run(runs[0].info.run_id)
+    client.update_run(runs[0], status="RUNNING")
+    return Run(runs[0])
+
+
+def _tagged(client: "MlflowClient", identity: Identity) -> list[str]:
+    """Return the ids of the runs with the trial's id, the oldest first: every attempt sees the same order."""
+    wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{identity.trial_id}'"
+    oldest = ["attributes.start_time ASC", "attributes.run_id ASC"]
+    experiment = _experiment_id(client, identity.experiment)
+    runs = client.search_runs([experiment], wanted, max_results=_MOST_DUPLICATES, order_by=oldest)
+    return [run.info.run_id for run in runs]
 
 
 def _created(client: "MlflowClient", identity: Identity) -> Run:
@@ -62,12 +70,16 @@ def _created(client: "MlflowClient", identity: Identity) -> Run:
         contract.TAG_SWEEP_ID: identity.sweep_id,
         "mlflow.parentRunId": identity.parent_run_id,
     }
-    run = client.create_run(
+    created = client.create_run(
         _experiment_id(client, identity.experiment),
         tags={name: value for name, value in tags.items() if value},
         run_name=identity.run_name,
-    )
-    return Run(run.info.run_id)
+    ).info.run_id
+    # A request that timed out is sent again, though the server may have heard the first: one run stays, the oldest.
+    kept, *surplus = _tagged(client, identity) or [created]
+    for run_id in surplus:
+        client.delete_run(run_id)
+    return Run(kept)
 
 
 def _experiment_id(client: "MlflowClient", name: str) -> str:

@@ -94,8 +94,8 @@ def test_a_key_is_taken_while_its_attempt_runs(launcher: Launcher, spec: Spec, w
 def test_sigterm_reaches_the_whole_tree_and_may_be_answered_with_a_checkpoint(
     launcher: Launcher, spec: Spec, wait_exits: WaitExits, tmp_path: Path
 ) -> None:
-    child = "trap 'echo child saved; exit' TERM; while :; do sleep 0.1; done"
-    script = f'trap "wait; exit 75" TERM; sh -c "{child}" & echo ready; wait'
+    child = "trap 'echo child saved; exit' TERM; echo ready; while :; do sleep 0.1; done"
+    script = f'trap "wait; exit 75" TERM; sh -c "{child}" & wait'
     launcher.start(spec("/bin/sh", "-c", script))
     log = tmp_path / "trial.log"
     assert wait_for(says(log, "ready"))

@@ -23,6 +23,12 @@ def measure(shares: Shares, keys: str, node: str = "node") -> tuple[list[float],
     return [one / sum(used) for one in used], cores
 
 
+def wait_until_busy(shares: Shares, key: str) -> None:
+    deadline = time.monotonic() + 20
+    while shares.used(key) < 0.05 and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
 @pytest.mark.slow
 def test_busy_trials_share_a_node_by_weight_and_a_resize_shows_at_once(shares: Shares, start: Start) -> None:
     shares.add_node("node", 0.45)
@@ -79,9 +85,7 @@ def test_kill_leaves_no_process_of_the_tree_and_remove_forgets_it(shares: Shares
 def test_a_removed_trial_leaves_its_name_and_its_nodes_account(shares: Shares, start: Start) -> None:
     shares.add_node("node", 0.5)
     start(shares, "a", "node", 0.5)
-    deadline = time.monotonic() + 20
-    while shares.used("a") < 0.05 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until_busy(shares, "a")
     shares.remove("a")
     assert shares.node_used("node") >= 0.05
     start(shares, "a", "node", 0.5)
@@ -91,6 +95,7 @@ def test_a_removed_trial_leaves_its_name_and_its_nodes_account(shares: Shares, s
 def test_close_kills_what_is_left_and_may_be_repeated(shares: Shares, start: Start) -> None:
     shares.add_node("node", 0.5)
     process = start(shares, "a", "node", 0.5)
+    wait_until_busy(shares, "a")
     shares.close()
     shares.close()
     assert process.wait(20) == -signal.SIGKILL
