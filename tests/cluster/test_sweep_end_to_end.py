@@ -21,10 +21,7 @@ def test_a_trial_that_is_moved_goes_on_on_the_node_that_was_chosen(bench: Bench)
     bench.controller().start().wait_ready()
     workflow = bench.submit()
     bench.wait_all_training(workflow)
-    bench.wait(lambda: bench.adopted(workflow), "the controller steers the workflow", 30)
-    pod = bench.running(workflow)["t001"]
-    target = bench.another_node(pod)
-    bench.mark_move(pod, target)
+    pod, target = bench.begin_move(workflow, "t001")
     bench.wait_for_end(workflow)
     check_whole(bench, workflow)
     assert moves(bench, workflow) == 1

@@ -14,7 +14,7 @@ from controllers.worlds.argo.api import PODS, WORKFLOWS, KubeApi, NotFoundError,
 from controllers.worlds.argo.untrusted import at, text
 from tests.cluster.cluster import Cluster
 from tests.cluster.processes import wait_until
-from tests.cluster.sweeps import descent_sweep
+from tests.cluster.sweeps import descent, descent_sweep
 from tests.cluster.sweeps.controllers import ROOT, ControllerProcess, environment
 from tests.cluster.sweeps.namespace import controller_kubeconfig
 from tests.cluster.sweeps.pods_seen import PodsSeen, SeenPod
@@ -136,6 +136,19 @@ class Bench:
         points = self.trial_folder(workflow, trial) / "points.jsonl"
         return points.read_bytes().count(b'"key": "loss"') if points.exists() else 0
 
+    def newest_checkpoint(self, workflow: Workflow, trial: str) -> Path:
+        """Return the folder of a trial's newest checkpoint."""
+        return max((self.trial_folder(workflow, trial) / "checkpoints").glob("step-*"))
+
+    def logs(self, pod: SeenPod) -> str:
+        """Return what a pod's main container wrote."""
+        return self.cluster.kubectl("--namespace", self.namespace, "logs", pod.name, "--container", "main")
+
+    def resumed_at(self, pod: SeenPod) -> int:
+        """Return the first step that an attempt made, as its program says."""
+        (said,) = [line for line in self.logs(pod).splitlines() if line.startswith(descent.BEGINS)]
+        return int(said.removeprefix(descent.BEGINS))
+
     def mark_move(self, pod: SeenPod, node: str) -> None:
         """Ask for a move as a controller does that is killed right after it wrote down that it wants it."""
         notes = {labels.ANNOTATION_MOVE_TO: node, labels.ANNOTATION_MOVE_ASKED_AT: f"{time.time():.3f}"}
@@ -148,6 +161,15 @@ class Bench:
             if other.running and other.node in load:
                 load[other.node] += 1
         return min(load, key=lambda name: (load[name], name))
+
+    def begin_move(self, workflow: Workflow, trial: str) -> tuple[SeenPod, str]:
+        """Mark a training trial for a move, and return its pod and the node that it is to go to."""
+        self.wait(lambda: self.adopted(workflow), "the controller steers the workflow", 60)
+        self.wait(lambda: trial in self.running(workflow), f"{trial} runs", STARTS_WITHIN_S)
+        pod = self.running(workflow)[trial]
+        target = self.another_node(pod)
+        self.mark_move(pod, target)
+        return pod, target
 
     def adopted(self, workflow: Workflow) -> bool:
         """Whether a controller has said that it steers the workflow."""

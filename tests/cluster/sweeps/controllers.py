@@ -9,6 +9,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,6 +60,24 @@ class ControllerProcess:
         """Ask it to hand over and end."""
         self._end(signal.SIGTERM)
 
+    def freeze(self) -> None:
+        """Stop it in its tracks, as a machine does that swaps or is suspended."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def metric(self, name: str) -> float | None:
+        """Return one of the numbers that it shows to Prometheus; None where it does not answer."""
+        text = self._got(f"http://127.0.0.1:{self.health_port + 1}/metrics")
+        found = [line.split()[1] for line in text.splitlines() if line.startswith(f"{name} ")]
+        return float(found[0]) if found else None
+
+    def lines_since(self, moment: float) -> list[dict[str, Any]]:
+        """Return what it logged after ``moment``, in Unix seconds."""
+        return [line for line in self.lines() if datetime.fromisoformat(line["ts"]).timestamp() > moment]
+
     def lines(self) -> Iterator[dict[str, Any]]:
         """Yield what it logged; half a line, as a kill leaves it, is left out."""
         for line in self.log.read_text().splitlines():
@@ -70,19 +90,26 @@ class ControllerProcess:
 
     def _end(self, number: signal.Signals) -> None:
         if self._process is not None:
-            self._process.send_signal(number)
+            self._signal(number)
             self._process.wait(timeout=60)
             self._process = None
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None, "the controller was not started"
+        self._process.send_signal(number)
 
     def _ready(self) -> bool:
         if not self.running:
             message = f"the controller ended: {self.log.read_text()[-2000:]}"
             raise RuntimeError(message)
+        return bool(self._got(f"http://127.0.0.1:{self.health_port}/readyz"))
+
+    def _got(self, url: str) -> str:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.health_port}/readyz", timeout=2) as answer:
-                return bool(answer.status == 200)
+            with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - our own controller
+                return answer.read().decode() if answer.status == HTTPStatus.OK else ""
         except (urllib.error.URLError, OSError):
-            return False
+            return ""
 
 
 def environment() -> dict[str, str]:

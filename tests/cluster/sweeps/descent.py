@@ -11,6 +11,8 @@ from pathlib import Path
 
 from mlflow_hooks import trial
 
+BEGINS = "begins at step "
+
 
 class Weights:
     """What the descent must not lose."""
@@ -40,6 +42,7 @@ def main() -> None:
         if args.deaf == "yes":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         t.track(weights)
+        print(f"{BEGINS}{t.next_step}", flush=True)  # noqa: T201 - for whoever reads the pod's log
         for _ in t.steps(args.steps):
             time.sleep(args.pause_ms / 1000)
             weights.x -= args.lr * weights.x

@@ -63,6 +63,11 @@ class SeenPod:
         return None if ended is None else int(ended["exitCode"])
 
     @property
+    def container_id(self) -> str:
+        """Id of its main container, as the container runtime has it."""
+        return text(self._main_status, "containerID").removeprefix("containerd://")
+
+    @property
     def phase(self) -> str:
         """Its phase."""
         return text(self.last, "status", "phase")
@@ -73,10 +78,12 @@ class SeenPod:
 
     @property
     def _main_state(self) -> Mapping[str, Any]:
-        for status in mappings(self.last, "status", "containerStatuses"):
-            if status.get("name") == "main":
-                return dict(status.get("state") or {})
-        return {}
+        return dict(self._main_status.get("state") or {})
+
+    @property
+    def _main_status(self) -> Mapping[str, Any]:
+        statuses = mappings(self.last, "status", "containerStatuses")
+        return next((status for status in statuses if status.get("name") == "main"), {})
 
     def note(self, told: Json, now: float) -> None:
         """Take in what was told at ``now``."""
@@ -98,10 +105,7 @@ class SeenPod:
 
     @property
     def _share(self) -> str:
-        for status in mappings(self.last, "status", "containerStatuses"):
-            if status.get("name") == "main" and "running" in (status.get("state") or {}):
-                return text(status, "resources", "requests", "cpu")
-        return ""
+        return text(self._main_status, "resources", "requests", "cpu") if "running" in self._main_state else ""
 
 
 class PodsSeen:

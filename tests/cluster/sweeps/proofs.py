@@ -1,6 +1,7 @@
 """That a sweep is whole after whatever was done to it: by MLflow, by the disk and by the API server, not by our logs."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -58,7 +59,7 @@ def moves(bench: Bench, workflow: Workflow, trial: str | None = None) -> int:
     found = 0
     for name in TRIALS if trial is None else (trial,):
         attempts = [pod for pod in bench.pods.of(workflow.name, name) if "started" in pod.moments]
-        pairs = zip(attempts, attempts[1:], strict=False)
+        pairs = pairwise(attempts)
         found += sum(before.exit_code == MOVED and before.node != after.node for before, after in pairs)
     return found
 
@@ -78,7 +79,9 @@ def _check_attempts(bench: Bench, workflow: Workflow) -> None:
 
 def _check_history(client: MlflowClient, run: Run, losses: list[float]) -> None:
     assert run.info.status == "FINISHED"
-    history = sorted(client.get_metric_history(run.info.run_id, "loss"), key=lambda point: (point.step, point.timestamp))
+    history = sorted(
+        client.get_metric_history(run.info.run_id, "loss"), key=lambda point: (point.step, point.timestamp)
+    )
     assert [point.step for point in history] == list(range(len(losses))), "a step is missing or there twice"
     assert [point.value for point in history] == losses, "the training went on from something else than its checkpoint"
     assert run.data.metrics["loss"] == losses[-1]

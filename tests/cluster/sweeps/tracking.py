@@ -38,7 +38,9 @@ class Tracking:
         environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         environment.pop("MLFLOW_TRACKING_URI", None)
         with (self.folder / "mlflow.log").open("ab") as log:
-            self._process = subprocess.Popen(self._command(), env=environment, stdout=log, stderr=log, start_new_session=True)
+            self._process = subprocess.Popen(
+                self._command(), env=environment, stdout=log, stderr=log, start_new_session=True
+            )
         wait_until(self._answers, f"MLflow answers (see {self.folder}/mlflow.log)", _STARTS_WITHIN_S, interval=0.3)
 
     def stop(self) -> None:
@@ -50,7 +52,12 @@ class Tracking:
 
     def _command(self) -> list[str]:
         where = ["--host", HOST_ADDRESS, "--port", str(self.port), "--allowed-hosts", f"{HOST_ADDRESS}:{self.port}"]
-        kept = ["--backend-store-uri", f"sqlite:///{self.folder}/mlflow.db", "--artifacts-destination", f"{self.folder}/artifacts"]
+        kept = [
+            "--backend-store-uri",
+            f"sqlite:///{self.folder}/mlflow.db",
+            "--artifacts-destination",
+            f"{self.folder}/artifacts",
+        ]
         return [sys.executable, "-m", "mlflow", "server", "--workers", "1", *where, *kept]
 
     def _answers(self) -> bool:
