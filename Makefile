@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast check format report benchmarks constraints clean
+.PHONY: help install demo test test-fast test-cluster check format report benchmarks constraints clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -42,7 +42,11 @@ test: .venv/.installed ## Run every test that this machine can hold
 	$(BIN)/pytest
 
 test-fast: .venv/.installed ## Run the tests that take less than a few seconds each
-	$(BIN)/pytest -m 'not slow'
+	$(BIN)/pytest -m 'not slow and not cluster'
+
+test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: one of three nodes made here, or KUBECONFIG's
+	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
+	$(BIN)/pytest -m cluster
 
 check: .venv/.installed ## Lint, check types and layers
 	$(BIN)/ruff check .

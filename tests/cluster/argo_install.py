@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from tests.cluster.building import argo_manifests, binary
 from tests.cluster.certificates import Authority
-from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import API_SERVER, Layout
 from tests.cluster.machine import Machine
 from tests.cluster.versions import ARGOEXEC_IMAGE
@@ -19,6 +17,8 @@ CONTROLLER_ACCOUNT: Final = "argo"
 SERVER_ACCOUNT: Final = "argo-server"
 SERVER_PORT: Final = 2746
 EXECUTOR_ROLE: Final = "executor"
+# Argo looks at a workflow at most this often. Its default of 10 s would be most of the time that a move takes.
+REQUEUE_TIME: Final = "1s"
 
 
 def definitions() -> list[dict[str, Any]]:
@@ -86,10 +86,6 @@ class Argo:
     machine: Machine
     layout: Layout
 
-    def install(self, kubectl: Kubectl) -> None:
-        """Create what the processes need of the API server."""
-        kubectl.create(definitions())
-
     def start(self) -> None:
         """Start the workflow-controller and the Argo Server."""
         self.start_controller()
@@ -98,15 +94,21 @@ class Argo:
     def start_controller(self) -> None:
         """Start the workflow-controller, for all namespaces."""
         flags = ["--namespace", NAMESPACE, "--executor-image", ARGOEXEC_IMAGE]
-        settings = {"LEADER_ELECTION_DISABLE": "true"}
-        self._start("workflow-controller", flags, CONTROLLER_ACCOUNT, settings)
+        self._start(
+            "workflow-controller",
+            flags,
+            CONTROLLER_ACCOUNT,
+            LEADER_ELECTION_DISABLE="true",
+            DEFAULT_REQUEUE_TIME=REQUEUE_TIME,
+        )
 
     def start_server(self) -> None:
         """Start the Argo Server; callers bring their own token."""
-        flags = ["server", "--namespace", NAMESPACE, "--auth-mode", "client", "--secure=false", "--port", str(SERVER_PORT)]
-        self._start("argo", flags, SERVER_ACCOUNT, {})
+        flags = ["server", "--namespace", NAMESPACE, "--auth-mode", "client", "--secure=false", f"--port={SERVER_PORT}"]
+        self._start("argo", flags, SERVER_ACCOUNT)
 
-    def _start(self, program: str, flags: Sequence[str], account: str, settings: dict[str, str]) -> None:
-        kubeconfig: Path = self.layout.certificates / f"{account}.kubeconfig"
-        environment = {"GOMAXPROCS": "2", "HOME": str(self.machine.folder), **settings}
-        self.machine.start(program, [binary(program), *flags, "--kubeconfig", kubeconfig], environment)
+    def _start(self, program: str, flags: Sequence[str], account: str, **settings: str) -> None:
+        flags = [*flags, f"--kubeconfig={self.layout.certificates / account}.kubeconfig"]
+        self.machine.start(
+            program, [binary(program), *flags], GOMAXPROCS="2", HOME=str(self.machine.folder), **settings
+        )

@@ -36,7 +36,7 @@ class Program:
         name: of its file.
         module: the folder here that holds its go.mod.
         package: the Go package that is its main.
-        flags: for the linker, and any tags.
+        flags: tags, and what the linker is told.
     """
 
     name: str
@@ -52,13 +52,19 @@ def _kubernetes_flags() -> str:
     return " ".join(("-s -w", *(f"-X {package}.{name}={value}" for name, value in told.items())))
 
 
-ARGO_FLAGS: Final = ("-tags=kubernetes_protomessage_one_more_release", f"-ldflags=-s -w -X {ARGO_MODULE}.version={ARGO}")
+ARGO_FLAGS: Final = (
+    "-tags=kubernetes_protomessage_one_more_release",
+    f"-ldflags=-s -w -X {ARGO_MODULE}.version={ARGO}",
+)
 KUBERNETES_PROGRAM: Final = Program("kubernetes", "kubernetes", ".", (f"-ldflags={_kubernetes_flags()}",))
 ARGO_PROGRAMS: Final = tuple(
-    Program(name, "argo", f"{ARGO_MODULE}/cmd/{name}", ARGO_FLAGS) for name in ("workflow-controller", "argoexec", "argo")
+    Program(name, "argo", f"{ARGO_MODULE}/cmd/{name}", ARGO_FLAGS)
+    for name in ("workflow-controller", "argoexec", "argo")
 )
 PAUSE_PROGRAM: Final = Program("pause", "pause", ".", ("-ldflags=-s -w",))
-PROGRAMS: Final = (KUBERNETES_PROGRAM, *ARGO_PROGRAMS, PAUSE_PROGRAM)
+DNS_PROGRAM: Final = Program("coredns", "coredns", ".", ("-ldflags=-s -w",))
+KWOK_PROGRAM: Final = Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", ("-ldflags=-s -w",))
+PROGRAMS: Final = (KUBERNETES_PROGRAM, *ARGO_PROGRAMS, PAUSE_PROGRAM, DNS_PROGRAM, KWOK_PROGRAM)
 
 
 def binary(name: str) -> Path:
@@ -71,13 +77,13 @@ def kubernetes_binary() -> Path:
     return binary("kubernetes")
 
 
-def missing_programs() -> list[str]:
-    """What a machine lacks to run a cluster, each with what to do."""
+def missing_packages() -> list[str]:
+    """The packages that a machine lacks to run a cluster."""
     missing = {package for program, package in PACKAGES.items() if shutil.which(program) is None}
     if not (CNI_PLUGINS / "bridge").exists():
         missing.add("containernetworking-plugins")
-    if shutil.which("go") is None and not all(map(is_current, PROGRAMS)):
-        missing.add("golang (1.26 or newer, https://go.dev/dl)")
+    if shutil.which("go") is None and not is_built():
+        missing.add("golang")
     return sorted(missing)
 
 
@@ -85,6 +91,11 @@ def is_current(program: Program) -> bool:
     """Whether the program was built from what its module says now."""
     stamp = _stamp(program)
     return binary(program.name).exists() and stamp.exists() and stamp.read_text() == _key(program)
+
+
+def is_built() -> bool:
+    """Whether every program of a cluster is there and current."""
+    return all(map(is_current, PROGRAMS))
 
 
 def build_all(tell: Callable[[str], None]) -> None:

@@ -1,6 +1,7 @@
 """A certificate authority of the cluster's own, its certificates, and kubeconfig files that carry them."""
 
-import datetime
+import base64
+import datetime as dt
 import ipaddress
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-VALID: Final = datetime.timedelta(days=30)
-CLOCK_SKEW: Final = datetime.timedelta(minutes=5)
+VALID: Final = dt.timedelta(days=30)
+CLOCK_SKEW: Final = dt.timedelta(minutes=5)
 
 
 class Authority:
@@ -55,9 +56,7 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         public = self.folder / "service-accounts.pub"
         public.write_bytes(
-            key.public_key().public_bytes(
-                serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-            )
+            key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
         )
         return public, _write_key(self.folder / "service-accounts.key", key)
 
@@ -71,9 +70,9 @@ class Authority:
 
 
 def _kubeconfig(server: str, authority: Path, certificate: Path, key: Path) -> str:
-    """The text of a kubeconfig file with one cluster and one user."""
-    cluster = {"server": server, "certificate-authority": str(authority)}
-    user = {"client-certificate": str(certificate), "client-key": str(key)}
+    """The text of a kubeconfig file with one cluster and one user, which needs no other file."""
+    cluster = {"server": server, "certificate-authority-data": _encoded(authority)}
+    user = {"client-certificate-data": _encoded(certificate), "client-key-data": _encoded(key)}
     return yaml.safe_dump(
         {
             "apiVersion": "v1",
@@ -84,6 +83,10 @@ def _kubeconfig(server: str, authority: Path, certificate: Path, key: Path) -> s
             "current-context": "specon",
         }
     )
+
+
+def _encoded(file: Path) -> str:
+    return base64.b64encode(file.read_bytes()).decode()
 
 
 def _name(common: str, organizations: Sequence[str]) -> x509.Name:
@@ -99,7 +102,7 @@ def _host(host: str) -> x509.GeneralName:
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -114,8 +117,6 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
 def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> Path:
     path.touch(mode=0o600)
     path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     return path

@@ -1,14 +1,24 @@
 """A Kubernetes cluster with Argo Workflows: one control plane and several nodes, all on this machine."""
 
+import json
 import shutil
-import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.cluster import argo_install, building, containerd, control_plane, image_store, kubelet, network, node_cgroups
+from tests.cluster import (
+    argo_install,
+    building,
+    containerd,
+    control_plane,
+    dns,
+    image_store,
+    kubelet,
+    network,
+    node_cgroups,
+)
 from tests.cluster.argo_install import Argo
 from tests.cluster.certificates import Authority
 from tests.cluster.commands import ClusterError
@@ -17,10 +27,10 @@ from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import CONTROL_ADDRESS, Layout, NodeSpec, default_layout
 from tests.cluster.machine import Machine
 from tests.cluster.processes import wait_until
-from tests.cluster.small_images import argoexec_archive, pause_archive, shell_archive
+from tests.cluster.small_images import own_archives
 
 CONTROL: Final = "control"
-# Two nodes on the last core and one on the first: the control plane and MLflow keep more than a core.
+# Two nodes on one core and one on the other: the control plane and MLflow keep the rest.
 DEFAULT_NODES: Final = (
     NodeSpec("node-1", 1, cores=0.4, cpu=1),
     NodeSpec("node-2", 2, cores=0.4, cpu=1),
@@ -62,17 +72,31 @@ class Cluster:
         """Argo's processes."""
         return Argo(self.machine(CONTROL), self.layout)
 
+    @property
+    def node_names(self) -> list[str]:
+        """The names of the nodes."""
+        return [node.name for node in self.nodes]
+
+    @property
+    def machines(self) -> list[Machine]:
+        """The control plane's machine and the nodes'."""
+        return [self.machine(name) for name in (CONTROL, *self.node_names)]
+
     def machine(self, name: str) -> Machine:
         """The machine of a node, or of the control plane."""
         cpu = next((node.cpu for node in self.nodes if node.name == name), None)
         return Machine(name, self.layout.machine(name), self.layout.logs, cpu)
 
     def node(self, name: str) -> NodeSpec:
-        """What a node is given."""
+        """What a node is given.
+
+        Raises:
+            ClusterError: there is none of this name.
+        """
         for node in self.nodes:
             if node.name == name:
                 return node
-        message = f"no node is named {name}; there are {', '.join(node.name for node in self.nodes)}"
+        message = f"no node is named {name}; there are {', '.join(self.node_names)}"
         raise ClusterError(message)
 
     @property
@@ -83,36 +107,43 @@ class Cluster:
     def up(self, archives: Sequence[Path] = ()) -> None:
         """Bring it up, with the images of these archives on every node; what an earlier one left is removed first."""
         self.down()
+        network.check_addresses_are_free()
         building.build_all(self.tell)
-        store = image_store.prepare([pause_archive(), argoexec_archive(), shell_archive(), *archives], self.tell)
+        store = image_store.prepare([*own_archives(), *archives], self.tell)
+        self.layout.root.mkdir(parents=True, mode=0o700)
+        self.layout.nodes.write_text(json.dumps([asdict(node) for node in self.nodes]))
         self.tell("starting the control plane")
         self._start_control_plane()
-        self.tell("starting the nodes")
+        self.tell("starting the nodes and Argo Workflows")
         with ThreadPoolExecutor() as threads:
-            for done in [threads.submit(self._start_node, node, store) for node in self.nodes]:
+            starting = [threads.submit(self._start_node, node, store) for node in self.nodes]
+            self.kubectl.create([*dns.definitions(), *argo_install.definitions()])
+            self.argo.start()
+            for done in starting:
                 done.result()
-            self.tell("installing Argo Workflows")
-            self.argo.install(self.kubectl)
-        self.argo.start()
         self.tell("waiting for the nodes")
-        wait_until(self.are_nodes_ready, "all nodes are ready", 60, interval=0.3)
+        wait_until(self.are_nodes_ready, f"all nodes are ready (see {self.layout.logs})", 60, interval=0.3)
 
     def _start_control_plane(self) -> None:
-        authority = Authority(self.layout.certificates)
-        control_plane.issue_certificates(authority, self.layout)
-        argo_install.issue_certificates(authority)
-        for node in self.nodes:
-            kubelet.issue_certificates(authority, node)
-            node_cgroups.make(node)
+        self._issue_certificates()
         network.add_bridge(self.nodes)
         machine = self.machine(CONTROL)
         machine.boot()
         network.connect(machine, CONTROL_ADDRESS, self.nodes)
         self.control_plane.start()
+        dns.start(machine, self.layout)
+
+    def _issue_certificates(self) -> None:
+        authority = Authority(self.layout.certificates)
+        control_plane.issue_certificates(authority, self.layout)
+        argo_install.issue_certificates(authority)
+        dns.issue_certificates(authority)
+        for node in self.nodes:
+            kubelet.issue_certificates(authority, node)
 
     def _start_node(self, node: NodeSpec, store: Path) -> None:
-        machine = self.machine(node.name)
-        image_store.clone(store, machine.folder / image_store.STORE)
+        image_store.clone(store, self.machine(node.name).folder / image_store.STORE)
+        node_cgroups.make(node)
         self._boot_node(node)
 
     def _boot_node(self, node: NodeSpec) -> None:
@@ -123,22 +154,13 @@ class Cluster:
         kubelet.start(machine, node, self.layout)
         kubelet.start_proxy(machine, node, self.layout)
 
-    def ready_nodes(self) -> set[str]:
-        """The names of the nodes that Kubernetes takes for ready."""
-        return {
-            node["metadata"]["name"]
-            for node in self.kubectl.get("nodes")["items"]
-            for condition in node["status"].get("conditions", ())
-            if condition["type"] == "Ready" and condition["status"] == "True"
-        }
-
     def are_nodes_ready(self) -> bool:
         """Whether every node is ready."""
-        return self.ready_nodes() >= {node.name for node in self.nodes}
+        return self.kubectl.ready_nodes() >= set(self.node_names)
 
     def down(self) -> None:
         """Take it down, or what is left of it: processes, mounts, cgroups, network devices, routes and files."""
-        for folder in sorted(self.layout.machine("x").parent.glob("*")):
+        for folder in sorted(self.layout.machines.glob("*")):
             self.machine(folder.name).lose()
         network.remove_bridge()
         node_cgroups.remove()
@@ -147,20 +169,25 @@ class Cluster:
 
     def lose_node(self, name: str) -> None:
         """End a node with all on it at once, like a power cut."""
-        self.machine(self.node(name).name).lose()
-        node_cgroups.remove_below(self.node(name))
+        node = self.node(name)
+        self.machine(name).lose()
+        network.disconnect(node.address)
+        node_cgroups.remove(node.cgroup)
 
     def return_node(self, name: str) -> None:
         """Start a lost node again, with the disk that it had."""
-        self._boot_node(self.node(name))
+        node = self.node(name)
+        node_cgroups.make(node)
+        self._boot_node(node)
 
     def kill_kubelet(self, name: str) -> None:
         """End a node's kubelet only; its containers run on."""
-        self.machine(name).kill("kubelet")
+        self.machine(self.node(name).name).kill("kubelet")
 
     def start_kubelet(self, name: str) -> None:
         """Start a node's kubelet again."""
-        kubelet.start(self.machine(name), self.node(name), self.layout)
+        node = self.node(name)
+        kubelet.start(self.machine(name), node, self.layout)
 
     def restart_apiserver(self) -> None:
         """Kill the API server, start it again, and wait until it is ready."""
@@ -168,17 +195,32 @@ class Cluster:
         self.control_plane.start_api_server()
         self.control_plane.wait_until_ready()
 
-    def stop_workflow_controller(self) -> None:
-        """Kill Argo's controller."""
-        self.machine(CONTROL).kill("workflow-controller", signal.SIGKILL)
-
     def restart_workflow_controller(self) -> None:
         """Kill Argo's controller and start it again."""
-        self.stop_workflow_controller()
+        self.machine(CONTROL).kill("workflow-controller")
         self.argo.start_controller()
+
+    def cpu_shares(self, pod_uid: str, container_id: str = "") -> int:
+        """The weight of a pod, or of one container of it, as the kernel has it: 1024 for a core."""
+        return node_cgroups.cpu_shares(pod_uid, container_id)
+
+    def cpu_seconds(self, pod_uid: str) -> float:
+        """The CPU time that a pod has used, read from the kernel."""
+        return node_cgroups.cpu_seconds(pod_uid)
 
     def import_image(self, archive: Path) -> None:
         """Import an image archive into every node that runs."""
-        for node in self.nodes:
-            if self.machine(node.name).is_running:
-                containerd.import_archive(self.machine(node.name), archive)
+        running = [self.machine(name) for name in self.node_names if self.machine(name).is_running]
+        with ThreadPoolExecutor() as threads:
+            for _ in threads.map(lambda machine: containerd.import_archive(machine, archive), running):
+                pass
+
+
+def running_cluster(tell: Callable[[str], None] = print) -> Cluster | None:
+    """The cluster that is up on this machine, whoever brought it up."""
+    layout = default_layout()
+    if not layout.nodes.exists():
+        return None
+    nodes = tuple(NodeSpec(**node) for node in json.loads(layout.nodes.read_text()))
+    cluster = Cluster(nodes, layout, tell)
+    return cluster if cluster.is_up else None

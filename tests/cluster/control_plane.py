@@ -1,8 +1,7 @@
 """etcd, API server, controller manager and scheduler, in a machine of their own."""
 
+import http.client
 import ssl
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,6 +10,7 @@ from tests.cluster.building import kubernetes_binary
 from tests.cluster.certificates import Authority
 from tests.cluster.layout import (
     API_SERVER,
+    API_SERVER_PORT,
     CONTROL_ADDRESS,
     KUBERNETES_SERVICE_ADDRESS,
     POD_RANGE,
@@ -23,7 +23,7 @@ from tests.cluster.processes import wait_until
 NAMES: Final = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 ETCD: Final = "http://127.0.0.1:2379"
 # Two of its threads are enough for it, and leave the nodes theirs.
-ENVIRONMENT: Final = {"GOMAXPROCS": "2"}
+THREADS: Final = "2"
 
 
 def issue_certificates(authority: Authority, layout: Layout) -> None:
@@ -57,7 +57,7 @@ class ControlPlane:
         data = self.layout.machine("control") / "etcd"
         urls = ["--listen-client-urls", ETCD, "--advertise-client-urls", ETCD]
         peers = ["--listen-peer-urls", "http://127.0.0.1:2380"]
-        self.machine.start("etcd", ["etcd", "--data-dir", data, "--unsafe-no-fsync", *urls, *peers], ENVIRONMENT)
+        self.machine.start("etcd", ["etcd", "--data-dir", data, "--unsafe-no-fsync", *urls, *peers], GOMAXPROCS=THREADS)
 
     def start_api_server(self) -> None:
         """Start the API server; `wait_until_ready` waits for it."""
@@ -68,7 +68,7 @@ class ControlPlane:
             f"--etcd-servers={ETCD}",
             f"--bind-address={CONTROL_ADDRESS}",
             f"--advertise-address={CONTROL_ADDRESS}",
-            "--secure-port=6443",
+            f"--secure-port={API_SERVER_PORT}",
             f"--service-cluster-ip-range={SERVICE_RANGE}",
             f"--tls-cert-file={self._file('apiserver.crt')}",
             f"--tls-private-key-file={self._file('apiserver.key')}",
@@ -79,6 +79,8 @@ class ControlPlane:
             f"--client-ca-file={self._file('ca.crt')}",
             f"--kubelet-certificate-authority={self._file('ca.crt')}",
             f"--kubelet-client-certificate={self._file('apiserver-to-kubelet.crt')}",
+            # Nodes have no names outside the cluster.
+            "--kubelet-preferred-address-types=InternalIP",
             f"--kubelet-client-key={self._file('apiserver-to-kubelet.key')}",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={self._file('service-accounts.pub')}",
@@ -116,11 +118,14 @@ class ControlPlane:
     def is_ready(self) -> bool:
         """Whether the API server says that it is ready."""
         context = ssl.create_default_context(cafile=str(self._file("ca.crt")))
+        connection = http.client.HTTPSConnection(CONTROL_ADDRESS, API_SERVER_PORT, timeout=2, context=context)
         try:
-            with urllib.request.urlopen(f"{API_SERVER}/readyz", timeout=2, context=context) as answer:
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, OSError):
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
             return False
+        finally:
+            connection.close()
 
     def wait_until_ready(self) -> None:
         """Wait until the API server is ready."""
@@ -132,7 +137,7 @@ class ControlPlane:
         return [*(f"--{use}={kubeconfig}" for use in uses), "--leader-elect=false", "--bind-address=127.0.0.1"]
 
     def _start(self, component: str, flags: list[str]) -> None:
-        self.machine.start(component, [kubernetes_binary(), component, *flags], ENVIRONMENT)
+        self.machine.start(component, [kubernetes_binary(), component, *flags], GOMAXPROCS=THREADS)
 
     def _file(self, name: str) -> Path:
         return self.layout.certificates / name

@@ -9,28 +9,46 @@ from typing import Any
 from tests.cluster.building import kubernetes_binary
 from tests.cluster.commands import run
 
+JsonObject = dict[str, Any]
+
 
 @dataclass(frozen=True)
 class Kubectl:
-    """kubectl with one kubeconfig file."""
+    """kubectl with one kubeconfig file and, where it is given, one namespace."""
 
     kubeconfig: Path
+    namespace: str = ""
 
     @property
     def command(self) -> list[str]:
         """How to call it."""
-        return [str(kubernetes_binary()), "kubectl", "--kubeconfig", str(self.kubeconfig)]
+        namespace = [f"--namespace={self.namespace}"] if self.namespace else []
+        return [str(kubernetes_binary()), "kubectl", f"--kubeconfig={self.kubeconfig}", *namespace]
 
     def __call__(self, *arguments: str | Path, text_input: str | None = None, seconds: float = 120) -> str:
         """Run kubectl and return what it wrote."""
         return run(*self.command, *arguments, text_input=text_input, seconds=seconds)
 
-    def get(self, *arguments: str) -> dict[str, Any]:
+    def get(self, *arguments: str) -> JsonObject:
         """Read an object, or a list of them."""
-        found: dict[str, Any] = json.loads(self("get", *arguments, "--output", "json"))
+        found: JsonObject = json.loads(self("get", *arguments, "--output", "json"))
         return found
 
-    def create(self, documents: Sequence[dict[str, Any]]) -> None:
+    def items(self, *arguments: str) -> list[JsonObject]:
+        """Read the objects of a list."""
+        found: list[JsonObject] = self.get(*arguments)["items"]
+        return found
+
+    def create(self, documents: Sequence[JsonObject]) -> None:
         """Create objects, in this order."""
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(documents)})
         self("create", "--validate=false", "--filename", "-", text_input=text)
+
+    def ready_nodes(self) -> set[str]:
+        """The names of the nodes that Kubernetes takes for ready."""
+        return {
+            node["metadata"]["name"]
+            for node in self.items("nodes")
+            for condition in node["status"].get("conditions", ())
+            if condition["type"] == "Ready" and condition["status"] == "True"
+        }

@@ -10,7 +10,7 @@ from tests.cluster.certificates import Authority
 from tests.cluster.layout import API_SERVER, DNS_SERVICE_ADDRESS, POD_RANGE, Layout, NodeSpec
 from tests.cluster.machine import Machine
 
-ENVIRONMENT: Final = {"GOMAXPROCS": "2"}
+THREADS: Final = "2"
 
 
 def issue_certificates(authority: Authority, node: NodeSpec) -> None:
@@ -82,7 +82,7 @@ def start(machine: Machine, node: NodeSpec, layout: Layout) -> None:
         f"--node-ip={node.address}",
         f"--hostname-override={node.name}",
     ]
-    machine.start("kubelet", [kubernetes_binary(), "kubelet", *flags], ENVIRONMENT)
+    machine.start("kubelet", [kubernetes_binary(), "kubelet", *flags], GOMAXPROCS=THREADS)
 
 
 def start_proxy(machine: Machine, node: NodeSpec, layout: Layout) -> None:
@@ -99,4 +99,4 @@ def start_proxy(machine: Machine, node: NodeSpec, layout: Layout) -> None:
     }
     path = machine.folder / "kube-proxy.json"
     path.write_text(json.dumps(settings, indent=2))
-    machine.start("kube-proxy", [kubernetes_binary(), "kube-proxy", f"--config={path}"], ENVIRONMENT)
+    machine.start("kube-proxy", [kubernetes_binary(), "kube-proxy", f"--config={path}"], GOMAXPROCS=THREADS)

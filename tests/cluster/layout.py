@@ -8,7 +8,8 @@ from typing import Final
 BRIDGE: Final = "specon0"
 HOST_ADDRESS: Final = "10.90.0.1"
 CONTROL_ADDRESS: Final = "10.90.0.10"
-API_SERVER: Final = f"https://{CONTROL_ADDRESS}:6443"
+API_SERVER_PORT: Final = 6443
+API_SERVER: Final = f"https://{CONTROL_ADDRESS}:{API_SERVER_PORT}"
 SERVICE_RANGE: Final = "10.96.0.0/16"
 KUBERNETES_SERVICE_ADDRESS: Final = "10.96.0.1"
 DNS_SERVICE_ADDRESS: Final = "10.96.0.10"
@@ -76,9 +77,19 @@ class Layout:
         """The administrator's kubeconfig file."""
         return self.certificates / "admin.kubeconfig"
 
+    @property
+    def machines(self) -> Path:
+        """A folder for each machine."""
+        return self.root / "machines"
+
+    @property
+    def nodes(self) -> Path:
+        """What each node was given."""
+        return self.root / "nodes.json"
+
     def machine(self, name: str) -> Path:
         """The private files of one machine."""
-        return self.root / "machines" / name
+        return self.machines / name
 
 
 def default_layout() -> Layout:

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ from typing import Final
 from tests.cluster.commands import ClusterError, run
 from tests.cluster.processes import children, identity, is_alive, pid_in_namespace_of, wait_until
 
-INIT: Final = Path(__file__).with_name("machine_init.py")
+REPOSITORY: Final = Path(__file__).parents[2]
 NAMESPACES: Final = ("--mount", "--net", "--uts", "--ipc", "--pid")
 # Starts a program in the background and tells its process id; the shell itself is gone at once.
 IN_BACKGROUND: Final = 'log=$1; shift; setsid "$@" >>"$log" 2>&1 </dev/null & echo $!'
@@ -50,14 +50,12 @@ class Machine:
         wait_until((self.folder / "ready").exists, f"{self.name} boots (see {self.logs})", 20)
 
     def _start_init(self) -> subprocess.Popen[bytes]:
-        init = [sys.executable, str(INIT), str(self.folder), self.name, *([] if self.cpu is None else [str(self.cpu)])]
+        seen = [] if self.cpu is None else [str(self.cpu)]
+        init = [sys.executable, "-m", "tests.cluster.machine_init", str(self.folder), self.name, *seen]
+        command = ["unshare", *NAMESPACES, "--fork", "--kill-child", "--mount-proc", *init]
         with (self.logs / f"{self.name}-init.log").open("ab") as log:
             return subprocess.Popen(
-                ["unshare", *NAMESPACES, "--fork", "--kill-child", "--mount-proc", *init],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+                command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
             )
 
     @property
@@ -88,10 +86,17 @@ class Machine:
         """Run a program in the machine to its end and return what it wrote."""
         return run(*self._enter(), *arguments, seconds=seconds)
 
-    def start(self, component: str, command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> None:
-        """Start a program that stays, under a name by which it can be found again."""
+    def start(self, component: str, command: Sequence[str | Path], **environment: str) -> None:
+        """Start a program that stays, under a name by which it can be found again.
+
+        Raises:
+            ClusterError: it runs already.
+        """
+        if self.is_component_running(component):
+            message = f"{component} of {self.name} runs already"
+            raise ClusterError(message)
         log = self.logs / f"{self.name}-{component}.log"
-        settings = [f"{name}={value}" for name, value in (environment or {}).items()]
+        settings = [f"{name}={value}" for name, value in environment.items()]
         told = run(*self._enter(), "sh", "-c", IN_BACKGROUND, "sh", log, "env", *settings, *command)
         pid = pid_in_namespace_of(self.init, int(told))
         (self._components / component).write_text(identity(pid) if pid else "")
@@ -112,7 +117,7 @@ class Machine:
 
     @property
     def components(self) -> dict[str, bool]:
-        """Every component ever started since boot, and whether it lives."""
+        """Every component started since boot, and whether it lives."""
         return {file.name: is_alive(file) is not None for file in sorted(self._components.glob("*"))}
 
     @property

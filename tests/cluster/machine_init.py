@@ -1,18 +1,21 @@
 """The first process of a machine's namespaces: makes its private file tree, then reaps what dies.
 
 Killing it ends every process of the machine at once, like a power cut.
-Usage: machine_init.py PRIVATE_FOLDER HOST_NAME [CPU]; with CPU, that is the only one the machine sees. It begins at a line on its standard input, and ends if none comes:
-whoever started it has by then written down its process id.
+
+Usage: machine_init PRIVATE_FOLDER HOST_NAME [CPU]; with CPU, that is the only one that the machine sees.
+It begins at a line on its standard input, and ends if none comes: whoever started it has by then written down its
+process id.
 """
 
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+
+from tests.cluster.commands import run
 
 # What the machine writes here stays its own; what the host has here, it sees.
 LAYERED: Final = ("/etc", "/opt", "/var/lib")
@@ -33,40 +36,36 @@ NETWORK_SETTINGS: Final = {
 }
 
 
-def mount(*arguments: str) -> None:
-    subprocess.run(["mount", *arguments], check=True)  # noqa: S607 - where mount is differs between systems
-
-
 def add_layer(folder: Path, target: str) -> None:
     upper, work = folder / "upper", folder / "work"
     for needed in (upper, work):
         needed.mkdir(parents=True, exist_ok=True)
-    mount("-t", "overlay", "overlay", "-o", f"lowerdir={target},upperdir={upper},workdir={work}", target)
+    run("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={target},upperdir={upper},workdir={work}", target)
 
 
 def hide_the_host(private: Path, settings: Mapping[str, str]) -> None:
-    mount("-t", "tmpfs", "tmpfs", "/run")
+    run("mount", "-t", "tmpfs", "tmpfs", "/run")
     for target in LAYERED:
         add_layer(private / "layers" / target.lstrip("/"), target)
     for target in PRIVATE:
         source = private / target.lstrip("/")
         source.mkdir(parents=True, exist_ok=True)
         Path(target).mkdir(parents=True, exist_ok=True)
-        mount("--bind", str(source), target)
+        run("mount", "--bind", str(source), target)
     for target, value in settings.items():
         if Path(target).exists():
             stand_in = private / "settings" / target.lstrip("/")
             stand_in.parent.mkdir(parents=True, exist_ok=True)
             stand_in.write_text(f"{value}\n")
-            mount("--bind", str(stand_in), target)
+            run("mount", "--bind", str(stand_in), target)
     # The kubelet would make cgroups on the host's version 2 hierarchy, where it finds one.
     if Path("/sys/fs/cgroup/unified").is_mount():
-        subprocess.run(["umount", "/sys/fs/cgroup/unified"], check=True)  # noqa: S607
-    mount("--make-rshared", "/")
+        run("umount", "/sys/fs/cgroup/unified")
+    run("mount", "--make-rshared", "/")
 
 
 def set_up_the_network() -> None:
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)  # noqa: S607
+    run("ip", "link", "set", "lo", "up")
     for setting, value in NETWORK_SETTINGS.items():
         if Path(setting).exists():
             Path(setting).write_text(value)
@@ -83,17 +82,16 @@ def reap_for_ever() -> None:
         signal.sigwait({signal.SIGCHLD})
 
 
-def main() -> None:
-    private, name = Path(sys.argv[1]), sys.argv[2]
+def main(folder: str, name: str, *cpu: str) -> None:
+    private = Path(folder)
     if not sys.stdin.readline():
         return
     socket.sethostname(name)
-    settings = KERNEL_SETTINGS | ({CPUS: sys.argv[3]} if len(sys.argv) > 3 else {})  # noqa: PLR2004
-    hide_the_host(private, settings)
+    hide_the_host(private, KERNEL_SETTINGS | dict(zip((CPUS,), cpu, strict=False)))
     set_up_the_network()
     (private / "ready").touch()
     reap_for_ever()
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final
 
+from tests.cluster.commands import ClusterError
 from tests.cluster.layout import CGROUP, NodeSpec
 
 HIERARCHIES: Final = Path("/sys/fs/cgroup")
@@ -33,7 +34,7 @@ def make(node: NodeSpec) -> None:
 
 
 def remove(path_below_hierarchy: str = CGROUP) -> None:
-    """Remove a cgroup and all below it; no process may be left in it."""
+    """Remove a cgroup and all below it, if it is there; no process may be left in it."""
     for hierarchy in hierarchies():
         root = hierarchy / path_below_hierarchy
         if root.exists():
@@ -42,32 +43,27 @@ def remove(path_below_hierarchy: str = CGROUP) -> None:
                 path.rmdir()
 
 
-def pod_folder(node: NodeSpec, pod_uid: str, hierarchy: str = "cpu") -> Path:
-    """The cgroup of a pod; it raises FileNotFoundError where the node has none."""
-    for path in (HIERARCHIES / hierarchy / node.cgroup).glob(f"kubepods/**/pod{pod_uid}"):
+def pod_folder(pod_uid: str, hierarchy: str = "cpu") -> Path:
+    """The cgroup of a pod on whichever node runs it.
+
+    Raises:
+        ClusterError: no node has one for it.
+    """
+    for path in (HIERARCHIES / hierarchy / CGROUP).glob(f"*/kubepods/**/pod{pod_uid}"):
         return path
-    message = f"node {node.name} has no cgroup for pod {pod_uid}"
-    raise FileNotFoundError(message)
+    message = f"no node has a cgroup for pod {pod_uid}"
+    raise ClusterError(message)
 
 
-def pod_cpu_shares(node: NodeSpec, pod_uid: str) -> int:
-    """The weight (1024 for a core) by which a pod competes for its node's CPU, as the kernel knows it."""
-    return int((pod_folder(node, pod_uid) / "cpu.shares").read_text())
+def cpu_shares(pod_uid: str, container_id: str = "") -> int:
+    """The weight (1024 for a core) by which a pod, or a container of it, competes for CPU, as the kernel knows it.
+
+    The container's id is the one in the pod's status; its prefix `containerd://` is ignored.
+    """
+    folder = pod_folder(pod_uid) / container_id.removeprefix("containerd://")
+    return int((folder / "cpu.shares").read_text())
 
 
-def container_cpu_shares(node: NodeSpec, pod_uid: str, container_id: str) -> int:
-    """The weight of one container; the id is the status's, without `containerd://`."""
-    return int((pod_folder(node, pod_uid) / container_id / "cpu.shares").read_text())
-
-
-def pod_cpu_seconds(node: NodeSpec, pod_uid: str) -> float:
+def cpu_seconds(pod_uid: str) -> float:
     """The CPU time that a pod has used since it started."""
-    return int((pod_folder(node, pod_uid, "cpuacct") / "cpuacct.usage").read_text()) / 1e9
-
-
-def remove_below(node: NodeSpec) -> None:
-    """Remove the cgroups that a lost node's kubelet had made."""
-    for hierarchy in hierarchies():
-        for below in (hierarchy / node.cgroup).iterdir():
-            if below.is_dir():
-                remove(str(below.relative_to(hierarchy)))
+    return int((pod_folder(pod_uid, "cpuacct") / "cpuacct.usage").read_text()) / 1e9

@@ -18,18 +18,20 @@ MADE_AT: Final = "2020-01-01T00:00:00Z"
 USERS: Final = "root:x:0:0:root:/root:/bin/sh\nnonroot:x:65532:65532:nonroot:/home/nonroot:/bin/sh\n"
 
 
-def pause_archive() -> Path:
-    """The archive of the image that holds a pod's namespaces."""
+def own_archives() -> list[Path]:
+    """The archives of the images that every cluster here has: pause, Argo's executor, and a shell."""
+    return [_pause(), _argoexec(), _shell()]
+
+
+def _pause() -> Path:
     return write_archive(versions.CONTAINER_SANDBOX_IMAGE, {"pause": binary("pause")}, ("/pause",))
 
 
-def argoexec_archive() -> Path:
-    """The archive of Argo's executor."""
+def _argoexec() -> Path:
     return write_archive(versions.ARGOEXEC_IMAGE, {"bin/argoexec": binary("argoexec")}, ("argoexec",))
 
 
-def shell_archive() -> Path:
-    """The archive of an image with a shell and its usual tools."""
+def _shell() -> Path:
     busybox = _busybox()
     names = run(busybox, "--list").split()
     return write_archive(versions.SHELL_IMAGE, {"bin/busybox": busybox}, ("/bin/sh",), dict.fromkeys(names, "busybox"))
