@@ -40,7 +40,8 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line."""
-        line = {**_fields(record), **_core(record), "message": _message(record)}
+        line: dict[str, Any] = {**_core(record), "message": _message(record)}
+        line |= {name: value for name, value in _fields(record).items() if name not in line}
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return without_secrets(json.dumps(line, default=str))

@@ -1,25 +1,18 @@
 """A world behind a small bench: trials are defined by how they behave, time by what is waited for."""
 
-import os
-import signal
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import psutil
+from typing import Any, Protocol
 
 from controllers import labels
-from controllers.model import Trial
-from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
-from controllers.worlds.local.jobs import load_ledger, save_ledger
-from controllers.worlds.local.processes import Launcher
-from controllers.worlds.local.shares import choose_shares
-from controllers.worlds.local.workflow import read_workflow
-from controllers.worlds.local.world import LocalWorld, Machine
+from controllers.model import NodeName, Phase, Trial
+from controllers.ports import Cluster
 from mlflow_hooks import contract
 
+MOVED = f"lastRetry.exitCode == '{contract.EXIT_MIGRATE}'"
 PROGRAM = Path(__file__).with_name("trial_program.py")
 
 
@@ -34,92 +27,102 @@ class Behaviour:
     cpu: str = "100m"
 
 
-@dataclass
-class LocalBench:
-    """The local world with two nodes of 0.4 cores, driven by hand."""
+class Template(Protocol):
+    """Makes the Argo template of a trial."""
 
-    folder: Path
-    behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
-    world: LocalWorld = field(init=False)
+    def __call__(self, name: str, behaviour: Behaviour) -> dict[str, Any]:
+        """Return the template."""
+        ...
 
+
+class Bench(ABC):
+    """A world with two nodes of 0.4 cores for trials, driven by hand."""
+
+    world: Cluster
+
+    @property
+    @abstractmethod
+    def state_folder(self) -> Path:
+        """Folder that holds a folder for each trial."""
+
+    @property
+    @abstractmethod
+    def nodes(self) -> Sequence[NodeName]:
+        """The two nodes."""
+
+    @abstractmethod
     def submit(self, **behaviours: Behaviour) -> None:
         """Define a workflow of these trials and start driving it."""
-        self.behaviours = behaviours
-        self._build()
+
+    @abstractmethod
+    def drive(self) -> None:
+        """Let the world do what is due, then give it a moment."""
+
+    @abstractmethod
+    def kill_attempt(self, name: str) -> None:
+        """SIGKILL the trial's present attempt."""
+
+    @abstractmethod
+    def restart_controller(self) -> None:
+        """Forget everything, as a killed controller does, and begin again from what is kept."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End everything."""
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds within which anything should have come about."""
+        return 60.0
 
     def trial(self, name: str) -> Trial:
         """Return the trial as the world shows it now."""
-        return next(trial for trial in self.world.trials() if trial.id.endswith(name))
+        return next(trial for trial in self.world.trials() if trial.id.endswith(f".{name}"))
 
-    def until(self, condition: Callable[[], bool], within_s: float = 60.0) -> None:
+    def other_node(self, name: str) -> NodeName:
+        """Return the node that the trial is not on."""
+        here = self.trial(name).node
+        return next(node for node in self.nodes if node != here)
+
+    def ended(self, *names: str) -> bool:
+        """Whether the trials are known and have ended."""
+        over = {trial.id.rpartition(".")[2] for trial in self.world.trials() if trial.phase.ended}
+        return over >= set(names)
+
+    def phase(self, name: str) -> Phase | None:
+        """Return the trial's phase, None where it is not known yet."""
+        known = {trial.id.rpartition(".")[2]: trial.phase for trial in self.world.trials()}
+        return known.get(name)
+
+    def until(self, condition: Callable[[], bool]) -> None:
         """Drive the world until ``condition`` holds."""
-        deadline = time.monotonic() + within_s
-        while not (self.world.advance() is not None and condition()):
-            save_ledger(self._ledger, self.world.ledger)
+        deadline = time.monotonic() + self.patience_s
+        self.drive()
+        while not condition():
             assert time.monotonic() < deadline, f"waited in vain; trials: {self.world.trials()}"
-            time.sleep(0.02)
-        save_ledger(self._ledger, self.world.ledger)
+            self.drive()
 
     def until_running(self, name: str) -> None:
         """Drive until the trial has made a step in its present attempt."""
-        self.until(lambda: any(t.id.endswith(name) and t.steady for t in self.world.trials()))
+        self.until(lambda: any(t.id.endswith(f".{name}") and t.steady for t in self.world.trials()))
         made = len(self.steps(name))
         self.until(lambda: len(self.steps(name)) > made)
 
     def steps(self, name: str) -> list[int]:
         """Return the steps that the trial's attempts made, in order."""
-        path = self._state(name) / "steps"
-        return [int(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return [int(line) for line in self._lines(name, "steps")]
 
     def attempts(self, name: str) -> list[tuple[int, str]]:
         """Return pid and node of each attempt that began."""
-        path = self._state(name) / "attempts"
-        lines = path.read_text().splitlines() if path.exists() else []
-        return [(int(line.split()[0]), line.split()[1]) for line in lines]
+        words = [line.split() for line in self._lines(name, "attempts")]
+        return [(int(pid), node) for pid, node in words]
 
-    def kill_attempt(self, name: str) -> None:
-        """SIGKILL the trial's present attempt."""
-        os.kill(self.attempts(name)[-1][0], signal.SIGKILL)
-
-    def restart_controller(self) -> None:
-        """Forget everything, as a killed controller does, and begin again from what is on disk."""
-        for child in psutil.Process().children():
-            if "fork_server" in " ".join(child.cmdline()):
-                child.kill()
-        ledger = load_ledger(self._ledger)
-        for job in ledger.jobs.values():
-            if job.placed:
-                kill_leftover(job.pid, self._ledger.stat().st_mtime)
-        self._close()
-        self._build()
-
-    def close(self) -> None:
-        """End everything."""
-        self._close()
-
-    @property
-    def _ledger(self) -> Path:
-        return self.folder / "ledger.json"
-
-    def _state(self, name: str) -> Path:
-        return self.folder / "state" / f"uid.sweep.{name}"
-
-    def _close(self) -> None:
-        self._launcher.close(2.0)
-        self._shares.close()
-
-    def _build(self) -> None:
-        nodes = {"node-1": 0.4, "node-2": 0.4}
-        program = read_workflow(workflow(self.behaviours), "sweep", "uid", {})
-        self._shares = choose_shares("contract-suite")
-        self._launcher = Launcher((), grace_s=2.0, log=self.folder / "launcher.log")
-        around = Surroundings(self.folder, Path.cwd(), dict(os.environ), {}, nodes, {})
-        attempts = Attempts(self._shares, self._launcher, around)
-        machine = Machine(nodes, 1e9)
-        self.world = LocalWorld(program, "uid", machine, attempts, load_ledger(self._ledger), time.monotonic)
+    def _lines(self, name: str, file: str) -> list[str]:
+        found = next(self.state_folder.glob(f"*.sweep.{name}/{file}"), None)
+        return found.read_text().splitlines() if found is not None else []
 
 
-def workflow(behaviours: Mapping[str, Behaviour]) -> dict[str, Any]:
+def workflow(behaviours: Mapping[str, Behaviour], template: Template) -> dict[str, Any]:
     """Return an Argo Workflow with one step per trial."""
     templates = [template(name, behaviour) for name, behaviour in behaviours.items()]
     steps = [[{"name": name, "template": name, "continueOn": {"failed": True}} for name in behaviours]]
@@ -131,22 +134,21 @@ def workflow(behaviours: Mapping[str, Behaviour]) -> dict[str, Any]:
     }
 
 
-def template(name: str, behaviour: Behaviour) -> dict[str, Any]:
-    """Return the template of one trial."""
-    expression = f"lastRetry.exitCode == '75' || asInt(retries) < {behaviour.retries}"
-    args = [str(PROGRAM), str(behaviour.steps), str(behaviour.failures), str(int(behaviour.deaf))]
+def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, step_ms: int = 20) -> dict[str, Any]:
+    """Return the template of one trial, as any world runs it."""
+    args = [program, behaviour.steps, behaviour.failures, int(behaviour.deaf), step_ms]
     return {
         "name": name,
         "metadata": {
             "labels": {labels.LABEL_SWEEP: "sweep", labels.LABEL_TRIAL: name},
             "annotations": {labels.ANNOTATION_OBJECTIVE: "loss", labels.ANNOTATION_DIRECTION: "minimize"},
         },
-        "retryStrategy": {"limit": "20", "expression": expression},
+        "retryStrategy": {"limit": "20", "expression": f"{MOVED} || asInt(retries) < {behaviour.retries}"},
         "podSpecPatch": '{"terminationGracePeriodSeconds": 2}',
         "container": {
             "image": "none",
-            "command": ["python"],
-            "args": args,
+            "command": ["python3"],
+            "args": [str(word) for word in args],
             "env": [{"name": contract.ENV_TRIAL_ID, "value": "{{workflow.uid}}.sweep." + name}],
             "resources": {"requests": {"cpu": behaviour.cpu, "memory": "16Mi"}},
         },

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 
-def main(steps: int, failures: int, deaf: int) -> int:
+def main(steps: int, failures: int, deaf: int, step_ms: int) -> int:
     folder = Path(os.environ["SPECON_STATE_ROOT"]) / os.environ["SPECON_TRIAL_ID"]
     folder.mkdir(parents=True, exist_ok=True)
     asked: list[int] = []
@@ -23,7 +23,7 @@ def main(steps: int, failures: int, deaf: int) -> int:
     if len(attempts.read_text().splitlines()) <= failures:
         return 1
     while step < steps:
-        time.sleep(0.02)
+        time.sleep(step_ms / 1000)
         with done.open("a") as file:
             file.write(f"{step}\n")
         step += 1

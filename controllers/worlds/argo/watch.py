@@ -166,9 +166,8 @@ class Reflector(Generic[R]):
         self._response = response
         self.heard_at = time.monotonic()
         try:
-            for line in _lines(response):
-                if self._stop.is_set():
-                    return
+            lines = _lines(response)
+            while not self._stop.is_set() and (line := next(lines, None)) is not None:
                 self._take(line)
         except (HTTPError, OSError, ValueError, RecursionError) as error:
             if not self._stop.is_set():

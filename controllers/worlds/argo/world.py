@@ -23,6 +23,7 @@ from controllers.worlds.argo.trials import Remembered, TrialState
 from controllers.worlds.argo.view import Campaign, ClusterView
 
 _LOOK_EVERY_S = 0.2
+_LAST_WRITES_S = 5.0
 
 
 class ArgoWorld:
@@ -48,6 +49,7 @@ class ArgoWorld:
         self._known: dict[TrialId, Remembered] = {}
         self._intents: dict[TrialId, Intent] = {}
         self._unmarked: set[TrialId] = set()
+        self._steers = True
         self.clock = SweepClock(time.time() - campaign.created_epoch_s)
         self._sight = self._look()
 
@@ -93,6 +95,11 @@ class ArgoWorld:
         """Return one node."""
         return self._seen().nodes.get(name)
 
+    def pod(self, trial: TrialId) -> PodRecord | None:
+        """Return a trial's newest pod, None where it has none now."""
+        state = self._seen().states.get(trial)
+        return None if state is None else state.pod
+
     def objectives(self) -> Mapping[TrialId, str]:
         """Return the name of each trial's objective."""
         return {trial: state.facts.objective for trial, state in self._seen().states.items()}
@@ -131,6 +138,8 @@ class ArgoWorld:
         Raises:
             ApiError: of the kind that fits.
         """
+        self._steers = False
+        self._view.writes.wait_idle(_LAST_WRITES_S)
         self._note_adoption(None)
 
     def _resize(self, state: TrialState, pod: PodRecord, action: Resize) -> Outcome:
@@ -238,7 +247,7 @@ class ArgoWorld:
     def _adopt(self) -> None:
         """Say on the workflow that a controller is there, so that the pods that follow a move wait for it."""
         workflow = self._sight.workflow
-        if workflow is None or workflow.finished or self._adopted():
+        if workflow is None or workflow.finished or self._adopted() or not self._steers:
             return
         self._view.writes.submit(
             workflow.uid,

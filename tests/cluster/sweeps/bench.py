@@ -13,6 +13,7 @@ from controllers import labels
 from controllers.worlds.argo.api import PODS, WORKFLOWS, KubeApi, NotFoundError, UnavailableError
 from controllers.worlds.argo.untrusted import at, text
 from tests.cluster.cluster import Cluster
+from tests.cluster.commands import ClusterError
 from tests.cluster.processes import wait_until
 from tests.cluster.sweeps import descent, descent_sweep
 from tests.cluster.sweeps.controllers import ROOT, ControllerProcess, environment
@@ -120,8 +121,9 @@ class Bench:
         """Wait for ``condition``; where it fails, the test fails with what there is to see."""
         try:
             wait_until(condition, what, within_s, interval=0.2)
-        except Exception as error:
-            raise AssertionError(f"{error}\n{self.story()}") from error
+        except ClusterError as error:
+            message = f"{error}\n{self.story()}"
+            raise AssertionError(message) from error
 
     def story(self) -> str:
         """Return all pods and how they stand, for a test that fails."""

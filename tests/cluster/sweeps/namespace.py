@@ -1,4 +1,4 @@
-"""A namespace as a user of sweeps has it: executors that may report, a volume for checkpoints, the controller's account."""
+"""A namespace as users of sweeps have it: with a volume for checkpoints, and accounts for executors and controller."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""That a sweep is whole after whatever was done to it: by MLflow, by the disk and by the API server, not by our logs."""
+"""That a sweep is whole after whatever was done to it, as MLflow, the disk and the API server tell it."""
 
 import json
 from itertools import pairwise

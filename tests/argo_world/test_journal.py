@@ -1,0 +1,121 @@
+"""The engine's state in a ConfigMap."""
+
+import base64
+import random
+from collections.abc import Callable
+
+import pytest
+
+from controllers.errors import SpeconError
+from controllers.worlds.argo.api import ApiError, UnavailableError
+from controllers.worlds.argo.journal import ConfigMapJournal
+from controllers.worlds.argo.view import Campaign
+from tests.argo_world.fake_api import FakeApi, Json
+from tests.argo_world.objects import BEGAN, NAMESPACE, UID, WORKFLOW
+
+
+class Time:
+    now = 0.0
+
+
+@pytest.fixture
+def journal(fake: FakeApi) -> Callable[[], ConfigMapJournal]:
+    return lambda: made(fake)
+
+
+def made(fake: FakeApi, policy: str = "specon", now: Time | None = None) -> ConfigMapJournal:
+    campaign = Campaign(NAMESPACE, WORKFLOW, UID, UID, policy, BEGAN, False, {}, None, {}, True)  # noqa: FBT003
+    clock = now or Time()
+    return ConfigMapJournal(fake.client(), campaign, lambda: clock.now)
+
+
+def kept(fake: FakeApi) -> Json:
+    (found,) = fake.store.objects["configmaps"].values()
+    return found
+
+
+def writes(fake: FakeApi) -> int:
+    return len([call for call in fake.calls if call.method in {"POST", "PUT"}])
+
+
+def test_there_is_no_state_at_the_first_start(journal: Callable[[], ConfigMapJournal]) -> None:
+    assert journal().load() is None
+
+
+def test_an_urgent_state_is_there_for_the_next_controller(
+    fake: FakeApi, journal: Callable[[], ConfigMapJournal]
+) -> None:
+    first = journal()
+    for number in range(3):
+        first.save(f'{{"n": {number}}}', urgent=True)
+    assert journal().load() == '{"n": 2}'
+    assert kept(fake)["metadata"]["ownerReferences"][0]["uid"] == UID
+    assert kept(fake)["metadata"]["labels"] == {"hera-specon.io/state": WORKFLOW}
+
+
+def test_a_state_that_is_not_urgent_is_written_every_ten_seconds(fake: FakeApi) -> None:
+    clock = Time()
+    journal = made(fake, now=clock)
+    for second in range(25):
+        clock.now = float(second)
+        journal.save(f'{{"n": {second}}}', urgent=False)
+    assert writes(fake) == 3
+    assert made(fake).load() == '{"n": 20}'
+    journal.flush()
+    assert made(fake).load() == '{"n": 24}'
+
+
+def test_a_state_that_has_not_changed_is_not_written_again(fake: FakeApi) -> None:
+    journal = made(fake)
+    for _ in range(5):
+        journal.save("{}", urgent=True)
+    assert writes(fake) == 1
+
+
+def test_each_policy_of_a_workflow_has_its_own_state(fake: FakeApi) -> None:
+    made(fake, "specon").save("1", urgent=True)
+    made(fake, "flowcon").save("2", urgent=True)
+    assert (made(fake, "specon").load(), made(fake, "flowcon").load()) == ("1", "2")
+
+
+def test_conflicts_and_deletions_are_survived(fake: FakeApi, journal: Callable[[], ConfigMapJournal]) -> None:
+    first, second = journal(), journal()
+    first.save("1", urgent=True)
+    second.save("2", urgent=True)
+    first.save("3", urgent=True)
+    assert journal().load() == "3"
+    fake.store.drop("configmaps", f"{NAMESPACE}/{first.name}")
+    first.save("4", urgent=True)
+    assert journal().load() == "4"
+
+
+def test_an_urgent_state_that_can_not_be_kept_is_an_error_and_another_waits(fake: FakeApi) -> None:
+    journal = made(fake)
+    fake.fault = lambda _: (503, "not now")
+    with pytest.raises(UnavailableError):
+        journal.save("1", urgent=True)
+    journal.save("2", urgent=False)
+    fake.fault = lambda _: None
+    journal.flush()
+    assert made(fake).load() == "2"
+
+
+def test_two_controllers_at_once_are_noticed(fake: FakeApi) -> None:
+    made(fake).save("1", urgent=True)
+    fake.fault = lambda call: (409, "changed") if call.method in {"PUT", "POST"} else None
+    with pytest.raises(ApiError, match="does another controller run"):
+        made(fake).save("2", urgent=True)
+
+
+def test_a_state_that_is_too_large_is_refused_with_its_size(fake: FakeApi) -> None:
+    noise = random.Random(1).randbytes(1_000_000).hex()  # noqa: S311 - noise does not compress
+    with pytest.raises(SpeconError, match=r"more than the 921600 that fit: split the sweep"):
+        made(fake).save(f'"{noise}"', urgent=True)
+
+
+@pytest.mark.parametrize("content", ["!!", base64.b64encode(b"no gzip").decode(), None, 7])
+def test_a_broken_state_counts_as_none(fake: FakeApi, content: object) -> None:
+    journal = made(fake)
+    journal.save("1", urgent=True)
+    fake.store.put("configmaps", {**kept(fake), "binaryData": {"state": content}})
+    assert made(fake).load() is None

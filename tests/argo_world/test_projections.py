@@ -1,0 +1,112 @@
+"""Records of pods, nodes and workflows, whatever is in them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.worlds.argo.nodes import project_node
+from controllers.worlds.argo.pods import ResizeState, load_of, project_other, project_pod
+from controllers.worlds.argo.untrusted import quantity
+from controllers.worlds.argo.workflows import project_workflow
+from tests.argo_world.objects import node, pod, steps, workflow
+
+Json = dict[str, Any]
+ODD = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["1e999", "NaN", "75"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["name", "cpu", "x"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+def paths(item: object, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    inner = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
+    return [at, *(path for key, value in inner for path in paths(value, (*at, key)))]
+
+
+def changed(item: Any, path: tuple[str | int, ...], value: object) -> Any:  # noqa: ANN401
+    if not path:
+        return value
+    copied = dict(item) if isinstance(item, dict) else list(item)
+    copied[path[0]] = changed(copied[path[0]], path[1:], value)
+    return copied
+
+
+SAMPLES: list[tuple[Callable[[Json], object], Json]] = [
+    (project_pod, pod(on="n1", gated=True, deleted=1.0)),
+    (project_other, pod(on="n1")),
+    (project_node, node("n1", taints=[{"effect": "NoSchedule"}])),
+    (project_workflow, workflow(steps("a", "Running", ("n1", "75"), ("n2", None)))),
+    (project_workflow, workflow(steps("a", "Failed", ("n1", "75")), packed=True)),
+]
+
+
+@pytest.mark.parametrize(("project", "sample"), SAMPLES)
+@given(data=st.data())
+def test_anything_may_stand_anywhere(project: Callable[[Json], object], sample: Json, data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(paths(sample)[1:]))
+    project(changed(sample, path, data.draw(ODD)))
+
+
+@given(st.dictionaries(st.text(max_size=5), ODD, max_size=4))
+def test_an_object_of_another_kind_is_no_pod_and_no_workflow(item: Json) -> None:
+    assert project_pod(item) is None
+    assert project_workflow(item) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "amount"),
+    [("100m", 0.1), ("2", 2.0), (3, 3.0), ("16Mi", 2.0**24), ("1e3", 1000.0)]
+    + [(odd, 0.0) for odd in ("", "much", "-1", "1e999", "9" * 100, None, [], {})],
+)
+def test_a_quantity_is_finite_and_not_negative_or_nothing(written: object, amount: float) -> None:
+    assert quantity({"cpu": written}, "cpu") == amount
+
+
+def test_a_pods_load_is_what_the_scheduler_counts() -> None:
+    item = pod(on="n1", cpu="300m", has="500m")
+    item["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "50m", "memory": "8Mi"}}
+    item["spec"]["overhead"] = {"cpu": "10m"}
+    item["spec"]["initContainers"] = [
+        {"name": "sidecar", "restartPolicy": "Always", "resources": {"requests": {"cpu": "20m"}}},
+        {"name": "init", "resources": {"requests": {"memory": "64Mi"}}},
+    ]
+    load = load_of(item)
+    assert load.cpu == pytest.approx(0.5 + 0.05 + 0.02 + 0.01)
+    assert load.memory == 64 * 2**20
+
+
+def test_what_the_kubelet_says_to_a_wish_is_kept() -> None:
+    says = [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]
+    found = project_pod(pod(on="n1", cpu="800m", has="200m", conditions=says))
+    assert found is not None
+    assert (found.share.wanted, found.share.has, found.share.state) == (0.8, 0.2, ResizeState.DEFERRED)
+
+
+def test_skipped_steps_and_steps_of_other_templates_are_no_trials() -> None:
+    nodes = steps("a", "Skipped") | steps("main", "Running", ("n1", None))
+    found = project_workflow(workflow(nodes))
+    assert found is not None
+    assert found.steps == {}
+
+
+def test_inputs_fill_in_the_templates_placeholders() -> None:
+    nodes = steps("a", "Running", ("n1", None))
+    nodes["sweep-x-a"]["inputs"] = {"parameters": [{"name": "trial", "value": "t007"}]}
+    item = workflow(nodes)
+    template = item["spec"]["templates"][1]
+    template["metadata"]["labels"]["hera-specon.io/trial"] = "{{inputs.parameters.trial}}"
+    template["container"]["env"][0]["value"] = "{{workflow.uid}}.vae.{{inputs.parameters.trial}}"
+    found = project_workflow(item)
+    assert found is not None
+    (step,) = found.steps.values()
+    assert (step.facts.id, step.facts.name) == ("uid-of-workflow.vae.t007", "sweep.t007")

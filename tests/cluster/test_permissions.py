@@ -1,0 +1,342 @@
+"""The permissions of the manifests, on a real API server: enough together, and not one too many."""
+
+import contextlib
+import copy
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from controllers.cluster.election import Create, Lease, LeaseUnavailableError, Read, Replace
+from controllers.cluster.lease_store import LEASES, KubernetesLease
+from controllers.model import Migrate, Phase, Resize
+from controllers.worlds.argo import patches, signals
+from controllers.worlds.argo.api import (
+    CONFIG_MAPS,
+    EVENTS,
+    NODES,
+    PODS,
+    WORKFLOWS,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    Json,
+    KubeApi,
+    Resource,
+)
+from controllers.worlds.argo.events import EventWriter
+from controllers.worlds.argo.journal import ConfigMapJournal
+from controllers.worlds.argo.pods import PodRecord
+from tests.contract.argo_bench import ArgoBench
+from tests.contract.bench import Behaviour
+from tests.controller.kustomize import MANIFESTS, kubectl, of_kind, render
+from tests.controller.permission_table import Permission, documented
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(kubectl() is None, reason="neither kubectl nor the test cluster's binary is here"),
+]
+RBAC = "apis/rbac.authorization.k8s.io/v1"
+KINDS = {
+    "Role": Resource(RBAC, "roles"),
+    "RoleBinding": Resource(RBAC, "rolebindings"),
+    "ClusterRole": Resource(RBAC, "clusterroles"),
+    "ClusterRoleBinding": Resource(RBAC, "clusterrolebindings"),
+}
+ACCOUNTS = Resource("api/v1", "serviceaccounts")
+NAMESPACES = Resource("api/v1", "namespaces")
+RESULTS = Resource("apis/argoproj.io/v1alpha1", "workflowtaskresults")
+ROWS = sorted(documented())
+NOWHERE = "not-there"
+
+
+@dataclass
+class Office:
+    """A namespace, and accounts in it that hold the manifests' permissions, all or all but one."""
+
+    admin: KubeApi
+    namespace: str
+    cluster_wide: list[tuple[Resource, str]]
+
+    @classmethod
+    def open(cls, admin: KubeApi) -> "Office":
+        namespace = f"permissions-{secrets.token_hex(4)}"
+        admin.create(NAMESPACES.path(), {"metadata": {"name": namespace}})
+        return cls(admin, namespace, [])
+
+    def account(self, but: Permission | None = None) -> KubeApi:
+        """Return access as a new account that may do all that the manifests grant ``but`` one thing."""
+        name = f"account-{secrets.token_hex(4)}"
+        self.admin.create(ACCOUNTS.path(self.namespace), {"metadata": {"name": name}})
+        for one in of_kind(render(MANIFESTS / "overlays" / "namespaced"), *KINDS):
+            self._grant(copy.deepcopy(one), name, but)
+        return self._access(name)
+
+    def close(self) -> None:
+        for resource, name in self.cluster_wide:
+            path = resource.path(None, name)
+            self.admin.delete(path, self.admin.get(path)["metadata"]["uid"])
+        path = NAMESPACES.path(None, self.namespace)
+        self.admin.delete(path, self.admin.get(path)["metadata"]["uid"])
+
+    def _grant(self, one: Json, account: str, but: Permission | None) -> None:
+        kind, own = one["kind"], f"{one['metadata']['name']}-{account}"
+        inside = None if kind.startswith("Cluster") else self.namespace
+        one["metadata"] = {"name": own}
+        if "rules" in one:
+            one["rules"] = [rule for given in one["rules"] if (rule := _without(given, but))["verbs"]]
+        else:
+            one["roleRef"]["name"] += f"-{account}"
+            one["subjects"] = [{"kind": "ServiceAccount", "name": account, "namespace": self.namespace}]
+        self.admin.create(KINDS[kind].path(inside), one)
+        if inside is None:
+            self.cluster_wide.append((KINDS[kind], own))
+
+    def _access(self, account: str) -> KubeApi:
+        wanted = {"spec": {"expirationSeconds": 3600}}
+        answer = self.admin.create(ACCOUNTS.path(self.namespace, account, "token"), wanted)
+        configuration = client.Configuration()
+        configuration.host = self.admin.host
+        configuration.ssl_ca_cert = self.admin.configuration.ssl_ca_cert
+        configuration.verify_ssl = self.admin.configuration.verify_ssl
+        configuration.api_key = {"authorization": f"Bearer {answer['status']['token']}"}
+        return KubeApi(configuration)
+
+
+def _without(rule: Mapping[str, Any], but: Permission | None) -> dict[str, Any]:
+    hit = but is not None and but.group in rule["apiGroups"] and but.resource in rule["resources"]
+    return {**rule, "verbs": [verb for verb in rule["verbs"] if not (hit and but is not None and verb == but.verb)]}
+
+
+@pytest.fixture(scope="module")
+def admin() -> KubeApi:
+    kubeconfig = os.environ.get("KUBECONFIG")
+    if not kubeconfig:
+        pytest.fail("KUBECONFIG names no cluster: bring one up with python -m tests.cluster up, and set it")
+    return KubeApi.load(kubeconfig, None)
+
+
+@pytest.fixture(scope="module")
+def office(admin: KubeApi) -> Iterator[Office]:
+    opened = Office.open(admin)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def full(office: Office) -> KubeApi:
+    return office.account()
+
+
+Deed = Callable[[KubeApi, str], object]
+
+
+def _list(resource: Resource) -> Deed:
+    return lambda api, namespace: api.get(_where(resource, namespace), {"limit": "1"})
+
+
+def _watch(resource: Resource) -> Deed:
+    def watch(api: KubeApi, namespace: str) -> None:
+        api.open_watch(_where(resource, namespace), {"timeoutSeconds": "1"}, 5.0).close()
+
+    return watch
+
+
+def _where(resource: Resource, namespace: str) -> str:
+    return resource.path() if resource is NODES else resource.path(namespace)
+
+
+def _object(name: str) -> Json:
+    return {"metadata": {"name": name}}
+
+
+def _event(api: KubeApi, namespace: str) -> None:
+    event = {
+        "metadata": {"name": f"test-{secrets.token_hex(4)}"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "hera-specon.io/controller",
+        "reportingInstance": "test",
+        "action": "Test",
+        "reason": "Test",
+        "type": "Normal",
+        "regarding": {"kind": "Pod", "namespace": namespace, "name": NOWHERE},
+    }
+    api.create(EVENTS.path(namespace), event)
+
+
+def _lease(request: Read | Create | Replace) -> Deed:
+    return lambda api, namespace: KubernetesLease(api, namespace, "specon-controller").carry_out(request)
+
+
+def _nobody(namespace: str) -> PodRecord:
+    """Return the record of a pod that is not there: a call about it is allowed or forbidden all the same."""
+    pod = PodRecord.__new__(PodRecord)
+    for name, value in (("namespace", namespace), ("name", NOWHERE), ("uid", "0"), ("facts", None)):
+        object.__setattr__(pod, name, value)
+    return pod
+
+
+def _exec(api: KubeApi, namespace: str) -> None:
+    signals.ask_to_leave(api, _nobody(namespace))
+
+
+DEEDS: Mapping[tuple[str, str], Deed] = {
+    ("pods", "list"): _list(PODS),
+    ("pods", "watch"): _watch(PODS),
+    ("workflows", "list"): _list(WORKFLOWS),
+    ("workflows", "watch"): _watch(WORKFLOWS),
+    ("nodes", "list"): _list(NODES),
+    ("nodes", "watch"): _watch(NODES),
+    ("pods", "get"): lambda api, namespace: patches.same_pod(api, _nobody(namespace)),
+    ("pods", "patch"): lambda api, namespace: patches.open_gate(api, _nobody(namespace), None, {}),
+    ("pods", "delete"): lambda api, namespace: patches.remove(api, _nobody(namespace)),
+    ("pods/resize", "patch"): lambda api, namespace: patches.resize(api, _nobody(namespace), 0.1),
+    ("pods/exec", "create"): _exec,
+    ("pods/exec", "get"): _exec,
+    ("configmaps", "get"): lambda api, namespace: api.get(CONFIG_MAPS.path(namespace, NOWHERE)),
+    ("configmaps", "create"): lambda api, namespace: api.create(
+        CONFIG_MAPS.path(namespace), _object(f"test-{secrets.token_hex(4)}")
+    ),
+    ("configmaps", "update"): lambda api, namespace: api.replace(
+        CONFIG_MAPS.path(namespace, NOWHERE), _object(NOWHERE)
+    ),
+    ("workflows", "patch"): lambda api, namespace: api.patch(WORKFLOWS.path(namespace, NOWHERE), {"metadata": {}}),
+    ("events", "create"): _event,
+    ("events", "patch"): lambda api, namespace: api.patch(EVENTS.path(namespace, NOWHERE), {"metadata": {}}),
+    ("leases", "create"): _lease(Create(Lease("test", 15.0))),
+    ("leases", "get"): _lease(Read()),
+    ("leases", "update"): _lease(Replace(Lease("test", 15.0, 0, "1"))),
+}
+
+
+def refused(deed: Deed, api: KubeApi, namespace: str) -> str:
+    """Return why the API server refuses the deed to this account; nothing where it lets it."""
+    try:
+        deed(api, namespace)
+    except ForbiddenError as error:
+        return str(error)
+    except LeaseUnavailableError as error:
+        return str(error) if isinstance(error.__cause__, ForbiddenError) else ""
+    except ApiError as error:
+        return str(error) if "403" in str(error) else ""  # a WebSocket tells no more
+    return ""
+
+
+def until(condition: Callable[[], object]) -> bool:
+    """Wait for what the API server's authorizer learns within a second or so."""
+    for _ in range(100):
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_there_is_a_deed_for_each_permission_of_the_controller() -> None:
+    assert set(DEEDS) == {(row.resource, row.verb) for row in ROWS if row.role != "executor"}
+
+
+@pytest.mark.parametrize("deed", sorted(DEEDS), ids=" ".join)
+def test_with_all_permissions_each_deed_is_allowed(office: Office, full: KubeApi, deed: tuple[str, str]) -> None:
+    assert until(lambda: not refused(DEEDS[deed], full, office.namespace)), refused(DEEDS[deed], full, office.namespace)
+
+
+@pytest.mark.parametrize(
+    "missing", [row for row in ROWS if row.role != "executor"], ids=lambda row: f"{row.verb} {row.resource}"
+)
+def test_without_a_permission_its_deed_is_refused_and_the_others_are_not(office: Office, missing: Permission) -> None:
+    if (missing.resource, missing.verb) == ("pods/exec", "get"):
+        pytest.skip("asked for by API servers up to 1.34 only") if _minor(office.admin) > 34 else None
+    api = office.account(missing)
+    others = [deed for name, deed in DEEDS.items() if name[0] != missing.resource]
+    assert until(lambda: not any(refused(deed, api, office.namespace) for deed in others))
+    deed = DEEDS[missing.resource, missing.verb]
+    assert until(lambda: refused(deed, api, office.namespace))
+    assert not until_allowed_shortly(deed, api, office.namespace)
+
+
+def until_allowed_shortly(deed: Deed, api: KubeApi, namespace: str) -> bool:
+    time.sleep(0.5)
+    return not refused(deed, api, namespace)
+
+
+def _minor(admin: KubeApi) -> int:
+    return int(str(admin.get("/version")["minor"]).rstrip("+"))
+
+
+@pytest.mark.parametrize("verb", ["create", "patch"])
+def test_the_executor_may_report_with_its_role_and_not_without(office: Office, verb: str) -> None:
+    name = f"account-{secrets.token_hex(4)}"
+    office.admin.create(ACCOUNTS.path(office.namespace), _object(name))
+    api = office._access(name)
+
+    def report(api: KubeApi, namespace: str) -> None:
+        if verb == "create":
+            api.create(RESULTS.path(namespace), _object(f"test-{secrets.token_hex(4)}"))
+        else:
+            api.patch(RESULTS.path(namespace, NOWHERE), {"metadata": {}})
+
+    assert refused(report, api, office.namespace)
+    for one in of_kind(render(MANIFESTS / "sweep-namespace"), "Role", "RoleBinding"):
+        office._grant(copy.deepcopy(one), name, None)
+    assert until(lambda: not refused(report, api, office.namespace))
+
+
+def test_a_sweep_with_a_resize_and_a_move_passes_with_these_permissions_alone(admin: KubeApi, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    bench = ArgoBench(os.environ["KUBECONFIG"], tmp_path)
+    office = Office(admin, bench._namespace, [])
+    try:
+        bench.submit(a=Behaviour(steps=300))
+        _take_over(bench, office.account())
+        bench.until_running("a")
+        here = bench.trial("a")
+        assert bench.world.apply(Resize(here.id, 0.15)).accepted
+        bench.until(lambda: bench.trial("a").cpu == 0.15)
+        there = next(node for node in bench.nodes if node != here.node)
+        bench.until(lambda: bench.world.apply(Migrate(here.id, there)).accepted)
+        bench.until(lambda: bench.trial("a").phase is Phase.RUNNING and bench.trial("a").node == there)
+        _journal(bench)
+        bench.until(lambda: bench.trial("a").phase is Phase.SUCCEEDED)
+        assert bench.steps("a") == list(range(300))
+        assert bench.trial("a").moves == 1
+        assert until(lambda: {"Moving", "Resized"} <= _reasons(admin, bench._namespace))
+    finally:
+        bench.close()
+        for resource, name in office.cluster_wide:
+            path = resource.path(None, name)
+            admin.delete(path, admin.get(path)["metadata"]["uid"])
+
+
+def _take_over(bench: ArgoBench, account: KubeApi) -> None:
+    """Let the account drive the bench's world from here on, as a controller that starts anew."""
+    assert until(lambda: not refused(_list(PODS), account, bench._namespace))
+    bench._api, bench._events = account, EventWriter(account)
+    bench.restart_controller()
+
+
+def _journal(bench: ArgoBench) -> None:
+    assert bench._view is not None
+    campaign = bench._view.campaigns("default")[0]
+    for number in range(2):
+        journal = ConfigMapJournal(bench._api, campaign, time.monotonic)
+        journal.load()
+        journal.save(json.dumps({"number": number}), urgent=True)
+    assert ConfigMapJournal(bench._api, campaign, time.monotonic).load() == '{"number": 1}'
+
+
+def _reasons(admin: KubeApi, namespace: str) -> set[str]:
+    return {str(event["reason"]) for event in admin.get(EVENTS.path(namespace))["items"]}
+
+
+def test_the_lease_of_another_name_is_not_for_the_controller(office: Office, full: KubeApi) -> None:
+    with contextlib.suppress(ConflictError):
+        office.admin.create(LEASES.path(office.namespace), _object("another"))
+    with pytest.raises(LeaseUnavailableError, match="403"):
+        KubernetesLease(full, office.namespace, "another").carry_out(Read())

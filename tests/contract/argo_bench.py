@@ -1,0 +1,155 @@
+"""The Argo world behind the bench: the same workflow in a real cluster.
+
+Its pods mount this machine's ``/usr`` for Python and a folder for their state, so its nodes must see this machine's
+file system, as those of ``tests/cluster`` do.
+"""
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from controllers import labels
+from controllers.model import NodeName, TrialId
+from controllers.worlds.argo.api import WORKFLOWS, ConflictError, KubeApi, Resource
+from controllers.worlds.argo.events import EventWriter
+from controllers.worlds.argo.moves import Patience
+from controllers.worlds.argo.pods import HOSTNAME
+from controllers.worlds.argo.signals import execute
+from controllers.worlds.argo.view import ClusterView
+from controllers.worlds.argo.world import ArgoWorld
+from mlflow_hooks import contract
+from tests.contract.bench import MOVED, PROGRAM, Behaviour, Bench, trial_template, workflow
+
+_IMAGE = os.environ.get("SPECON_TEST_IMAGE", "hera-specon.io/shell:1")
+_NAMESPACES = Resource("api/v1", "namespaces")
+_ROLES = Resource("apis/rbac.authorization.k8s.io/v1", "roles")
+_BINDINGS = Resource("apis/rbac.authorization.k8s.io/v1", "rolebindings")
+_HOST_FOLDERS = ("/usr", "/lib", "/lib64")
+_MOVED = f"{MOVED} || lastRetry.message contains '{labels.MOVED_MESSAGE}'"
+
+
+class ArgoBench(Bench):
+    """Two nodes of a cluster, and a namespace of its own."""
+
+    world: ArgoWorld
+
+    def __init__(self, kubeconfig: str, folder: Path) -> None:
+        self._folder = folder
+        self._program = Path(shutil.copy(PROGRAM, folder))
+        self._api = KubeApi.load(kubeconfig, None)
+        self._events = EventWriter(self._api)
+        self._namespace = f"contract-{uuid4().hex[:8]}"
+        found = self._api.get("/api/v1/nodes")["items"]
+        self._nodes = sorted(item["metadata"]["labels"][HOSTNAME] for item in found)[:2]
+        self._view: ClusterView | None = None
+        self._prepare()
+
+    @property
+    def nodes(self) -> Sequence[NodeName]:
+        """The two nodes."""
+        return [NodeName(name) for name in self._nodes]
+
+    @property
+    def state_folder(self) -> Path:
+        """Folder that holds a folder for each trial."""
+        return self._folder / "state"
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds within which anything should have come about: pods take their time."""
+        return 120.0
+
+    def submit(self, **behaviours: Behaviour) -> None:
+        """Submit a workflow of these trials and start driving it."""
+        manifest = workflow(behaviours, self._template)
+        self._workflow = self._api.create(WORKFLOWS.path(self._namespace), manifest)
+        self._build()
+
+    def drive(self) -> None:
+        """Let the world do what is due, then wait for news."""
+        self.world.advance(self.world.clock.now())
+        if self._view is not None:
+            self._view.wait_for_news(0.2)
+
+    def kill_attempt(self, name: str) -> None:
+        """SIGKILL the trial's present attempt, by its pid in its container."""
+        pid = self.attempts(name)[-1][0]
+        pod = self.world.pod(TrialId(self.trial(name).id))
+        assert pod is not None
+        execute(self._api, pod, ("/bin/sh", "-c", f"kill -9 {pid}"))
+
+    def restart_controller(self) -> None:
+        """Forget everything, as a killed controller does, and begin again from what the cluster shows."""
+        self._stop()
+        self._build()
+
+    def close(self) -> None:
+        """End everything; the namespace goes by itself."""
+        self._stop()
+        self._events.close()
+        path = _NAMESPACES.path(None, self._namespace)
+        self._api.delete(path, self._api.get(path)["metadata"]["uid"])
+
+    def _stop(self) -> None:
+        if self._view is not None:
+            self._view.__exit__(None, None, None)
+            self._view = None
+
+    def _build(self) -> None:
+        self._view = ClusterView(self._api, [self._namespace]).__enter__()
+        assert self._view.wait_synced(30), self._view.refusals()
+        deadline = time.monotonic() + 30
+        while not (campaigns := self._view.campaigns("default")):
+            assert time.monotonic() < deadline, "the workflow does not show"
+            self._view.wait_for_news(0.2)
+        self.world = ArgoWorld(self._view, campaigns[0], events=self._events, patience=Patience(force_every=4.0))
+
+    def _prepare(self) -> None:
+        self.state_folder.mkdir()
+        rules = [
+            {"apiGroups": ["argoproj.io"], "resources": ["workflowtaskresults"], "verbs": ["create", "patch"]},
+        ]
+        group = "rbac.authorization.k8s.io"
+        account = {"kind": "ServiceAccount", "name": "default", "namespace": self._namespace}
+        role = {"apiGroup": group, "kind": "Role", "name": "executor"}
+        for resource, item in (
+            (_NAMESPACES, {"metadata": {"name": self._namespace}}),
+            (_ROLES, {"metadata": {"name": "executor"}, "rules": rules}),
+            (_BINDINGS, {"metadata": {"name": "executor"}, "roleRef": role, "subjects": [account]}),
+        ):
+            place = None if resource is _NAMESPACES else self._namespace
+            with contextlib.suppress(ConflictError):
+                self._api.create(resource.path(place), item)
+
+    def _template(self, name: str, behaviour: Behaviour) -> dict[str, Any]:
+        made = trial_template(name, behaviour, self._program, step_ms=100)
+        made["podSpecPatch"] = (
+            f'{{"terminationGracePeriodSeconds": 2, "schedulingGates": {{{{={_MOVED} ? [{_gate()}] : []}}}}}}'
+        )
+        made["retryStrategy"]["expression"] += f" || {_MOVED}"
+        made["affinity"] = _only_on(self._nodes)
+        folders = {f"host{n}": folder for n, folder in enumerate((*_HOST_FOLDERS, str(self._folder)))}
+        made["volumes"] = [{"name": n, "hostPath": {"path": path}} for n, path in folders.items()]
+        container = made["container"]
+        container["image"], container["imagePullPolicy"] = _IMAGE, "IfNotPresent"
+        container["command"] = ["/usr/bin/python3"]
+        container["volumeMounts"] = [{"name": n, "mountPath": path} for n, path in folders.items()]
+        container["env"] += [
+            {"name": contract.ENV_STATE_ROOT, "value": str(self.state_folder)},
+            {"name": contract.ENV_NODE, "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+        ]
+        return made
+
+
+def _gate() -> str:
+    return f"{{name: '{labels.GATE_PLACEMENT}'}}"
+
+
+def _only_on(nodes: Sequence[str]) -> Mapping[str, Any]:
+    term = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": list(nodes)}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}

@@ -1,0 +1,38 @@
+"""The table of docs/reference/permissions.md, and the rules of roles, in one form."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TABLE = Path(__file__).parents[2] / "docs" / "reference" / "permissions.md"
+
+
+@dataclass(frozen=True, order=True)
+class Permission:
+    """One verb on one resource, in one role."""
+
+    role: str
+    group: str
+    resource: str
+    verb: str
+
+
+def documented() -> Iterator[Permission]:
+    """Yield the rows of the table; each has a reason and a consequence."""
+    for line in TABLE.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|") and not line.startswith("|-") and cells[0] != "role":
+            role, group, resource, verb, reason, consequence = cells
+            assert reason, line
+            assert consequence, line
+            yield Permission(role, "" if group == "core" else group, resource, verb)
+
+
+def granted(role: str, rules: Iterable[Mapping[str, Any]]) -> Iterator[Permission]:
+    """Yield what a role's rules grant."""
+    for rule in rules:
+        assert rule.keys() <= {"apiGroups", "resources", "verbs", "resourceNames"}, rule
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                yield from (Permission(role, group, resource, verb) for verb in rule["verbs"])
