@@ -18,16 +18,16 @@ GIVEN_UP_WITHIN_S = 150.0
 
 
 @pytest.fixture
-def bench(bench: Bench, cluster: Cluster) -> Iterator[Bench]:
+def bench(bench: Bench, own_cluster: Cluster) -> Iterator[Bench]:
     """The bench of every test, with all nodes back afterwards, whatever went wrong."""
     yield bench
-    for node in cluster.nodes:
-        machine = cluster.machine(node.name)
+    for node in own_cluster.nodes:
+        machine = own_cluster.machine(node.name)
         if not machine.is_running:
-            cluster.return_node(node.name)
+            own_cluster.return_node(node.name)
         elif not machine.is_component_running("kubelet"):
-            cluster.start_kubelet(node.name)
-    bench.wait(cluster.are_nodes_ready, "all nodes are back", 90)
+            own_cluster.start_kubelet(node.name)
+    bench.wait(own_cluster.are_nodes_ready, "all nodes are back", 90)
 
 
 def test_the_trials_of_a_lost_node_go_on_elsewhere_from_their_newest_checkpoint(bench: Bench) -> None:
@@ -78,5 +78,5 @@ def _wait_for_successor(bench: Bench, workflow: Workflow, pod: SeenPod) -> SeenP
 
 def _lives(bench: Bench, pod: SeenPod) -> bool:
     """Whether the pod's training process is alive, as the kernel knows it."""
-    folder = node_cgroups.pod_folder(bench.cluster.node(pod.node), pod.uid) / pod.container_id
+    folder = node_cgroups.pod_folder(pod.uid) / pod.container_id
     return folder.exists() and bool((folder / "cgroup.procs").read_text().split())

@@ -32,12 +32,9 @@ def test_a_move_survives_a_restart_of_argos_controller_in_the_middle_of_it(bench
     workflow = bench.submit(steps=160)
     bench.wait_all_training(workflow)
     bench.wait(lambda: bench.adopted(workflow), "the controller steers the workflow", 60)
-    bench.cluster.stop_workflow_controller()
-    try:
+    with bench.argo_away():
         pod, target = bench.begin_move(workflow, "t001")
         bench.wait(lambda: pod.exit_code == MOVED, "the attempt has left", 60)
-    finally:
-        bench.cluster.restart_workflow_controller()
     bench.wait_for_end(workflow)
     check_whole(bench, workflow)
     assert [attempt.node for attempt in bench.pods.of(workflow.name, "t001")] == [pod.node, target]

@@ -4,7 +4,8 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +13,9 @@ from typing import Any, Final
 from controllers import labels
 from controllers.worlds.argo.api import PODS, WORKFLOWS, KubeApi, NotFoundError, UnavailableError
 from controllers.worlds.argo.untrusted import at, text
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import CONTROL, Cluster
 from tests.cluster.commands import ClusterError
+from tests.cluster.kubectl import Kubectl
 from tests.cluster.processes import wait_until
 from tests.cluster.sweeps import descent, descent_sweep
 from tests.cluster.sweeps.controllers import ROOT, ControllerProcess, environment
@@ -45,12 +47,17 @@ class Bench:
     """
 
     cluster: Cluster
-    namespace: str
+    kubectl: Kubectl
     tracking: Tracking
     folder: Path
     api: KubeApi
     pods: PodsSeen
     _controllers: list[ControllerProcess] = field(default_factory=list)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace's name."""
+        return self.kubectl.namespace
 
     @property
     def state(self) -> Path:
@@ -60,7 +67,7 @@ class Bench:
     def controller(self, policy: str = "default", *, elect: bool = False) -> ControllerProcess:
         """Return a controller of this namespace, not started yet; it ends with the test."""
         name = f"controller-{len(self._controllers)}"
-        access = controller_kubeconfig(self.cluster, self.namespace, self.folder / f"{name}.kubeconfig")
+        access = controller_kubeconfig(self.kubectl, self.folder / f"{name}.kubeconfig")
         arguments = ["--namespace", self.namespace, "--lease-namespace", self.namespace, "--kubeconfig", str(access)]
         arguments += ["--mlflow-tracking-uri", self.tracking.uri, "--policy", policy, "--interval", "1"]
         arguments += ["--leader-elect" if elect else "--no-leader-elect"]
@@ -127,7 +134,7 @@ class Bench:
 
     def story(self) -> str:
         """Return all pods and how they stand, for a test that fails."""
-        return self.cluster.kubectl("--namespace", self.namespace, "get", "pods,workflows", "--output", "wide")
+        return self.kubectl("get", "pods,workflows", "--output", "wide")
 
     def trial_folder(self, workflow: Workflow, trial: str) -> Path:
         """Return the folder in which a trial keeps its state."""
@@ -144,7 +151,7 @@ class Bench:
 
     def logs(self, pod: SeenPod) -> str:
         """Return what a pod's main container wrote."""
-        return self.cluster.kubectl("--namespace", self.namespace, "logs", pod.name, "--container", "main")
+        return self.kubectl("logs", pod.name, "--container", "main")
 
     def resumed_at(self, pod: SeenPod) -> int:
         """Return the first step that an attempt made, as its program says."""
@@ -158,7 +165,7 @@ class Bench:
 
     def another_node(self, pod: SeenPod) -> str:
         """Return the node with the fewest running trials among those that ``pod`` is not on."""
-        load = dict.fromkeys((node.name for node in self.cluster.nodes if node.name != pod.node), 0)
+        load = dict.fromkeys((name for name in self.cluster.node_names if name != pod.node), 0)
         for other in self.pods.everywhere():
             if other.running and other.node in load:
                 load[other.node] += 1
@@ -173,6 +180,15 @@ class Bench:
         self.mark_move(pod, target)
         return pod, target
 
+    @contextmanager
+    def argo_away(self) -> Iterator[None]:
+        """Kill Argo's controller, and start it again in the end."""
+        self.cluster.machine(CONTROL).kill("workflow-controller")
+        try:
+            yield
+        finally:
+            self.cluster.restart_workflow_controller()
+
     def adopted(self, workflow: Workflow) -> bool:
         """Whether a controller has said that it steers the workflow."""
         notes = at(self.workflow(workflow), "metadata", "annotations") or {}
@@ -180,7 +196,7 @@ class Bench:
 
     def delete(self, workflow: Workflow) -> None:
         """Delete the workflow and wait until it is gone."""
-        self.cluster.kubectl("--namespace", self.namespace, "delete", "workflow", workflow.name)
+        self.kubectl("delete", "workflow", workflow.name)
 
     def has_workflow(self, workflow: Workflow) -> bool:
         """Whether the workflow still is there."""

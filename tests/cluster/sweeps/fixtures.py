@@ -1,33 +1,33 @@
 """Fixtures of the tests that run sweeps on the cluster. A test module names this one as its plugin."""
 
-import uuid
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from controllers.worlds.argo.api import KubeApi
+from tests.cluster.any_cluster import AnyCluster
 from tests.cluster.cluster import Cluster
 from tests.cluster.sweeps.bench import Bench
-from tests.cluster.sweeps.namespace import make_namespace, remove_namespace
+from tests.cluster.sweeps.namespace import sweep_namespace
 from tests.cluster.sweeps.pods_seen import PodsSeen
 from tests.cluster.sweeps.ports import free_ports
 from tests.cluster.sweeps.tracking import Tracking
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Cluster:
-    """The cluster that runs."""
-    found = Cluster()
-    if not found.is_up:
-        pytest.fail("no cluster is up: python -m tests.cluster up")
-    return found
+def own_cluster(cluster: AnyCluster) -> Cluster:
+    """A cluster on this machine."""
+    if not isinstance(cluster, Cluster):
+        pytest.skip("MLflow and the trials' state are on this machine: not done where KUBECONFIG names another cluster")
+    return cluster
 
 
 @pytest.fixture(scope="session")
-def tracking(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tracking]:
+def tracking(own_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tracking]:
     """An MLflow server for all tests."""
-    assert cluster.is_up
+    assert own_cluster.is_up
     server = Tracking(tmp_path_factory.mktemp("mlflow"), free_ports(1)[0])
     server.start()
     yield server
@@ -35,12 +35,12 @@ def tracking(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.fixture
-def bench(cluster: Cluster, tracking: Tracking, tmp_path: Path) -> Iterator[Bench]:
+def bench(own_cluster: Cluster, tracking: Tracking, tmp_path: Path) -> Iterator[Bench]:
     """A namespace for one test."""
-    name = f"sweeps-{uuid.uuid4().hex[:6]}"
-    make_namespace(cluster, name, tmp_path / "state")
-    api = KubeApi.load(str(cluster.kubeconfig))
-    made = Bench(cluster, name, tracking, tmp_path, api, PodsSeen(api, name))
-    yield made
-    made.close()
-    remove_namespace(cluster, name)
+    with sweep_namespace(own_cluster.kubectl, f"sweeps-{secrets.token_hex(3)}", tmp_path / "state") as inside:
+        api = KubeApi.load(str(own_cluster.kubeconfig))
+        made = Bench(own_cluster, inside, tracking, tmp_path, api, PodsSeen(api, inside.namespace))
+        try:
+            yield made
+        finally:
+            made.close()
