@@ -133,8 +133,13 @@ class Bench:
             raise AssertionError(message) from error
 
     def story(self) -> str:
-        """Return all pods and how they stand, for a test that fails."""
-        return self.kubectl("get", "pods,workflows", "--output", "wide")
+        """Return what became of pods and workflows, and what was told of them, for a test that fails."""
+        attempts = [
+            f"{pod.trial} {pod.name} on {pod.node}: {pod.phase} {pod.exit_code}" for pod in self.pods.everywhere()
+        ]
+        now = self.kubectl("get", "pods,workflows", "--output", "wide")
+        events = self.kubectl("get", "events", "--sort-by=.metadata.creationTimestamp")
+        return "\n".join(("all attempts ever seen:", *attempts, now, events))
 
     def trial_folder(self, workflow: Workflow, trial: str) -> Path:
         """Return the folder in which a trial keeps its state."""

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from controllers.worlds.argo.api import KubeApi
@@ -43,4 +44,5 @@ def bench(own_cluster: Cluster, tracking: Tracking, tmp_path: Path) -> Iterator[
         try:
             yield made
         finally:
+            click.echo(made.story())  # shown where the test failed
             made.close()
