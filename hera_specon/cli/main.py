@@ -5,8 +5,10 @@ import click
 from hera_specon.cli.controller import controller
 from hera_specon.cli.failures import PoliteGroup
 from hera_specon.cli.policies import policies
+from hera_specon.cli.release import release
 from hera_specon.cli.report import report
 from hera_specon.cli.run import run
+from hera_specon.cli.status import status
 from hera_specon.cli.submit import submit
 
 
@@ -33,6 +35,8 @@ def main(*, debug: bool) -> None:
 
 main.add_command(run)
 main.add_command(submit)
+main.add_command(status)
 main.add_command(report)
+main.add_command(release)
 main.add_command(policies)
 main.add_command(controller)

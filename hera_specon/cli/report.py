@@ -1,17 +1,31 @@
-"""``specon report``: the page about a run."""
+"""``specon report``: the page about a run, or about several side by side."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from rich.console import Console
 
+from controllers.errors import SpeconError
 from hera_specon.cli.options import NewFile
-from hera_specon.report.page import REPORT_FILE, write_report
-from hera_specon.report.record import find_run
+from hera_specon.display.tables import comparison_table
+from hera_specon.report.page import REPORT_FILE, write_page, write_report
+from hera_specon.report.record import RunNotFoundError, RunRecord, combined, find_run, load_run
+
+
+class ComparisonError(SpeconError):
+    """Runs that can't be compared."""
 
 
 @click.command(short_help="Write the page about a run: Gantt chart, shares, learning curves, figures.")
-@click.argument("run", required=False)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option("--out", type=NewFile(), help="Where to write the page.  [default: report.html in the run's folder]")
+@click.option(
+    "--mlflow-tracking-uri",
+    metavar="URL",
+    help="MLflow that keeps the record of a sweep in a cluster.  [default: MLFLOW_TRACKING_URI]",
+)
 @click.option(
     "--state-dir",
     type=click.Path(file_okay=False, path_type=Path),
@@ -19,18 +33,61 @@ from hera_specon.report.record import find_run
     show_default=True,
     help="Folder that `specon run` kept its runs in.",
 )
-def report(run: str | None, out: Path | None, state_dir: Path) -> None:
-    """Write one self-contained HTML page about RUN: its name, its folder, or the one begun last.
+def report(runs: tuple[str, ...], out: Path | None, mlflow_tracking_uri: str | None, state_dir: Path) -> None:
+    """Write one self-contained HTML page about RUN; about several, compared with the first.
 
-    The page needs no network and can be sent around. A run that still goes on, or was
-    interrupted, is shown as far as it got.
+    RUN is the name or folder of a run on this machine (without any: the one begun last), or a
+    sweep in a cluster: its workflow's name, its id, or the id of its run in MLflow, where the
+    controller kept its record. The page needs no network and can be sent around. A run that still
+    goes on, or was interrupted, is shown as far as it got.
 
     \b
     Examples:
       specon report
       specon report demo-3 --out demo.html
+      specon report vae-sweep-x7k2p vae-sweep-b9q4d --mlflow-tracking-uri http://127.0.0.1:5000
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    folder = find_run(run, state_dir)
-    target = out or folder / REPORT_FILE
-    write_report(folder, [target])
+    uri = mlflow_tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
+    local = [_found(run, state_dir, uri) for run in runs or (None,)]
+    if len(local) == 1 and local[0] is not None:
+        target = out or local[0] / REPORT_FILE
+        write_report(local[0], [target])
+    else:
+        target = out or Path(f"{'-'.join(runs)}-report.html")
+        _write(_record(runs, local, uri), target)
     click.echo(target)
+
+
+def _found(run: str | None, state_dir: Path, uri: str | None) -> Path | None:
+    """Return the folder of a run on this machine, None for one that MLflow may know."""
+    try:
+        return find_run(run, state_dir)
+    except RunNotFoundError as error:
+        if run is None:
+            raise
+        if uri is None:
+            message = f"{error} For a sweep in a cluster, name its MLflow with --mlflow-tracking-uri."
+            raise RunNotFoundError(message) from None
+        return None
+
+
+def _record(runs: Sequence[str], local: Sequence[Path | None], uri: str | None) -> RunRecord:
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - `specon --help` must not wait for MLflow
+
+    from controllers.mlflow_access import be_impatient  # noqa: PLC0415
+    from hera_specon.report.tracked_run import tracked_record  # noqa: PLC0415
+
+    be_impatient()
+    client = MlflowClient(uri)
+    pairs = zip(runs, local, strict=True)
+    return combined([tracked_record(client, run) if folder is None else load_run(folder) for run, folder in pairs])
+
+
+def _write(record: RunRecord, target: Path) -> None:
+    try:
+        write_page(record, [target])
+        if results := record.results():
+            Console(stderr=True).print(comparison_table(results))
+    except ValueError as error:
+        message = f"These runs can't be compared: {error}"
+        raise ComparisonError(message) from error

@@ -15,6 +15,7 @@ from hera_specon.cli.options import assignments, cluster_options
 if TYPE_CHECKING:
     from hera_specon.cluster.access import Access
     from hera_specon.cluster.channel import Channel, Created
+    from hera_specon.submission.edits import Wishes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,9 @@ class Request:
     type=click.Path(exists=True, dir_okay=False),
     help="File with the authority that signed Argo Server's certificate.",
 )
-@click.option("--insecure-skip-tls-verify", is_flag=True, help="Don't check Argo Server's certificate.")
+@click.option(
+    "--insecure-skip-tls-verify", is_flag=True, help="Don't check Argo Server's certificate; let a token go over http."
+)
 @click.option(
     "-p",
     "--parameter",
@@ -96,9 +99,10 @@ def submit(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = Request(**options)
     _check_options(request)
-    created, channel = _submitted(request)
-    if created is None or channel is None:
+    submitted = _submitted(request)
+    if submitted is None:
         return
+    created, channel = submitted
     _tell(request, created, channel)
     if request.wait:
         from hera_specon.cli.waiting import wait_for_end  # noqa: PLC0415 - `specon --help` must not wait for it
@@ -120,32 +124,46 @@ def _check_options(request: Request) -> None:
         raise click.UsageError(message)
 
 
-def _submitted(request: Request) -> "tuple[Created | None, Channel | None]":
-    from hera_specon.cluster.first_nodes import first_nodes  # noqa: PLC0415 - `specon --help` must not wait for these
-    from hera_specon.submission.edits import Wishes, edited  # noqa: PLC0415
-    from hera_specon.submission.prepare import canonical_policy, in_namespace, namespace_written, prepared  # noqa: PLC0415
+def _submitted(request: Request) -> "tuple[Created, Channel] | None":
+    """Create the workflow; None where it was only to be printed."""
+    from hera_specon.submission.prepare import in_namespace, namespace_written, prepared  # noqa: PLC0415 - `specon --help` must not wait for it
 
-    wishes = Wishes(
+    file, manifest = prepared(request.file, _wishes(request))
+    check_parameters(request.parameters, file.manifest, request.file)
+    if request.dry_run and request.first_nodes_of is None:
+        _print_yaml(manifest if request.namespace is None else in_namespace(manifest, request.namespace))
+        return None
+    channel, namespace, access = _opened(request, namespace_written(manifest))
+    manifest = _placed(request, in_namespace(manifest, namespace), channel, file.sweeps)
+    if request.dry_run:
+        _print_yaml(manifest)
+        return None
+    _warn(manifest, access)
+    return channel.create(namespace, manifest), channel
+
+
+def _wishes(request: Request) -> "Wishes":
+    from hera_specon.submission.edits import Wishes  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.submission.prepare import canonical_policy  # noqa: PLC0415
+
+    return Wishes(
         parameters=request.parameters,
-        policy=canonical_policy(request.policy) if request.policy is not None else None,
+        policy=None if request.policy is None else canonical_policy(request.policy),
         image=request.image,
         tracking_uri=request.mlflow_tracking_uri,
         gate_first=request.gate_first,
     )
-    file, manifest = prepared(request.file, wishes)
-    check_parameters(request.parameters, file.manifest, request.file)
-    if request.dry_run and request.first_nodes_of is None:
-        _print_yaml(manifest if request.namespace is None else in_namespace(manifest, request.namespace))
-        return None, None
-    channel, namespace, access = _opened(request, namespace_written(manifest))
-    if request.first_nodes_of is not None:
-        nodes = first_nodes(channel.workflow(namespace, request.first_nodes_of), file.sweeps)
-        manifest = edited(manifest, Wishes(first_nodes=nodes))
-    if request.dry_run:
-        _print_yaml(in_namespace(manifest, namespace))
-        return None, None
-    _warn(manifest, access)
-    return channel.create(namespace, in_namespace(manifest, namespace)), channel
+
+
+def _placed(request: Request, manifest: dict[str, Any], channel: "Channel", sweeps: tuple[str, ...]) -> dict[str, Any]:
+    """Return ``manifest`` with the first nodes of the earlier workflow that was named, if one was."""
+    if request.first_nodes_of is None:
+        return manifest
+    from hera_specon.cluster.first_nodes import first_nodes  # noqa: PLC0415 - imported only by who needs it
+    from hera_specon.submission.edits import Wishes, edited  # noqa: PLC0415
+
+    earlier = channel.workflow(manifest["metadata"]["namespace"], request.first_nodes_of)
+    return edited(manifest, Wishes(first_nodes=first_nodes(earlier, sweeps)))
 
 
 def _opened(request: Request, written: str | None) -> "tuple[Channel, str, Access | None]":

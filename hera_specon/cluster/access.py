@@ -41,7 +41,7 @@ def _namespace_of(kubeconfig: str | None, context: str | None) -> str:
     if kubeconfig is None and context is None and _OWN_NAMESPACE.exists():
         return _OWN_NAMESPACE.read_text(encoding="utf-8").strip() or "default"
     try:
-        contexts, active = config.list_kube_config_contexts(kubeconfig)  # type: ignore[no-untyped-call]
+        contexts, active = config.list_kube_config_contexts(kubeconfig)
     except (ConfigException, OSError):
         return "default"
     chosen = next((one for one in contexts if one["name"] == context), None) if context else active

@@ -99,8 +99,11 @@ class ArgoServerChannel:
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             message = f"--argo-server {url!r} is no address such as https://argo.lab:2746"
             raise ArgoServerError(message)
-        if token and parts.scheme == "http" and parts.hostname not in _THIS_MACHINE:
-            message = f"--argo-server {url!r} would carry your token unencrypted; use https"
+        if token and verify and parts.scheme == "http" and parts.hostname not in _THIS_MACHINE:
+            message = (
+                f"--argo-server {url!r} would carry your token unencrypted; use https, or "
+                "--insecure-skip-tls-verify where nobody else is on that network"
+            )
             raise ArgoServerError(message)
         self._url = url.rstrip("/")
         self._service = WorkflowsService(

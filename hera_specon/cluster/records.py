@@ -53,13 +53,14 @@ def read_workflows(access: Access) -> list[WorkflowRecord]:
     return sorted(records, key=lambda record: record.created_at, reverse=True)
 
 
-def read_pods(access: Access, workflow: str) -> Sequence[PodRecord]:
-    """Return the pods of a workflow's trials.
+def read_pods(access: Access, workflow: str | None) -> Sequence[PodRecord]:
+    """Return the pods of a workflow's trials, or of those of every workflow in the namespace.
 
     Raises:
         ApiError: They may not be read.
     """
-    chosen = f"{LABEL_WORKFLOW}={workflow},{labels.LABEL_SWEEP},{labels.LABEL_TRIAL}"
+    of_workflow = LABEL_WORKFLOW if workflow is None else f"{LABEL_WORKFLOW}={workflow}"
+    chosen = f"{of_workflow},{labels.LABEL_SWEEP},{labels.LABEL_TRIAL}"
     pages = access.api.pages(PODS.path(access.namespace), {"labelSelector": chosen}, _PAGE)
     pods = (project_pod(dict(pod)) for page in pages for pod in mappings(page, "items"))
     return [pod for pod in pods if pod is not None]

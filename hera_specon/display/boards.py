@@ -36,8 +36,9 @@ def headline(tally: Tally, elapsed: float, left: float | None) -> RenderableType
     parts = [f"{tally.ended} of {tally.total} trials ended", f"{tally.running} running"]
     parts += [f"{tally.moving} moving"] if tally.moving else []
     parts += [f"[bold red]{tally.failed} failed[/]"] if tally.failed else []
-    soon = f"about {words.seconds(left)} left" if left is not None else "time left not known yet"
-    about = Text.from_markup(f" {', '.join(parts)}; {words.seconds(elapsed)} elapsed, {soon}")
+    soon = f", about {words.seconds(left)} left" if left is not None else ", time left not known yet"
+    soon = "" if left == 0 else soon
+    about = Text.from_markup(f" {', '.join(parts)}; {words.seconds(elapsed)} elapsed{soon}")
     return Padding(Columns([bar, about], padding=(0, 1)), (0, 0, 1, 0))
 
 

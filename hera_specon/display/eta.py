@@ -37,6 +37,12 @@ def _extended(marks: tuple[Mark, ...], mark: Mark, oldest: float) -> tuple[Mark,
     return (*(old for old in marks if old[0] >= oldest), mark)
 
 
+def average_pace(snapshot: Snapshot) -> Pace:
+    """Return the pace of each trial at work over all its time so far: what one look at a sweep can tell."""
+    at_work = [trial for trial in snapshot.trials if trial.live and trial.progress]
+    return Pace({t.id: ((t.submitted_at, 0), (snapshot.now, t.progress.step)) for t in at_work if t.progress})
+
+
 def seconds_left(pace: Pace, snapshot: Snapshot) -> float | None:
     """Return the seconds until the last trial ends, if every pace stays as it is.
 

@@ -50,6 +50,11 @@ def params(values: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={_short(value)}" for name, value in values.items())
 
 
+def printable(text: str) -> str:
+    """Return ``text`` without what could steer a terminal; for whatever a cluster or MLflow says."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def short_id(trial: str) -> str:
     """Return a trial's id without the run that it belongs to: ``vae.t007`` of ``demo-1-00.vae.t007``."""
     return trial.split(".", 1)[1] if trial.count(".") > 1 else trial

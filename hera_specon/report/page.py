@@ -26,7 +26,12 @@ def write_report(folder: Path, targets: Sequence[Path]) -> None:
     Raises:
         controllers.errors.SpeconError: the folder cannot be read as a run.
     """
-    text = page(load_run(folder))
+    write_page(load_run(folder), targets)
+
+
+def write_page(record: RunRecord, targets: Sequence[Path]) -> None:
+    """Write the page about ``record`` to each of ``targets``, whole or not at all."""
+    text = page(record)
     for target in targets:
         draft = target.with_name(f".{target.name}.{os.getpid()}")
         draft.write_text(text, encoding="utf-8")

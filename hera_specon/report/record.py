@@ -87,16 +87,34 @@ def load_run(folder: Path) -> RunRecord:
         BrokenRunError: a file is missing or unreadable; the message names it.
     """
     about = _json(folder / RUN_FILE)
-    parts = sorted(path for path in folder.iterdir() if (path / "timeline.jsonl").is_file())
+    parts = parts_of(folder)
     if not parts:
         message = f"{folder} has no timeline yet: nothing has run in it. Start it again with: specon run"
         raise BrokenRunError(message)
     specs = about.get("policies") or []
     runs = [_policy_run(part, specs[i : i + 1]) for i, part in enumerate(parts)]
-    return RunRecord(folder, about, _told_apart(runs, specs))
+    return RunRecord(folder, about, told_apart(runs, specs))
 
 
-def _told_apart(runs: Sequence[PolicyRun], specs: Sequence[str]) -> tuple[PolicyRun, ...]:
+def parts_of(folder: Path) -> list[Path]:
+    """Return the folders of the policies that a run has begun, in order."""
+    return sorted(path for path in folder.iterdir() if (path / "timeline.jsonl").is_file())
+
+
+def combined(records: Sequence[RunRecord]) -> RunRecord:
+    """Return several records as one, to be compared with the first; policies are told apart by their runs."""
+    if len(records) == 1:
+        return records[0]
+    titles = [str(record.about.get("name") or record.folder.name) for record in records]
+    runs = [
+        (f"{run.policy} · {title}", run) for title, record in zip(titles, records, strict=True) for run in record.runs
+    ]
+    about = {**records[0].about, "name": ", ".join(titles)}
+    return RunRecord(records[0].folder, about, told_apart([run for _, run in runs], [spec for spec, _ in runs]))
+
+
+def told_apart(runs: Sequence[PolicyRun], specs: Sequence[str]) -> tuple[PolicyRun, ...]:
+    """Return ``runs`` under names that differ: their policies' names, or ``specs`` where those are not enough."""
     names = labels([run.policy for run in runs], specs)
     return tuple(
         PolicyRun(name, run.history, replace(run.result, policy=name) if run.result else None)

@@ -78,7 +78,9 @@ class Bench:
 
     def begin(self, patience: Patience | None = None) -> ArgoWorld:
         """Start a world, as a controller that knows nothing does."""
-        self.view = self._stack.enter_context(ClusterView(self.fake.client(), [NAMESPACE], RHYTHM))
+        api = self.fake.client()
+        self._stack.callback(api.close)
+        self.view = self._stack.enter_context(ClusterView(api, [NAMESPACE], RHYTHM))
         assert self.view.wait_synced(10)
         (campaign,) = self.view.campaigns("default")
         self.world = ArgoWorld(self.view, campaign, events=self.told, patience=patience or Patience())

@@ -27,6 +27,8 @@ ODD = st.recursive(
     max_leaves=6,
 )
 
+ODD_QUANTITIES: list[object] = ["", "much", "-1", "1e999", "9" * 100, None, [], {}]
+
 
 def paths(item: object, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
     inner = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
@@ -36,7 +38,7 @@ def paths(item: object, at: tuple[str | int, ...] = ()) -> list[tuple[str | int,
 def changed(item: Any, path: tuple[str | int, ...], value: object) -> Any:  # noqa: ANN401
     if not path:
         return value
-    copied = dict(item) if isinstance(item, dict) else list(item)
+    copied: Any = dict(item) if isinstance(item, dict) else list(item)
     copied[path[0]] = changed(copied[path[0]], path[1:], value)
     return copied
 
@@ -65,8 +67,14 @@ def test_an_object_of_another_kind_is_no_pod_and_no_workflow(item: Json) -> None
 
 @pytest.mark.parametrize(
     ("written", "amount"),
-    [("100m", 0.1), ("2", 2.0), (3, 3.0), ("16Mi", 2.0**24), ("1e3", 1000.0)]
-    + [(odd, 0.0) for odd in ("", "much", "-1", "1e999", "9" * 100, None, [], {})],
+    [
+        ("100m", 0.1),
+        ("2", 2.0),
+        (3, 3.0),
+        ("16Mi", 2.0**24),
+        ("1e3", 1000.0),
+        *((odd, 0.0) for odd in ODD_QUANTITIES),
+    ],
 )
 def test_a_quantity_is_finite_and_not_negative_or_nothing(written: object, amount: float) -> None:
     assert quantity({"cpu": written}, "cpu") == amount

@@ -129,7 +129,12 @@ def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_pause(
     fake: FakeApi, nodes: Reflector[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[int] = []
-    monkeypatch.setattr(nodes, "_wait_s", lambda failures: waits.append(failures) or 0.01)
+
+    def wait_s(failures: int) -> float:
+        waits.append(failures)
+        return 0.01
+
+    monkeypatch.setattr(nodes, "_wait_s", wait_s)
     fake.cut_watches.set()
     nodes.start()
     eventually(lambda: len(waits) > 3)

@@ -1,6 +1,7 @@
 """Shares changed in place: what is asked, what is refused, what is taken back."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_shrinking_one_trial_makes_room_for_the_next_at_once(bench: Bench) -> No
     ],
 )
 def test_what_can_not_be_is_refused_with_the_reason(
-    bench: Bench, changes: dict[str, object], wish: float, word: str
+    bench: Bench, changes: dict[str, Any], wish: float, word: str
 ) -> None:
     item = pod(on="n1", **changes)
     item["status"]["qosClass"] = changes.get("quality", "Burstable")

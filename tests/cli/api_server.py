@@ -24,30 +24,43 @@ class Asked:
 
 @dataclass
 class Cluster:
-    """``objects`` by path, lists among them; ``refusals`` answers a method and path with a status instead."""
+    """``objects`` by path, lists among them; ``refusals`` answers a method and path with a code instead.
+
+    ``status`` is that of every workflow created here, ``posts`` are answers to other POSTs by path. A list that is
+    asked for by ``metadata.name`` holds that object alone.
+    """
 
     url: str = ""
     objects: dict[str, Json] = field(default_factory=dict)
     refusals: dict[tuple[str, str], int] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
+    status: Json = field(default_factory=dict)
+    posts: dict[str, Json] = field(default_factory=dict)
 
     def answer(self, asked: Asked) -> tuple[int, Json]:
         self.asked.append(asked)
         if code := self.refusals.get((asked.method, asked.path)):
             return code, {"message": f"refused with {code}"}
+        if asked.path in self.posts:
+            return 200, self.posts[asked.path]
         if asked.method == "POST":
             return 200, self.create(asked)
         if asked.path not in self.objects:
             return 404, {"message": f"{asked.path} not found"}
         if asked.method == "PATCH":
             self.objects[asked.path] = {**self.objects[asked.path], "patched": asked.body}
-        return 200, self.objects[asked.path]
+        return 200, self.chosen(asked)
+
+    def chosen(self, asked: Asked) -> Json:
+        found = self.objects[asked.path]
+        name = asked.query.get("fieldSelector", "").removeprefix("metadata.name=")
+        return {**found, "items": [i for i in found["items"] if i["metadata"]["name"] == name]} if name else found
 
     def create(self, asked: Asked) -> Json:
         given = asked.body.get("workflow", asked.body)
         metadata = given["metadata"]
         name = metadata.get("name") or f"{metadata['generateName']}x1"
-        made: Json = {**given, "metadata": {**metadata, "name": name, "uid": "uid-1"}}
+        made: Json = {**given, "metadata": {**metadata, "name": name, "uid": "uid-1"}, "status": self.status}
         self.objects[f"{asked.path}/{name}"] = made
         return made
 

@@ -17,7 +17,7 @@ def test_help_shows_an_example_to_begin_with() -> None:
     assert "specon run workflows/" in result.stdout
 
 
-@pytest.mark.parametrize("command", ["run", "report", "policies"])
+@pytest.mark.parametrize("command", ["run", "submit", "status", "report", "release", "policies"])
 def test_every_command_helps_with_an_example(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"])
 
@@ -64,6 +64,19 @@ def test_a_report_goes_where_it_was_asked_for(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["report", str(folder), "--out", str(out)]).exit_code == 0
     assert out.exists()
     assert not (folder / "report.html").exists()
+
+
+def test_several_runs_make_one_page_and_a_table_of_how_they_compare(tmp_path: Path) -> None:
+    names = [write_example_run(tmp_path, name).name for name in ("demo-1", "demo-2")]
+    out = tmp_path / "page.html"
+
+    result = CliRunner().invoke(main, ["report", *names, "--state-dir", str(tmp_path), "--out", str(out)])
+
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.strip() == str(out)
+    assert "How the policies compare" in result.stderr
+    html = out.read_text()
+    assert all(policy in html for policy in ("default · demo-1", "specon+flowcon · demo-2"))
 
 
 def test_a_report_of_no_run_says_which_there_are(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_a_server_without_argo_is_named(specon_there: Specon, cluster: Cluster, 
         (["-n", "other"], "no PersistentVolumeClaim 'specon-state' in namespace 'other'"),
     ],
 )
-def test_what_is_wrong_is_told_and_nothing_is_sent(  # noqa: PLR0913 - fixtures and cases
+def test_what_is_wrong_is_told_and_nothing_is_sent(
     specon_there: Specon,
     cluster: Cluster,
     sweep: str,
@@ -163,7 +163,6 @@ def test_what_is_wrong_is_told_and_nothing_is_sent(  # noqa: PLR0913 - fixtures 
 def test_a_certificate_that_nobody_vouches_for_is_not_trusted(
     specon_there: Specon, sweep: str, cluster: Cluster
 ) -> None:
-    # Not even a TLS server: what matters is that nothing is sent in the clear instead.
     result = specon_there("submit", sweep, "--argo-server", cluster.url.replace("http://", "https://"))
 
     assert result.exit_code == 2
@@ -261,11 +260,7 @@ def test_a_dry_run_prints_what_it_would_send_and_sends_nothing(
 def test_waiting_ends_with_the_workflow_and_as_it_did(
     specon_there: Specon, cluster: Cluster, sweep: str, phase: str, code: int
 ) -> None:
-    create = cluster.create
-    status = {"phase": phase, "progress": "2/2", "message": "child failed"}
-    cluster.create = lambda asked: {**create(asked), "status": status}  # type: ignore[method-assign]
-    answer = cluster.answer
-    cluster.answer = lambda asked: (lambda code, found: (code, {**found, "status": status}))(*answer(asked))  # type: ignore[method-assign]
+    cluster.status = {"phase": phase, "progress": "2/2", "message": "child failed"}
 
     result = specon_there("submit", sweep, "--wait")
 

@@ -59,9 +59,7 @@ def up(archives: tuple[Path, ...], sizes: tuple[tuple[float, int], ...]) -> None
     if running_cluster() is not None:
         message = "a cluster is up already: take it down first, or use it"
         raise ClusterError(message)
-    found = obstacles()
-    if found:
-        raise ClusterError("\n".join(found))
+    _check()
     nodes = tuple(NodeSpec(f"node-{number}", number, *size) for number, size in enumerate(sizes, 1))
     cluster = Cluster(nodes or DEFAULT_NODES, tell=_teller())
     cluster.up(archives)
@@ -102,6 +100,12 @@ def import_image(archive: Path) -> None:
 
 
 @main.command()
+def check() -> None:
+    """Say what keeps this machine from holding a cluster; exit with 1 if anything does."""
+    _check()
+
+
+@main.command()
 def build() -> None:
     """Build the programs, which takes minutes and is done once for each version."""
     build_all(_teller())
@@ -112,6 +116,12 @@ def archives() -> None:
     """Print the archives of the cluster's own images, for loading them into another cluster."""
     for archive in own_archives():
         click.echo(archive)
+
+
+def _check() -> None:
+    found = obstacles()
+    if found:
+        raise ClusterError("\n".join(("no cluster can be brought up on this machine:", *found)))
 
 
 def _running() -> Cluster:

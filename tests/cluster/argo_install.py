@@ -108,7 +108,7 @@ class Argo:
         self._start("argo", flags, SERVER_ACCOUNT)
 
     def _start(self, program: str, flags: Sequence[str], account: str, **settings: str) -> None:
-        flags = [*flags, f"--kubeconfig={self.layout.certificates / account}.kubeconfig"]
-        self.machine.start(
-            program, [binary(program), *flags], GOMAXPROCS="2", HOME=str(self.machine.folder), **settings
-        )
+        # By the environment: the server reads the flag only for itself, and not for those who call it.
+        settings["KUBECONFIG"] = str(self.layout.certificates / f"{account}.kubeconfig")
+        settings["HOME"] = str(self.machine.folder)
+        self.machine.start(program, [binary(program), *flags], GOMAXPROCS="2", **settings)

@@ -117,7 +117,7 @@ def _build(program: Program) -> None:
         environment |= _argo_workspace(folder)
     output = binary(program.name)
     output.parent.mkdir(parents=True, exist_ok=True)
-    arguments = ("build", "-trimpath", *program.flags, "-o", str(output), program.package)
+    arguments = ("build", "-trimpath", "-buildvcs=false", *program.flags, "-o", str(output), program.package)
     run("nice", "go", *arguments, folder=folder, environment=environment, seconds=3600)
     _stamp(program).write_text(_key(program))
 

@@ -142,7 +142,7 @@ class Cluster:
             kubelet.issue_certificates(authority, node)
 
     def _start_node(self, node: NodeSpec, store: Path) -> None:
-        image_store.clone(store, self.machine(node.name).folder / image_store.STORE)
+        image_store.share(store, self.machine(node.name).folder / image_store.CONTAINERD)
         node_cgroups.make(node)
         self._boot_node(node)
 

@@ -4,22 +4,17 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import click
 import pytest
 
 from tests.cluster.any_cluster import AnyCluster
-from tests.cluster.building import is_built
 from tests.cluster.cluster import Cluster, running_cluster
 from tests.cluster.given_cluster import GivenCluster
 from tests.cluster.host_state import differences, host_state
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.namespaces import namespace as made_namespace
-from tests.cluster.obstacles import obstacles
-
-# Set to 1 where it is all right that the tests are skipped for want of a cluster.
-OPTIONAL: Final = "HERA_SPECON_CLUSTER_OPTIONAL"
+from tests.cluster.requirement import require_a_capable_machine
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,7 +32,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[AnyCluster]:
     elif running:
         yield running
     else:
-        _require_a_capable_machine()
+        require_a_capable_machine()
         yield from _own_cluster(_telling_cluster(request))
 
 
@@ -56,18 +51,7 @@ def no_cluster() -> None:
         pytest.skip("brings up a cluster of its own: not done where KUBECONFIG names one")
     if running_cluster() is not None:
         pytest.skip("needs that no cluster is up: python -m tests.cluster down")
-    _require_a_capable_machine()
-
-
-def _require_a_capable_machine() -> None:
-    found = obstacles()
-    if not (found or is_built()):
-        found = ["its programs are not built yet: python -m tests.cluster build (make test-cluster does that first)"]
-    if found:
-        reasons = "\n".join(("no cluster can be brought up on this machine:", *(f"- {reason}" for reason in found)))
-        if os.environ.get(OPTIONAL) == "1":
-            pytest.skip(reasons)
-        pytest.fail(f"{reasons}\n({OPTIONAL}=1 skips these tests instead)", pytrace=False)
+    require_a_capable_machine()
 
 
 def _own_cluster(cluster: Cluster) -> Iterator[Cluster]:

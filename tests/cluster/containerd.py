@@ -1,5 +1,6 @@
 """containerd in a machine, and the images that it holds."""
 
+import re
 import signal
 from pathlib import Path
 from typing import Final
@@ -48,15 +49,9 @@ def start(machine: Machine, node: NodeSpec | None = None) -> None:
 
 
 def import_archive(machine: Machine, archive: Path) -> list[str]:
-    """Import an image archive (docker's or OCI's) and return the images in it."""
-    before = set(images(machine))
-    machine.run(*CTR, "import", archive, seconds=600)
-    return sorted(set(images(machine)) - before)
-
-
-def images(machine: Machine) -> list[str]:
-    """The names of the images that the machine has."""
-    return machine.run(*CTR, "list", "--quiet").split()
+    """Import an image archive (docker's or OCI's) and return the names of the images in it."""
+    told = machine.run(*CTR, "import", archive, seconds=600)
+    return re.findall(r"^unpacking (\S+) ", told, re.MULTILINE)
 
 
 def pin(machine: Machine, image: str) -> None:

@@ -1,10 +1,11 @@
-"""Images imported once: prepared containerd folders, from which each node's own is made by hard links.
+"""Images imported once: a prepared containerd folder, from which each node's own is made at once.
 
-Files of image layers are never changed in place (overlayfs writes elsewhere), so nodes may share them; only
-containerd's data bases are copied.
+Image layers are never changed in place (overlayfs writes elsewhere), so the nodes share the store's; only containerd's
+data bases are copied. A store is replaced only while no cluster is up.
 """
 
-import hashlib
+import json
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,65 +17,79 @@ from tests.cluster.layout import cache_folder
 from tests.cluster.machine import Machine
 from tests.cluster.versions import CONTAINER_SANDBOX_IMAGE
 
-STORE: Final = Path("var/lib/containerd")
-MADE_FROM: Final = "made-from"
+CONTAINERD: Final = Path("var/lib/containerd")
+# Which archive each image in the store came from: a JSON object of image name and identity of the archive.
+ORIGINS: Final = "origins.json"
+LAYERS: Final = "io.containerd.snapshotter.v1.overlayfs/snapshots/*"
 
 
 def prepare(archives: Sequence[Path], tell: Callable[[str], None]) -> Path:
-    """Return a containerd folder with the images of these archives, after removing stores of archives now gone."""
-    for made_from in _folder().glob(f"*/{MADE_FROM}"):
-        if not all(Path(archive).exists() for archive in made_from.read_text().splitlines()):
-            shutil.rmtree(made_from.parent)
-    return _prepare(archives, tell) / STORE
+    """Return a containerd folder that holds the images of these archives, importing those that it lacks."""
+    store = cache_folder() / "image-store"
+    origins = _origins(store)
+    missing = [archive for archive in archives if _identity(archive) not in origins.values()]
+    if missing:
+        partial = store.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        if origins:
+            _clone(store / CONTAINERD, partial / CONTAINERD)
+        origins |= _import(missing, partial, tell)
+        (partial / ORIGINS).write_text(json.dumps(origins, indent=2))
+        shutil.rmtree(store, ignore_errors=True)
+        partial.rename(store)
+    return store / CONTAINERD
 
 
-def clone(store: Path, folder: Path) -> None:
-    """Make a containerd folder like the store's, which may be changed."""
+def share(store: Path, folder: Path) -> None:
+    """Make a containerd folder like the store's, whose layers are links to the store's."""
+    shutil.copytree(store, folder, ignore=_layers, copy_function=_copy)
+    for layer in store.glob(LAYERS):
+        (folder / layer.relative_to(store)).symlink_to(layer)
+
+
+def _layers(folder: str, names: list[str]) -> list[str]:
+    return names if Path(folder).name == Path(LAYERS).parent.name else []
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy what containerd changes, and link what is named by its content."""
+    if source.endswith(".db"):
+        shutil.copyfile(source, target)
+    else:
+        os.link(source, target)
+
+
+def _clone(store: Path, folder: Path) -> None:
+    """Make a containerd folder like the store's, which may be changed and needs the store no more."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     run("cp", "--archive", "--link", store, folder, seconds=300)
-    for shared in _databases(folder):
-        own = shared.with_suffix(".own")
-        shutil.copyfile(shared, own)
-        own.replace(shared)
+    for database in folder.glob("*/*.db"):
+        database.unlink()
+        shutil.copyfile(store / database.relative_to(folder), database)
 
 
-def _databases(folder: Path) -> list[Path]:
-    return [*folder.glob("*/*.db")]
-
-
-def _prepare(archives: Sequence[Path], tell: Callable[[str], None]) -> Path:
-    """Make the store, on top of the one for all archives but the last, unless it is there."""
-    folder = _folder() / _key(archives)
-    if archives and not folder.exists():
-        before = _prepare(archives[:-1], tell)
-        tell(f"importing {archives[-1].name} (once)")
-        partial = folder.with_suffix(".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        if before.exists():
-            clone(before / STORE, partial / STORE)
-        _import(archives[-1], partial)
-        (partial / MADE_FROM).write_text("\n".join(map(str, archives)))
-        partial.rename(folder)
-    return folder
-
-
-def _import(archive: Path, folder: Path) -> None:
+def _import(archives: Sequence[Path], folder: Path, tell: Callable[[str], None]) -> dict[str, str]:
     machine = Machine("image-store", folder, folder / "logs")
+    origins: dict[str, str] = {}
     machine.boot()
     try:
         containerd.start(machine)
-        containerd.import_archive(machine, archive)
-        if CONTAINER_SANDBOX_IMAGE in containerd.images(machine):
-            containerd.pin(machine, CONTAINER_SANDBOX_IMAGE)
+        for archive in archives:
+            tell(f"importing {archive.name} (once)")
+            origins |= dict.fromkeys(containerd.import_archive(machine, archive), _identity(archive))
+        containerd.pin(machine, CONTAINER_SANDBOX_IMAGE)
         machine.kill("containerd", containerd.STOP)
     finally:
         machine.lose()
+    return origins
 
 
-def _folder() -> Path:
-    return cache_folder() / "image-stores"
+def _origins(store: Path) -> dict[str, str]:
+    file = store / ORIGINS
+    found: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
+    return found
 
 
-def _key(archives: Sequence[Path]) -> str:
-    told = [f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in archives]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+def _identity(archive: Path) -> str:
+    written = archive.stat()
+    return f"{archive} {written.st_size} {written.st_mtime_ns}"

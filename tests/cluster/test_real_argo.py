@@ -115,7 +115,10 @@ def test_an_annotation_made_while_the_workflow_runs_decides_on_the_gate(
 
 def test_a_workflow_goes_on_after_its_controller_was_restarted(cluster: AnyCluster, namespace: Kubectl) -> None:
     steps: Steps = [[{"name": "first", "template": "wait"}], [{"name": "second", "template": "wait"}]]
-    templates: list[JsonObject] = [{"name": "main", "steps": steps}, {"name": "wait", "container": container("sleep 3")}]
+    templates: list[JsonObject] = [
+        {"name": "main", "steps": steps},
+        {"name": "wait", "container": container("sleep 3")},
+    ]
     namespace.create([workflow("long", templates)])
     wait_until(lambda: len(attempts(namespace, "long")) == 1, "the first step's pod is there", 60)
     cluster.restart_workflow_controller()

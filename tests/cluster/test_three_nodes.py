@@ -68,7 +68,7 @@ def test_a_resize_in_place_reaches_the_kernel_without_a_restart(cluster: AnyClus
 def test_cpu_is_shared_by_requests(cluster: AnyCluster, namespace: Kubectl) -> None:
     node = cluster.node_names[0]
     busy = "while true; do :; done"
-    namespace.create([pod("large", busy, "200m", nodeName=node), pod("small", busy, "100m", nodeName=node)])
+    namespace.create([pod("large", busy, "60m", nodeName=node), pod("small", busy, "30m", nodeName=node)])
     uids = [wait_for_phase(namespace, name, "Running")["metadata"]["uid"] for name in ("large", "small")]
     begun = [cluster.cpu_seconds(uid) for uid in uids]
 

@@ -94,6 +94,7 @@ class ArgoBench(Bench):
         self._events.close()
         path = _NAMESPACES.path(None, self._namespace)
         self._api.delete(path, self._api.get(path)["metadata"]["uid"])
+        self._api.close()
 
     def _stop(self) -> None:
         if self._view is not None:

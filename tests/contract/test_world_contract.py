@@ -21,10 +21,11 @@ def test_two_trials_spread_over_two_empty_nodes(bench: Bench) -> None:
     assert bench.trial("a").node != bench.trial("b").node
 
 
-def test_a_resize_shows_at_once_and_is_undone_by_nothing(bench: Bench) -> None:
+def test_a_resize_shows_when_it_has_taken_effect_and_is_undone_by_nothing(bench: Bench) -> None:
     bench.submit(a=LONG)
     bench.until_running("a")
     assert bench.world.apply(Resize(bench.trial("a").id, 0.25)).accepted
+    bench.until(lambda: bench.trial("a").cpu == 0.25)
     bench.until_running("a")
     assert (bench.trial("a").cpu, bench.trial("a").base_cpu) == (0.25, 0.1)
 
@@ -80,7 +81,7 @@ def test_a_trial_that_ignores_the_request_is_ended_after_its_grace_and_moves_all
     bench.submit(a=Behaviour(steps=2000, deaf=True))
     bench.until_running("a")
     target = bench.other_node("a")
-    bench.world.apply(Migrate(bench.trial("a").id, target))
+    assert bench.world.apply(Migrate(bench.trial("a").id, target)).accepted
     bench.until(lambda: bench.trial("a").steady)
     assert (bench.trial("a").node, bench.trial("a").attempt) == (target, 2)
 

@@ -61,6 +61,8 @@ def execute(api: KubeApi, pod: PodRecord, command: tuple[str, ...]) -> None:
         raise UnavailableError(message) from error
     finally:
         socket.close()
+        # Closing does nothing where the other side closed first, and leaves the connection open.
+        socket.sock.shutdown()
     if verdict:
         message = f"exec of {command[0]} in pod {pod.name}: {verdict[:300]}"
         raise UnavailableError(message)

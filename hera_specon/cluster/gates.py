@@ -1,0 +1,65 @@
+"""Trials' pods that wait for a controller, and how they are let go without one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controllers import labels
+from controllers.worlds.argo.api import WORKFLOWS, ConflictError, NotFoundError
+from controllers.worlds.argo.patches import open_gate
+from controllers.worlds.argo.pods import PodRecord
+from controllers.worlds.argo.workflows import WorkflowRecord
+from hera_specon.cluster.access import Access
+from hera_specon.cluster.records import read_pods, read_workflows
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is held for a controller: gated pods, and workflows whose moved trials would be gated again."""
+
+    pods: tuple[PodRecord, ...]
+    adopted: tuple[WorkflowRecord, ...]
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there is nothing to let go."""
+        return not self.pods and not self.adopted
+
+
+def held(access: Access, workflow: str | None) -> Held:
+    """Return what is held in the namespace, or of one workflow.
+
+    Raises:
+        ApiError: The cluster does not let us look, or does not answer.
+    """
+    gated = [pod for pod in read_pods(access, workflow) if pod.gated and not pod.over]
+    known = [record for record in read_workflows(access) if workflow in {None, record.name}]
+    steered = [record for record in known if record.annotations.get(labels.ANNOTATION_ADOPTED) == record.uid]
+    return Held(tuple(gated), tuple(record for record in steered if not record.finished))
+
+
+def let_go(access: Access, found: Held) -> Sequence[str]:
+    """Take our gate off the pods and the mark of a controller off the workflows; return what was done, in words.
+
+    Other gates of the pods stay. A pod that is gone or another one by now is passed over.
+
+    Raises:
+        ApiError: The cluster refused, or does not answer.
+    """
+    return [*(_unmarked(access, record) for record in found.adopted), *(_opened(access, pod) for pod in found.pods)]
+
+
+def _opened(access: Access, pod: PodRecord) -> str:
+    try:
+        open_gate(access.api, pod, None, {})
+    except (NotFoundError, ConflictError):
+        return f"pod {pod.name} is gone by now"
+    return f"pod {pod.name} goes where the scheduler puts it"
+
+
+def _unmarked(access: Access, record: WorkflowRecord) -> str:
+    body = {"metadata": {"uid": record.uid, "annotations": {labels.ANNOTATION_ADOPTED: None}}}
+    try:
+        access.api.patch(WORKFLOWS.path(record.namespace, record.name), body)
+    except (NotFoundError, ConflictError):
+        return f"workflow {record.name} is gone by now"
+    return f"workflow {record.name}: trials that leave a node wait for no controller any more"

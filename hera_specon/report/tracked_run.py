@@ -1,0 +1,144 @@
+"""A sweep that ran in a cluster, read back out of MLflow. All that is read is untrusted: bounded, checked, escaped."""
+
+import math
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from mlflow.entities import FileInfo, Run
+from mlflow.exceptions import MlflowException
+from mlflow.tracking import MlflowClient
+from pydantic import TypeAdapter
+
+from controllers.errors import SpeconError
+from controllers.model import Category, Phase
+from controllers.results import RunResult
+from controllers.timeline import TimelineEvent
+from hera_specon.report.history import history
+from hera_specon.report.record import BrokenRunError, PolicyRun, RunNotFoundError, RunRecord, told_apart
+from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
+
+TAG_POLICY: Final = "specon.policy"
+_PIECE: Final = re.compile(r"timeline/(\d{1,16})-(\d{1,9})\.jsonl")
+_RESULT: Final = "result.json"
+_MOST_PIECES: Final = 20_000
+_MOST_BYTES: Final = 256 * 2**20
+"""Of all pieces of a timeline together."""
+_MOST_LINE: Final = 64 * 2**10
+_MOST_TEXT: Final = 200
+_MOST_RUNS: Final = 50
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+_EVENT: Final = TypeAdapter(TimelineEvent)
+_RESULT_TYPE: Final = TypeAdapter(RunResult)
+
+
+def tracked_record(client: MlflowClient, wanted: str) -> RunRecord:
+    """Return the sweep that ``wanted`` names, under each policy that it ran under.
+
+    Args:
+        client: A client of the tracking server.
+        wanted: Id of a sweep's run, id of a sweep (``<workflow uid>.<sweep>``), or name of a workflow.
+
+    Raises:
+        SpeconError: MLflow does not answer, the sweep is not there, or what is there makes no sense.
+    """
+    try:
+        parents = _parents(client, wanted)
+        runs = [_policy_run(client, parent) for parent in parents]
+    except (MlflowException, OSError) as error:
+        message = f"MLflow does not answer: {str(error)[:300]}"
+        raise SpeconError(message) from error
+    specs = [str(parent.info.run_name)[:_MOST_TEXT] for parent in parents]
+    return RunRecord(Path(), {"name": wanted, "tracking_uri": client.tracking_uri}, told_apart(runs, specs))
+
+
+def _parents(client: MlflowClient, wanted: str) -> list[Run]:
+    if not _NAME.fullmatch(wanted):
+        message = f"{wanted!r} is no id or name of a sweep"
+        raise RunNotFoundError(message)
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    questions = (
+        f"attributes.run_id = '{wanted}'",
+        f"tags.`{TAG_SWEEP_ID}` = '{wanted}' AND tags.`{TAG_POLICY}` != ''",
+        f"attributes.run_name LIKE '{wanted} %' AND tags.`{TAG_POLICY}` != ''",
+    )
+    for question in questions:
+        found = client.search_runs(experiments, question, max_results=_MOST_RUNS, order_by=["attributes.start_time"])
+        parents = [run for run in found if _fits(run, wanted)]
+        if parents:
+            return parents
+    message = (
+        f"MLflow at {client.tracking_uri} has no sweep {wanted!r}: give its workflow's name, its id, or a run's id"
+    )
+    raise RunNotFoundError(message)
+
+
+def _fits(run: Run, wanted: str) -> bool:
+    """Return whether it is a sweep's own run and really the one: MLflow's LIKE takes ``_`` for any character."""
+    names = (run.info.run_id, run.data.tags.get(TAG_SWEEP_ID), str(run.info.run_name).partition(" ")[0])
+    return TAG_POLICY in run.data.tags and TAG_TRIAL_ID not in run.data.tags and wanted in names
+
+
+def _policy_run(client: MlflowClient, parent: Run) -> PolicyRun:
+    with tempfile.TemporaryDirectory(prefix="specon-report-") as folder:
+        files = {file.path: file for file in client.list_artifacts(parent.info.run_id)}
+        pieces = _pieces(client.list_artifacts(parent.info.run_id, "timeline"), parent.info.run_id)
+        lines = [line for piece in pieces for line in _text(client, parent, piece, folder).splitlines()]
+        result = _result(_text(client, parent, _RESULT, folder)) if _RESULT in files else None
+    if not lines:
+        message = f"run {parent.info.run_id} has no timeline yet: its controller has written nothing"
+        raise BrokenRunError(message)
+    # A controller that was cut off in an upload sends the same piece again, another may tell the same once more.
+    events = [_event(line, parent.info.run_id) for line in dict.fromkeys(lines) if line]
+    policy = str(parent.data.tags[TAG_POLICY])[:_MOST_TEXT]
+    return PolicyRun(policy, history(events), result)
+
+
+def _pieces(files: Sequence[FileInfo], run: str) -> list[str]:
+    """Return the paths of a timeline's pieces, each controller's in order."""
+    found = {match[0]: (int(match[1]), int(match[2])) for f in files if (match := _PIECE.fullmatch(str(f.path)))}
+    size = sum(file.file_size or 0 for file in files)
+    if len(found) > _MOST_PIECES or size > _MOST_BYTES:
+        message = f"the timeline of run {run} is too long: {len(found)} pieces of {size} bytes together"
+        raise BrokenRunError(message)
+    return sorted(found, key=lambda path: found[path])
+
+
+def _text(client: MlflowClient, parent: Run, path: str, folder: str) -> str:
+    """Return an artifact, whose path was checked before."""
+    kept = Path(client.download_artifacts(parent.info.run_id, path, folder))
+    if kept.stat().st_size > _MOST_BYTES:
+        message = f"{path} of run {parent.info.run_id} has {kept.stat().st_size} bytes, more than {_MOST_BYTES}"
+        raise BrokenRunError(message)
+    text = kept.read_text(encoding="utf-8", errors="replace")
+    kept.unlink()
+    return text
+
+
+def _event(line: str, run: str) -> TimelineEvent:
+    message = f"the timeline of run {run} holds what is no event: {line[:80]!r}"
+    if len(line) > _MOST_LINE:
+        raise BrokenRunError(message)
+    try:
+        event = _EVENT.validate_json(line)
+    except ValueError as error:
+        raise BrokenRunError(message) from error
+    if not math.isfinite(event.at) or (event.phase or Phase.PENDING) not in set(Phase):
+        raise BrokenRunError(message)
+    return replace(event, category=event.category if event.category in set(Category) else None)
+
+
+def _result(text: str) -> RunResult:
+    try:
+        found = _RESULT_TYPE.validate_json(text)
+    except ValueError as error:
+        message = f"{_RESULT} is not a result that specon wrote: {str(error)[:300]}"
+        raise BrokenRunError(message) from error
+    times = (time for trial in found.trials for time in (trial.submitted_s, trial.completed_s))
+    if not found.trials or not all(math.isfinite(time) for time in times):
+        message = f"{_RESULT} tells of no trials, or of times that are none"
+        raise BrokenRunError(message)
+    return found

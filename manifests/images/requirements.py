@@ -1,0 +1,27 @@
+"""Print what pyproject.toml asks for, one requirement a line: ``python requirements.py pytorch,tensorflow``.
+
+An image installs this before the code is copied, so that a change of code installs nothing anew.
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+
+def requirements(pyproject: str, extras: list[str]) -> list[str]:
+    """Return the project's dependencies and those of ``extras``.
+
+    Raises:
+        SystemExit: naming an extra that the project does not have, and those it has.
+    """
+    project = tomllib.loads(pyproject)["project"]
+    optional = project["optional-dependencies"]
+    for extra in extras:
+        if extra not in optional:
+            sys.exit(f"there is no extra {extra!r}: choose among {', '.join(optional)}")
+    return [*project["dependencies"], *(line for extra in extras for line in optional[extra])]
+
+
+if __name__ == "__main__":
+    chosen = [extra for argument in sys.argv[1:] for extra in argument.split(",") if extra]
+    sys.stdout.write("\n".join(requirements(Path("pyproject.toml").read_text(), chosen)) + "\n")

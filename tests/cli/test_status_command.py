@@ -1,0 +1,209 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controllers.labels import ANNOTATION_MOVE_TO
+from tests.cli.api_server import Cluster
+from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
+from tests.cli.conftest import Specon
+from tests.report.example_run import write_example_run
+
+MLFLOW = "/api/2.0/mlflow"
+
+
+@pytest.fixture(autouse=True)
+def no_mlflow_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+
+
+def hold(cluster: Cluster, *workflows: dict[str, Any], pods: tuple[dict[str, Any], ...] = ()) -> None:
+    cluster.objects[WORKFLOWS] = listed(*workflows)
+    cluster.objects[PODS] = listed(*pods)
+    for one in workflows:
+        cluster.objects[f"{WORKFLOWS}/{one['metadata']['name']}"] = one
+
+
+def track(cluster: Cluster, *runs: dict[str, Any]) -> None:
+    """Let the server answer as MLflow too."""
+    experiment = {"experiment_id": "1", "name": "vae", "artifact_location": "x", "lifecycle_stage": "active"}
+    cluster.objects[f"{MLFLOW}/experiments/get-by-name"] = {"experiment": experiment}
+    cluster.posts[f"{MLFLOW}/runs/search"] = {"runs": list(runs)}
+
+
+def run(trial: str, loss: float, step: int, **tags: str) -> dict[str, Any]:
+    metrics = [("loss", loss, step), ("specon.steps_total", 40.0, 0)]
+    told = {"specon.trial_id": f"uid-vae-x1.vae.{trial}", **{f"specon.{name}": value for name, value in tags.items()}}
+    return {
+        "info": {"run_id": trial, "experiment_id": "1", "status": "RUNNING"},
+        "data": {
+            "metrics": [{"key": k, "value": v, "timestamp": "1000", "step": str(s)} for k, v, s in metrics],
+            "tags": [{"key": key, "value": value} for key, value in told.items()],
+        },
+    }
+
+
+def told(specon: Specon, cluster: Cluster, *arguments: str) -> dict[str, Any]:
+    result = specon("status", *arguments, "--json", "--mlflow-tracking-uri", cluster.url)
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_each_trial_is_told_with_what_kubernetes_and_mlflow_know(specon_there: Specon, cluster: Cluster) -> None:
+    moving = pod(1, attempt=1, node="n2", annotations={ANNOTATION_MOVE_TO: "n3"})
+    hold(cluster, workflow(), pods=(pod(0), moving))
+    track(cluster, run("t000", 0.25, 12, category="watching", growth="0.031", reason="fell behind"))
+
+    state = told(specon_there, cluster)
+
+    first, second = state["trials"]
+    assert first == {
+        "trial": "vae.t000",
+        "phase": "running",
+        "node": "n1",
+        "cpu": 0.05,
+        "base_cpu": 0.1,
+        "attempt": 1,
+        "moves": 0,
+        "category": "watching",
+        "growth": 0.031,
+        "step": 12,
+        "steps_total": 40,
+        "metric": 0.25,
+        "reason": "fell behind",
+    }
+    assert (second["phase"], second["node"], second["attempt"]) == ("moving", "n2 → n3", 2)
+    assert second["category"] is None
+    assert state["policy"] == "specon:interval=7"
+    assert state["steered"] == "a controller steers it"
+    assert state["counts"] == {"total": 3, "running": 1, "moving": 1, "succeeded": 0, "failed": 0, "ended": 0}
+    assert state["missing"] == []
+
+
+def test_the_table_shows_the_same(specon_there: Specon, cluster: Cluster) -> None:
+    hold(cluster, workflow(), pods=(pod(0),))
+    track(cluster, run("t000", 0.25, 12, category="watching", growth="0.031", reason="fell behind"))
+
+    result = specon_there("status", "--mlflow-tracking-uri", cluster.url)
+
+    assert "vae-x1  in namespace lab: Running" in result.stdout
+    assert "0 of 3 trials ended, 1 running" in result.stdout
+    row = next(line for line in result.stdout.splitlines() if line.startswith("vae.t000"))
+    assert row.split() == [
+        *("vae.t000", "running", "n1", "0.05/0.1", "1", "0", "watching", "0.031", "12/40", "0.25", "fell", "behind")
+    ]
+
+
+def test_what_a_controller_would_do_is_shown_where_it_only_recommends(specon_there: Specon, cluster: Cluster) -> None:
+    hold(cluster, workflow(), pods=(pod(0),))
+    track(cluster, run("t000", 0.25, 12, **{"recommended.category": "converged", "recommended.reason": "would move"}))
+
+    (trial,) = told(specon_there, cluster)["trials"]
+
+    assert (trial["category"], trial["reason"]) == ("converged", "would move")
+
+
+def test_without_mlflow_the_rest_is_shown_and_what_is_missing_said(specon_there: Specon, cluster: Cluster) -> None:
+    hold(cluster, workflow(mlflow="http://127.0.0.1:9"), pods=(pod(0),))
+
+    result = specon_there("status")
+
+    assert result.exit_code == 0
+    assert "vae.t000" in result.stdout
+    assert "Category, growth, step, metric and reason are missing: http://127.0.0.1:9" in result.stdout
+    assert "--mlflow-tracking-uri" in result.stdout
+
+
+def test_a_file_that_a_manifest_names_as_mlflow_is_not_opened(
+    specon_there: Specon, cluster: Cluster, tmp_path: Path
+) -> None:
+    hold(cluster, workflow(mlflow=f"sqlite:///{tmp_path}/mine.db"), pods=(pod(0),))
+
+    assert "is no address of an MLflow server" in specon_there("status").stdout
+    assert not (tmp_path / "mine.db").exists()
+
+
+def test_a_gated_trial_and_a_missing_controller_are_said(specon_there: Specon, cluster: Cluster) -> None:
+    hold(cluster, workflow(annotations={}), pods=(pod(0, gated=True),))
+    track(cluster)
+
+    state = told(specon_there, cluster)
+
+    assert state["steered"].startswith("no controller has taken it up")
+    assert state["trials"][0]["phase"] == "pending (gated)"
+
+
+def test_a_mark_copied_by_a_resubmit_is_not_a_controller(specon_there: Specon, cluster: Cluster) -> None:
+    copied = workflow("vae-x2", annotations=workflow("vae-x1")["metadata"]["annotations"])
+    hold(cluster, copied)
+    track(cluster)
+
+    assert told(specon_there, cluster)["steered"].startswith("no controller")
+
+
+def test_terminals_are_not_steered_by_what_a_run_says(specon_there: Specon, cluster: Cluster) -> None:
+    hold(cluster, workflow(), pods=(pod(0),))
+    track(cluster, run("t000", 0.25, 12, reason="\x1b[2J[bold]gone[/]"))
+
+    shown = specon_there("status", "--mlflow-tracking-uri", cluster.url).stdout
+
+    assert "\x1b" not in shown
+    assert "[bold]gone[/]" in shown
+
+
+@pytest.mark.parametrize(("wanted", "found"), [(None, "new"), ("old", "old"), ("vae", "new"), ("uid-old.vae", "old")])
+def test_a_sweep_is_found_by_workflow_name_id_or_as_the_newest(
+    specon_there: Specon, cluster: Cluster, wanted: str | None, found: str
+) -> None:
+    old, new = workflow("old"), workflow("new")
+    new["metadata"]["creationTimestamp"] = "2024-01-02T00:00:00Z"
+    hold(cluster, old, new)
+    track(cluster)
+
+    assert told(specon_there, cluster, *([wanted] if wanted else []))["name"] == found
+
+
+def test_an_unknown_sweep_is_named_with_those_there_are(specon_there: Specon, cluster: Cluster) -> None:
+    hold(cluster, workflow())
+
+    result = specon_there("status", "other")
+
+    assert result.exit_code == 2
+    assert "'other'" in result.stderr
+    assert "vae-x1" in result.stderr
+
+
+def test_watching_ends_when_the_sweep_is_over(specon_there: Specon, cluster: Cluster) -> None:
+    over = workflow(phase="Succeeded", finishedAt="2024-01-01T00:10:00Z")
+    hold(cluster, over, pods=(pod(0, phase="Succeeded", state={"terminated": {"exitCode": 0}}),))
+    track(cluster)
+
+    result = specon_there("status", "vae-x1", "--watch", "--mlflow-tracking-uri", cluster.url)
+
+    assert result.exit_code == 0, result.stderr
+    assert "1/3 trials ended" in result.stdout
+
+
+def test_a_run_on_this_machine_is_shown_by_its_name(specon_there: Specon, cluster: Cluster, tmp_path: Path) -> None:
+    write_example_run(tmp_path)
+
+    result = specon_there("status", "demo-1", "--state-dir", str(tmp_path), "--json")
+
+    before, after = json.loads(result.stdout)
+    assert cluster.asked == []
+    assert (before["policy"], after["policy"]) == ("default", "specon+flowcon")
+    assert before["counts"]["succeeded"] == 12
+    assert sum(trial["moves"] for trial in after["trials"]) > 0
+    assert after["trials"][0]["metric"] > 0
+
+
+def test_a_cluster_that_is_away_is_told(specon_there: Specon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+
+    result = specon_there("status")
+
+    assert result.exit_code == 2
+    assert "no access to Kubernetes" in result.stderr

@@ -1,0 +1,42 @@
+"""An image archive made here holds what it is given, and is the same each time."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.small_images import write_archive
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HERA_SPECON_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "program"
+    path.write_text("#!/bin/sh\n")
+    return path
+
+
+def test_an_archive_names_its_image_and_what_it_starts(program: Path) -> None:
+    with tarfile.open(write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",))) as archive:
+        parts = {member.name: archive.extractfile(member) for member in archive}
+        manifest, config = (json.load(parts[name]) for name in ("manifest.json", "config.json"))  # type: ignore[arg-type]
+    assert manifest[0]["RepoTags"] == ["example.org/it:1"]
+    assert config["config"]["Entrypoint"] == ["/bin/it"]
+
+
+def test_a_layer_holds_programs_that_may_be_run_and_links_to_them(program: Path) -> None:
+    path = write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",), {"that": "it", "it": "it"})
+    with tarfile.open(path) as archive, tarfile.open(fileobj=archive.extractfile("layer.tar")) as layer:
+        assert layer.getmember("bin/it").mode == 0o755
+        assert layer.getmember("bin/it").isfile()
+        assert layer.getmember("bin/that").linkname == "it"
+
+
+def test_the_same_files_make_the_same_archive_and_others_another(program: Path) -> None:
+    first = write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",))
+    content = first.read_bytes()
+    first.unlink()
+    assert write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",)).read_bytes() == content
+    program.write_text("#!/bin/sh\ntrue\n")
+    assert write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",)) != first
