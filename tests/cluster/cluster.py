@@ -142,7 +142,7 @@ class Cluster:
             kubelet.issue_certificates(authority, node)
 
     def _start_node(self, node: NodeSpec, store: Path) -> None:
-        image_store.share(store, self.machine(node.name).folder / image_store.CONTAINERD)
+        image_store.share(store, self.machine(node.name))
         node_cgroups.make(node)
         self._boot_node(node)
 
@@ -162,6 +162,7 @@ class Cluster:
         """Take it down, or what is left of it: processes, mounts, cgroups, network devices, routes and files."""
         for folder in sorted(self.layout.machines.glob("*")):
             self.machine(folder.name).lose()
+        image_store.abandon()
         network.remove_bridge()
         node_cgroups.remove()
         if self.layout.root.exists():
@@ -209,11 +210,14 @@ class Cluster:
         return node_cgroups.cpu_seconds(pod_uid)
 
     def import_image(self, archive: Path) -> None:
-        """Import an image archive into every node that runs."""
-        running = [self.machine(name) for name in self.node_names if self.machine(name).is_running]
+        """Import an image archive into every node that runs and has not got it yet."""
+        machines = [self.machine(name) for name in self.node_names]
+        lacking = [
+            machine for machine in machines if machine.is_running and not image_store.holds(machine.folder, archive)
+        ]
         with ThreadPoolExecutor() as threads:
-            for _ in threads.map(lambda machine: containerd.import_archive(machine, archive), running):
-                pass
+            for done in [threads.submit(image_store.add, machine, archive) for machine in lacking]:
+                done.result()
 
 
 def running_cluster(tell: Callable[[str], None] = print) -> Cluster | None:

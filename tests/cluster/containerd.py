@@ -54,6 +54,12 @@ def import_archive(machine: Machine, archive: Path) -> list[str]:
     return re.findall(r"^unpacking (\S+) ", told, re.MULTILINE)
 
 
+def forget_unnamed_images(machine: Machine) -> None:
+    """Remove, now, the images whose name has since been given to others, which kept only their digest."""
+    known = machine.run(*CTR, "list", "--quiet").split()
+    machine.run(*CTR, "remove", "--sync", *(image for image in known if image.startswith("sha256:")), seconds=300)
+
+
 def pin(machine: Machine, image: str) -> None:
     """Keep the kubelet from ever removing an image."""
     machine.run(*CTR, "label", image, "io.cri-containerd.pinned=pinned")

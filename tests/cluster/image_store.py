@@ -24,27 +24,51 @@ LAYERS: Final = "io.containerd.snapshotter.v1.overlayfs/snapshots/*"
 
 
 def prepare(archives: Sequence[Path], tell: Callable[[str], None]) -> Path:
-    """Return a containerd folder that holds the images of these archives, importing those that it lacks."""
+    """Return a store that holds the images of these archives, importing those that it lacks."""
     store = cache_folder() / "image-store"
-    origins = _origins(store)
-    missing = [archive for archive in archives if _identity(archive) not in origins.values()]
+    missing = [archive for archive in archives if not holds(store, archive)]
     if missing:
-        partial = store.with_suffix(".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        if origins:
-            _clone(store / CONTAINERD, partial / CONTAINERD)
-        origins |= _import(missing, partial, tell)
-        (partial / ORIGINS).write_text(json.dumps(origins, indent=2))
+        abandon()
+        importer = _importer()
+        if store.exists():
+            _clone(store, importer.folder)
+        _import(missing, importer, tell)
         shutil.rmtree(store, ignore_errors=True)
-        partial.rename(store)
-    return store / CONTAINERD
+        importer.folder.rename(store)
+    return store
 
 
-def share(store: Path, folder: Path) -> None:
-    """Make a containerd folder like the store's, whose layers are links to the store's."""
-    shutil.copytree(store, folder, ignore=_layers, copy_function=_copy)
-    for layer in store.glob(LAYERS):
-        (folder / layer.relative_to(store)).symlink_to(layer)
+def abandon() -> None:
+    """Remove what an import that was cut short left behind."""
+    importer = _importer()
+    importer.lose()
+    shutil.rmtree(importer.folder, ignore_errors=True)
+
+
+def _importer() -> Machine:
+    folder = cache_folder() / "image-store.partial"
+    return Machine("image-store", folder, folder / "logs")
+
+
+def share(store: Path, machine: Machine) -> None:
+    """Give a machine the store's images; its layers are links to the store's."""
+    source, target = store / CONTAINERD, machine.folder / CONTAINERD
+    shutil.copytree(source, target, ignore=_layers, copy_function=_copy)
+    for layer in source.glob(LAYERS):
+        (target / layer.relative_to(source)).symlink_to(layer)
+    shutil.copyfile(store / ORIGINS, machine.folder / ORIGINS)
+
+
+def holds(folder: Path, archive: Path) -> bool:
+    """Whether a store, or a machine by its folder, has the images of an archive, as the archive is now."""
+    return _identity(archive) in _origins(folder).values()
+
+
+def add(machine: Machine, archive: Path) -> None:
+    """Import an archive into a machine's containerd."""
+    names = containerd.import_archive(machine, archive)
+    origins = _origins(machine.folder) | dict.fromkeys(names, _identity(archive))
+    (machine.folder / ORIGINS).write_text(json.dumps(origins, indent=2))
 
 
 def _layers(folder: str, names: list[str]) -> list[str]:
@@ -60,32 +84,29 @@ def _copy(source: str, target: str) -> None:
 
 
 def _clone(store: Path, folder: Path) -> None:
-    """Make a containerd folder like the store's, which may be changed and needs the store no more."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    """Make a folder like the store, which may be changed and needs the store no more."""
     run("cp", "--archive", "--link", store, folder, seconds=300)
-    for database in folder.glob("*/*.db"):
-        database.unlink()
-        shutil.copyfile(store / database.relative_to(folder), database)
+    for changing in (ORIGINS, *(str(path.relative_to(folder)) for path in (folder / CONTAINERD).glob("*/*.db"))):
+        (folder / changing).unlink()
+        shutil.copyfile(store / changing, folder / changing)
 
 
-def _import(archives: Sequence[Path], folder: Path, tell: Callable[[str], None]) -> dict[str, str]:
-    machine = Machine("image-store", folder, folder / "logs")
-    origins: dict[str, str] = {}
+def _import(archives: Sequence[Path], machine: Machine, tell: Callable[[str], None]) -> None:
     machine.boot()
     try:
         containerd.start(machine)
         for archive in archives:
             tell(f"importing {archive.name} (once)")
-            origins |= dict.fromkeys(containerd.import_archive(machine, archive), _identity(archive))
+            add(machine, archive)
         containerd.pin(machine, CONTAINER_SANDBOX_IMAGE)
+        containerd.forget_unnamed_images(machine)
         machine.kill("containerd", containerd.STOP)
     finally:
         machine.lose()
-    return origins
 
 
-def _origins(store: Path) -> dict[str, str]:
-    file = store / ORIGINS
+def _origins(folder: Path) -> dict[str, str]:
+    file = folder / ORIGINS
     found: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
     return found
 
