@@ -57,9 +57,6 @@ def main() -> None:
 )
 def up(archives: tuple[Path, ...], sizes: tuple[tuple[float, int], ...]) -> None:
     """Bring the cluster up; the first time this builds it, which takes some minutes."""
-    if running_cluster() is not None:
-        message = "a cluster is up already: take it down first, or use it"
-        raise ClusterError(message)
     _check()
     nodes = tuple(NodeSpec(f"node-{number}", number, *size) for number, size in enumerate(sizes, 1))
     cluster = Cluster(nodes or DEFAULT_NODES, tell=_teller())
