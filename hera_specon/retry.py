@@ -23,7 +23,8 @@ def trial_retries(failures: int) -> RetryStrategyModel:
     Argo counts every attempt, moves included, and an expression sees only the last one. So a moved attempt
     (exit 75, or ended for its move by force) and a lost pod (no exit code, shown as -1) always get another, and
     the room for real failures is widened by the moves to expect: at least ``failures`` of them are forgiven, and
-    up to two more where a trial never moved. With 0 no failure is forgiven. There is no backoff, since a moved trial should go on at once.
+    up to two more where a trial never moved. With 0 no failure is forgiven. There is no backoff, since a moved
+    trial should go on at once.
 
     Args:
         failures: Real failures to forgive.

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.any_cluster import AnyCluster
 from tests.contract.argo_bench import ArgoBench
 from tests.contract.bench import Bench
 from tests.contract.local_bench import LocalBench
@@ -20,6 +19,6 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
 
 
 def _argo_bench(request: pytest.FixtureRequest, folder: Path) -> ArgoBench:
-    cluster: AnyCluster = request.getfixturevalue("cluster")
+    cluster = request.getfixturevalue("cluster")
     folder.chmod(0o755)
     return ArgoBench(str(cluster.kubeconfig), folder)

@@ -130,6 +130,10 @@ class KubeApi:
             raise SpeconError(message) from error
         return cls(configuration, read_s)
 
+    def close(self) -> None:
+        """Close the connections that are kept; a later call opens new ones."""
+        self._pool.clear()
+
     @property
     def host(self) -> str:
         """URL of the API server."""
