@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, cast
 from urllib.parse import quote, urlsplit
 
 import requests
+import urllib3
 from hera.exceptions import HeraException
 from hera.workflows import WorkflowsService
 from pydantic import ValidationError
@@ -105,6 +106,8 @@ class ArgoServerChannel:
                 "--insecure-skip-tls-verify where nobody else is on that network"
             )
             raise ArgoServerError(message)
+        if not verify:
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # it was asked for, once is enough
         self._url = url.rstrip("/")
         self._service = WorkflowsService(
             host=f"{self._url}/", token=token, verify_ssl=cast("bool", verify), session=_Patient()

@@ -17,6 +17,7 @@ from mlflow_hooks import contract
 _PAGE: Final = 1000
 _MOST_RUNS: Final = 20_000
 _MOST_TEXT: Final = 300
+_MOST_ERROR: Final = 100
 RECOMMENDED: Final = "specon.recommended."
 """Begins the tags of a controller that acts on nothing; the rest is that of the tag it stands for."""
 
@@ -80,7 +81,7 @@ def tracked_trials(client: MlflowClient, sweeps: Mapping[str, str]) -> Mapping[T
         ids = [experiment.experiment_id for experiment in experiments]
         runs = [run for sweep in sweeps for run in _runs(client, ids, sweep)] if ids else []
     except (MlflowException, OSError) as error:
-        message = f"MLflow does not answer: {str(error)[:_MOST_TEXT]}"
+        message = f"MLflow does not answer ({str(error)[:_MOST_ERROR]})"
         raise TrackingError(message) from error
     return {TrialId(run.data.tags[contract.TAG_TRIAL_ID]): _tracked(run) for run in runs}
 

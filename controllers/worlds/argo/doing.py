@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from controllers import labels
 from controllers.worlds.argo import patches, signals
-from controllers.worlds.argo.api import ApiError, KubeApi, NotFoundError
+from controllers.worlds.argo.api import ApiError, KubeApi, NotAllowedNowError, NotFoundError
 from controllers.worlds.argo.deeds import Abandon, Ask, Deed, Force, Note, Open, Recreate, Remove, Withdraw
 from controllers.worlds.argo.events import EventSink
 from controllers.worlds.argo.moves import Asked
@@ -134,7 +134,8 @@ class Doer:
 
     def _tell(self, deed: Deed, failure: ApiError | None) -> None:
         if failure is not None:
-            _LOG.info("%s of pod %s will be tried again: %s", type(deed).__name__, deed.pod.name, failure)
+            level = logging.DEBUG if isinstance(failure, NotAllowedNowError) else logging.INFO
+            _LOG.log(level, "%s of pod %s will be tried again: %s", type(deed).__name__, deed.pod.name, failure)
             return
         reason, note, warning = _words(deed)
         if reason:

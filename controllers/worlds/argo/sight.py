@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from controllers.model import Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
 from controllers.worlds.argo.pods import Load, PodRecord
-from controllers.worlds.argo.room import Room, nodes_for
+from controllers.worlds.argo.room import Room
 from controllers.worlds.argo.trials import Remembered, TrialState, group_by_trial, remember
 from controllers.worlds.argo.view import Campaign, ClusterView
 from controllers.worlds.argo.workflows import Step, WorkflowRecord
@@ -38,7 +38,10 @@ class Intent:
 
 @dataclass(slots=True)
 class Sight:
-    """What was seen at ``made_at`` (monotonic); ``version`` is the view's of then."""
+    """What was seen at ``made_at`` (monotonic); ``version`` is the view's of then.
+
+    ``intended`` names the trials that are shown as if an intent had been carried out.
+    """
 
     version: int
     made_at: float
@@ -47,18 +50,24 @@ class Sight:
     trials: dict[TrialId, Trial]
     nodes: dict[NodeName, Node]
     room: Room
+    intended: set[TrialId]
 
     def promise(self, trial: TrialId, intent: Intent, origin: float) -> None:
         """Take in an action that was just taken on; ``origin`` is when the sweep began, in Unix seconds."""
         moving = intent.action.node if isinstance(intent.action, Migrate) else None
         state = replace(self.states[trial], wish=moving)
         self.states[trial] = state
+        self.intended.add(trial)
         self.trials[trial] = state.shown(origin, opened=_is(intent, Place))
         _promise(self.room, state, intent)
 
 
 def look(
-    view: ClusterView, campaign: Campaign, known: Mapping[TrialId, Remembered], intents: Mapping[TrialId, Intent]
+    view: ClusterView,
+    campaign: Campaign,
+    known: Mapping[TrialId, Remembered],
+    intents: Mapping[TrialId, Intent],
+    last: Sight | None = None,
 ) -> Sight:
     """Return what can be seen now.
 
@@ -67,6 +76,7 @@ def look(
         campaign: whose trials to look for.
         known: what is remembered of each trial.
         intents: what was taken on and may not show yet.
+        last: the sight before; what has not changed since is taken from it.
     """
     version = view.version
     workflow = view.workflow(campaign.uid)
@@ -75,21 +85,24 @@ def look(
     states: dict[TrialId, TrialState] = {}
     for trial in dict.fromkeys((*steps, *(TrialId(trial) for trial in pods), *known)):
         memory = remember(known.get(trial, Remembered()), pods.get(trial, ()))
-        state = _state(steps.get(trial), memory, workflow, intents.get(trial))
+        before = None if last is None else last.states.get(trial)
+        state = _state(steps.get(trial), memory, workflow, intents.get(trial), before)
         if state is not None:
             states[trial] = state
     trials = {
-        trial: state.shown(campaign.created_epoch_s, opened=_is(intents.get(trial), Place))
+        trial: last.trials[trial]
+        if last is not None and state is last.states.get(trial) and trial not in last.intended and trial not in intents
+        else state.shown(campaign.created_epoch_s, opened=_is(intents.get(trial), Place))
         for trial, state in states.items()
     }
-    records = view.nodes()
-    everyone, others = view.trial_pods(), view.other_pods()
+    requests = view.requests()
     live = [s.pod for t, s in states.items() if s.pod is not None and trials[t].live]
-    room = Room(records, everyone, others)
+    room = Room(requests)
     for trial, state in states.items():
-        _promise(room, state, intents.get(trial))
-    nodes = {node.name: node for node in nodes_for(records, live, everyone, others)}
-    return Sight(version, time.monotonic(), workflow, states, trials, nodes, room)
+        if not trials[trial].steady or trial in intents:
+            _promise(room, state, intents.get(trial))
+    nodes = requests.nodes_for(live)
+    return Sight(version, time.monotonic(), workflow, states, trials, nodes, room, set(intents))
 
 
 def _by_trial(workflow: WorkflowRecord, campaign: Campaign) -> dict[TrialId, Step]:
@@ -101,13 +114,21 @@ def _by_trial(workflow: WorkflowRecord, campaign: Campaign) -> dict[TrialId, Ste
 
 
 def _state(
-    step: Step | None, memory: Remembered, workflow: WorkflowRecord | None, intent: Intent | None
+    step: Step | None,
+    memory: Remembered,
+    workflow: WorkflowRecord | None,
+    intent: Intent | None,
+    before: TrialState | None,
 ) -> TrialState | None:
     facts = step.facts if step is not None else memory.pod.facts if memory.pod is not None else None
     if facts is None:
         return None
     moving = intent.action.node if intent is not None and isinstance(intent.action, Migrate) else None
-    return TrialState(facts, step, memory, workflow, moving)
+    over = None if workflow is None else workflow.over_since
+    if before is not None and before.known is memory and before.step == step:
+        unchanged = before.wish == moving and before.over_since == over
+        return before if unchanged else replace(before, wish=moving, over_since=over)
+    return TrialState(facts, step, memory, over, moving)
 
 
 def _is(intent: Intent | None, kind: type) -> bool:

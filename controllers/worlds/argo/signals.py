@@ -1,8 +1,8 @@
 """Ending a running attempt: by its own leave (SIGTERM), by force, or by deleting its pod.
 
 Argo's own ``argoexec`` is in every main container. Sent to process 1, SIGTERM is handed on to the trainer's whole
-process group. SIGKILL is not: the kernel keeps it from process 1 of a container when it comes from inside. So force
-goes the way that Argo's wait container takes, a file that the emissary reads every two seconds.
+process group. SIGKILL can't go that way: the kernel keeps it from process 1 of a container when it comes from inside,
+and Argo's emissary reads no more orders after a SIGTERM. So force is a shell that kills every other process it may.
 """
 
 import time
@@ -18,7 +18,7 @@ from controllers.worlds.argo.pods import MAIN, PodRecord
 _EXEC_S = 20.0
 _MOST_OUTPUT = 2**16
 _ASK = ("/var/run/argo/argoexec", "kill", "15", "1")
-_FORCE = f"printf '{labels.MOVED_MESSAGE}' > /dev/termination-log; printf 9 > /var/run/argo/ctr/{MAIN}/signal"
+_FORCE = f"printf '{labels.MOVED_MESSAGE}' > /dev/termination-log; kill -9 -1"
 
 
 def ask_to_leave(api: KubeApi, pod: PodRecord) -> None:
@@ -31,7 +31,7 @@ def ask_to_leave(api: KubeApi, pod: PodRecord) -> None:
 
 
 def end_by_force(api: KubeApi, pod: PodRecord) -> None:
-    """Have the trainer in ``pod`` killed within two seconds, marked as ended for a move.
+    """Kill the trainer in ``pod``, marked as ended for a move.
 
     Raises:
         UnavailableError: it is not known to have got there, or the image has no shell.

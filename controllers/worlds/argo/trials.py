@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from controllers.model import NodeName, Phase, Trial
 from controllers.worlds.argo.facts import TrialFacts
 from controllers.worlds.argo.pods import MainState, PodRecord
-from controllers.worlds.argo.workflows import Step, WorkflowRecord
+from controllers.worlds.argo.workflows import Step
 from mlflow_hooks.contract import EXIT_MIGRATE
 
 
@@ -14,11 +14,13 @@ from mlflow_hooks.contract import EXIT_MIGRATE
 class Remembered:
     """What is known of a trial's newest pods even when they are gone, and its tally so far.
 
-    ``resizes`` counts the changes of its share that were seen to take effect.
+    ``first_at`` is when the oldest pod seen was made, in Unix seconds. ``resizes`` counts the changes of its share
+    that were seen to take effect.
     """
 
     pod: PodRecord | None = None
     before: PodRecord | None = None
+    first_at: float = 0.0
     gone: bool = False
     moves: int = 0
     resizes: int = 0
@@ -28,13 +30,14 @@ class Remembered:
 class TrialState:
     """A trial as it is now. ``pod`` is the newest, ``before`` that of the attempt before; either may be gone.
 
-    ``wish`` is a node that it was just asked to move to, before the API server has shown it.
+    ``over_since`` is when its workflow ended, in Unix seconds, None while that runs. ``wish`` is a node that it was
+    just asked to move to, before the API server has shown it.
     """
 
     facts: TrialFacts
     step: Step | None
     known: Remembered
-    workflow: WorkflowRecord | None
+    over_since: float | None
     wish: NodeName | None = None
 
     @property
@@ -112,7 +115,7 @@ class TrialState:
         """When Argo began the step, or made its first pod, in Unix seconds."""
         if self.step is not None and self.step.started_at is not None:
             return self.step.started_at
-        return 0.0 if self.known.pod is None else self.known.pod.created_at
+        return self.known.first_at
 
     @property
     def _succeeded(self) -> bool:
@@ -123,7 +126,7 @@ class TrialState:
 
     @property
     def _failed(self) -> bool:
-        if self.workflow is not None and self.workflow.finished and not self._revived(self.workflow.finished_at):
+        if self.over_since is not None and not self._revived(self.over_since):
             return True
         return self.step is not None and self.step.failed and not self._revived(self.step.finished_at)
 
@@ -165,7 +168,9 @@ def remember(known: Remembered, pods: Sequence[PodRecord]) -> Remembered:
     containers running, and fencing keeps the older attempt from writing.
     """
     if not pods:
-        return replace(known, gone=known.pod is not None)
+        return known if known.gone or known.pod is None else replace(known, gone=True)
+    if len(pods) == 1 and known.pod is pods[0] and not known.gone:
+        return known
     in_order = sorted(pods, key=_age)
     newest = in_order[-1]
     earlier = next((pod for pod in reversed(in_order[:-1]) if pod.attempt < newest.attempt), None)
@@ -175,6 +180,7 @@ def remember(known: Remembered, pods: Sequence[PodRecord]) -> Remembered:
     settled = newest.main is MainState.RUNNING and known.pod is not None and known.pod.main is MainState.RUNNING
     return Remembered(
         pod=newest,
+        first_at=known.first_at or in_order[0].created_at,
         before=earlier or _remembered_before(known, newest),
         moves=max(known.moves, *(_moves_of(pod) for pod in pods)),
         resizes=max(known.resizes, *(pod.marks.resizes for pod in pods)) + (changed and settled),

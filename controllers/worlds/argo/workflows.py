@@ -1,7 +1,9 @@
 """Small records of workflows: which trials a workflow has begun, and how each step of them went."""
 
 import base64
+import functools
 import json
+import math
 import re
 import time
 import zlib
@@ -18,6 +20,7 @@ from controllers.worlds.argo.untrusted import at, epoch, mappings, quantity, tex
 from mlflow_hooks import contract
 
 _MOST_NODES_BYTES = 128 * 2**20
+_MOST_FACTS = 2**15
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
 _OURS = "hera-specon.io/"
 _BAD_ENDS = frozenset({"Failed", "Error"})
@@ -63,6 +66,17 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class _Template:
+    """What counts of a trial's template, with Argo's placeholders; hashable, so that filling it in is done once."""
+
+    marks: tuple[tuple[str, str], ...]
+    notes: tuple[tuple[str, str], ...]
+    env: tuple[tuple[str, str], ...]
+    cpu: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
 class SweepFacts:
     """What a workflow's templates say of a sweep in it."""
 
@@ -101,6 +115,11 @@ class WorkflowRecord:
         """Whether it came to a bad end."""
         return self.phase in _BAD_ENDS
 
+    @property
+    def over_since(self) -> float | None:
+        """When it ended, in Unix seconds (infinite where that is not known); None while it runs."""
+        return (self.finished_at or math.inf) if self.finished else None
+
 
 def project_workflow(workflow: Json) -> WorkflowRecord | None:
     """Return the record of a workflow; None where it has no sweep, or ended long ago."""
@@ -125,7 +144,7 @@ def project_workflow(workflow: Json) -> WorkflowRecord | None:
     )
 
 
-def _trial_templates(workflow: Json) -> dict[str, Mapping[str, Any]]:
+def _trial_templates(workflow: Json) -> dict[str, _Template]:
     """Return the templates of trials by name, those of referenced WorkflowTemplates included."""
     stored = at(workflow, "status", "storedTemplates")
     everywhere = [
@@ -133,33 +152,42 @@ def _trial_templates(workflow: Json) -> dict[str, Mapping[str, Any]]:
         *mappings(workflow, "status", "storedWorkflowTemplateSpec", "templates"),
         *(t for t in (stored.values() if isinstance(stored, Mapping) else ()) if isinstance(t, Mapping)),
     ]
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, _Template] = {}
     for template in everywhere:
         marks = strings(template, "metadata", "labels")
         if labels.LABEL_SWEEP in marks and labels.LABEL_TRIAL in marks:
-            found.setdefault(text(template, "name"), template)
+            found.setdefault(text(template, "name"), _template(template, marks))
     return found
 
 
-def _sweeps(templates: Mapping[str, Mapping[str, Any]], known: Mapping[str, str]) -> tuple[SweepFacts, ...]:
+def _template(template: Mapping[str, Any], marks: Mapping[str, str]) -> _Template:
+    container = _container(template)
+    return _Template(
+        marks=tuple(marks.items()),
+        notes=tuple(strings(template, "metadata", "annotations").items()),
+        env=tuple(env_of(container).items()),
+        cpu=quantity(container, "resources", "requests", "cpu"),
+        memory=quantity(container, "resources", "requests", "memory"),
+    )
+
+
+def _sweeps(templates: Mapping[str, _Template], known: Mapping[str, str]) -> tuple[SweepFacts, ...]:
     found: dict[str, SweepFacts] = {}
     for template in templates.values():
-        env = _filled(env_of(_container(template)), known)
+        env = _filled(template.env, known)
         sweep = env.get(contract.ENV_SWEEP_ID) or env.get(contract.ENV_TRIAL_ID, "").rpartition(".")[0]
         if sweep and "{{" not in sweep:
-            policy = strings(template, "metadata", "annotations").get(labels.ANNOTATION_POLICY)
+            policy = dict(template.notes).get(labels.ANNOTATION_POLICY)
             experiment, tracking = env.get("MLFLOW_EXPERIMENT_NAME", ""), env.get("MLFLOW_TRACKING_URI", "")
             found.setdefault(sweep, SweepFacts(sweep, policy, experiment, tracking))
     return tuple(found.values())
 
 
-def _facts(where: str, template: Mapping[str, Any], known: Mapping[str, str]) -> TrialFacts | None:
-    return facts_of(
-        where,
-        _filled(strings(template, "metadata", "labels"), known),
-        _filled(strings(template, "metadata", "annotations"), known),
-        _filled(env_of(_container(template)), known),
-    )
+@functools.lru_cache(maxsize=_MOST_FACTS)
+def _facts(where: str, template: _Template, values: tuple[tuple[str, str], ...]) -> TrialFacts | None:
+    """Return the facts of a step; Argo writes the whole workflow for every change of one of its steps."""
+    known = dict(values)
+    return facts_of(where, *(_filled(part, known) for part in (template.marks, template.notes, template.env)))
 
 
 def _container(template: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -167,13 +195,13 @@ def _container(template: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _filled(values: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+def _filled(values: tuple[tuple[str, str], ...], known: Mapping[str, str]) -> dict[str, str]:
     """Fill in Argo's placeholders; one that is not known stays, and makes an id invalid."""
     return {
         name: _PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), value.replace(SWEEP_UID, known[SWEEP_UID]))
         if "{{" in value
         else value
-        for name, value in values.items()
+        for name, value in values
     }
 
 
@@ -183,7 +211,7 @@ def _sweep_uid(workflow: Json, uid: str) -> str:
     return continued or uid
 
 
-def _steps(workflow: Json, templates: Mapping[str, Mapping[str, Any]], known: Mapping[str, str]) -> dict[str, Step]:
+def _steps(workflow: Json, templates: Mapping[str, _Template], known: Mapping[str, str]) -> dict[str, Step]:
     nodes = _nodes(workflow)
     attempts = {child for node in nodes.values() if text(node, "type") == "Retry" for child in _children(node)}
     found: dict[str, Step] = {}
@@ -199,7 +227,7 @@ def _steps(workflow: Json, templates: Mapping[str, Mapping[str, Any]], known: Ma
 
 def _step(
     node: Mapping[str, Any],
-    template: Mapping[str, Any],
+    template: _Template,
     nodes: Mapping[str, Mapping[str, Any]],
     known: Mapping[str, str],
 ) -> Step | None:
@@ -208,7 +236,7 @@ def _step(
     inputs = next((found for one in (node, *tries) if (found := list(mappings(one, "inputs", "parameters")))), [])
     given = {f"inputs.parameters.{text(p, 'name')}": text(p, "value", most=2**16) for p in inputs}
     name = text(node, "name")
-    facts = _facts(f"step {name}", template, {**known, **given, "node.name": name})
+    facts = _facts(f"step {name}", template, tuple({**known, **given, "node.name": name}.items()))
     if facts is None:
         return None
     return Step(
@@ -218,8 +246,8 @@ def _step(
         started_at=epoch(node, "startedAt"),
         finished_at=epoch(node, "finishedAt"),
         attempts=tuple(Attempt(text(one, "hostNodeName", most=253), _exit_code(one)) for one in tries),
-        cpu=quantity(_container(template), "resources", "requests", "cpu"),
-        memory=quantity(_container(template), "resources", "requests", "memory"),
+        cpu=template.cpu,
+        memory=template.memory,
     )
 
 

@@ -51,7 +51,7 @@ class ArgoWorld:
         self._unmarked: set[TrialId] = set()
         self._steers = True
         self.clock = SweepClock(time.time() - campaign.created_epoch_s)
-        self._sight = self._look()
+        self._sight = look(view, campaign, {}, {})
 
     @property
     def finished(self) -> bool:
@@ -223,7 +223,7 @@ class ArgoWorld:
 
     def _look(self) -> Sight:
         self._forget_marks()
-        sight = look(self._view, self._campaign, self._known, self._intents)
+        sight = look(self._view, self._campaign, self._known, self._intents, self._sight)
         self._known = {trial: state.known for trial, state in sight.states.items()}
         shown = [t for t, i in list(self._intents.items()) if t not in sight.states or i.shows(sight.states[t].pod)]
         for trial in shown:

@@ -1,4 +1,4 @@
-"""A cluster for the tests that carry the marker `cluster`."""
+"""A cluster for the tests that carry the marker `cluster`: a plugin of all tests."""
 
 import os
 import secrets

@@ -1,0 +1,36 @@
+"""Four light trials on a cluster. What differs between tests are parameters of the workflow."""
+
+from typing import Final
+
+from hera.workflows import Parameter, Resources, Workflow
+from hera.workflows.volume import ConfigMapVolume
+
+from hera_specon import Sweep, choice, minimize
+
+NAME: Final = "descent"
+JOBS: Final = "jobs"
+CLAIM: Final = "specon-state"
+STATE_ROOT: Final = "/mnt/specon"
+# The first converges in a few steps, the others go on improving to their end.
+RATES: Final = (0.3, 0.02, 0.015, 0.01)
+SETTINGS: Final = {"steps": "120", "pause-ms": "250", "deaf": "no"}
+
+with Workflow(
+    generate_name=f"{NAME}-",
+    entrypoint=NAME,
+    arguments=[Parameter(name=name, value=value) for name, value in SETTINGS.items()],
+) as w:
+    Sweep(
+        name=NAME,
+        image="hera-specon/trainer:0.1.0",
+        command=["python", "/jobs/descent.py"],
+        args=[f"--{name}={{{{workflow.parameters.{name}}}}}" for name in SETTINGS],
+        space={"lr": choice(*RATES)},
+        search="grid",
+        objective=minimize("loss"),
+        resources=Resources(cpu_request="80m", memory_request="200Mi"),
+        grace=10,
+        state_claim=CLAIM,
+        state_root=STATE_ROOT,
+        volumes=[ConfigMapVolume(name=JOBS, mount_path="/jobs")],
+    )
