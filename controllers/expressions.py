@@ -2,21 +2,23 @@
 
 from typing import Final
 
-from controllers.labels import ANNOTATION_ADOPTED, GATE_PLACEMENT, PARAMETER_CONTINUE
+from controllers.labels import ANNOTATION_ADOPTED, GATE_PLACEMENT, MOVED_MESSAGE, PARAMETER_CONTINUE
 from mlflow_hooks.contract import EXIT_MIGRATE
 
-_MOVED: Final = f"lastRetry.exitCode == '{EXIT_MIGRATE}'"
+MOVED: Final = f"(lastRetry.exitCode == '{EXIT_MIGRATE}' || lastRetry.message contains '{MOVED_MESSAGE}')"
+"""Whether the attempt before was ended for a move: it left by itself, or had to be killed because it would not."""
+
 # Argo splits the names of annotations at every dot.
 _DOMAIN, _, _NAME = ANNOTATION_ADOPTED.partition(".")
 _ADOPTED: Final = f"workflow.annotations['{_DOMAIN}']?.['{_NAME}'] == workflow.uid"
 _GATES: Final = f"[{{name: '{GATE_PLACEMENT}'}}]"
 
-GATE_MOVED: Final = f"{{{{={_MOVED} && {_ADOPTED} ? {_GATES} : []}}}}"
+GATE_MOVED: Final = f"{{{{={MOVED} && {_ADOPTED} ? {_GATES} : []}}}}"
 """Scheduling gates of a trial's pod: ours where it follows a move that a controller may have asked for, else none.
 
 A drained node makes a trial exit as a move does; without a controller its next pod must not wait for one.
 """
-GATE_FIRST: Final = f"{{{{=retries == '0' || {_MOVED} ? {_GATES} : []}}}}"
+GATE_FIRST: Final = f"{{{{=retries == '0' || {MOVED} ? {_GATES} : []}}}}"
 """Scheduling gates where a controller is to place first attempts too."""
 
 SWEEP_UID: Final = f"{{{{=sprig.coalesce(workflow.parameters['{PARAMETER_CONTINUE}'] ?? '', workflow.uid)}}}}"

@@ -2,15 +2,22 @@ from typing import cast
 
 import pytest
 
+from controllers.labels import MOVED_MESSAGE
+from controllers.worlds.local.workflow import RetryRule
 from hera_specon import SweepError
 from hera_specon.retry import MOST_RETRIES, trial_retries
 
 
-def goes_on(failures: int, exit_code: str, retries: int) -> bool:
-    """What Argo makes of the strategy's expression after an attempt; its operators read as Python's here."""
-    expression = cast("str", trial_retries(failures).expression)
-    spelled = expression.replace("||", "or").replace("lastRetry.exitCode", "exit_code").replace("asInt", "int")
-    return bool(eval(spelled, {}, {"exit_code": exit_code, "retries": str(retries), "int": int}))  # noqa: S307 - ours
+def goes_on(failures: int, exit_code: str, retries: int, message: str = "") -> bool:
+    """Whether another attempt follows, as the local world reads the strategy."""
+    strategy = trial_retries(failures)
+    rule = RetryRule(limit=MOST_RETRIES, policy="Always", expression=cast("str", strategy.expression))
+    return rule.allows(retries + 1, int(exit_code), message=message)
+
+
+def test_an_attempt_that_was_killed_because_it_would_not_leave_is_no_failure() -> None:
+    assert goes_on(0, "137", 1, f"main: Error (exit code 137): {MOVED_MESSAGE}")
+    assert not goes_on(0, "137", 1, "main: Error (exit code 137)")
 
 
 @pytest.mark.parametrize("exit_code", ["75", "-1"])

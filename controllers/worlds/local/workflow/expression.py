@@ -51,8 +51,9 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
+    "contains": operator.contains,
 }
-_WORDS: Final = {"and": "&&", "or": "||", "not": "!"}
+_WORDS: Final = {"and": "&&", "or": "||", "not": "!", "contains": "contains"}
 _FUNCTIONS: Final = ("asInt", "asFloat")
 
 
@@ -223,6 +224,9 @@ def _number(value: Value, *, whole: bool) -> float:
 def _compare(symbol: str, left: Value, right: Value) -> bool:
     if _kind(left) is not _kind(right):
         message = f"{left!r} {symbol} {right!r} compares text with a number; put quotes around it, or asInt(...)"
+        raise ExpressionError(message)
+    if symbol == "contains" and not isinstance(left, str):
+        message = f"{left!r} contains nothing: only text does"
         raise ExpressionError(message)
     return _COMPARE[symbol](left, right)
 
