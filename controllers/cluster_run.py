@@ -11,6 +11,7 @@ from dataclasses import asdict
 
 from mlflow.tracking import MlflowClient
 
+from controllers.background import BackgroundReader
 from controllers.cluster import ports
 from controllers.cluster.campaign_run import CampaignRun, Services
 from controllers.cluster.campaigns import Campaigns
@@ -26,6 +27,7 @@ from controllers.cluster.settings import ControllerSettings
 from controllers.cluster.vitals import MlflowProbe, Vitals
 from controllers.errors import SpeconError
 from controllers.mlflow_access import be_impatient, problem_with
+from controllers.mlflow_tags import TagWriter
 from controllers.worlds.argo.api import ApiError, KubeApi
 from controllers.worlds.argo.events import EventSink, EventWriter
 from controllers.worlds.argo.journal import ConfigMapJournal
@@ -66,6 +68,8 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
         services = Services(
             worlds=ArgoWorlds(view, events, recommend=settings.recommend),
             client=client,
+            reader=stack.enter_context(BackgroundReader(settings.interval)),
+            tags=stack.enter_context(TagWriter(client)),
             instruments=instruments,
             leading=lambda: leadership.leading,
             epoch=time.time,

@@ -6,8 +6,7 @@ from controllers.labels import ANNOTATION_ADOPTED, GATE_PLACEMENT, MOVED_MESSAGE
 from mlflow_hooks.contract import EXIT_MIGRATE
 
 MOVED: Final = f"(lastRetry.exitCode == '{EXIT_MIGRATE}' || lastRetry.message contains '{MOVED_MESSAGE}')"
-"""Whether the attempt before was ended for a move: it left by itself, or had to be killed because it would not."""
-
+"""Whether the attempt before left to go on elsewhere: by itself, or by force because it was deaf to the request."""
 # Argo splits the names of annotations at every dot.
 _DOMAIN, _, _NAME = ANNOTATION_ADOPTED.partition(".")
 _ADOPTED: Final = f"workflow.annotations['{_DOMAIN}']?.['{_NAME}'] == workflow.uid"

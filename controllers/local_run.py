@@ -13,11 +13,13 @@ from typing import Any, Protocol
 from mlflow.tracking import MlflowClient
 
 from controllers import labels
+from controllers.background import BackgroundReader
 from controllers.clock import SweepClock
 from controllers.engine import Engine
 from controllers.errors import SpeconError, SweepInterrupted
-from controllers.mlflow_board import SweepRun, TrialTags, open_sweep
-from controllers.mlflow_source import BackgroundSource, MlflowSource, Scope
+from controllers.mlflow_board import SweepRun, open_sweep
+from controllers.mlflow_source import MlflowSource, Scope
+from controllers.mlflow_tags import TagWriter, trial_tags
 from controllers.model import Sample, TrialId
 from controllers.objective_watch import ObjectiveWatch
 from controllers.policies.base import Policy
@@ -130,8 +132,10 @@ class LocalSweep:
             world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted, clock.now)
             source = self._source(world, clock)
             stack.callback(lambda: save_ledger(self._ledger_path, world.ledger))
-            background = stack.enter_context(BackgroundSource(source, _HEARTBEAT_S))
-            tags = stack.enter_context(TrialTags(self._client, lambda: source.run_ids))
+            reader = stack.enter_context(BackgroundReader(_HEARTBEAT_S))
+            background = stack.enter_context(reader.follow(source))
+            writer = stack.enter_context(TagWriter(self._client))
+            tags = stack.enter_context(writer.board(lambda: source.run_ids, trial_tags))
             timeline = TimelineFile(self._plan.folder / "timeline.jsonl")
             recorder = Recorder(timeline.append, world.cores_used, world.short)
             journal = FileJournal(self._plan.folder, clock)

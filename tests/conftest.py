@@ -6,6 +6,8 @@ import importlib
 import pytest
 from mlflow.tracking import MlflowClient
 
+pytest_plugins = ["tests.cluster.fixtures"]
+
 
 @pytest.fixture(scope="session")
 def client(tmp_path_factory: pytest.TempPathFactory) -> MlflowClient:

@@ -12,6 +12,7 @@ from typing import Any
 from mlflow.tracking import MlflowClient
 
 from controllers import labels
+from controllers.background import BackgroundReader
 from controllers.clock import SweepClock
 from controllers.cluster.hand import Hand, WatchedJournal
 from controllers.cluster.instruments import Instruments
@@ -22,8 +23,8 @@ from controllers.cluster.run_tags import done_tags, recommended_tags
 from controllers.cluster.sweep_record import Ending, SweepRecord
 from controllers.engine import Engine
 from controllers.errors import SpeconError
-from controllers.mlflow_board import TrialTags
-from controllers.mlflow_source import BackgroundSource, MlflowSource, Scope
+from controllers.mlflow_source import MlflowSource, Scope
+from controllers.mlflow_tags import TagWriter
 from controllers.model import Phase, TrialId
 from controllers.objective_watch import ObjectiveWatch
 from controllers.policies import Default, Guarded, Pinned
@@ -43,6 +44,8 @@ class Services:
 
     worlds: Worlds
     client: MlflowClient
+    reader: BackgroundReader
+    tags: TagWriter
     instruments: Instruments
     leading: Callable[[], bool]
     epoch: Callable[[], float]
@@ -160,10 +163,10 @@ class CampaignRun:
         stack.callback(record.stop, _STOP_S)
         record.start(campaign.sweeps)
         self._source = MlflowSource(services.client, self._scope, world.objectives, self._clock.from_epoch)
-        background = stack.enter_context(BackgroundSource(self._source, services.interval))
+        background = stack.enter_context(services.reader.follow(self._source))
         parent = record.parent_of
         compose = recommended_tags(parent, journal.recommended) if services.recommend else done_tags(parent)
-        tags = stack.enter_context(TrialTags(services.client, lambda: self._source.run_ids, compose))
+        tags = stack.enter_context(services.tags.board(lambda: self._source.run_ids, compose))
         usage = ReportedUsage()
         recorder = Recorder(record.append, usage.cores_used, world.short)
         first = first_nodes(campaign)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from controllers.cluster.hand import Recommendation, in_words
-from controllers.mlflow_board import Compose, trial_tags
+from controllers.mlflow_tags import Compose, trial_tags
 from controllers.model import Assessment, Trial, TrialId
 from mlflow_hooks import contract
 

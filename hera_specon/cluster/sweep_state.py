@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from controllers import labels
-from controllers.model import Snapshot, Trial, TrialId
+from controllers.model import NodeName, Snapshot, Trial, TrialId
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.trials import Remembered, TrialState, group_by_trial, remember
@@ -84,14 +84,22 @@ def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[
     facts = {pod.facts.id: pod.facts for pod in pods if pod.facts is not None}
     facts |= {name: step.facts for name, step in steps.items()}
     return {
-        name: TrialState(of, steps.get(name), remember(Remembered(), by_trial.get(name, [])), record)
+        name: TrialState(of, steps.get(name), remember(Remembered(), by_trial.get(name, [])), record.over_since)
         for name, of in facts.items()
     }
 
 
 def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:
     trial = state.shown(record.created_at, opened=False)
+    if trial.phase.ended and (node := _last_node(state)):
+        trial = replace(trial, nodes=(node,))
     return trial if tracked is None else replace(trial, progress=tracked.progress(state.facts.objective))
+
+
+def _last_node(state: TrialState) -> NodeName:
+    """Return where a trial ran last, by its newest pod or by Argo's record; empty where neither knows."""
+    recorded = state.step.attempts[-1].node if state.step is not None and state.step.attempts else ""
+    return NodeName(state.pod.node if state.pod is not None and state.pod.node else recorded)
 
 
 def _tracked(record: WorkflowRecord, given: str | None) -> tuple[Mapping[TrialId, Tracked], tuple[str, ...]]:

@@ -220,7 +220,10 @@ def _selected(item: Json, namespace: str | None, query: Mapping[str, str]) -> bo
             found = (found or {}).get(name)
         if (found or "") == value:
             return False
-    return all(name in labels for name in wanted) and namespace in {None, item["metadata"].get("namespace")}
+    return all((name[1:] not in labels) if name[0] == "!" else name in labels for name in wanted) and namespace in {
+        None,
+        item["metadata"].get("namespace"),
+    }
 
 
 def _parts(path: str) -> tuple[str, str | None, str | None, str | None]:

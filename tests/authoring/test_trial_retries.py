@@ -3,27 +3,27 @@ from typing import cast
 import pytest
 
 from controllers.labels import MOVED_MESSAGE
-from controllers.worlds.local.workflow import RetryRule
+from controllers.worlds.local.workflow.retry import RetryRule
 from hera_specon import SweepError
 from hera_specon.retry import MOST_RETRIES, trial_retries
 
 
 def goes_on(failures: int, exit_code: str, retries: int, message: str = "") -> bool:
-    """Whether another attempt follows, as the local world reads the strategy."""
+    """What becomes of a trial after the attempt that follows ``retries`` others."""
     strategy = trial_retries(failures)
     rule = RetryRule(limit=MOST_RETRIES, policy="Always", expression=cast("str", strategy.expression))
     return rule.allows(retries + 1, int(exit_code), message=message)
-
-
-def test_an_attempt_that_was_killed_because_it_would_not_leave_is_no_failure() -> None:
-    assert goes_on(0, "137", 1, f"main: Error (exit code 137): {MOVED_MESSAGE}")
-    assert not goes_on(0, "137", 1, "main: Error (exit code 137)")
 
 
 @pytest.mark.parametrize("exit_code", ["75", "-1"])
 @pytest.mark.parametrize("failures", [0, 3])
 def test_a_moved_or_lost_attempt_is_always_followed_by_another(failures: int, exit_code: str) -> None:
     assert all(goes_on(failures, exit_code, retries) for retries in range(MOST_RETRIES))
+
+
+def test_an_attempt_that_was_ended_by_force_for_its_move_is_no_failure() -> None:
+    assert goes_on(0, "137", 9, message=f"main: Error (exit code 137): {MOVED_MESSAGE}")
+    assert not goes_on(0, "137", 0, message="main: Error (exit code 137): OOMKilled")
 
 
 def test_as_many_failures_as_asked_for_are_forgiven_after_two_moves() -> None:

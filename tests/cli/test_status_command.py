@@ -106,6 +106,16 @@ def test_what_a_controller_would_do_is_shown_where_it_only_recommends(specon_the
     assert (trial["category"], trial["reason"]) == ("converged", "would move")
 
 
+def test_a_trial_that_has_ended_is_told_with_where_it_ran_last(specon_there: Specon, cluster: Cluster) -> None:
+    over = pod(0, node="n2", phase="Succeeded", state={"terminated": {"exitCode": 0}})
+    hold(cluster, workflow(), pods=(over,))
+    track(cluster)
+
+    (trial,) = told(specon_there, cluster)["trials"]
+
+    assert (trial["phase"], trial["node"]) == ("succeeded", "n2")
+
+
 def test_without_mlflow_the_rest_is_shown_and_what_is_missing_said(specon_there: Specon, cluster: Cluster) -> None:
     hold(cluster, workflow(mlflow="http://127.0.0.1:9"), pods=(pod(0),))
 

@@ -10,6 +10,7 @@ import click
 from tests.cluster.building import build_all
 from tests.cluster.cluster import DEFAULT_NODES, Cluster, running_cluster
 from tests.cluster.commands import ClusterError
+from tests.cluster.images.build import build_images
 from tests.cluster.layout import NodeSpec
 from tests.cluster.obstacles import obstacles
 from tests.cluster.small_images import own_archives
@@ -56,9 +57,6 @@ def main() -> None:
 )
 def up(archives: tuple[Path, ...], sizes: tuple[tuple[float, int], ...]) -> None:
     """Bring the cluster up; the first time this builds it, which takes some minutes."""
-    if running_cluster() is not None:
-        message = "a cluster is up already: take it down first, or use it"
-        raise ClusterError(message)
     _check()
     nodes = tuple(NodeSpec(f"node-{number}", number, *size) for number, size in enumerate(sizes, 1))
     cluster = Cluster(nodes or DEFAULT_NODES, tell=_teller())
@@ -107,8 +105,10 @@ def check() -> None:
 
 @main.command()
 def build() -> None:
-    """Build the programs, which takes minutes and is done once for each version."""
-    build_all(_teller())
+    """Build the programs and the project's images, which takes minutes the first time."""
+    tell = _teller()
+    build_all(tell)
+    build_images(tell=tell)
 
 
 @main.command()

@@ -1,8 +1,10 @@
 """A Kubernetes cluster with Argo Workflows: one control plane and several nodes, all on this machine."""
 
+import contextlib
+import fcntl
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,7 +26,7 @@ from tests.cluster.certificates import Authority
 from tests.cluster.commands import ClusterError
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.layout import CONTROL_ADDRESS, Layout, NodeSpec, default_layout
+from tests.cluster.layout import CONTROL_ADDRESS, Layout, NodeSpec, cache_folder, default_layout
 from tests.cluster.machine import Machine
 from tests.cluster.processes import wait_until
 from tests.cluster.small_images import own_archives
@@ -105,8 +107,19 @@ class Cluster:
         return self.machine(CONTROL).is_running and self.control_plane.is_ready()
 
     def up(self, archives: Sequence[Path] = ()) -> None:
-        """Bring it up, with the images of these archives on every node; what an earlier one left is removed first."""
-        self.down()
+        """Bring it up, with the images of these archives on every node; what an earlier one left is removed first.
+
+        Raises:
+            ClusterError: one is up already, or something did not work.
+        """
+        with alone():
+            if running_cluster() is not None:
+                message = "a cluster is up already: take it down first, or use it"
+                raise ClusterError(message)
+            self._remove()
+            self._build(archives)
+
+    def _build(self, archives: Sequence[Path]) -> None:
         network.check_addresses_are_free()
         building.build_all(self.tell)
         store = image_store.prepare([*own_archives(), *archives], self.tell)
@@ -160,6 +173,10 @@ class Cluster:
 
     def down(self) -> None:
         """Take it down, or what is left of it: processes, mounts, cgroups, network devices, routes and files."""
+        with alone():
+            self._remove()
+
+    def _remove(self) -> None:
         for folder in sorted(self.layout.machines.glob("*")):
             self.machine(folder.name).lose()
         image_store.abandon()
@@ -218,6 +235,15 @@ class Cluster:
         with ThreadPoolExecutor() as threads:
             for done in [threads.submit(image_store.add, machine, archive) for machine in lacking]:
                 done.result()
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Wait until nobody else on this machine brings a cluster up or down."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with (cache_folder() / "cluster.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def running_cluster(tell: Callable[[str], None] = print) -> Cluster | None:

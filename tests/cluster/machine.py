@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.cluster.commands import ClusterError, run
-from tests.cluster.processes import children, identity, is_alive, pid_in_namespace_of, wait_until
+from tests.cluster.processes import identity, is_alive, pid_in_namespace_of, wait_until
 
 REPOSITORY: Final = Path(__file__).parents[2]
 NAMESPACES: Final = ("--mount", "--net", "--uts", "--ipc", "--pid")
@@ -39,24 +39,18 @@ class Machine:
         """Start its first process and wait until its file tree stands."""
         for needed in (self._components, self.logs):
             needed.mkdir(parents=True, exist_ok=True)
-        for stale in (self.folder / "ready", *self._components.iterdir()):
+        for stale in (self.folder / "ready", self.folder / "init", *self._components.iterdir()):
             stale.unlink(missing_ok=True)
-        outer = self._start_init()
-        wait_until(lambda: bool(children(outer.pid)), f"{self.name} starts", 10)
-        (self.folder / "init").write_text(identity(children(outer.pid)[0]))
-        assert outer.stdin is not None
-        outer.stdin.write(b"begin\n")
-        outer.stdin.close()
+        self._start_init()
         wait_until((self.folder / "ready").exists, f"{self.name} boots (see {self.logs})", 20)
 
-    def _start_init(self) -> subprocess.Popen[bytes]:
+    def _start_init(self) -> None:
+        """Start the first process in a session of its own; it writes down by itself who it is."""
         seen = [] if self.cpu is None else [str(self.cpu)]
         init = [sys.executable, "-m", "tests.cluster.machine_init", str(self.folder), self.name, *seen]
-        command = ["unshare", *NAMESPACES, "--fork", "--kill-child", "--mount-proc", *init]
+        command = ["setsid", "--fork", "unshare", *NAMESPACES, "--fork", "--kill-child", *init]
         with (self.logs / f"{self.name}-init.log").open("ab") as log:
-            return subprocess.Popen(
-                command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
-            )
+            subprocess.run(command, cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True)
 
     @property
     def is_running(self) -> bool:

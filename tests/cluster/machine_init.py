@@ -3,8 +3,8 @@
 Killing it ends every process of the machine at once, like a power cut.
 
 Usage: machine_init PRIVATE_FOLDER HOST_NAME [CPU]; with CPU, that is the only one that the machine sees.
-It begins at a line on its standard input, and ends if none comes: whoever started it has by then written down its
-process id.
+Before all else it writes down who it is, in PRIVATE_FOLDER/init, so that it can be ended whatever becomes of whoever
+started it.
 """
 
 import os
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.cluster.commands import run
+from tests.cluster.processes import identity
 
 # What the machine writes here stays its own; what the host has here, it sees.
 LAYERED: Final = ("/etc", "/opt", "/var/lib")
@@ -84,8 +85,9 @@ def reap_for_ever() -> None:
 
 def main(folder: str, name: str, *cpu: str) -> None:
     private = Path(folder)
-    if not sys.stdin.readline():
-        return
+    # The file system of processes is still the host's here, and so is the id that it tells.
+    (private / "init").write_text(identity(int(Path("/proc/self").readlink().name)))
+    run("mount", "-t", "proc", "proc", "/proc")
     socket.sethostname(name)
     hide_the_host(private, KERNEL_SETTINGS | dict(zip((CPUS,), cpu, strict=False)))
     set_up_the_network()

@@ -44,14 +44,6 @@ def is_alive(file: Path) -> int | None:
     return int(pid) if pid and start_time(int(pid)) == started else None
 
 
-def children(pid: int) -> list[int]:
-    """The process's children."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except FileNotFoundError:
-        return []
-
-
 def pid_in_namespace_of(init: int, inner: int) -> int | None:
     """The id on the host of the process that `init`'s namespace calls `inner`."""
     namespace = Path(f"/proc/{init}/ns/pid").readlink()

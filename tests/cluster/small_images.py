@@ -54,8 +54,11 @@ def write_archive(
     """Write an archive as `docker save` does, of one layer with these files and links of /bin; return its path."""
     layer = _layer(files, links or {})
     digest = hashlib.sha256(layer).hexdigest()
-    path = cache_folder() / "images" / f"{name.rpartition('/')[2].replace(':', '-')}-{digest[:12]}.tar"
+    stem = name.rpartition("/")[2].replace(":", "-")
+    path = cache_folder() / "images" / f"{stem}-{digest[:12]}.tar"
     if not path.exists():
+        for outdated in path.parent.glob(f"{stem}-*.tar"):
+            outdated.unlink()
         path.parent.mkdir(parents=True, exist_ok=True)
         config = {
             "architecture": "amd64",

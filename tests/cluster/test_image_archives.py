@@ -33,10 +33,17 @@ def test_a_layer_holds_programs_that_may_be_run_and_links_to_them(program: Path)
         assert layer.getmember("bin/that").linkname == "it"
 
 
-def test_the_same_files_make_the_same_archive_and_others_another(program: Path) -> None:
+def test_the_same_files_make_the_same_archive(program: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     first = write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",))
-    content = first.read_bytes()
-    first.unlink()
-    assert write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",)).read_bytes() == content
+    monkeypatch.setenv("HERA_SPECON_CACHE", str(tmp_path / "elsewhere"))
+    again = write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",))
+    assert first != again
+    assert first.read_bytes() == again.read_bytes()
+
+
+def test_other_files_make_another_archive_in_the_place_of_the_first(program: Path) -> None:
+    first = write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",))
     program.write_text("#!/bin/sh\ntrue\n")
-    assert write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",)) != first
+    second = write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",))
+    assert second != first
+    assert [path.exists() for path in (first, second)] == [False, True]

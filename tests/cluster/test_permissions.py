@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import json
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -34,6 +33,7 @@ from controllers.worlds.argo.api import (
 from controllers.worlds.argo.events import EventWriter
 from controllers.worlds.argo.journal import ConfigMapJournal
 from controllers.worlds.argo.pods import PodRecord
+from tests.cluster.any_cluster import AnyCluster
 from tests.contract.argo_bench import ArgoBench
 from tests.contract.bench import Behaviour
 from tests.controller.kustomize import MANIFESTS, kubectl, of_kind, render
@@ -41,6 +41,8 @@ from tests.controller.permission_table import Permission, documented
 
 pytestmark = [
     pytest.mark.cluster,
+    # A watch that is cut off leaves its socket to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.skipif(kubectl() is None, reason="neither kubectl nor the test cluster's binary is here"),
 ]
 RBAC = "apis/rbac.authorization.k8s.io/v1"
@@ -119,11 +121,8 @@ def _without(rule: Mapping[str, Any], but: Permission | None) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def admin() -> Iterator[KubeApi]:
-    kubeconfig = os.environ.get("KUBECONFIG")
-    if not kubeconfig:
-        pytest.fail("KUBECONFIG names no cluster: bring one up with python -m tests.cluster up, and set it")
-    api = KubeApi.load(kubeconfig, None)
+def admin(cluster: AnyCluster) -> Iterator[KubeApi]:
+    api = KubeApi.load(str(cluster.kubeconfig), None)
     yield api
     api.close()
 
@@ -289,9 +288,11 @@ def test_the_executor_may_report_with_its_role_and_not_without(office: Office, v
     assert until(lambda: not refused(report, api, office.namespace))
 
 
-def test_a_sweep_with_a_resize_and_a_move_passes_with_these_permissions_alone(admin: KubeApi, tmp_path: Path) -> None:
+def test_a_sweep_with_a_resize_and_a_move_passes_with_these_permissions_alone(
+    admin: KubeApi, cluster: AnyCluster, tmp_path: Path
+) -> None:
     tmp_path.chmod(0o755)
-    bench = ArgoBench(os.environ["KUBECONFIG"], tmp_path)
+    bench = ArgoBench(str(cluster.kubeconfig), tmp_path)
     office = Office(admin, bench._namespace)
     try:
         bench.submit(a=Behaviour(steps=300))

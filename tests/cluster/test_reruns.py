@@ -96,7 +96,7 @@ def test_a_retried_workflow_goes_on_with_the_failed_trial_alone_where_it_stood(b
     first, second = starts(bench, failed.uid, FAILING)
     assert 0 < second.step <= rerun_sweep.FAILS_AT
     assert first.token != second.token  # although both pods have the same name
-    assert second.node in {node.name for node in bench.cluster.nodes}
+    assert second.node in set(bench.cluster.node_names)
     check_runs(bench, failed.uid)
 
 

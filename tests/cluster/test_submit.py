@@ -70,7 +70,7 @@ def test_a_sweep_is_submitted_and_waited_for(specon: Specon, namespace: Kubectl)
     told = state(specon, name)
     assert (told["phase"], told["over"]) == ("Succeeded", True)
     assert [(trial["phase"], trial["attempt"]) for trial in told["trials"]] == [("succeeded", 1)] * 2
-    assert all(trial["node"] == "" and trial["cpu"] == 0.1 for trial in told["trials"])
+    assert {trial["node"] for trial in told["trials"]} == {pod["spec"]["nodeName"] for pod in pods(namespace, name)}
 
 
 def test_a_sweep_that_fails_is_told_when_it_was_waited_for(specon: Specon) -> None:

@@ -13,24 +13,23 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from controllers import labels
+from controllers.expressions import GATE_MOVED
 from controllers.model import NodeName, TrialId
-from controllers.worlds.argo.api import WORKFLOWS, ConflictError, KubeApi, Resource
+from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
 from controllers.worlds.argo.events import EventWriter
 from controllers.worlds.argo.moves import Patience
-from controllers.worlds.argo.pods import HOSTNAME
+from controllers.worlds.argo.pods import HOSTNAME, project_other
 from controllers.worlds.argo.signals import execute
 from controllers.worlds.argo.view import ClusterView
 from controllers.worlds.argo.world import ArgoWorld
 from mlflow_hooks import contract
-from tests.contract.bench import MOVED, PROGRAM, Behaviour, Bench, trial_template, workflow
+from tests.contract.bench import PROGRAM, Behaviour, Bench, trial_template, workflow
 
 _IMAGE = os.environ.get("SPECON_TEST_IMAGE", "hera-specon.io/shell:1")
 _NAMESPACES = Resource("api/v1", "namespaces")
 _ROLES = Resource("apis/rbac.authorization.k8s.io/v1", "roles")
 _BINDINGS = Resource("apis/rbac.authorization.k8s.io/v1", "rolebindings")
 _HOST_FOLDERS = ("/usr", "/lib", "/lib64")
-_MOVED = f"{MOVED} || lastRetry.message contains '{labels.MOVED_MESSAGE}'"
 
 
 class ArgoBench(Bench):
@@ -44,8 +43,7 @@ class ArgoBench(Bench):
         self._api = KubeApi.load(kubeconfig, None)
         self._events = EventWriter(self._api)
         self._namespace = f"contract-{uuid4().hex[:8]}"
-        found = self._api.get("/api/v1/nodes")["items"]
-        self._nodes = sorted(item["metadata"]["labels"][HOSTNAME] for item in found)[:2]
+        self._nodes = _emptiest(self._api)
         self._view: ClusterView | None = None
         self._prepare()
 
@@ -129,10 +127,7 @@ class ArgoBench(Bench):
 
     def _template(self, name: str, behaviour: Behaviour) -> dict[str, Any]:
         made = trial_template(name, behaviour, self._program, step_ms=100)
-        made["podSpecPatch"] = (
-            f'{{"terminationGracePeriodSeconds": 2, "schedulingGates": {{{{={_MOVED} ? [{_gate()}] : []}}}}}}'
-        )
-        made["retryStrategy"]["expression"] += f" || {_MOVED}"
+        made["podSpecPatch"] = f'{{"terminationGracePeriodSeconds": 2, "schedulingGates": {GATE_MOVED}}}'
         made["affinity"] = _only_on(self._nodes)
         folders = {f"host{n}": folder for n, folder in enumerate((*_HOST_FOLDERS, str(self._folder)))}
         made["volumes"] = [{"name": n, "hostPath": {"path": path}} for n, path in folders.items()]
@@ -147,8 +142,13 @@ class ArgoBench(Bench):
         return made
 
 
-def _gate() -> str:
-    return f"{{name: '{labels.GATE_PLACEMENT}'}}"
+def _emptiest(api: KubeApi) -> Sequence[str]:
+    """Return the two nodes of which other pods request least."""
+    requested = {item["metadata"]["labels"][HOSTNAME]: 0.0 for item in api.get(NODES.path())["items"]}
+    others = [pod for item in api.get(PODS.path())["items"] if (pod := project_other(item)) is not None]
+    for pod in others:
+        requested[pod.node] += pod.load.cpu
+    return sorted(sorted(requested, key=lambda node: (requested[node], node))[:2])
 
 
 def _only_on(nodes: Sequence[str]) -> Mapping[str, Any]:

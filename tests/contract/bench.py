@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from controllers import labels
+from controllers.expressions import MOVED
 from controllers.model import NodeName, Phase, Trial
 from controllers.ports import Cluster
 from mlflow_hooks import contract
 
-MOVED = f"lastRetry.exitCode == '{contract.EXIT_MIGRATE}'"
 PROGRAM = Path(__file__).with_name("trial_program.py")
 
 

@@ -13,8 +13,10 @@ from mlflow.entities import Metric, Run
 from mlflow.tracking import MlflowClient
 
 from controllers import labels
+from controllers.background import BackgroundReader
 from controllers.cluster.campaign_run import CampaignRun, Services
 from controllers.cluster.instruments import Instruments
+from controllers.mlflow_tags import TagWriter
 from controllers.model import Phase, Place, TrialId
 from controllers.timeline import EventKind
 from mlflow_hooks import contract
@@ -26,6 +28,8 @@ class Stage:
     """A campaign of one sweep under a fresh uid, its world, and MLflow."""
 
     client: MlflowClient
+    reader: BackgroundReader
+    writer: TagWriter
     recommend: bool = False
     policy: str = "default"
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -51,6 +55,8 @@ class Stage:
         services = Services(
             worlds=self.cluster,
             client=self.client,
+            reader=self.reader,
+            tags=self.writer,
             instruments=self.instruments,
             leading=lambda: self.leading,
             epoch=time.time,
@@ -111,15 +117,16 @@ class Stage:
 @pytest.fixture
 def stage(client: MlflowClient) -> Iterator[Callable[..., Stage]]:
     made: list[Stage] = []
+    with BackgroundReader(0.05) as reader, TagWriter(client) as writer:
 
-    def make(**settings: Any) -> Stage:  # noqa: ANN401 - fields of Stage
-        made.append(Stage(client, **settings))
-        return made[-1]
+        def make(**settings: Any) -> Stage:  # noqa: ANN401 - fields of Stage
+            made.append(Stage(client, reader, writer, **settings))
+            return made[-1]
 
-    yield make
-    for one in made:
-        for run in one.runs:
-            run.close()
+        yield make
+        for one in made:
+            for run in one.runs:
+                run.close()
 
 
 def test_a_sweep_gets_a_parent_run_a_timeline_and_a_result(stage: Callable[..., Stage]) -> None:

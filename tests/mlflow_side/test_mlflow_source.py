@@ -84,6 +84,7 @@ class Counting:
 
     def __init__(self, client: MlflowClient) -> None:
         self.client, self.queries, self.away = client, 0, False
+        self.tracking_uri = client.tracking_uri
 
     def search_runs(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - handed on
         self.queries += 1

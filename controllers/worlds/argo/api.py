@@ -154,10 +154,6 @@ class KubeApi:
             message = "nothing is changed: another controller leads, or this one only recommends"
             raise NotAllowedNowError(message)
 
-    def close(self) -> None:
-        """Close the connections that are kept open; more calls would open new ones."""
-        self._pool.clear()
-
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         """Return the object or list at ``path``.
 

@@ -1,13 +1,12 @@
 """One sight of a campaign: every trial of it, and the nodes, as they were at one instant. Cheap to make anew."""
 
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from controllers.model import Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
 from controllers.worlds.argo.pods import Load, PodRecord
-from controllers.worlds.argo.room import Room, nodes_for
+from controllers.worlds.argo.room import Room
 from controllers.worlds.argo.trials import Remembered, TrialState, group_by_trial, remember
 from controllers.worlds.argo.view import Campaign, ClusterView
 from controllers.worlds.argo.workflows import Step, WorkflowRecord
@@ -96,14 +95,13 @@ def look(
         else state.shown(campaign.created_epoch_s, opened=_is(intents.get(trial), Place))
         for trial, state in states.items()
     }
-    records = view.nodes()
-    everyone, others = view.trial_pods(), view.other_pods()
+    requests = view.requests()
     live = [s.pod for t, s in states.items() if s.pod is not None and trials[t].live]
-    room = Room(records, everyone, others)
+    room = Room(requests)
     for trial, state in states.items():
         if not trials[trial].steady or trial in intents:
             _promise(room, state, intents.get(trial))
-    nodes = {node.name: node for node in nodes_for(records, live, everyone, others)}
+    nodes = requests.nodes_for(live)
     return Sight(version, time.monotonic(), workflow, states, trials, nodes, room, set(intents))
 
 
@@ -126,7 +124,7 @@ def _state(
     if facts is None:
         return None
     moving = intent.action.node if intent is not None and isinstance(intent.action, Migrate) else None
-    over = (workflow.finished_at or math.inf) if workflow is not None and workflow.finished else None
+    over = None if workflow is None else workflow.over_since
     if before is not None and before.known is memory and before.step == step:
         unchanged = before.wish == moving and before.over_since == over
         return before if unchanged else replace(before, wish=moving, over_since=over)

@@ -10,8 +10,9 @@ from typing import Any, Self, TypeVar
 from controllers import labels
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
 from controllers.worlds.argo.facts import TrialFacts
-from controllers.worlds.argo.nodes import NodeRecord, project_node
+from controllers.worlds.argo.nodes import project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
+from controllers.worlds.argo.room import Requests
 from controllers.worlds.argo.watch import Collection, Reflector, Rhythm
 from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
 from controllers.worlds.argo.writes import Writes
@@ -19,8 +20,12 @@ from controllers.worlds.argo.writes import Writes
 R = TypeVar("R")
 _LOG = logging.getLogger(__name__)
 _TRIAL_PODS = {"labelSelector": f"{LABEL_WORKFLOW},{labels.LABEL_SWEEP},{labels.LABEL_TRIAL}"}
-_PLACED_PODS = {"fieldSelector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
-_WORKFLOWS_PAGE = 50
+_PLACED = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+_OTHER_PODS = {"fieldSelector": _PLACED, "labelSelector": f"!{labels.LABEL_TRIAL}"}
+_PAGE = 100
+_WORKFLOWS_PAGE = 10
+_REST = 5.0
+"""Times what it took to sum up all requests, that the sums then stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +71,36 @@ class ClusterView:
         self._pods = self._watches(PODS, project_pod, _TRIAL_PODS)
         self._workflows = self._watches(WORKFLOWS, project_workflow, {}, _WORKFLOWS_PAGE)
         self._nodes = self._watch(NODES.path(), project_node, {})
-        self._others = self._watch(PODS.path(), project_other, _PLACED_PODS)
-        self._others_nearby: list[Reflector[OtherPod]] = []
+        # No pod is watched twice: with thousands of trials, reading their changes is most of the work.
+        self._others = self._watches(PODS, project_other, _OTHER_PODS)
+        self._elsewhere = None if namespaces is None else self._watch(PODS.path(), project_other, self._outside())
+        self._complained = False
         self._by_workflow: dict[str, list[PodRecord]] = {}
         self._index_version = -1
         self._index_lock = threading.Lock()
+        self._requests = Requests((), (), ())
+        self._requests_version = -1
+        self._requests_until = 0.0
+        self._requests_lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        for reflector in self._needed():
+        for reflector in self._all():
             reflector.start()
-        self._others.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.writes.close()
-        for reflector in (*self._needed(), self._others, *self._others_nearby):
+        for reflector in self._all():
             reflector.stop()
 
     @property
     def version(self) -> int:
         """A number that grows with every change."""
-        return sum(r.version for r in (*self._needed(), self._others, *self._others_nearby))
+        return sum(reflector.version for reflector in self._all())
 
     def synced(self) -> bool:
         """Whether everything that is needed has been read at least once."""
-        if self._others.refused is not None and not self._others.synced:
-            self._look_nearby()
-        others = self._others_nearby or [self._others]
-        return all(r.synced for r in (*self._needed(), *others))
+        return all(reflector.synced for reflector in self._heard())
 
     def wait_synced(self, within_s: float) -> bool:
         """Wait until everything has been read, at most ``within_s``; return whether it has."""
@@ -111,8 +118,7 @@ class ClusterView:
 
     def age_s(self) -> float:
         """Return the seconds since the watch that is worst off last heard from the API server."""
-        others = self._others_nearby or [self._others]
-        return time.monotonic() - min(r.heard_at for r in (*self._needed(), *others))
+        return time.monotonic() - min(reflector.heard_at for reflector in self._heard())
 
     def wait_for_news(self, within_s: float) -> bool:
         """Wait until something has changed, at most ``within_s``; return whether it has."""
@@ -142,16 +148,43 @@ class ClusterView:
 
     def other_pods(self) -> Sequence[OtherPod]:
         """Return all other pods on nodes, as far as they may be seen."""
-        ours = {pod.uid for pod in self.trial_pods()}
-        found = [record for r in (self._others, *self._others_nearby) for record in r.records()]
-        return [record for record in found if record.uid not in ours]
+        return [record for reflector in self._of_others() for record in reflector.records()]
 
-    def nodes(self) -> Sequence[NodeRecord]:
-        """Return every node."""
-        return self._nodes.records()
+    def requests(self) -> Requests:
+        """Return what all pods request of the nodes; summed up anew after a change, but not all the time."""
+        with self._requests_lock:
+            counted: Sequence[Reflector[Any]] = (*self._pods, *self._of_others(), self._nodes)
+            version = sum(reflector.version for reflector in counted)
+            began = time.monotonic()
+            if version != self._requests_version and began >= self._requests_until:
+                self._requests = Requests(self._nodes.records(), self.trial_pods(), self.other_pods())
+                self._requests_version = version
+                ended = time.monotonic()
+                self._requests_until = ended + _REST * (ended - began)
+            return self._requests
 
     def _needed(self) -> Sequence[Reflector[Any]]:
-        return (*self._pods, *self._workflows, self._nodes)
+        return (*self._pods, *self._workflows, self._nodes, *self._others)
+
+    def _all(self) -> Sequence[Reflector[Any]]:
+        return self._needed() if self._elsewhere is None else (*self._needed(), self._elsewhere)
+
+    def _heard(self) -> Sequence[Reflector[Any]]:
+        """Return the watches that must be fresh; without that of other namespaces where it is not allowed."""
+        elsewhere = self._elsewhere
+        if elsewhere is None or elsewhere.refused is None or elsewhere.synced:
+            return self._all()
+        if not self._complained:
+            self._complained = True
+            _LOG.warning("what pods of other namespaces request is not known: %s", elsewhere.refused)
+        return self._needed()
+
+    def _of_others(self) -> Sequence[Reflector[OtherPod]]:
+        return self._others if self._elsewhere is None else (*self._others, self._elsewhere)
+
+    def _outside(self) -> Mapping[str, str]:
+        outside = (f"metadata.namespace!={namespace}" for namespace in self._namespaces)
+        return {"fieldSelector": ",".join((_PLACED, *outside))}
 
     def _pods_by_workflow(self) -> Mapping[str, list[PodRecord]]:
         with self._index_lock:
@@ -164,21 +197,13 @@ class ClusterView:
                 self._by_workflow, self._index_version = index, version
             return self._by_workflow
 
-    def _look_nearby(self) -> None:
-        """Where other namespaces may not be seen, count the pods of our own."""
-        if not self._others_nearby and self._namespaces != (None,):
-            _LOG.warning("what pods of other namespaces request is not known: %s", self._others.refused)
-            self._others_nearby = self._watches(PODS, project_other, _PLACED_PODS)
-            for reflector in self._others_nearby:
-                reflector.start()
-
     def _watches(
-        self, resource: Resource, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = 500
+        self, resource: Resource, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = _PAGE
     ) -> list[Reflector[R]]:
         return [self._watch(resource.path(namespace), project, query, page) for namespace in self._namespaces]
 
     def _watch(
-        self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = 500
+        self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = _PAGE
     ) -> Reflector[R]:
         return Reflector(self.api, Collection(path, query, page), project, self._news.set, self._rhythm)
 

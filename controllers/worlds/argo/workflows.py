@@ -3,6 +3,7 @@
 import base64
 import functools
 import json
+import math
 import re
 import time
 import zlib
@@ -113,6 +114,11 @@ class WorkflowRecord:
     def failed(self) -> bool:
         """Whether it came to a bad end."""
         return self.phase in _BAD_ENDS
+
+    @property
+    def over_since(self) -> float | None:
+        """When it ended, in Unix seconds (infinite where that is not known); None while it runs."""
+        return (self.finished_at or math.inf) if self.finished else None
 
 
 def project_workflow(workflow: Json) -> WorkflowRecord | None:

@@ -226,7 +226,7 @@ def _compare(symbol: str, left: Value, right: Value) -> bool:
         message = f"{left!r} {symbol} {right!r} compares text with a number; put quotes around it, or asInt(...)"
         raise ExpressionError(message)
     if symbol == "contains" and not isinstance(left, str):
-        message = f"{left!r} contains nothing: only text does"
+        message = f"{left!r} is no text that could contain something"
         raise ExpressionError(message)
     return _COMPARE[symbol](left, right)
 

@@ -1,4 +1,4 @@
-"""A cluster for the tests that carry the marker `cluster`."""
+"""A cluster for the tests that carry the marker `cluster`: a plugin of all tests."""
 
 import os
 import secrets
@@ -12,6 +12,7 @@ from tests.cluster.any_cluster import AnyCluster
 from tests.cluster.cluster import Cluster, running_cluster
 from tests.cluster.given_cluster import GivenCluster
 from tests.cluster.host_state import differences, host_state
+from tests.cluster.images.build import build_images
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.namespaces import namespace as made_namespace
 from tests.cluster.requirement import require_a_capable_machine
@@ -58,7 +59,7 @@ def _own_cluster(cluster: Cluster) -> Iterator[Cluster]:
     cluster.down()
     before = host_state()
     try:
-        cluster.up()
+        cluster.up(list(build_images(tell=cluster.tell).values()))
         yield cluster
     finally:
         cluster.down()
