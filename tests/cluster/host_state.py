@@ -12,6 +12,8 @@ from tests.cluster.processes import start_time
 
 HostState = Mapping[str, frozenset[str]]
 
+# Cgroups of this prefix are those of local runs (`specon run`), which may come and go meanwhile.
+LOCAL_RUNS: Final = "specon-"
 # It changes by itself.
 RESTLESS_SETTING: Final = "kernel/ns_last_pid"
 READABLE_AND_WRITABLE: Final = 0o600
@@ -47,7 +49,8 @@ def _lines(*command: str) -> list[str]:
 
 
 def _cgroups() -> Iterator[str]:
-    for folder, _, _ in os.walk(HIERARCHIES):
+    for folder, below, _ in os.walk(HIERARCHIES):
+        below[:] = [name for name in below if not name.startswith(LOCAL_RUNS)]
         yield folder
 
 

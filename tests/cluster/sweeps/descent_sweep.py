@@ -28,7 +28,7 @@ with Workflow(
         space={"lr": choice(*RATES)},
         search="grid",
         objective=minimize("loss"),
-        resources=Resources(cpu_request="80m", memory_request="200Mi"),
+        resources=Resources(cpu_request="50m", memory_request="200Mi"),
         grace=10,
         state_claim=CLAIM,
         state_root=STATE_ROOT,
