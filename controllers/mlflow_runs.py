@@ -15,8 +15,10 @@ from controllers.model import TrialId
 from mlflow_hooks import contract
 
 _PAGE: Final = 500
-"""Runs asked for at once: MLflow takes about a millisecond for each, and is given a few seconds in all."""
+"""Runs asked for at once: MLflow takes about a millisecond for each."""
 _SEARCH: Final = "/api/2.0/mlflow/runs/search"
+_ANSWER_S: Final = 30
+"""Seconds that a page may take: nobody waits for it, and a busy server is not away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def _over_http(uri: str, experiments: Sequence[str], wanted: str) -> Iterator[Fo
 
 def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
     credentials = get_default_host_creds(uri)  # type: ignore[no-untyped-call]
-    response = http_request(credentials, _SEARCH, "POST", json=query)  # type: ignore[no-untyped-call]
+    response = http_request(credentials, _SEARCH, "POST", timeout=_ANSWER_S, json=query)  # type: ignore[no-untyped-call]
     if response.status_code != 200:  # noqa: PLR2004 - HTTP's OK
         verify_rest_response(response, _SEARCH)
     try:

@@ -13,7 +13,7 @@ from benchmarks.scale.argo import Attempt, pod_of, status_nodes, status_of
 from benchmarks.scale.manifest import SWEEP, Json, SweepManifest, sweep_manifest
 from benchmarks.scale.size import NAMESPACE, Size
 from benchmarks.scale.tracking import TrackedTrial, new_run
-from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, KubeApi, NotFoundError
+from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, KubeApi
 
 _THREADS: Final = 6
 _RUNNING_S: Final = 300.0
@@ -119,11 +119,3 @@ def tracked(sweeps: Sequence[RunningSweep]) -> list[TrackedTrial]:
         new_run(f"{a.uid}.{SWEEP}.{a.trial.number}", a.sweep.experiment, a.trial.learning_rate, number)
         for number, a in enumerate(attempts)
     ]
-
-
-def current_status(api: KubeApi, name: str) -> Json | None:
-    """Return a workflow, None where it is gone."""
-    try:
-        return api.get(WORKFLOWS.path(NAMESPACE, name))
-    except NotFoundError:
-        return None

@@ -5,7 +5,7 @@ import secrets
 import socket
 import time
 import urllib.error
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Self
@@ -22,8 +22,6 @@ _STAGES: Final = Path(__file__).parents[2] / "tests/cluster/kwok/stages.yaml"
 _READY_S: Final = 60.0
 # Renewed every ten seconds, as real kubelets do, a thousand leases would take a core; nothing of ours watches them.
 _LEASE_S: Final = 600
-# Debian's etcd 3.4 lacks what client-go's streamed lists need; KWOK would begin anew every few seconds.
-_ENVIRONMENT: Final = {"KUBE_FEATURE_WatchListClient": "false"}
 
 
 class ControlPlaneError(Exception):
@@ -55,9 +53,10 @@ class ControlPlane:
         """Access as an administrator."""
         return KubeApi.load(str(self.kubeconfig))
 
-    def pid(self, name: str) -> int:
-        """Return the id of the process of a part."""
-        return self._processes[name].pid
+    @property
+    def pids(self) -> Mapping[str, int]:
+        """Ids of its processes, by what they are."""
+        return {name: process.pid for name, process in self._processes.items()}
 
     def __enter__(self) -> Self:
         with self._stack:
@@ -120,6 +119,8 @@ class ControlPlane:
             # Without a controller manager nobody would take this plugin's taint from the nodes.
             "--disable-admission-plugins=TaintNodesByCondition",
             "--kubelet-preferred-address-types=InternalIP",
+            # Debian's etcd 3.4 can't serve streamed lists, and KWOK asks for them again and again.
+            "--feature-gates=WatchList=false",
         )
         self._wait_for_api(token)
 
@@ -144,7 +145,7 @@ class ControlPlane:
         return True
 
     def _start(self, name: str, *command: str) -> None:
-        process = start_guarded(command, {**os.environ, **_ENVIRONMENT}, self.folder / f"{name}.log", cwd=self.folder)
+        process = start_guarded(command, dict(os.environ), self.folder / f"{name}.log", cwd=self.folder)
         self._stack.callback(process.terminate)
         self._processes[name] = process
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from benchmarks.scale.profiling import Profiler
 from rich.progress import Progress
 
 from benchmarks.scale.cluster import Filler, RunningSweep, tracked
@@ -20,6 +19,7 @@ from benchmarks.scale.control_plane import ControlPlane
 from benchmarks.scale.findings import Findings, Load, summed_up
 from benchmarks.scale.kubelet_door import KubeletDoor
 from benchmarks.scale.moving import Movers
+from benchmarks.scale.profiling import Profiler
 from benchmarks.scale.size import Size
 from benchmarks.scale.steering import Reading, Steering
 from benchmarks.scale.tracking import Tracking

@@ -70,6 +70,11 @@ class Tracking:
         """Address of the server."""
         return self._server.uri
 
+    @property
+    def pid(self) -> int:
+        """Id of the server's process."""
+        return self._server.pid
+
     def __enter__(self) -> Self:
         self._engine: Engine = SqlAlchemyStore(self._server.store, str(self._folder / "artifacts")).engine
         self._server.start()

@@ -131,6 +131,8 @@ class WatchedJournal:
         self._tell(level, action, "refused", reason, outcome)
 
     def _tell(self, level: int, action: Action, became: str, reason: str, outcome: Outcome) -> None:
+        if not _LOG.isEnabledFor(level):
+            return  # thousands of vetoes may come of one decision
         detail = None if outcome is RECOMMENDED else outcome.detail or None
         kind = type(action).__name__.lower()
         about = fields(**self._about, kind=kind, **asdict(action), outcome=became, reason=reason, detail=detail)

@@ -32,6 +32,11 @@ class LocalMlflow:
         return f"http://127.0.0.1:{self._port}"
 
     @property
+    def pid(self) -> int:
+        """Id of the server's first process, once it was started."""
+        return 0 if self._process is None else self._process.pid
+
+    @property
     def store(self) -> str:
         """URI of the database, for looking at it after the run."""
         return f"sqlite:///{self._folder / 'mlflow.db'}"
