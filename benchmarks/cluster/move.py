@@ -3,8 +3,8 @@
     python -m tests.cluster up ...            (with the trainer's image)
     python -m benchmarks.cluster.move [--moves 5] [--json FILE]
 
-Sweeps of light trials are steered by SpeCon through the real controller until enough trials have moved. The decision
-is the controller's log line; what pods do is timed as the API server's watch tells it, what a trial does as it says.
+Light trials are moved one after the other by the real controller, which finds the mark of a decided move on a pod as it
+does after a restart. What pods do is timed as the API server's watch tells it, what a trial does as it says itself.
 """
 
 import argparse
@@ -12,8 +12,8 @@ import json
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
-from datetime import datetime
+import time
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -22,16 +22,14 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.cluster.cluster import running_cluster
-from tests.cluster.sweeps.bench import Bench, Workflow, opened_bench
-from tests.cluster.sweeps.controllers import ControllerProcess
+from tests.cluster.sweeps.bench import TRIALS, Bench, Workflow, opened_bench
 from tests.cluster.sweeps.pods_seen import SeenPod
 from tests.cluster.sweeps.ports import free_ports
 from tests.cluster.sweeps.proofs import check_whole
 from tests.cluster.sweeps.tracking import Tracking
 
-POLICY: Final = "specon:interval=3,alpha=0.1,rebalance_when=migrated"
 PARTS: Final = (
-    ("marked", "decided to mark on the pod"),
+    ("marked", "decision to its mark on the pod"),
     ("asked", "mark to SIGTERM in the trainer"),
     ("left", "SIGTERM to the process's end (step, checkpoint, flush)"),
     ("told", "its end to the API server knowing"),
@@ -45,21 +43,24 @@ PARTS: Final = (
 Moments = dict[str, float]
 
 
-def moves_of(bench: Bench, workflow: Workflow, controller: ControllerProcess) -> Iterator[Moments]:
-    """Yield the moments of each move that the policy decided on and that ended on another node, in Unix seconds."""
-    decided = {line["trial"]: 0.0 for line in controller.lines() if line.get("kind") == "migrate"}
-    for trial in sorted(decided):
-        attempts = bench.pods.of(workflow.name, trial.rpartition(".")[2]) if workflow.uid in trial else []
-        for before, after in pairwise(attempts):
-            if before.node != after.node and "marked" in before.moments:
-                yield _moments(bench, before, after, _decision(controller, trial, before.moments["marked"]))
+def moved(bench: Bench, workflow: Workflow) -> Iterator[Moments]:
+    """Move each trial in turn; yield the moments of each move that ended where it should, in Unix seconds."""
+    marked = {}
+    for trial in TRIALS:
+        decided = time.time()
+        marked[trial] = (decided, *bench.begin_move(workflow, trial))
+        bench.wait(lambda: _has_moved(bench, workflow, marked), "the trial has moved", 120)
+    bench.wait_for_end(workflow)
+    check_whole(bench, workflow)
+    for trial, (decided, before, target) in marked.items():
+        after = bench.pods.of(workflow.name, trial)[1]
+        if after.node == target:
+            yield _moments(bench, before, after, decided)
 
 
-def _decision(controller: ControllerProcess, trial: str, marked: float) -> float:
-    """Return when the last move of the trial before its mark was decided."""
-    lines = [line for line in controller.lines() if line.get("kind") == "migrate" and line["trial"] == trial]
-    accepted = [datetime.fromisoformat(line["ts"]).timestamp() for line in lines if line["outcome"] == "accepted"]
-    return max(moment for moment in accepted if moment <= marked)
+def _has_moved(bench: Bench, workflow: Workflow, marked: Mapping[str, tuple[float, SeenPod, str]]) -> bool:
+    running = bench.running(workflow)
+    return all(trial in running and running[trial].uid != pod.uid for trial, (_, pod, _) in marked.items())
 
 
 def _moments(bench: Bench, before: SeenPod, after: SeenPod, decided: float) -> Moments:
@@ -94,13 +95,11 @@ def measured(wanted: int, folder: Path) -> list[dict[str, float]]:
     found: list[dict[str, float]] = []
     try:
         with opened_bench(cluster, tracking, folder / "bench") as bench:
-            controller = bench.controller(POLICY).start()
-            controller.wait_ready()
+            bench.controller().start().wait_ready()
             while len(found) < wanted:
-                workflow = bench.submit(steps=160)
-                bench.wait_for_end(workflow)
-                check_whole(bench, workflow)
-                found += [parts_of(moments) for moments in moves_of(bench, workflow, controller)]
+                workflow = bench.submit(steps=200)
+                bench.wait_all_training(workflow)
+                found += [parts_of(moments) for moments in moved(bench, workflow)]
                 bench.delete(workflow)
     finally:
         tracking.stop()
