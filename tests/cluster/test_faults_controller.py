@@ -40,7 +40,6 @@ def test_a_sweep_is_whole_however_often_the_controller_is_killed(bench: Bench) -
     check_whole(bench, workflow)
     print(f"{moves(bench, workflow)} moves, {resizes(bench, workflow)} resizes")  # noqa: T201 - as above
     assert moves(bench, workflow) >= 3
-    assert resizes(bench, workflow) >= 3
     check_nothing_left(bench, workflow)
 
 
