@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast test-cluster check format report benchmarks constraints clean
+.PHONY: help install demo test test-fast test-cluster check format report benchmarks benchmarks-cluster constraints clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -59,7 +59,10 @@ format: .venv/.installed ## Format the code and mend what ruff can
 	$(BIN)/ruff format .
 
 benchmarks: .venv/.installed ## Measure the cost of the hooks, of a start, and how true the shares are
-	set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py); done
+	set -e; for file in benchmarks/{hooks,shares,start_of_an_attempt}.py; do echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py); done
+
+benchmarks-cluster: .venv/.installed ## Measure moves, a whole sweep and the controller at scale on clusters made here (half an hour)
+	set -e; for name in cluster.move cluster.sweep controller_at_scale; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
 
 constraints: .venv/.installed ## Pin anew what is installed (after changing pyproject.toml)
 	$(UV) pip compile --quiet --upgrade --all-extras --no-header --no-annotate --output-file constraints.txt pyproject.toml

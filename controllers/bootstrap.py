@@ -2,14 +2,11 @@
 
 import json
 import os
-import signal
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import psutil
@@ -24,6 +21,7 @@ from controllers.policies.base import Policy
 from controllers.policies.registry import policy_spec
 from controllers.results import RunResult
 from controllers.run_folder import RunFolder, find_or_make_run, read_result
+from controllers.stop_signals import stop_on_signals
 from controllers.sweep_checks import check_policy, check_sweep
 from controllers.worlds.local.jobs import file_name, write_whole
 from controllers.worlds.local.mlflow_server import LocalMlflow, MlflowServerError
@@ -114,7 +112,7 @@ def run_locally(
     folder = find_or_make_run(settings.state_dir, order.sweep, _identity(order), fresh=settings.fresh)
     with ExitStack() as stack:
         stack.enter_context(folder.lock())
-        stop = stack.enter_context(_stop_on_signals())
+        stop = stack.enter_context(stop_on_signals())
         launcher = _launcher(planned, folder.path / "launcher.log")
         stack.callback(launcher.close, GRACE_S)
         server, uri = _tracking(settings.state_dir, stack, screen)
@@ -251,20 +249,3 @@ def _tracking(state_dir: Path, stack: ExitStack, screen: Screen) -> tuple[LocalM
     stack.callback(os.environ.pop, _TRACKING_URI, None)
     screen.say(f"MLflow: {server.uri} (watch it there while the run lasts)")
     return server, server.uri
-
-
-@contextmanager
-def _stop_on_signals() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C or SIGTERM into a request to stop; the second one ends the process at once."""
-    stop = threading.Event()
-
-    def request(number: int, _frame: FrameType | None) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    kept = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)

@@ -76,7 +76,8 @@ class Tracking:
         return self._server.pid
 
     def __enter__(self) -> Self:
-        self._engine: Engine = SqlAlchemyStore(self._server.store, str(self._folder / "artifacts")).engine
+        store: Any = SqlAlchemyStore  # its constructor has no types
+        self._engine: Engine = store(self._server.store, str(self._folder / "artifacts")).engine
         self._server.start()
         self._server.wait_ready()
         return self

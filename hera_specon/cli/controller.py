@@ -1,14 +1,13 @@
 """``specon controller``: what runs in a cluster and steers its sweeps."""
 
 import os
-import signal
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from controllers.cluster.settings import LOG_LEVELS, ControllerSettings, ControllerSettingsError, own_namespace
+from controllers.stop_signals import stop_on_signals
 from hera_specon.cli.backend import Backend, run_controller
 from hera_specon.cli.choices import DEFAULT_POLICY
 
@@ -74,10 +73,8 @@ def controller(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN
       specon controller --all-namespaces --policy specon:interval=30+flowcon
     """  # noqa: D301 - \b keeps click from filling the lines after it
     settings = _settings(**options)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    (backend.run_controller if backend else run_controller)(settings, stop)
+    with stop_on_signals() as stop:
+        (backend.run_controller if backend else run_controller)(settings, stop)
 
 
 def _settings(

@@ -55,9 +55,9 @@ def test_two_attempts_alive_at_once_do_not_corrupt_one_run(bench: Bench) -> None
     bench.cluster.kill_kubelet(pod.node)
     done = bench.steps_done(workflow, LOST)
     successor = _wait_for_successor(bench, workflow, pod)
-    assert _lives(bench, pod), "the attempt before should still run, since only its kubelet was lost"
+    assert _lives(pod), "the attempt before should still run, since only its kubelet was lost"
     assert bench.steps_done(workflow, LOST) > done + 100, "it went on training"
-    bench.wait(lambda: not _lives(bench, pod), "the older attempt has noticed that it was replaced", 60)
+    bench.wait(lambda: not _lives(pod), "the older attempt has noticed that it was replaced", 60)
     assert successor.node != pod.node
     bench.cluster.start_kubelet(pod.node)
     bench.wait_for_end(workflow)
@@ -76,7 +76,7 @@ def _wait_for_successor(bench: Bench, workflow: Workflow, pod: SeenPod) -> SeenP
     return bench.running(workflow)[pod.trial]
 
 
-def _lives(bench: Bench, pod: SeenPod) -> bool:
+def _lives(pod: SeenPod) -> bool:
     """Whether the pod's training process is alive, as the kernel knows it."""
     folder = node_cgroups.pod_folder(pod.uid) / pod.container_id
     return folder.exists() and bool((folder / "cgroup.procs").read_text().split())

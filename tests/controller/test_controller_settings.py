@@ -1,5 +1,6 @@
 """What the controller is told: flags before environment, all problems at once, nothing unchecked."""
 
+import signal
 import threading
 from dataclasses import FrozenInstanceError, dataclass, field
 from pathlib import Path
@@ -138,3 +139,19 @@ def test_the_namespace_is_read_from_the_pod(tmp_path: Path) -> None:
     file.write_text("team\n")
     assert own_namespace({}, file) == "team"
     assert own_namespace({"POD_NAMESPACE": "other"}, file) == "other"
+
+
+def test_the_first_signal_asks_it_to_stop_and_afterwards_signals_mean_what_they_meant() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    asked: list[bool] = []
+
+    def never(*_: Any) -> Any:  # noqa: ANN401 - never called
+        raise AssertionError
+
+    def run(_: ControllerSettings, stop: threading.Event) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        asked.append(stop.is_set())
+
+    CliRunner(env=ENVIRONMENT).invoke(main, ["controller"], obj=Backend(never, never, never, run))
+    assert asked == [True]
+    assert signal.getsignal(signal.SIGTERM) is before

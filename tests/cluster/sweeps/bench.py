@@ -1,6 +1,7 @@
 """Sweeps on the real cluster: submitted as users do, steered by the real controller, seen through the API server."""
 
 import json
+import secrets
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from tests.cluster.kubectl import Kubectl
 from tests.cluster.processes import wait_until
 from tests.cluster.sweeps import descent, descent_sweep
 from tests.cluster.sweeps.controllers import ROOT, ControllerProcess, environment
-from tests.cluster.sweeps.namespace import controller_kubeconfig
+from tests.cluster.sweeps.namespace import controller_kubeconfig, sweep_namespace
 from tests.cluster.sweeps.pods_seen import PodsSeen, SeenPod
 from tests.cluster.sweeps.ports import free_ports
 from tests.cluster.sweeps.tracking import Tracking
@@ -160,8 +161,15 @@ class Bench:
 
     def resumed_at(self, pod: SeenPod) -> int:
         """Return the first step that an attempt made, as its program says."""
-        (said,) = [line for line in self.logs(pod).splitlines() if line.startswith(descent.BEGINS)]
-        return int(said.removeprefix(descent.BEGINS))
+        return int(self._said(pod)["begun"]["step"])
+
+    def moments_said(self, pod: SeenPod) -> Mapping[str, float]:
+        """Return when an attempt did what, as its program says, in Unix seconds."""
+        return {name: float(said["at"]) for name, said in self._said(pod).items()}
+
+    def _said(self, pod: SeenPod) -> Mapping[str, Mapping[str, float]]:
+        lines = [json.loads(line) for line in self.logs(pod).splitlines() if line.startswith(descent.SAYS)]
+        return {line["moment"]: line for line in lines}
 
     def mark_move(self, pod: SeenPod, node: str) -> None:
         """Ask for a move as a controller does that is killed right after it wrote down that it wants it."""
@@ -213,3 +221,15 @@ class Bench:
 
 
 TRIALS: Final = tuple(f"t{number:03}" for number in range(len(descent_sweep.RATES)))
+
+
+@contextmanager
+def opened_bench(cluster: Cluster, tracking: Tracking, folder: Path) -> Iterator[Bench]:
+    """Make a namespace for sweeps, and remove it and what runs for it in the end."""
+    with sweep_namespace(cluster.kubectl, f"sweeps-{secrets.token_hex(3)}", folder / "state") as inside:
+        api = KubeApi.load(str(cluster.kubeconfig))
+        made = Bench(cluster, inside, tracking, folder, api, PodsSeen(api, inside.namespace))
+        try:
+            yield made
+        finally:
+            made.close()

@@ -1,18 +1,14 @@
 """Fixtures of the tests that run sweeps on the cluster. A test module names this one as its plugin."""
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
-from controllers.worlds.argo.api import KubeApi
 from tests.cluster.any_cluster import AnyCluster
 from tests.cluster.cluster import Cluster
-from tests.cluster.sweeps.bench import Bench
-from tests.cluster.sweeps.namespace import sweep_namespace
-from tests.cluster.sweeps.pods_seen import PodsSeen
+from tests.cluster.sweeps.bench import Bench, opened_bench
 from tests.cluster.sweeps.ports import free_ports
 from tests.cluster.sweeps.tracking import Tracking
 
@@ -38,11 +34,6 @@ def tracking(own_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture
 def bench(own_cluster: Cluster, tracking: Tracking, tmp_path: Path) -> Iterator[Bench]:
     """A namespace for one test."""
-    with sweep_namespace(own_cluster.kubectl, f"sweeps-{secrets.token_hex(3)}", tmp_path / "state") as inside:
-        api = KubeApi.load(str(own_cluster.kubeconfig))
-        made = Bench(own_cluster, inside, tracking, tmp_path, api, PodsSeen(api, inside.namespace))
-        try:
-            yield made
-        finally:
-            click.echo(made.story())  # shown where the test failed
-            made.close()
+    with opened_bench(own_cluster, tracking, tmp_path) as made:
+        yield made
+        click.echo(made.story())  # shown where the test failed

@@ -1,0 +1,128 @@
+"""The time of a move on the test cluster, from the decision to the first step on the new node, by its parts.
+
+    python -m tests.cluster up ...            (with the trainer's image)
+    python -m benchmarks.cluster.move [--moves 5] [--json FILE]
+
+Sweeps of light trials are steered by SpeCon through the real controller until enough trials have moved. The decision
+is the controller's log line; what pods do is timed as the API server's watch tells it, what a trial does as it says.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.cluster.cluster import running_cluster
+from tests.cluster.sweeps.bench import Bench, Workflow, opened_bench
+from tests.cluster.sweeps.controllers import ControllerProcess
+from tests.cluster.sweeps.pods_seen import SeenPod
+from tests.cluster.sweeps.ports import free_ports
+from tests.cluster.sweeps.proofs import check_whole
+from tests.cluster.sweeps.tracking import Tracking
+
+POLICY: Final = "specon:interval=3,alpha=0.1,rebalance_when=migrated"
+PARTS: Final = (
+    ("marked", "decided to mark on the pod"),
+    ("asked", "mark to SIGTERM in the trainer"),
+    ("left", "SIGTERM to the process's end (step, checkpoint, flush)"),
+    ("told", "its end to the API server knowing"),
+    ("created", "to Argo's next pod"),
+    ("ungated", "to the gate opened"),
+    ("scheduled", "to the node bound"),
+    ("process", "to the training process (image, init, container)"),
+    ("begun", "to the checkpoint loaded (imports)"),
+    ("stepped", "to the first step done"),
+)
+Moments = dict[str, float]
+
+
+def moves_of(bench: Bench, workflow: Workflow, controller: ControllerProcess) -> Iterator[Moments]:
+    """Yield the moments of each move that the policy decided on and that ended on another node, in Unix seconds."""
+    decided = {line["trial"]: 0.0 for line in controller.lines() if line.get("kind") == "migrate"}
+    for trial in sorted(decided):
+        attempts = bench.pods.of(workflow.name, trial.rpartition(".")[2]) if workflow.uid in trial else []
+        for before, after in pairwise(attempts):
+            if before.node != after.node and "marked" in before.moments:
+                yield _moments(bench, before, after, _decision(controller, trial, before.moments["marked"]))
+
+
+def _decision(controller: ControllerProcess, trial: str, marked: float) -> float:
+    """Return when the last move of the trial before its mark was decided."""
+    lines = [line for line in controller.lines() if line.get("kind") == "migrate" and line["trial"] == trial]
+    accepted = [datetime.fromisoformat(line["ts"]).timestamp() for line in lines if line["outcome"] == "accepted"]
+    return max(moment for moment in accepted if moment <= marked)
+
+
+def _moments(bench: Bench, before: SeenPod, after: SeenPod, decided: float) -> Moments:
+    said, later = bench.moments_said(before), bench.moments_said(after)
+    return {
+        "decided": decided,
+        "marked": before.moments["marked"],
+        "asked": said["asked"],
+        "left": said["left"],
+        "told": before.moments["ended"],
+        **{name: after.moments[name] for name in ("created", "ungated", "scheduled")},
+        "process": later["started"],
+        "begun": later["begun"],
+        "stepped": later["stepped"],
+    }
+
+
+def parts_of(moments: Moments) -> dict[str, float]:
+    """Return the seconds of each part, and of all."""
+    names = ["decided", *(name for name, _ in PARTS)]
+    found = {later: moments[later] - moments[earlier] for earlier, later in pairwise(names)}
+    return {**found, "total": moments["stepped"] - moments["decided"]}
+
+
+def measured(wanted: int, folder: Path) -> list[dict[str, float]]:
+    """Return the parts of at least ``wanted`` moves."""
+    cluster = running_cluster()
+    if cluster is None:
+        sys.exit("no cluster is up: python -m tests.cluster up")
+    tracking = Tracking(folder, free_ports(1)[0])
+    tracking.start()
+    found: list[dict[str, float]] = []
+    try:
+        with opened_bench(cluster, tracking, folder / "bench") as bench:
+            controller = bench.controller(POLICY).start()
+            controller.wait_ready()
+            while len(found) < wanted:
+                workflow = bench.submit(steps=160)
+                bench.wait_for_end(workflow)
+                check_whole(bench, workflow)
+                found += [parts_of(moments) for moments in moves_of(bench, workflow, controller)]
+                bench.delete(workflow)
+    finally:
+        tracking.stop()
+    return found
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--moves", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        found = measured(args.moves, Path(name))
+    table = Table("part", "median s", "least s", "most s", title=f"a move, {len(found)} times")
+    for name, label in (*PARTS, ("total", "decision to first step")):
+        seconds = [move[name] for move in found]
+        table.add_row(label, *(f"{value:.2f}" for value in (statistics.median(seconds), min(seconds), max(seconds))))
+    Console().print(table)
+    if args.json:
+        args.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
