@@ -28,6 +28,9 @@ from mlflow_hooks import contract
 DEFAULT_CPU = "100m"
 """CPU request of a trial whose author names no resources: a small share, and no limit above it."""
 
+FLUSH_S = "300"
+"""Seconds for which a trial that has ended waits for MLflow: in a cluster nobody else sends what it would leave."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrialSettings:
@@ -134,6 +137,7 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         contract.ENV_OBJECTIVE: settings.objective.metric,
         contract.ENV_DIRECTION: settings.objective.direction.value,
         contract.ENV_STATE_ROOT: settings.state_root,
+        contract.ENV_FLUSH: FLUSH_S,
         "MLFLOW_EXPERIMENT_NAME": settings.experiment,
         "MLFLOW_TRACKING_URI": settings.mlflow_tracking_uri,
     }

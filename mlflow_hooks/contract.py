@@ -29,6 +29,8 @@ ENV_NODE: Final = "SPECON_NODE"
 """Name of the node that this attempt runs on."""
 ENV_CPUS: Final = "SPECON_CPUS"
 """Cores this attempt may use at most (a decimal number); thread counts follow it."""
+ENV_FLUSH: Final = "SPECON_FLUSH_S"
+"""Seconds for which a trial that has ended waits for MLflow to take the rest: long where nobody sends what is left."""
 
 TAG_TRIAL_ID: Final = "specon.trial_id"
 TAG_SWEEP_ID: Final = "specon.sweep_id"

@@ -41,7 +41,7 @@ def trial(
 ) -> "Trial":
     """Make this script one attempt of a trial, to be used in a ``with`` statement.
 
-    The first three arguments are defaults: what a sweep sets in the environment wins.
+    All arguments but ``checkpoint_every_s`` are defaults: what a sweep sets in the environment wins.
 
     Args:
         params: hyperparameters, by name.
@@ -58,7 +58,7 @@ def trial(
         if not seconds >= 0:
             message = f"{name} must be 0 or more seconds, not {seconds!r}"
             raise BadEnvironmentError(message)
-    return Trial(read_settings(params, objective, direction), checkpoint_every_s, flush_s)
+    return Trial(read_settings(params, objective, direction, flush_s), checkpoint_every_s)
 
 
 class Trial:
@@ -72,14 +72,13 @@ class Trial:
         step: the step that ``log`` speaks of by itself.
     """
 
-    def __init__(self, settings: Settings, checkpoint_every_s: float, flush_s: float) -> None:
+    def __init__(self, settings: Settings, checkpoint_every_s: float) -> None:
         self.settings = settings
         self.params = settings.params
         self.objective = settings.objective
         self.next_step = 0
         self.step = 0
         self._total: int | None = None
-        self._flush_s = flush_s
         self._stop = StopRequest()
         self._stop.listen()
         prepare_threads()
@@ -227,7 +226,7 @@ class Trial:
     def _end(self, *, succeeded: bool) -> None:
         if self._owner.held():
             write_ending(self.settings.folder, Ending.now("FINISHED" if succeeded else "FAILED"))
-            self._flush(self._flush_s)
+            self._flush(self.settings.flush_s)
         elif succeeded:
             self._exit_if_replaced()
 

@@ -1,6 +1,7 @@
 """What a trial is told by its environment (``contract.py``) and by its script."""
 
 import json
+import math
 import os
 import re
 import sys
@@ -32,6 +33,7 @@ class Settings:
     parent_run_id: str | None
     experiment: str
     by_hand: bool
+    flush_s: float
 
     @property
     def run_name(self) -> str:
@@ -39,7 +41,9 @@ class Settings:
         return self.trial_id.rsplit(".", 1)[-1] or self.trial_id
 
 
-def read_settings(params: Mapping[str, Any] | None, objective: str | None, direction: str | None) -> Settings:
+def read_settings(
+    params: Mapping[str, Any] | None, objective: str | None, direction: str | None, flush_s: float
+) -> Settings:
     """Join what the environment says with the script's own defaults; the environment wins.
 
     Raises:
@@ -60,6 +64,7 @@ def read_settings(params: Mapping[str, Any] | None, objective: str | None, direc
         parent_run_id=env.get(contract.ENV_PARENT_RUN_ID) or None,
         experiment=env.get("MLFLOW_EXPERIMENT_NAME") or "Default",
         by_hand=not given,
+        flush_s=_seconds(env.get(contract.ENV_FLUSH), flush_s),
     )
 
 
@@ -68,6 +73,17 @@ def _checked_id(trial_id: str) -> str:
         message = f"{contract.ENV_TRIAL_ID} must be a plain file name of letters, digits, '.', '_', '-': {trial_id!r}"
         raise BadEnvironmentError(message)
     return trial_id
+
+
+def _seconds(text: str | None, default: float) -> float:
+    try:
+        seconds = float(text) if text else default
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < math.inf:
+        message = f"{contract.ENV_FLUSH} must be a number of seconds from 0, not {text!r}"
+        raise BadEnvironmentError(message)
+    return seconds
 
 
 def _by_hand_id() -> str:

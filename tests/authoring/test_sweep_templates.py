@@ -179,6 +179,7 @@ def test_a_trial_finds_its_contract_in_the_environment() -> None:
         contract.ENV_OBJECTIVE: "loss",
         contract.ENV_DIRECTION: "minimize",
         contract.ENV_STATE_ROOT: "/mnt/specon",
+        contract.ENV_FLUSH: "300",
         "MLFLOW_EXPERIMENT_NAME": "vae",
         "MLFLOW_TRACKING_URI": "http://mlflow:5000",
     }

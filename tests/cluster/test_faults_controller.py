@@ -26,11 +26,12 @@ def test_a_sweep_is_whole_however_often_the_controller_is_killed(bench: Bench) -
     controller = bench.controller("specon:interval=4,alpha=0.1+flowcon:interval=4")
     began = time.monotonic()
     controller.start().wait_ready()
-    start_s = time.monotonic() - began
-    workflow = bench.submit(steps=900)
+    longest_life_s = time.monotonic() - began + 4
+    # Four steps a second: more than all lives together can take.
+    workflow = bench.submit(steps=round(4 * KILLS * longest_life_s))
     bench.wait_all_training(workflow)
     for _ in range(KILLS):
-        time.sleep(chance.uniform(0, start_s + 4))
+        time.sleep(chance.uniform(0, longest_life_s))
         _ask_for_a_move(bench, workflow, chance)
         controller.kill()
         assert bench.phase(workflow) == "Running", "the sweep was over before it had seen all kills"

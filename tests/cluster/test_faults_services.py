@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.cluster.sweeps.bench import Bench
+from tests.cluster.sweeps.bench import TRIALS, Bench
 from tests.cluster.sweeps.proofs import MOVED, check_nothing_left, check_whole
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
@@ -39,6 +39,20 @@ def test_a_move_survives_a_restart_of_argos_controller_in_the_middle_of_it(bench
     check_whole(bench, workflow)
     assert [attempt.node for attempt in bench.pods.of(workflow.name, "t001")] == [pod.node, target]
     check_nothing_left(bench, workflow)
+
+
+def test_trials_that_end_while_mlflow_is_away_wait_for_it(bench: Bench) -> None:
+    workflow = bench.submit(steps=80)
+    bench.wait_all_training(workflow)
+    bench.tracking.stop()
+    try:
+        ended = lambda: all(bench.steps_done(workflow, trial) == workflow.steps for trial in TRIALS)  # noqa: E731
+        bench.wait(ended, "every trial has made its last step", 90)
+        time.sleep(AWAY_S / 2)
+    finally:
+        bench.tracking.start()
+    bench.wait_for_end(workflow)
+    check_whole(bench, workflow)
 
 
 def test_what_trials_log_while_mlflow_is_away_arrives_once_when_it_is_back(bench: Bench) -> None:

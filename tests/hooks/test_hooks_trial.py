@@ -115,6 +115,9 @@ def test_without_a_tracked_state_nothing_pretends_to_be_resumable(
         ("SPECON_DIRECTION", "up"),
         ("SPECON_CPUS", "two"),
         ("SPECON_CPUS", "0"),
+        ("SPECON_FLUSH_S", "soon"),
+        ("SPECON_FLUSH_S", "-1"),
+        ("SPECON_FLUSH_S", "inf"),
     ],
 )
 def test_an_environment_that_makes_no_sense_is_refused_with_its_value(
@@ -136,6 +139,12 @@ def test_the_environment_wins_over_the_script(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SPECON_OBJECTIVE", "loss")
     with trial(params={"lr": 0.1, "units": 8}, objective="accuracy") as t:
         assert (t.params, t.objective) == ({"lr": 0.5, "units": 8}, "loss")
+
+
+def test_the_environment_says_how_long_an_ended_trial_waits_for_mlflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert trial(flush_s=1).settings.flush_s == 1
+    monkeypatch.setenv("SPECON_FLUSH_S", "300")
+    assert trial(flush_s=1).settings.flush_s == 300
 
 
 def test_a_script_run_by_hand_gets_a_folder_of_its_own_and_gives_sigterm_back(

@@ -15,6 +15,9 @@ from controllers.worlds.local.usage import RateMeter
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 
+FLUSH_S = "10"
+"""Seconds for which a trial that has ended waits for MLflow: the run sends what is left then."""
+
 
 @dataclass(frozen=True)
 class Surroundings:
@@ -48,6 +51,7 @@ class Surroundings:
             contract.ENV_ATTEMPT: uuid.uuid4().hex,
             contract.ENV_NODE: node,
             contract.ENV_CPUS: f"{cpus:g}",
+            contract.ENV_FLUSH: FLUSH_S,
         }
         parent = self.parents.get(step.env.get(contract.ENV_SWEEP_ID, ""))
         if parent:

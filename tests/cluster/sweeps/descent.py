@@ -16,7 +16,8 @@ def say(moment: str, **more: float) -> None:
     print(json.dumps({"moment": moment, "at": time.time(), **more}), flush=True)  # noqa: T201 - for the pod's log
 
 
-say("started")
+if __name__ == "__main__":
+    say("started")
 
 import argparse  # noqa: E402 - what the imports take is part of what is told
 from pathlib import Path  # noqa: E402

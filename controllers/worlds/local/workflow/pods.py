@@ -12,11 +12,11 @@ from controllers.worlds.local.workflow.retry import POLICIES, Backoff, RetryRule
 from controllers.worlds.local.workflow.steps import LATE_TAGS, PodStep
 from controllers.worlds.local.workflow.substitute import as_text, find_tags, substitute
 from controllers.worlds.local.workflow.templates import Pod, Template
-from mlflow_hooks.contract import ENV_ATTEMPT, ENV_CPUS, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT
+from mlflow_hooks.contract import ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT
 
 DEFAULT_CPU: Final = 0.1
 """Cores of a step that requests none, as kube-scheduler counts it."""
-WORLD_ENV: Final = frozenset({ENV_ATTEMPT, ENV_CPUS, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT})
+WORLD_ENV: Final = frozenset({ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT})
 """Variables that the local world sets itself, so that their ``valueFrom`` need not be followed."""
 
 
