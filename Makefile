@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast test-cluster check format report benchmarks constraints clean
+.PHONY: help install demo test test-fast test-cluster test-faults check format report benchmarks benchmarks-cluster constraints clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -46,7 +46,11 @@ test-fast: .venv/.installed ## Run the tests that take less than a few seconds e
 
 test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: one of three nodes made here, or KUBECONFIG's
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
-	$(BIN)/pytest -m cluster
+	$(BIN)/pytest -m 'cluster and not faults'
+
+test-faults: .venv/.installed ## Lose nodes, kubelets, controllers, servers in the middle of sweeps on such a cluster (a quarter of an hour)
+	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
+	$(BIN)/pytest -m faults
 
 check: .venv/.installed ## Lint, check types and layers
 	$(BIN)/ruff check .
@@ -59,7 +63,10 @@ format: .venv/.installed ## Format the code and mend what ruff can
 	$(BIN)/ruff format .
 
 benchmarks: .venv/.installed ## Measure the cost of the hooks, of a start, and how true the shares are
-	set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py); done
+	set -e; for file in benchmarks/{hooks,shares,start_of_an_attempt}.py; do echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py); done
+
+benchmarks-cluster: .venv/.installed ## Measure moves, a whole sweep and the controller at scale on clusters made here (half an hour)
+	set -e; for name in cluster.move cluster.sweep controller_at_scale; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
 
 constraints: .venv/.installed ## Pin anew what is installed (after changing pyproject.toml)
 	$(UV) pip compile --quiet --upgrade --all-extras --no-header --no-annotate --output-file constraints.txt pyproject.toml

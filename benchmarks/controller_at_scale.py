@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from benchmarks.scale.cluster import NotRunningError
 from benchmarks.scale.control_plane import ControlPlaneError
 from benchmarks.scale.findings import Findings
 from benchmarks.scale.measurement import measure
@@ -27,7 +28,7 @@ from benchmarks.scale.programs import MissingProgramError
 from benchmarks.scale.size import Size, SizeError
 from benchmarks.scale.steering import SteeringError
 
-_ERRORS = (ControlPlaneError, MissingProgramError, ProfilerError, SizeError, SteeringError)
+_ERRORS = (ControlPlaneError, MissingProgramError, NotRunningError, ProfilerError, SizeError, SteeringError)
 _MB = 1e6
 
 

@@ -16,7 +16,7 @@ from benchmarks.scale.tracking import TrackedTrial, new_run
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, KubeApi
 
 _THREADS: Final = 6
-_RUNNING_S: Final = 300.0
+_STUCK_S: Final = 60.0
 
 
 class NotRunningError(Exception):
@@ -62,13 +62,15 @@ class Filler:
         """Wait until every trial's pod runs.
 
         Raises:
-            NotRunningError: they do not within five minutes.
+            NotRunningError: for a minute no more of them did.
         """
-        deadline = time.monotonic() + _RUNNING_S
         bar = self._progress.add_task("running", total=self._size.trials)
+        fewest, since = self._size.trials + 1, time.monotonic()
         while (left := self._pending()) > 0:
             self._progress.update(bar, completed=self._size.trials - left)
-            if time.monotonic() > deadline:
+            if left < fewest:
+                fewest, since = left, time.monotonic()
+            if time.monotonic() - since > _STUCK_S:
                 message = f"{left} of {self._size.trials} pods do not run; see kwok.log"
                 raise NotRunningError(message)
             time.sleep(1)

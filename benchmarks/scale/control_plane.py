@@ -14,11 +14,11 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from benchmarks.scale.programs import etcd, kubernetes, kwok
+from benchmarks.scale.programs import built, etcd
 from controllers.worlds.argo.api import ApiError, KubeApi
 from controllers.worlds.local.processes import Guarded, start_guarded
 
-_STAGES: Final = Path(__file__).parents[2] / "tests/cluster/kwok/stages.yaml"
+_STAGES: Final = Path(__file__).with_name("kwok_stages.yaml")
 _READY_S: Final = 60.0
 # Renewed every ten seconds, as real kubelets do, a thousand leases would take a core; nothing of ours watches them.
 _LEASE_S: Final = 600
@@ -72,7 +72,7 @@ class ControlPlane:
         """Start what plays the kubelets."""
         self._start(
             "kwok",
-            kwok(),
+            built("kwok"),
             "--kubeconfig",
             str(self.kubeconfig),
             "--manage-all-nodes",
@@ -104,7 +104,8 @@ class ControlPlane:
         tokens = self._write("tokens.csv", f"{token},admin,admin,system:masters\n")
         self._start(
             "kube-apiserver",
-            *kubernetes("kube-apiserver"),
+            built("kubernetes"),
+            "kube-apiserver",
             f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self._port}",

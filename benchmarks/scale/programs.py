@@ -1,8 +1,8 @@
 """Where the programs of a control plane are: etcd from the system, the rest as tests/cluster builds them."""
 
-import os
 import shutil
-from pathlib import Path
+
+from tests.cluster.building import binary
 
 
 class MissingProgramError(Exception):
@@ -22,27 +22,14 @@ def etcd() -> str:
     return found
 
 
-def kubernetes(component: str) -> tuple[str, str]:
-    """Return the beginning of the command line of a component of Kubernetes.
+def built(name: str) -> str:
+    """Return the path of a program that is built here: ``kubernetes`` (every component) or ``kwok``.
 
     Raises:
         MissingProgramError: it was not built yet.
     """
-    return _built("kubernetes"), component
-
-
-def kwok() -> str:
-    """Return the path of KWOK.
-
-    Raises:
-        MissingProgramError: it was not built yet.
-    """
-    return _built("kwok")
-
-
-def _built(name: str) -> str:
-    path = Path(os.environ.get("HERA_SPECON_CACHE", "~/.cache/hera-specon")).expanduser() / "bin" / name
+    path = binary(name)
     if not path.exists():
-        message = f"{path} is missing; build it in tests/cluster/{name}"
+        message = f"{path} is missing; build it once with: python -m tests.cluster build"
         raise MissingProgramError(message)
     return str(path)

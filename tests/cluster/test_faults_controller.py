@@ -13,7 +13,7 @@ from tests.cluster.sweeps.controllers import ControllerProcess
 from tests.cluster.sweeps.proofs import check_nothing_left, check_whole, moves, resizes
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.faults, pytest.mark.timeout(900)]
 
 KILLS = 20
 TAKEN_OVER_WITHIN_S = 60.0

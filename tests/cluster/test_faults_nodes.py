@@ -11,7 +11,7 @@ from tests.cluster.sweeps.pods_seen import SeenPod
 from tests.cluster.sweeps.proofs import check_nothing_left, check_whole
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.faults, pytest.mark.timeout(900)]
 
 LOST = "t001"
 GIVEN_UP_WITHIN_S = 150.0

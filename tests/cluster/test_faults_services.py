@@ -8,7 +8,7 @@ from tests.cluster.sweeps.bench import TRIALS, Bench
 from tests.cluster.sweeps.proofs import MOVED, check_nothing_left, check_whole
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.faults, pytest.mark.timeout(600)]
 
 AWAY_S = 60.0
 

@@ -6,7 +6,7 @@ from tests.cluster.sweeps.bench import Bench
 from tests.cluster.sweeps.proofs import MOVED, check_nothing_left, check_whole
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.faults, pytest.mark.timeout(600)]
 
 
 def test_a_trial_that_ignores_the_request_to_leave_is_killed_and_resumes_from_its_last_checkpoint(bench: Bench) -> None:

@@ -9,12 +9,12 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner
 from mlflow.tracking import MlflowClient
-from tests.cluster.sweeps.bench import Bench
-from tests.cluster.sweeps.bench import Workflow as Submitted
 
 from hera_specon.cli import main
 from mlflow_hooks import contract
 from tests.cluster import rerun_sweep
+from tests.cluster.sweeps.bench import Bench
+from tests.cluster.sweeps.bench import Workflow as Submitted
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
