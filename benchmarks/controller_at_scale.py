@@ -57,7 +57,7 @@ def _at(size: Size, options: argparse.Namespace, console: Console) -> Findings:
 def table(findings: Sequence[Findings]) -> Table:
     """Return the findings for people: one row for each size."""
     shown = Table(title="specon controller, per look at one sweep")
-    names = "nodes trials sweeps|first look s|tick mean s|tick most s|< 1 s|RSS MB|cores|resizes|moves|load"
+    names = "nodes trials sweeps|first look s|tick mean s|tick most s|< 1 s|RSS MB|cores|waited|resizes|moves|load"
     for name in names.replace(" s", "\u00a0s").replace("nodes trials sweeps", "nodes|trials|sweeps").split("|"):
         shown.add_column(name, justify="right")
     for found in findings:
@@ -70,6 +70,7 @@ def table(findings: Sequence[Findings]) -> Table:
             f"{found.tick_under:.1%}",
             f"{found.memory_most / _MB:.0f}",
             f"{found.cores:.2f}",
+            f"{found.kept_waiting:.0%}",
             str(found.actions.get("resize/accepted", 0)),
             str(found.moves_completed),
             f"{found.load.machine:.1f}",
@@ -86,6 +87,7 @@ def _sizes(options: argparse.Namespace) -> list[Size]:
             seconds=options.seconds,
             report_every=options.report_every,
             policy=options.policy,
+            priority=options.priority,
         )
         for trials in options.trials
     ]
@@ -106,6 +108,12 @@ def _options() -> argparse.Namespace:
         "--report-every", type=float, default=30.0, help="seconds between two points of a trial (default: 30)"
     )
     parser.add_argument("--policy", default="specon+flowcon", help="what steers (default: specon+flowcon)")
+    parser.add_argument(
+        "--priority",
+        type=int,
+        metavar="NICE",
+        help="niceness of the controller's process, such as -10 where others keep the machine busy (needs root)",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the findings there; - for standard output")
     parser.add_argument("--profile", type=Path, metavar="FILE", help="write a profile of the controller (needs py-spy)")
     parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keep the logs of all parts there")

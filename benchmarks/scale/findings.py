@@ -26,6 +26,7 @@ class Findings:
 
     ``tick_most`` is the longest mean between two readings a second apart; ``tick_under`` the share of ticks that took
     less than a second. ``cores`` is what the controller used, ``start`` how long it took until it had looked at all.
+    ``kept_waiting`` is the share of its ticking thread's time that other processes of the machine had the core.
     """
 
     size: Size
@@ -36,6 +37,7 @@ class Findings:
     tick_most: float
     tick_under: float
     cores: float
+    kept_waiting: float
     memory: int
     memory_most: int
     actions: dict[str, int]
@@ -92,8 +94,14 @@ def summed_up(size: Size, readings: Sequence[Reading], start: float, rest: dict[
         tick_most=tick_most(readings),
         tick_under=ticks.under / ticks.number if ticks.number else 0.0,
         cores=(last.cpu - first.cpu) / (last.at - first.at),
+        kept_waiting=_kept_waiting(first, last),
         memory=round(statistics.median(reading.memory for reading in readings)),
         memory_most=max(reading.memory for reading in readings),
         actions=actions(first, last),
         **rest,
     )
+
+
+def _kept_waiting(first: Reading, last: Reading) -> float:
+    ran, waited = last.ran - first.ran, last.waited - first.waited
+    return waited / (ran + waited) if ran + waited else 0.0

@@ -20,7 +20,7 @@ class Size:
     """Nodes, trials over all sweeps, and sweeps (each a workflow of its own).
 
     ``seconds`` is how long the controller is looked at once it has begun; every trial logs a new point each
-    ``report_every`` seconds.
+    ``report_every`` seconds. ``priority`` is the niceness of the controller's process, None for this one's.
     """
 
     nodes: int
@@ -29,6 +29,7 @@ class Size:
     seconds: float = 90.0
     report_every: float = 30.0
     policy: str = "specon+flowcon"
+    priority: int | None = None
 
     def __post_init__(self) -> None:
         if min(self.nodes, self.trials, self.sweeps) < 1:

@@ -26,11 +26,16 @@ class SteeringError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The controller at one instant: its counters, its memory in bytes, its CPU time and the time in seconds."""
+    """The controller at one instant: its counters, its memory in bytes, the time and its CPU time in seconds.
+
+    ``ran`` and ``waited`` are of the thread that ticks: on a core, and for one.
+    """
 
     at: float
     memory: int
     cpu: float
+    ran: float
+    waited: float
     values: Mapping[str, float]
 
     def __getitem__(self, name: str) -> float:
@@ -58,6 +63,8 @@ class Steering:
 
     def __enter__(self) -> Self:
         self._process = start_guarded(self._command, dict(os.environ), self._folder / "controller.log")
+        if self._size.priority is not None:
+            psutil.Process(self.pid).nice(self._size.priority)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -85,9 +92,10 @@ class Steering:
                 page = answer.read().decode()
             process = psutil.Process(self.pid)
             memory, times = process.memory_info().rss, process.cpu_times()
+            ran, waited = (int(ns) / 1e9 for ns in Path(f"/proc/{self.pid}/schedstat").read_text().split()[:2])
         except (urllib.error.URLError, OSError, psutil.NoSuchProcess):
             return None
-        return Reading(time.monotonic(), memory, times.user + times.system, _values(page))
+        return Reading(time.monotonic(), memory, times.user + times.system, ran, waited, _values(page))
 
     def _steers(self, reading: Reading) -> bool:
         size = self._size

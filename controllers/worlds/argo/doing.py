@@ -142,6 +142,8 @@ class Doer:
             self._events.tell(deed.pod, reason, note, warning=warning)
 
     def _tell_failure(self, pod: PodRecord, reason: str, note: str, failure: ApiError) -> None:
+        if isinstance(failure, NotAllowedNowError):
+            return  # whoever leads now decides anew; thousands may have been waiting
         _LOG.warning("pod %s: %s: %s", pod.name, note, failure)
         self._events.tell(pod, reason, f"{note}: {failure}", warning=True)
 
