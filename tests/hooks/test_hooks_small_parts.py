@@ -114,7 +114,7 @@ def test_pytorch_follows_the_share_while_it_runs(tmp_path: Path, monkeypatch: py
 
 def test_cpu_seconds_count_children_that_live_and_that_have_ended_once() -> None:
     meter = CpuMeter()
-    before = meter.seconds()
+    before, really_before = meter.seconds(), sum(os.times()[:4])
     spin = "import time\nwhile time.process_time() < 0.5: pass\nprint(flush=True)\ninput()"
     with subprocess.Popen([sys.executable, "-c", spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdin
@@ -124,6 +124,7 @@ def test_cpu_seconds_count_children_that_live_and_that_have_ended_once() -> None
         alive = meter.seconds()
         child.communicate(b"\n")
     ended = meter.seconds()
-    own = time.process_time()
+    really = sum(os.times()[:4]) - really_before
     assert alive - before >= 0.4
-    assert alive <= ended <= own + sum(os.times()[2:4]) + 0.1
+    # Servers of other tests are children that live on; they idle meanwhile.
+    assert alive <= ended <= before + really + 0.3

@@ -149,6 +149,15 @@ def test_a_move_under_way_stays_open(phase: Phase) -> None:
     assert not memo.migrated
 
 
+def test_a_controller_that_begins_in_mid_move_counts_the_trial_where_it_goes() -> None:
+    on_its_way = replace(trial("a", phase=Phase.MOVING), nodes=(), moving_to=NodeName("w2"))
+    beside = trial("b", "w1")
+    seen = snapshot(100.0, [on_its_way, beside], [node("w1"), node("w2")])
+    decision = SpeCon().decide(seen, SpeCon().initial())
+    assert decision.assessments.keys() == {"a", "b"}
+    assert moves(decision) == []
+
+
 def test_a_trial_that_has_ended_is_forgotten() -> None:
     asked = run(SpeCon(), story(DECLINING))[-1]
     over = moving(asked, 125.0, phase=Phase.SUCCEEDED, nodes=())
