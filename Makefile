@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast test-cluster test-faults check format report benchmarks benchmarks-cluster constraints clean
+.PHONY: help install demo test test-fast test-cluster test-faults test-scale check format report benchmarks benchmarks-cluster constraints clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -46,11 +46,15 @@ test-fast: .venv/.installed ## Run the tests that take less than a few seconds e
 
 test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: one of three nodes made here, or KUBECONFIG's
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
-	$(BIN)/pytest -m 'cluster and not faults'
+	$(BIN)/pytest -m 'cluster and not faults and not scale'
 
 test-faults: .venv/.installed ## Lose nodes, kubelets, controllers, servers in the middle of sweeps on such a cluster (a quarter of an hour)
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
 	$(BIN)/pytest -m faults
+
+test-scale: .venv/.installed ## Steer simulated trials through a real API server, a small part of what the benchmark does
+	$(BIN)/python -m tests.cluster build
+	$(BIN)/pytest -m scale
 
 check: .venv/.installed ## Lint, check types and layers
 	$(BIN)/ruff check .

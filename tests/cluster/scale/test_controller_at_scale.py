@@ -14,6 +14,7 @@ SMALL = Size(nodes=10, trials=40, sweeps=2, seconds=75.0, report_every=2.0, poli
 
 
 @pytest.mark.cluster
+@pytest.mark.scale
 @pytest.mark.timeout(600)
 def test_simulated_trials_are_resized_and_moved_and_nothing_is_left_behind(tmp_path: Path) -> None:
     require_a_capable_machine()
