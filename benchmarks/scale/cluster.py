@@ -58,8 +58,8 @@ class Filler:
         self._create("trials", PODS.path(NAMESPACE), pods, self._size.trials)
         return sweeps
 
-    def wait_running(self) -> None:
-        """Wait until every trial's pod runs.
+    def wait_running(self, tend: Callable[[], None]) -> None:
+        """Wait until every trial's pod runs; ``tend`` keeps alive what makes them.
 
         Raises:
             NotRunningError: for a minute no more of them did.
@@ -67,6 +67,7 @@ class Filler:
         bar = self._progress.add_task("running", total=self._size.trials)
         fewest, since = self._size.trials + 1, time.monotonic()
         while (left := self._pending()) > 0:
+            tend()
             self._progress.update(bar, completed=self._size.trials - left)
             if left < fewest:
                 fewest, since = left, time.monotonic()

@@ -68,8 +68,13 @@ class ControlPlane:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def start_kwok(self) -> None:
-        """Start what plays the kubelets."""
+    def tend_kwok(self) -> None:
+        """Start what plays the kubelets, also anew: version 0.7.0 may crash as it begins (concurrent map writes)."""
+        running = self._processes.get("kwok")
+        if running is None or running.poll() is not None:
+            self._start_kwok()
+
+    def _start_kwok(self) -> None:
         self._start(
             "kwok",
             built("kwok"),

@@ -54,8 +54,7 @@ def measure(size: Size, progress: Progress, profile: Path | None = None, logs: P
         filler = Filler(plane.api, size, progress)
         filler.prepare(plane.kubelet_port)
         sweeps = filler.sweeps(tracking.uri)
-        plane.start_kwok()
-        filler.wait_running()
+        filler.wait_running(plane.tend_kwok)
         tracking.begin(tracked(sweeps))
         return _steered(_Stage(plane, tracking, sweeps), size, progress, profile)
 

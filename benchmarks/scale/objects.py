@@ -72,6 +72,8 @@ def _node(name: str, port: int, now: str) -> Json:
             "allocatable": amounts,
             "conditions": conditions,
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
+            # So that the API server hands a WebSocket on as it is, instead of turning it into SPDY.
+            "declaredFeatures": ["ExtendWebSocketsToKubelet"],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
             "nodeInfo": {
                 "architecture": "amd64",

@@ -23,11 +23,11 @@ def rebalance(board: Board, settled_at: Mapping[TrialId, float]) -> Iterator[tup
     if not nodes:
         return
     balance = len(board.places) / len(nodes)
-    idle = [node for node in nodes if not board.on(node)]
+    idle = [node for node in nodes if not board.count(node)]
     limit = math.ceil(balance) if idle else math.floor(balance) - 1
     movable = dict(settled_at)
     for node in idle or nodes:
-        while len(board.on(node)) < limit and (trial := _donated(board, movable, node, balance)):
+        while board.count(node) < limit and (trial := _donated(board, movable, node, balance)):
             del movable[trial]
             board.move(trial, node)
             yield trial, node
@@ -35,11 +35,11 @@ def rebalance(board: Board, settled_at: Mapping[TrialId, float]) -> Iterator[tup
 
 def _donated(board: Board, movable: Mapping[TrialId, float], node: NodeName, balance: float) -> TrialId | None:
     """Return the trial that settled last among those that ``node`` may take."""
-    receiving = len(board.on(node))
+    receiving = board.count(node)
     offered = [
         trial
         for trial in movable
-        if all(len(board.on(source)) > max(balance, receiving + 1) for source in board.places[trial])
+        if all(board.count(source) > max(balance, receiving + 1) for source in board.places[trial])
         and board.ledger.fits(board.ledger.trials[trial], node)
     ]
     return min(offered, key=lambda trial: (-movable[trial], trial), default=None)

@@ -141,3 +141,40 @@ def test_rebalancing_ends_moves_nothing_twice_and_never_turns_back(counts: list[
     after = [len(cluster.on(NodeName(f"w{index}"))) for index in range(len(counts))]
     assert sum(after) == sum(counts)
     assert max(after) - min(after) <= max(counts) - min(counts)
+
+
+def naive_destination(cluster: Board, job: Trial, *, strict: bool) -> NodeName | None:
+    """Algorithm 4 as it is written down: every node is looked at."""
+    own = job.node
+    candidates = [name for name in cluster.ready() if name == own or cluster.ledger.fits(job, name)]
+    least = min((cluster.score(name) for name in candidates), default=0.0)
+    best = [name for name in candidates if cluster.score(name) == least]
+    if not best or own in best:
+        return own if best else None
+    if strict and own is not None and least + 1.0 >= cluster.score(own):
+        return None
+    nodes = cluster.ledger.nodes
+    return min(best, key=lambda name: (nodes[name].cpu_used / nodes[name].cpu, name))
+
+
+@given(
+    nodes=st.lists(st.tuples(st.floats(0.5, 8.0), st.floats(0.0, 0.5), st.booleans()), min_size=1, max_size=6),
+    jobs=st.lists(st.tuples(st.integers(0, 5), st.sampled_from([P, W, C]), st.floats(0.1, 3.0)), max_size=12),
+    strict=st.booleans(),
+)
+def test_a_kept_up_order_of_nodes_finds_what_a_look_at_each_would_find(
+    nodes: list[tuple[float, float, bool]], jobs: list[tuple[int, Category, float]], *, strict: bool
+) -> None:
+    places = [node(f"w{n}", cpu, cpu_used=used, ready=ready) for n, (cpu, used, ready) in enumerate(nodes)]
+    trials = {
+        trial(f"job-{n}", f"w{where % len(nodes)}", cpu=cpu): category for n, (where, category, cpu) in enumerate(jobs)
+    }
+    cluster = board(places, trials)
+    for job in trials:
+        expected = naive_destination(cluster, job, strict=strict)
+        assert destination(cluster, job, strict=strict) == expected
+        if expected is not None and expected != job.node:
+            cluster.move(job.id, expected)
+    assert [cluster.score(one.name) for one in places] == [
+        sum({P: 2.0, W: 1.5, C: 1.0}[cluster.categories[job]] for job in cluster.on(one.name)) for one in places
+    ]
