@@ -179,9 +179,7 @@ def _each(tasks: Sequence[tuple[Order, int]], processes: int) -> Iterable[tuple[
             yield numbers[future], future.result()
 
 
-def _figures(
-    baseline: RunResult, result: RunResult, bounds: tuple[float, float], watched: TrialId | None
-) -> Figures:
+def _figures(baseline: RunResult, result: RunResult, bounds: tuple[float, float], watched: TrialId | None) -> Figures:
     against = compare(baseline, result)
     return Figures(
         makespan_s=result.makespan_s,
