@@ -34,9 +34,8 @@ def default_of(experiment: Experiment, seeds: int) -> Default:
     """Run the experiment under the default scheduler."""
     runs = []
     for seed in range(seeds):
-        given = experiment.assumptions
-        scenario = Scenario(experiment.workload(seed), given.costs, seed)
-        runs.append(simulate(scenario, given.scheduler(seed)).result)
+        scenario = Scenario(experiment.workload(seed), experiment.costs, seed)
+        runs.append(simulate(scenario, experiment.scheduler(seed)).result)
     return Default(
         statistics.fmean(run.makespan_s for run in runs), statistics.fmean(run.mean_completion_s for run in runs)
     )
