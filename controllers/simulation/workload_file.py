@@ -21,7 +21,7 @@ TRIALS: Final = "trials.csv"
 REPORTS: Final = "reports.csv"
 NODES: Final = "nodes.csv"
 _TRIAL_COLUMNS: Final = ("trial", "submitted_s", "work_s", "cpu")
-_TRIAL_OPTIONS: Final = ("speedup", "memory", "direction", "retries", "checkpoint_every_s")
+_TRIAL_OPTIONS: Final = ("speedup", "memory", "direction", "retries", "checkpoint_every_s", "limit", "deaf")
 _REPORT_COLUMNS: Final = ("trial", "work_s", "value")
 _NODE_COLUMNS: Final = ("node", "cpu")
 _NODE_OPTIONS: Final = ("memory", "speed", "zone")
@@ -96,7 +96,16 @@ def _trial(row: Row, reports: Sequence[Report]) -> TrialSpec:
         direction=_direction(row),
         retries=row.whole("retries", _RETRIES, least=0),
         checkpoint_every_s=row.number("checkpoint_every_s", above=0) if row.cells.get("checkpoint_every_s") else None,
+        limit=row.number("limit", above=0) if row.cells.get("limit") else inf,
+        deaf=_flag(row, "deaf"),
     )
+
+
+def _flag(row: Row, column: str) -> bool:
+    written = row.cells.get(column) or "no"
+    if written not in {"yes", "no"}:
+        raise row.problem(column, "yes or no")
+    return written == "yes"
 
 
 def _direction(row: Row) -> Direction:
@@ -152,17 +161,18 @@ def _trial_cells(trial: TrialSpec) -> tuple[str, ...]:
     return (
         *(trial.id, _cell(trial.submitted_at), _cell(trial.work_s), _cell(trial.cpu)),
         " ".join(f"{_cell(cores)}:{_cell(speed)}" for cores, speed in trial.speedup.points),
-        *(_cell(trial.memory), trial.direction.value, str(trial.retries), "" if every is None else _cell(every)),
+        *(_cell(trial.memory), trial.direction.value, str(trial.retries), _cell(inf if every is None else every)),
+        *(_cell(trial.limit), "yes" if trial.deaf else "no"),
     )
 
 
 def _node_cells(node: NodeSpec) -> tuple[str, ...]:
-    return (node.name, _cell(node.cpu), "" if isinf(node.memory) else _cell(node.memory), _cell(node.speed), node.zone)
+    return (node.name, _cell(node.cpu), _cell(node.memory), _cell(node.speed), node.zone)
 
 
 def _cell(number: float) -> str:
-    """Return the shortest text that reads back as the same number."""
-    return repr(float(number))
+    """Return the shortest text that reads back as the same number; nothing where there is no bound."""
+    return "" if isinf(number) else repr(float(number))
 
 
 def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

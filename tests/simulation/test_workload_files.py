@@ -45,6 +45,7 @@ def test_nodes_given_replace_those_of_the_table(tables: Path) -> None:
         ("trials.csv", "cpu\na,0,10,0.1\nb,5,20,0.1", "cpu,retries\na,0,10,0.1,1.5\nb,5,20,0.1,", "column retries: expected a whole number, at least 0, found '1.5'"),
         ("trials.csv", "cpu\na,0,10,0.1\nb,5,20,0.1", "cpu,speedup\na,0,10,0.1,2:0.5\nb,5,20,0.1,", "column speedup: expected pairs CORES:SPEED"),
         ("trials.csv", "cpu\na,0,10,0.1\nb,5,20,0.1", "cpu,colour\na,0,10,0.1,red\nb,5,20,0.1,", "line 1 has the unknown 'colour'; it may have trial,"),
+        ("trials.csv", "cpu\na,0,10,0.1\nb,5,20,0.1", "cpu,deaf\na,0,10,0.1,1\nb,5,20,0.1,", "column deaf: expected yes or no, found '1'"),
         ("reports.csv", "b,10,2.0", "c,10,2.0", "reports.csv, line 4, column trial: expected a trial of trials.csv, found 'c'"),
         ("reports.csv", "a,10,0.5", "a,4,0.5", "reports.csv, line 3, column work_s: expected at least the 5 of the trial's report before it, found '4'"),
         ("reports.csv", "b,20,1.0", "b,21,1.0", "reports.csv, line 5, column work_s: expected at most the 20 that the trial has"),
@@ -112,6 +113,8 @@ def trials(draw: st.DrawFn) -> TrialSpec:
         direction=draw(st.sampled_from(Direction)),
         retries=draw(st.integers(0, 9)),
         checkpoint_every_s=draw(st.none() | AMOUNTS),
+        limit=draw(st.just(math.inf) | AMOUNTS),
+        deaf=draw(st.booleans()),
     )
 
 
