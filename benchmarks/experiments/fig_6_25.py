@@ -45,7 +45,8 @@ def figure_6_25(out: Path, seeds: Sequence[int], done: Callable[[int], None]) ->
     pictures.completion_bars("S6", bars, colours).save(out / "s6-per-trial.svg")
     told = (
         f"50 trials whose completion times under the default scheduler are those of Fig. 6.25, over "
-        f"{len(chosen)} draws of arrivals and kinds of job. What SpeCon makes of them is predicted and set beside its published column. "
+        f"{len(chosen)} draws of arrivals and kinds of job. What SpeCon makes of them is predicted and set "
+        "beside its published column. "
         "*rank correlation* says how far the same trials win and lose; 0 is chance, 1 the same order."
     )
     markdown.write(out / "s6-per-trial.md", "S6, trial by trial", told, [*body, "![](s6-per-trial.svg)"])
