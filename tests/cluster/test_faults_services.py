@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.cluster.sweeps.bench import TRIALS, Bench
+from tests.cluster.sweeps.bench import Bench
 from tests.cluster.sweeps.proofs import MOVED, check_nothing_left, check_whole
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
@@ -46,7 +46,7 @@ def test_trials_that_end_while_mlflow_is_away_wait_for_it(bench: Bench) -> None:
     bench.wait_all_training(workflow)
     bench.tracking.stop()
     try:
-        ended = lambda: all(bench.steps_done(workflow, trial) == workflow.steps for trial in TRIALS)  # noqa: E731
+        ended = lambda: all(bench.steps_done(workflow, trial) == workflow.steps for trial in workflow.trials)  # noqa: E731
         bench.wait(ended, "every trial has made its last step", 90)
         time.sleep(AWAY_S / 2)
     finally:
