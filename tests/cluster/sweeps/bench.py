@@ -24,7 +24,7 @@ from tests.cluster.sweeps.controllers import ROOT, ControllerProcess, environmen
 from tests.cluster.sweeps.namespace import controller_kubeconfig, sweep_namespace
 from tests.cluster.sweeps.pods_seen import PodsSeen, SeenPod
 from tests.cluster.sweeps.ports import free_ports
-from tests.cluster.sweeps.tracking import Tracking
+from tests.cluster.sweeps.tracking import AnyTracking
 
 STARTS_WITHIN_S: Final = 90.0
 ENDS_WITHIN_S: Final = 420.0
@@ -55,7 +55,7 @@ class Bench:
 
     cluster: Cluster
     kubectl: Kubectl
-    tracking: Tracking
+    tracking: AnyTracking
     folder: Path
     api: KubeApi
     pods: PodsSeen
@@ -94,7 +94,7 @@ class Bench:
         """Send a sweep as ``specon submit`` does, with these parameters of its workflow."""
         told = {name.replace("_", "-"): str(value) for name, value in settings.items()}
         arguments = ["--kubeconfig", str(self.cluster.kubeconfig), "--namespace", self.namespace, "--json"]
-        arguments += ["--mlflow-tracking-uri", self.tracking.uri]
+        arguments += ["--mlflow-tracking-uri", self.tracking.uri_for_pods]
         arguments += [] if policy is None else ["--policy", policy]
         for name, value in told.items():
             arguments += ["--parameter", f"{name}={value}"]
@@ -229,7 +229,7 @@ class Bench:
 
 
 @contextmanager
-def opened_bench(cluster: Cluster, tracking: Tracking, folder: Path) -> Iterator[Bench]:
+def opened_bench(cluster: Cluster, tracking: AnyTracking, folder: Path) -> Iterator[Bench]:
     """Make a namespace for sweeps, and remove it and what runs for it in the end."""
     with sweep_namespace(cluster.kubectl, f"sweeps-{secrets.token_hex(3)}", folder / "state") as inside:
         api = KubeApi.load(str(cluster.kubeconfig))
