@@ -17,6 +17,8 @@ pytest_plugins = ["tests.cluster.sweeps.fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.faults, pytest.mark.timeout(900)]
 
 KILLS = 20
+INTERVAL_S = 3
+LIFE_S = 3.0 * INTERVAL_S
 TAKEN_OVER_WITHIN_S = 60.0
 
 
@@ -24,15 +26,15 @@ def test_a_sweep_is_whole_however_often_the_controller_is_killed(bench: Bench) -
     seed = int(os.environ.get("SPECON_TEST_SEED", random.SystemRandom().randrange(10**6)))
     print(f"SPECON_TEST_SEED={seed}")  # noqa: T201 - shown where the test fails
     chance = random.Random(seed)  # noqa: S311 - instants, not secrets
-    controller = bench.controller("specon:interval=4,alpha=0.1+flowcon:interval=4")
+    controller = bench.controller(f"specon:interval={INTERVAL_S},alpha=0.1+flowcon:interval={INTERVAL_S}")
     began = time.monotonic()
     controller.start().wait_ready()
-    longest_life_s = time.monotonic() - began + 4
-    # Four steps a second: more than all lives together can take.
-    workflow = bench.submit(crowded_descent_sweep, steps=round(4 * KILLS * longest_life_s))
+    start_s = time.monotonic() - began
+    # Four steps a second: half as many again as all lives together should need.
+    workflow = bench.submit(crowded_descent_sweep, steps=round(4 * 1.5 * KILLS * (start_s + LIFE_S / 2)))
     bench.wait_all_training(workflow)
-    for _ in range(KILLS):
-        time.sleep(chance.uniform(0, longest_life_s))
+    for life in range(KILLS):
+        _live(controller, chance, start_s if life % 4 == 0 else None)
         _ask_for_a_move(bench, workflow, chance)
         controller.kill()
         assert bench.phase(workflow) == "Running", "the sweep was over before it had seen all kills"
@@ -44,6 +46,13 @@ def test_a_sweep_is_whole_however_often_the_controller_is_killed(bench: Bench) -
     assert moved >= 3
     assert resized >= 3
     check_nothing_left(bench, workflow)
+
+
+def _live(controller: ControllerProcess, chance: random.Random, start_s: float | None) -> None:
+    """Let a controller live until an instant of its first ``start_s`` seconds, or of those after it is ready."""
+    if start_s is None:
+        controller.wait_ready()
+    time.sleep(chance.uniform(0, LIFE_S if start_s is None else start_s))
 
 
 def _ask_for_a_move(bench: Bench, workflow: Workflow, chance: random.Random) -> None:

@@ -4,6 +4,6 @@ from typing import Final
 
 from tests.cluster.sweeps.descent_sweep import descent
 
-RATES: Final = (0.3, 0.1, 0.03, 0.01, 0.007, 0.005, 0.003, 0.002, 0.001)
+RATES: Final = (0.3, 0.03, 0.004, 0.003, 0.002, 0.0015, 0.001, 0.0007, 0.0005)
 
 w = descent(RATES)
