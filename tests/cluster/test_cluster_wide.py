@@ -90,7 +90,7 @@ def test_a_controller_that_recommends_says_what_it_would_do_and_does_nothing(
         deployed(own_cluster, tmp_path, "recommend") as (inside, tracking),
         opened_bench(own_cluster, tracking, tmp_path / "sweep") as bench,
     ):
-        workflow = bench.submit(crowded_descent_sweep, policy=POLICY, steps=240)
+        workflow = bench.submit(crowded_descent_sweep, policy=POLICY, steps=240, work_ms=10)
         bench.wait_for_end(workflow)
         check_whole(bench, workflow)
         assert recommended(inside) > 0

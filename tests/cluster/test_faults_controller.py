@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.faults, pytest.mark.timeout(900)]
 KILLS = 20
 INTERVAL_S = 3
 LIFE_S = 3.0 * INTERVAL_S
+WORK_MS = 10
+"""CPU time of a step: trials that use next to none have no growth efficiency, and are never resized."""
 TAKEN_OVER_WITHIN_S = 60.0
 
 
@@ -31,7 +33,8 @@ def test_a_sweep_is_whole_however_often_the_controller_is_killed(bench: Bench) -
     controller.start().wait_ready()
     start_s = time.monotonic() - began
     # Four steps a second: half as many again as all lives together should need.
-    workflow = bench.submit(crowded_descent_sweep, steps=round(4 * 1.5 * KILLS * (start_s + LIFE_S / 2)))
+    steps = round(4 * 1.5 * KILLS * (start_s + LIFE_S / 2))
+    workflow = bench.submit(crowded_descent_sweep, steps=steps, work_ms=WORK_MS)
     bench.wait_all_training(workflow)
     for life in range(KILLS):
         _live(controller, chance, start_s if life % 4 == 0 else None)

@@ -14,7 +14,7 @@ CLAIM: Final = "specon-state"
 STATE_ROOT: Final = "/mnt/specon"
 # The first converges in a few steps, the others go on improving to their end.
 RATES: Final = (0.3, 0.02, 0.015, 0.01)
-SETTINGS: Final = {"steps": "120", "pause-ms": "250", "deaf": "no"}
+SETTINGS: Final = {"steps": "120", "pause-ms": "250", "work-ms": "0", "deaf": "no"}
 
 
 def descent(rates: Sequence[float]) -> Workflow:
