@@ -53,7 +53,7 @@ class ArgoWorld:
         self._unmarked: set[TrialId] = set()
         self._steers = True
         self.clock = SweepClock(time.time() - campaign.created_epoch_s)
-        self._look_s = 0.0
+        self._look_s = self._rest_until = 0.0
         self._sight = look(view, campaign, {}, {})
 
     @property
@@ -70,7 +70,8 @@ class ArgoWorld:
 
     def advance(self, now: float) -> bool:
         """Do what is due at ``now`` seconds of the sweep's clock; return whether any trial or node has changed."""
-        if self._view.age_s() > self._patience.stale:
+        began = time.monotonic()
+        if began < self._rest_until or self._view.age_s() > self._patience.stale:
             return False
         before, self._sight = self._sight, self._look()
         self._adopt()
@@ -80,6 +81,8 @@ class ArgoWorld:
             deed = due(state, self._doer.asked(state.pod), outlook)
             if deed is not None:
                 self._begin(trial, state, deed)
+        ended = time.monotonic()
+        self._rest_until = ended + _REST * (ended - began)
         return (before.trials, before.nodes) != (self._sight.trials, self._sight.nodes)
 
     def trials(self) -> Sequence[Trial]:
