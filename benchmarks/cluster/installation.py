@@ -18,6 +18,7 @@ from tests.cluster.layout import NodeSpec
 from tests.cluster.processes import wait_until
 
 ROOT: Final = Path(__file__).parents[2]
+OVERLAY: Final = ROOT / "manifests" / "overlays" / "namespaced-with-mlflow"
 NAMESPACE: Final = "hera-specon"
 SERVICES: Final = "services"
 TRAINING: Final = (
@@ -69,10 +70,7 @@ def _overlay(folder: Path) -> Path:
                 "apiVersion": "kustomize.config.k8s.io/v1beta1",
                 "kind": "Kustomization",
                 "namespace": NAMESPACE,
-                "resources": [
-                    os.path.relpath(ROOT / "manifests" / part, folder.resolve())
-                    for part in ("overlays/namespaced-with-mlflow", "sweep-namespace")
-                ],
+                "resources": [os.path.relpath(OVERLAY, folder.resolve())],
                 "patches": [{"target": {"kind": "Deployment"}, "patch": yaml.safe_dump(patch)}],
             }
         )
