@@ -48,7 +48,7 @@ class Size:
         return self.trials // self.sweeps
 
     def node_of(self, trial: int) -> str:
-        """Return where a trial begins, by its number over all sweeps: a sweep's trials share nodes, which it fills in turn.
+        """Return where a trial begins, by its number over all sweeps: each sweep fills nodes of its own.
 
         Dealt out one to a node, trials have nothing to share and nobody to make room for: policies would be idle.
         """

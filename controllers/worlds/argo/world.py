@@ -20,11 +20,9 @@ from controllers.worlds.argo.outcome import trial_result
 from controllers.worlds.argo.pods import MainState, PodRecord
 from controllers.worlds.argo.sight import Intent, Sight, look, next_load
 from controllers.worlds.argo.trials import Remembered, TrialState
-from controllers.worlds.argo.view import Campaign, ClusterView
+from controllers.worlds.argo.view import Campaign, ClusterView, rest_s
 
 _LOOK_EVERY_S = 0.2
-_REST = 5.0
-"""Times what a look took, that it serves at least: one at thousands of trials takes longer than it would serve."""
 _LAST_WRITES_S = 5.0
 
 
@@ -82,7 +80,7 @@ class ArgoWorld:
             if deed is not None:
                 self._begin(trial, state, deed)
         ended = time.monotonic()
-        self._rest_until = ended + _REST * (ended - began)
+        self._rest_until = ended + rest_s(ended - began)
         return (before.trials, before.nodes) != (self._sight.trials, self._sight.nodes)
 
     def trials(self) -> Sequence[Trial]:
@@ -222,7 +220,7 @@ class ArgoWorld:
 
     def _seen(self) -> Sight:
         """Return the newest sight; a tick that asks thousands of times does not look thousands of times."""
-        old = time.monotonic() - self._sight.made_at > max(_LOOK_EVERY_S, _REST * self._look_s)
+        old = time.monotonic() - self._sight.made_at > max(_LOOK_EVERY_S, rest_s(self._look_s))
         if old and self._view.version != self._sight.version:
             self._sight = self._look()
         return self._sight
