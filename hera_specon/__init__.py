@@ -50,9 +50,11 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - of any kind
-    """Return what ``name`` stands for."""
-    if name not in _HOMES:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    return getattr(importlib.import_module(_HOMES[name]), name)
+if not TYPE_CHECKING:  # a type checker is to complain of names that there are not
+
+    def __getattr__(name: str) -> Any:  # noqa: ANN401 - of any kind
+        """Return what ``name`` stands for."""
+        if name not in _HOMES:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        return getattr(importlib.import_module(_HOMES[name]), name)
