@@ -128,6 +128,8 @@ class ArgoWorld:
         state = self._seen().states.get(action.trial)
         if state is None or state.pod is None:
             return _no("the trial is not running")
+        if isinstance(action, Migrate) and self._view.writes.overtake(state.pod.uid):
+            self._drop(action.trial)
         if action.trial in self._intents or self._view.writes.busy(state.pod.uid):
             return _no("the last action on the trial is still under way")
         if isinstance(action, Resize):
