@@ -56,14 +56,14 @@ class ArgoWorld:
 
     @property
     def finished(self) -> bool:
-        """Whether the whole workflow is over, or was deleted."""
-        workflow = self._seen().workflow
+        """Whether the whole workflow was over, or deleted, at the last look."""
+        workflow = self._sight.workflow
         return workflow is None or workflow.finished
 
     @property
     def failed(self) -> bool:
-        """Whether the workflow came to a bad end, or was deleted."""
-        workflow = self._seen().workflow
+        """Whether the workflow had come to a bad end, or was deleted, at the last look."""
+        workflow = self._sight.workflow
         return workflow is None or workflow.failed
 
     def advance(self, now: float) -> bool:
