@@ -79,7 +79,7 @@ def _distinct(rows: Iterable[Row], column: str) -> dict[str, Row]:
     for row in rows:
         name = row.text(column)
         if name in found:
-            raise row.problem(column, f"each name once (line {found[name].line} has this one too)")
+            raise row.problem(column=column, expected=f"each name once (line {found[name].line} has this one too)")
         found[name] = row
     return found
 
@@ -104,7 +104,7 @@ def _trial(row: Row, reports: Sequence[Report]) -> TrialSpec:
 def _flag(row: Row, column: str) -> bool:
     written = row.cells.get(column) or "no"
     if written not in {"yes", "no"}:
-        raise row.problem(column, "yes or no")
+        raise row.problem(column=column, expected="yes or no")
     return written == "yes"
 
 
@@ -112,7 +112,7 @@ def _direction(row: Row) -> Direction:
     try:
         return Direction(row.cells.get("direction") or Direction.MINIMIZE)
     except ValueError:
-        raise row.problem("direction", " or ".join(Direction)) from None
+        raise row.problem(column="direction", expected=" or ".join(Direction)) from None
 
 
 def _speedup(row: Row) -> Speedup:
@@ -123,7 +123,9 @@ def _speedup(row: Row) -> Speedup:
         points = tuple((float(cores), float(speed)) for cores, _, speed in (pair.partition(":") for pair in written))
         return Speedup(points)
     except ValueError:
-        raise row.problem("speedup", "pairs CORES:SPEED that rise, the last of speed 1, such as 0.5:0.6 1:1") from None
+        raise row.problem(
+            column="speedup", expected="pairs CORES:SPEED that rise, the last of speed 1, such as 0.5:0.6 1:1"
+        ) from None
 
 
 def _reports(path: Path, trials: Mapping[str, Row]) -> dict[str, list[Report]]:
@@ -131,13 +133,15 @@ def _reports(path: Path, trials: Mapping[str, Row]) -> dict[str, list[Report]]:
     for row in read_rows(path, _REPORT_COLUMNS):
         name = row.text("trial")
         if name not in trials:
-            raise row.problem("trial", f"a trial of {TRIALS}")
+            raise row.problem(column="trial", expected=f"a trial of {TRIALS}")
         reports = found.setdefault(name, [])
         work_s = row.number("work_s", least=0)
         if reports and work_s < reports[-1].work_s:
-            raise row.problem("work_s", f"at least the {reports[-1].work_s:g} of the trial's report before it")
+            raise row.problem(
+                column="work_s", expected=f"at least the {reports[-1].work_s:g} of the trial's report before it"
+            )
         if work_s > (total := trials[name].number("work_s", above=0)) * (1 + _ROUNDING):
-            raise row.problem("work_s", f"at most the {total:g} that the trial has in {TRIALS}")
+            raise row.problem(column="work_s", expected=f"at most the {total:g} that the trial has in {TRIALS}")
         reports.append(Report(work_s, row.number("value")))
     return found
 

@@ -6,6 +6,7 @@ from hera_specon.cli.controller import controller
 from hera_specon.cli.failures import PoliteGroup
 from hera_specon.cli.policies import policies
 from hera_specon.cli.release import release
+from hera_specon.cli.replay import replay
 from hera_specon.cli.report import report
 from hera_specon.cli.run import run
 from hera_specon.cli.status import status
@@ -37,6 +38,7 @@ main.add_command(run)
 main.add_command(submit)
 main.add_command(status)
 main.add_command(report)
+main.add_command(replay)
 main.add_command(release)
 main.add_command(policies)
 main.add_command(controller)
