@@ -1,23 +1,27 @@
 """What a past sweep's nodes really got of their cores, where whatever else ran on the machine took some. Pure."""
 
 import math
+import statistics
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from controllers.model import NodeName
 from controllers.simulation.past_sweep import PastSweep, PastTrial, Stay
 from controllers.worlds.simulated.workload import NodeSpec
 
-_WINDOW_S: Final = 5.0
+_LEAST_WINDOW_S: Final = 5.0
+_GAPS_IN_WINDOW: Final = 4
+"""CPU seconds are known at reports only: a window in which there are few would blame the node for what it missed."""
 _ALL: Final = 0.97
 """Part of a node's cores from which on it got them all."""
 _LEAST_CORES: Final = 1e-3
 
 
 def with_measured_supply(sweep: PastSweep) -> tuple[NodeSpec, ...]:
-    """Return the sweep's nodes with what their trials used together, in windows of five seconds.
+    """Return the sweep's nodes with what their trials used together, in windows of a few seconds or a few reports.
 
     A node whose trials always want more than there is uses what it gets; where it was empty, or its clock is not
     known, it is taken to have had all its cores. A trial that waited for anything but a core looks like a node that
@@ -26,20 +30,21 @@ def with_measured_supply(sweep: PastSweep) -> tuple[NodeSpec, ...]:
     if sweep.began_epoch_s is None or not sweep.counted:
         return sweep.nodes
     curves = [(trial, _CpuCurve(trial, sweep.began_epoch_s)) for trial in sweep.trials]
-    return tuple(replace(node, supply=tuple(_supply(node, curves, sweep))) for node in sweep.nodes)
+    width = max(_LEAST_WINDOW_S, _GAPS_IN_WINDOW * max(curve.gap_s for _, curve in curves))
+    return tuple(replace(node, supply=tuple(_supply(node, curves, width))) for node in sweep.nodes)
 
 
 def _supply(
-    node: NodeSpec, curves: Sequence[tuple[PastTrial, "_CpuCurve"]], sweep: PastSweep
+    node: NodeSpec, curves: Sequence[tuple[PastTrial, "_CpuCurve"]], width: float
 ) -> Iterator[tuple[float, float]]:
     before = node.cpu
-    end = max(trial.completed_at for trial in sweep.trials)
-    for number in range(math.ceil(end / _WINDOW_S) + 1):
-        window = (number * _WINDOW_S, (number + 1) * _WINDOW_S)
+    end = max(trial.completed_at for trial, _ in curves)
+    for number in range(math.ceil(end / width) + 1):
+        window = (number * width, (number + 1) * width)
         here = [(_overlap(stay, window), curve) for trial, curve in curves for stay in _stays_on(trial, node.name)]
         busy = _covered([part for part, _ in here if part])
         used = sum(curve.between(*part) for part, curve in here if part)
-        cores = node.cpu if busy < _WINDOW_S / 2 else min(node.cpu, max(used / busy, _LEAST_CORES))
+        cores = node.cpu if busy < width / 2 else min(node.cpu, max(used / busy, _LEAST_CORES))
         if cores >= _ALL * node.cpu:
             cores = node.cpu
         if cores != before:
@@ -74,6 +79,11 @@ class _CpuCurve:
         points = sorted([(trial.submitted_at, 0.0), *logged, (trial.completed_at, total)])
         self._times = [at for at, _ in points]
         self._values = [value for _, value in points]
+
+    @property
+    def gap_s(self) -> float:
+        """Median time between two points."""
+        return statistics.median(b - a for a, b in pairwise(self._times))
 
     def between(self, start: float, end: float) -> float:
         return max(0.0, self._at(end) - self._at(start))
