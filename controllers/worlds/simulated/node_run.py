@@ -74,7 +74,7 @@ class NodeRun:
         given = fair_cores(
             [max(run.cpu, LEAST_WEIGHT) for run in computing],
             [run.most_cores for run in computing],
-            self.spec.cpu,
+            self.spec.supplied(now),
         )
         for run, cores in zip(computing, given, strict=True):
             run.give(now, cores, self.spec.speed)
