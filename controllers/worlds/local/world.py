@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from controllers import labels
+from controllers.goals import goals_in
 from controllers.model import Action, Direction, Migrate, Node, NodeName, Phase, Resize, Trial, TrialId
 from controllers.placement import Load, choose, scores
 from controllers.ports import Outcome
@@ -146,6 +147,7 @@ class LocalWorld:
             attempt=job.attempt,
             moves=job.moves,
             moving_to=NodeName(job.target) if job.phase is Phase.MOVING else None,
+            goals=goals_in(job.step.annotations).since(job.submitted_at),
         )
 
     def _resize(self, job: Job, cpu: float) -> Outcome:

@@ -7,10 +7,11 @@ cores it can use. What it does with fewer cores is its ``Speedup``, a property o
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
+from controllers.goals import AskedGoals
 from controllers.model import Direction, NodeName, TrialId
 
 
@@ -72,6 +73,7 @@ class TrialSpec:
     ``cpu`` (cores) and ``memory`` (bytes) are what its pods request; ``reports`` rise in ``work_s``, the n-th is step
     n (from 1), none lies beyond ``work_s``. ``retries`` counts the failures that it survives, moves apart.
     ``checkpoint_every_s`` is the work between periodic checkpoints; None saves only when told to leave.
+    ``goals`` is what the trial is meant to reach.
     """
 
     id: TrialId
@@ -84,6 +86,7 @@ class TrialSpec:
     direction: Direction = Direction.MINIMIZE
     retries: int = 2
     checkpoint_every_s: float | None = None
+    goals: AskedGoals = field(default_factory=AskedGoals)
 
     def __post_init__(self) -> None:
         for name, least, strictly in (("submitted_at", 0, False), ("work_s", 0, True), ("cpu", 0, False)):
