@@ -48,7 +48,8 @@ class Phase(StrEnum):
 class Sample:
     """The newest report of a trial's training, as a metric source found it.
 
-    ``value`` may be NaN or infinite: it is what was logged. ``cpu_seconds`` counts over all attempts.
+    ``value`` may be NaN or infinite: it is what was logged. ``cpu_seconds`` counts over all attempts. ``best`` is the
+    best value so far, from a source that knows of values which no poll has shown.
     """
 
     value: float
@@ -57,6 +58,7 @@ class Sample:
     cpu_seconds: float | None = None
     first: float | None = None
     steps_total: int | None = None
+    best: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from controllers.errors import SpeconError
 from controllers.goals import GoalError, goals_in
 from controllers.model import Action, Direction
 from controllers.policies.base import Policy
+from controllers.policies.clairvoyant import uninformed
 from controllers.worlds.local.workflow import PlannedTrial, Program
 
 
 def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) -> None:
-    """Refuse a policy that needs an action which the world can't do.
+    """Refuse a policy that needs an action which the world can't do, or has to know what no real world tells.
 
     Raises:
         SpeconError: names the policy, the world and the missing actions.
@@ -20,6 +21,12 @@ def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) 
     missing = sorted(action.__name__ for action in policy.needs - can)
     if missing:
         message = f"policy {policy.name!r} needs {', '.join(missing)}, which the {world} world can't do"
+        raise SpeconError(message)
+    if clairvoyant := uninformed(policy):
+        message = (
+            f"policy {clairvoyant[0]!r} must know how much work each trial has, which the {world} world can't tell; "
+            "it is there to compare with, in the simulator: specon simulate"
+        )
         raise SpeconError(message)
 
 

@@ -4,8 +4,7 @@ Algorithm 1 sorts the trials of a node into lists and sets their limits, Algorit
 that come and go. ``flowcon_shares`` turns limits into requests.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import Field
@@ -22,9 +21,9 @@ from controllers.model import (
     Trial,
     TrialId,
 )
-from controllers.policies.capacity import Ledger
-from controllers.policies.flowcon_shares import fair_shares, limits, settled
+from controllers.policies.flowcon_shares import fair_shares, limits
 from controllers.policies.flowcon_state import FlowConState, Measure, NodeMemo, TrialMemo, measured, recalled
+from controllers.policies.node_shares import NodeShares, node_shares, shrinks_first
 from controllers.policies.settings import PolicySettings
 from controllers.progress import Normalise
 
@@ -32,18 +31,6 @@ BACK_OFF_CAP = 8
 """How many times the interval the back-off may reach; the thesis doubles without end."""
 CLOCK_SLACK = 1e-6
 """Seconds by which a wake-up may be early: sums of intervals are not exact."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A node's trials that may be resized, with the cores that are theirs to share."""
-
-    members: tuple[Trial, ...]
-    budget: float
-
-    @property
-    def names(self) -> tuple[TrialId, ...]:
-        return tuple(trial.id for trial in self.members)
 
 
 class FlowCon(PolicySettings):
@@ -88,18 +75,18 @@ class FlowCon(PolicySettings):
         trials = recalled(snapshot, state)
         nodes: dict[NodeName, NodeMemo] = {}
         proposals: list[Proposal] = []
-        for name, place in _places(snapshot).items():
+        for name, place in node_shares(snapshot).items():
             nodes[name], changes = self._visit(place, state.nodes.get(name), trials, snapshot.now)
             proposals += changes
         return Decision(
             FlowConState(trials, nodes),
-            _shrinks_first(proposals, snapshot),
+            shrinks_first(proposals, snapshot),
             wake_at=min((node.due_at for node in nodes.values()), default=None),
             assessments={trial: Assessment(memo.category, memo.growth) for trial, memo in trials.items()},
         )
 
     def _visit(
-        self, place: _Place, memo: NodeMemo | None, trials: dict[TrialId, TrialMemo], now: float
+        self, place: NodeShares, memo: NodeMemo | None, trials: dict[TrialId, TrialMemo], now: float
     ) -> tuple[NodeMemo, list[Proposal]]:
         """Listen (Algorithm 2): a change of the node's trials resets its interval and runs Algorithm 1 now."""
         changed = memo is None or memo.members != place.names
@@ -112,7 +99,7 @@ class FlowCon(PolicySettings):
         after = NodeMemo(place.names, interval, now + interval)
         return after, self._share_out(place, trials) if changed or measured_any else []
 
-    def _measure(self, place: _Place, trials: dict[TrialId, TrialMemo], now: float) -> bool:
+    def _measure(self, place: NodeShares, trials: dict[TrialId, TrialMemo], now: float) -> bool:
         """Update the memos of the node's trials; return whether any has a new measurement."""
         measure = Measure(self.alpha, self.normalise, self.stale_after * self.interval)
         before = {trial.id: trials[trial.id] for trial in place.members}
@@ -120,59 +107,18 @@ class FlowCon(PolicySettings):
             trials[trial.id] = measured(trial, before[trial.id], measure, now)
         return any(trials[name].mark != memo.mark and memo.mark is not None for name, memo in before.items())
 
-    def _share_out(self, place: _Place, trials: dict[TrialId, TrialMemo]) -> list[Proposal]:
+    def _share_out(self, place: NodeShares, trials: dict[TrialId, TrialMemo]) -> list[Proposal]:
         """Set the limits and return the resizes that bring the requests in line with them."""
         caps = limits({name: trials[name] for name in place.names}, self.beta)
         trials.update({name: replace(trials[name], limit=cap) for name, cap in caps.items()})
-        shares = fair_shares(caps)
-        now = {trial.id: trial.cpu * len(trial.nodes) for trial in place.members}
-        wanted = {trial.id: self._wanted(trial, shares[trial.id] * place.budget) for trial in place.members}
-        granted = settled(now, wanted, place.budget)
+        requests = place.requests(fair_shares(caps), self.min_change, self.min_cpu)
         return [
-            self._proposal(trial, granted[trial.id] / len(trial.nodes), trials[trial.id])
+            self._proposal(trial, requests[trial.id], trials[trial.id])
             for trial in place.members
-            if self._worth_it(trial, granted[trial.id] / len(trial.nodes))
+            if trial.id in requests
         ]
-
-    def _wanted(self, trial: Trial, cpu: float) -> float:
-        """Return the cores of all workers: as many as ``cpu`` where that is a change worth making."""
-        workers = len(trial.nodes)
-        each = max(cpu / workers, self.min_cpu)
-        return each * workers if self._worth_it(trial, each) else trial.cpu * workers
-
-    def _worth_it(self, trial: Trial, cpu: float) -> bool:
-        return cpu != trial.cpu and abs(cpu - trial.cpu) >= self.min_change * trial.cpu
 
     def _proposal(self, trial: Trial, cpu: float, memo: TrialMemo) -> Proposal:
         efficiency = "not measured yet" if memo.efficiency is None else f"growth efficiency {memo.efficiency:.3g}"
         reason = f"{memo.category}: {efficiency}, limit {memo.limit:.2f} of {trial.node}"
         return Proposal(Resize(trial.id, cpu), reason)
-
-
-def _places(snapshot: Snapshot) -> Mapping[NodeName, _Place]:
-    """Return the nodes that have trials to resize, by name."""
-    ledger = Ledger.of(snapshot)
-    members: dict[NodeName, list[Trial]] = {}
-    for trial in sorted(snapshot.trials, key=lambda trial: trial.id):
-        if trial.steady and len(set(trial.nodes)) == 1 and trial.nodes[0] in ledger.nodes:
-            members.setdefault(trial.nodes[0], []).append(trial)
-    return {name: _place(ledger, name, tuple(members[name])) for name in sorted(members)}
-
-
-def _place(ledger: Ledger, name: NodeName, members: tuple[Trial, ...]) -> _Place:
-    asked = sum(trial.base_cpu * len(trial.nodes) for trial in members)
-    others = ledger.requested(name) - sum(trial.cpu * len(trial.nodes) for trial in members)
-    return _Place(members, max(0.0, min(asked, ledger.nodes[name].cpu - others)))
-
-
-def _shrinks_first(proposals: list[Proposal], snapshot: Snapshot) -> tuple[Proposal, ...]:
-    """Return ``proposals`` in an order that never asks for more of a node than it ends up with."""
-    now = {trial.id: trial.cpu for trial in snapshot.trials}
-    return tuple(
-        sorted(
-            proposals,
-            key=lambda proposal: (
-                isinstance(proposal.action, Resize) and proposal.action.cpu > now[proposal.action.trial]
-            ),
-        )
-    )

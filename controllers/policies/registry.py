@@ -6,14 +6,21 @@ from typing import Any
 
 from controllers.policies.base import Policy
 from controllers.policies.default import Default
+from controllers.policies.fair_share import FairShare
+from controllers.policies.fifo import Fifo
 from controllers.policies.flowcon import FlowCon
+from controllers.policies.gandiva import Gandiva
 from controllers.policies.guards import Guarded
+from controllers.policies.least_used import LeastUsed
+from controllers.policies.longest_remaining import LongestRemaining
 from controllers.policies.pinned import Pinned
 from controllers.policies.settings import ParameterInfo, PolicyParameterError, PolicySettings, suggestion
+from controllers.policies.shortest_remaining import ShortestRemaining
 from controllers.policies.specon import SpeCon
 from controllers.policies.stacked import Stacked
 
-POLICIES: dict[str, type[PolicySettings]] = {policy.name: policy for policy in (Default, FlowCon, SpeCon)}
+_ALL = (Default, FairShare, Fifo, FlowCon, Gandiva, LeastUsed, LongestRemaining, ShortestRemaining, SpeCon)
+POLICIES: dict[str, type[PolicySettings]] = {policy.name: policy for policy in _ALL}
 
 # A "+" before a digit belongs to a number such as 1e+3.
 _BETWEEN_POLICIES = re.compile(r"\+(?!\d)")

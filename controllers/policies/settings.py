@@ -51,17 +51,19 @@ class PolicySettings(BaseModel):
 
     @classmethod
     def parameters(cls) -> tuple[ParameterInfo, ...]:
-        """Return what can be set, in the order of the documentation."""
+        """Return what can be set, in the order of the documentation; not what only a world tells a policy."""
         return tuple(
             ParameterInfo(name, field.default, field.description or "", constraint(field))
             for name, field in cls.model_fields.items()
+            if not field.exclude
         )
 
     @classmethod
     def _problem(cls, detail: ErrorDetails) -> str:
         name = str(detail["loc"][0])
-        if detail["type"] == "extra_forbidden":
-            return f"no parameter {name!r}{suggestion(name, cls.model_fields)}"
+        settable = [parameter.name for parameter in cls.parameters()]
+        if name not in settable:
+            return f"no parameter {name!r}{suggestion(name, settable)}"
         return f"{name} must be {constraint(cls.model_fields[name])}, got {detail['input']}"
 
 

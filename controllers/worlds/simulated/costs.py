@@ -15,6 +15,7 @@ class Costs:
     ``next_attempt_s``: from there until the next attempt can be placed; ``retry_s``: the same after a failure.
     ``restore_s``: loading the checkpoint.
     ``resize_s``: until a resize takes hold.
+    ``grace_s``: from the request to leave until a process that ignores it is killed.
     ``metric_delay_s``: until a logged value can be read.
     ``heartbeat_s``: the controller looks at least this often, and at most this often when things change.
     """
@@ -26,6 +27,7 @@ class Costs:
     restore_s: float = 0.0
     retry_s: float = 0.0
     resize_s: float = 0.0
+    grace_s: float = 30.0
     metric_delay_s: float = 0.0
     heartbeat_s: float = 1.0
 

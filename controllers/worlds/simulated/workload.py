@@ -72,8 +72,9 @@ class TrialSpec:
 
     ``cpu`` (cores) and ``memory`` (bytes) are what its pods request; ``reports`` rise in ``work_s``, the n-th is step
     n (from 1), none lies beyond ``work_s``. ``retries`` counts the failures that it survives, moves apart.
-    ``checkpoint_every_s`` is the work between periodic checkpoints; None saves only when told to leave.
-    ``goals`` is what the trial is meant to reach.
+    ``checkpoint_every_s`` is the work between periodic checkpoints; None saves only when told to leave. ``limit`` is
+    the most cores that its container may use. A ``deaf`` trial ignores the request to leave. ``goals`` is what it is
+    meant to reach.
     """
 
     id: TrialId
@@ -86,20 +87,28 @@ class TrialSpec:
     direction: Direction = Direction.MINIMIZE
     retries: int = 2
     checkpoint_every_s: float | None = None
+    limit: float = math.inf
+    deaf: bool = False
     goals: AskedGoals = field(default_factory=AskedGoals)
 
     def __post_init__(self) -> None:
-        for name, least, strictly in (("submitted_at", 0, False), ("work_s", 0, True), ("cpu", 0, False)):
-            amount = getattr(self, name)
-            if not math.isfinite(amount) or amount < least or (strictly and amount == least):
-                message = (
-                    f"trial {self.id}: {name} must be {'greater than' if strictly else 'at least'} 0, not {amount}"
-                )
-                raise WorkloadError(message)
+        self._check_amounts()
         marks = [0.0, *(report.work_s for report in self.reports), self.work_s * (1 + 1e-9)]
         if any(not a <= b for a, b in pairwise(marks)):
             message = f"trial {self.id}: work_s of its reports must rise from 0 to {self.work_s}"
             raise WorkloadError(message)
+
+    def _check_amounts(self) -> None:
+        for name in ("submitted_at", "cpu", "memory", "retries"):
+            if not 0 <= getattr(self, name) < math.inf:
+                message = f"trial {self.id}: {name} must be at least 0, not {getattr(self, name)}"
+                raise WorkloadError(message)
+        for name in ("work_s", "checkpoint_every_s", "limit"):
+            amount = getattr(self, name)
+            endless = name == "limit" and amount == math.inf
+            if amount is not None and not 0 < amount < math.inf and not endless:
+                message = f"trial {self.id}: {name} must be greater than 0, not {amount}"
+                raise WorkloadError(message)
 
 
 @dataclass(frozen=True, slots=True)

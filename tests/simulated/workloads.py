@@ -1,0 +1,83 @@
+"""Small workloads whose times can be worked out by hand, and policies that do what a test tells them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controllers.model import Action, Decision, NodeName, Place, Proposal, Snapshot, TrialId
+from controllers.policies.default import DefaultState
+from controllers.worlds.simulated.costs import Costs
+from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.workload import NodeSpec, Report, TrialSpec, Workload
+
+
+def trial(name: str, work_s: float = 100.0, *, at: float = 0.0, cpu: float = 1.0, **fields: Any) -> TrialSpec:  # noqa: ANN401 - any field
+    """Return a trial that reports its loss ten times."""
+    reports = tuple(Report(work_s * part / 10, 1.0 / part) for part in range(1, 11))
+    return TrialSpec(TrialId(name), at, work_s, reports, cpu, **fields)
+
+
+def nodes(*cores: float) -> tuple[NodeSpec, ...]:
+    """Return nodes n1, n2 and so on."""
+    return tuple(NodeSpec(NodeName(f"n{number}"), cpu) for number, cpu in enumerate(cores, start=1))
+
+
+def scenario(
+    trials: Sequence[TrialSpec],
+    cores: Sequence[float] = (1.0,),
+    costs: Costs | None = None,
+    pinned: Mapping[str, str] | None = None,
+) -> Scenario:
+    """Return a scenario in which nothing costs anything unless ``costs`` says so."""
+    pins = {TrialId(name): NodeName(node) for name, node in (pinned or {}).items()}
+    return Scenario(Workload(tuple(trials), nodes(*cores)), costs or Costs.free(), pinned=pins)
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """A policy that proposes each action of ``script`` once its time has come, and nothing again."""
+
+    script: tuple[tuple[float, Action], ...]
+    name: str = "scripted"
+
+    @property
+    def needs(self) -> frozenset[type[Action]]:
+        return frozenset(type(action) for _, action in self.script)
+
+    @property
+    def state_type(self) -> type[int]:
+        return int
+
+    def initial(self) -> int:
+        return 0
+
+    def decide(self, snapshot: Snapshot, state: int) -> Decision[int]:
+        due = [action for at, action in self.script[state:] if at <= snapshot.now]
+        later = self.script[state + len(due) :]
+        return Decision(
+            state + len(due),
+            tuple(Proposal(action, "as scripted") for action in due),
+            wake_at=later[0][0] if later else None,
+        )
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A policy that does nothing, though it may say that it places trials."""
+
+    needs: frozenset[type[Action]] = frozenset()
+    name: str = "idle"
+
+    @property
+    def state_type(self) -> type[DefaultState]:
+        return DefaultState
+
+    def initial(self) -> DefaultState:
+        return DefaultState()
+
+    def decide(self, snapshot: Snapshot, state: DefaultState) -> Decision[DefaultState]:
+        del snapshot
+        return Decision(state)
+
+
+PLACES: frozenset[type[Action]] = frozenset({Place})
