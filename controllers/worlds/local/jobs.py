@@ -18,7 +18,8 @@ class Job:
     """A pod step as a job of this machine.
 
     ``target`` is the node that the next attempt must start on: a move's destination, or the node
-    it was on when the sweep was interrupted. ``asked_at`` is when it was asked to save and leave.
+    it was on when the sweep was interrupted. ``released`` tells that its first attempt need not wait for a ``Place``
+    any more. ``asked_at`` is when it was asked to save and leave.
     Times are seconds of the sweep's clock.
     """
 
@@ -39,6 +40,7 @@ class Job:
     ended_at: float | None = None
     exit_code: int = 0
     result: str | None = None
+    released: bool = False
 
     @property
     def id(self) -> str:
