@@ -1,6 +1,6 @@
 """What a sweep author imports."""
 
-from controllers.policies import Default, FlowCon, SpeCon
+from controllers.policies import Deadline, Default, DQoES, FlowCon, SpeCon, Tradl
 from hera_specon.arrivals import at_random, every
 from hera_specon.errors import SpaceError, SweepError
 from hera_specon.objective import Objective, maximize, minimize
@@ -8,6 +8,8 @@ from hera_specon.space import choice, integer, log_uniform, uniform
 from hera_specon.sweep import FunctionSweep, Sweep
 
 __all__ = [
+    "DQoES",
+    "Deadline",
     "Default",
     "FlowCon",
     "FunctionSweep",
@@ -16,6 +18,7 @@ __all__ = [
     "SpeCon",
     "Sweep",
     "SweepError",
+    "Tradl",
     "at_random",
     "choice",
     "every",
