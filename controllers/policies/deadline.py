@@ -69,9 +69,7 @@ class Deadline(PolicySettings):
     """
 
     name: ClassVar[str] = "deadline"
-    summary: ClassVar[str] = (
-        "gives each trial the least CPU that keeps its deadline, and says early which will miss"
-    )
+    summary: ClassVar[str] = "gives each trial the least CPU that keeps its deadline, and says early which will miss"
     source: ClassVar[str] = "QoS-oriented scheduling and autoscaling framework (abstract); the algorithm is ours"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Resize, Migrate})
 

@@ -12,7 +12,7 @@ from controllers.progress import usable
 class TrialMemo:
     """One trial: its pace, and the attempt in which it was asked to move for its deadline, if it was."""
 
-    pace: Pace = Pace()
+    pace: Pace = field(default_factory=Pace)
     asked_in: int | None = None
 
     def may_move(self, trial: Trial) -> bool:

@@ -31,7 +31,7 @@ def outlook(one: Forecast, share: float, *, given_up: bool) -> str:
         late = one.late_by(share)
         by = f"by {about(late)} " if 0 < late < math.inf else ""
         return (
-            f"will miss its deadline {by}with the {share:.2g} cores that others' deadlines leave it on {one.trial.node}"
+            f"will miss its deadline {by}with the {share:.2g} cores that other deadlines leave it on {one.trial.node}"
         )
     untold = one.trial.progress is not None and one.trial.progress.steps_total is None
     return f"{_UNTOLD}specon.steps_total" if untold and one.prospect is Prospect.UNKNOWN else ""

@@ -1,7 +1,7 @@
 """DQoES: each trial has a time that a step shall take, and shares move towards these targets.
 
-After Mao et al., "Differentiate Quality of Experience Scheduling for Deep Learning Applications with Docker Containers in
-the Cloud" (DQoES), of which the abstract is public here: the rule by which shares move is ours.
+After Mao et al., "Differentiate Quality of Experience Scheduling for Deep Learning Applications with Docker Containers
+in the Cloud" (DQoES), of which the abstract is public here: the rule by which shares move is ours.
 """
 
 from collections.abc import Iterator, Mapping
@@ -89,10 +89,9 @@ class DQoES(PolicySettings):
         parts = {trial.id: trial.cpu * len(trial.nodes) / node.budget * ratios[trial.id] for trial in node.members}
         goals = {trial.id: trial.goals.seconds_per_step for trial in node.members}
         for name, cpu in node.requests(parts, self.min_change, self.min_cpu).items():
-            took = paces[name].seconds_per_step
-            yield Proposal(
-                Resize(name, cpu), f"takes {took or 0:.3g} s a step, and shall take {goals[name] or 0:.3g} s"
-            )
+            took, goal = paces[name].seconds_per_step, goals[name]
+            known = took is not None and goal is not None
+            yield Proposal(Resize(name, cpu), f"{took:.3g} s a step, not {goal:.3g} s" if known else "makes room")
 
     def _ratio(self, trial: Trial, pace: Pace) -> float:
         """Return what its share is to be multiplied by: 1 where it is satisfied, or wants nothing."""

@@ -22,8 +22,8 @@ class Pace:
     """What was measured of a trial's speed so far.
 
     ``points`` are pairs (cores used, steps per second), both rising. ``most`` is how many cores it can use at most,
-    None while it has used all that it was sure of. ``latest`` is the newest speed, in steps per second. ``mark`` is the report that the next measurement begins at, with
-    the ``attempt`` and the ``cpu`` requested then.
+    None while it has used all that it was sure of. ``latest`` is the newest speed, in steps per second. ``mark`` is
+    the report that the next measurement begins at, with the ``attempt`` and the ``cpu`` requested then.
     """
 
     points: Points = ()
