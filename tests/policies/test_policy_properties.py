@@ -36,7 +36,7 @@ FLOWCON = FlowCon(alpha=0.2, interval=20)
 BOTH = Stacked(policies=(SPECON, FLOWCON))
 DEADLINE = Deadline(interval=10, probe=0.5)
 GANDIVA = Gandiva(quantum=45)
-WORK = {f"t{number}": 50.0 + 40 * (number % 5) for number in range(12)}
+WORK = {TrialId(f"t{number}"): 50.0 + 40 * (number % 5) for number in range(12)}
 MEASURING: list[Policy[Any]] = [
     Default(),
     SPECON,
