@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from controllers.policies import Default, FlowCon, SpeCon
+    from controllers.policies import Deadline, Default, DQoES, FlowCon, SpeCon, Tradl
     from hera_specon.arrivals import at_random, every
     from hera_specon.errors import SpaceError, SweepError
     from hera_specon.objective import Objective, maximize, minimize
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from hera_specon.sweep import FunctionSweep, Sweep
 
 __all__ = [
+    "DQoES",
+    "Deadline",
     "Default",
     "FlowCon",
     "FunctionSweep",
@@ -20,6 +22,7 @@ __all__ = [
     "SpeCon",
     "Sweep",
     "SweepError",
+    "Tradl",
     "at_random",
     "choice",
     "every",
@@ -31,9 +34,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DQoES": "controllers.policies",
+    "Deadline": "controllers.policies",
     "Default": "controllers.policies",
     "FlowCon": "controllers.policies",
     "SpeCon": "controllers.policies",
+    "Tradl": "controllers.policies",
     "at_random": "hera_specon.arrivals",
     "every": "hera_specon.arrivals",
     "SpaceError": "hera_specon.errors",

@@ -1,6 +1,9 @@
 """One file per published system; ``base`` holds what a policy is."""
 
+from controllers.policies.deadline import Deadline
 from controllers.policies.default import Default
+from controllers.policies.dqoes import DQoES
+from controllers.policies.edf import Edf
 from controllers.policies.fair_share import FairShare
 from controllers.policies.fifo import Fifo
 from controllers.policies.flowcon import FlowCon
@@ -12,9 +15,13 @@ from controllers.policies.pinned import Pinned
 from controllers.policies.shortest_remaining import ShortestRemaining
 from controllers.policies.specon import SpeCon
 from controllers.policies.stacked import Stacked
+from controllers.policies.tradl import Tradl
 
 __all__ = [
+    "DQoES",
+    "Deadline",
     "Default",
+    "Edf",
     "FairShare",
     "Fifo",
     "FlowCon",
@@ -26,4 +33,5 @@ __all__ = [
     "ShortestRemaining",
     "SpeCon",
     "Stacked",
+    "Tradl",
 ]

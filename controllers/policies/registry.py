@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllers.policies.base import Policy
+from controllers.policies.deadline import Deadline
 from controllers.policies.default import Default
+from controllers.policies.dqoes import DQoES
+from controllers.policies.edf import Edf
 from controllers.policies.fair_share import FairShare
 from controllers.policies.fifo import Fifo
 from controllers.policies.flowcon import FlowCon
@@ -18,8 +21,12 @@ from controllers.policies.settings import ParameterInfo, PolicyParameterError, P
 from controllers.policies.shortest_remaining import ShortestRemaining
 from controllers.policies.specon import SpeCon
 from controllers.policies.stacked import Stacked
+from controllers.policies.tradl import Tradl
 
-_ALL = (Default, FairShare, Fifo, FlowCon, Gandiva, LeastUsed, LongestRemaining, ShortestRemaining, SpeCon)
+_ALL = (
+    *(Deadline, Default, DQoES, Edf, FairShare, Fifo, FlowCon, Gandiva, LeastUsed, LongestRemaining),
+    *(ShortestRemaining, SpeCon, Tradl),
+)
 POLICIES: dict[str, type[PolicySettings]] = {policy.name: policy for policy in _ALL}
 
 # A "+" before a digit belongs to a number such as 1e+3.

@@ -7,11 +7,12 @@ cores it can use. What it does with fewer cores is its ``Speedup``, a property o
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
 from controllers.errors import SpeconError
+from controllers.goals import AskedGoals
 from controllers.model import Direction, NodeName, TrialId
 
 
@@ -73,7 +74,8 @@ class TrialSpec:
     ``cpu`` (cores) and ``memory`` (bytes) are what its pods request; ``reports`` rise in ``work_s``, the n-th is step
     n (from 1), none lies beyond ``work_s``. ``retries`` counts the failures that it survives, moves apart.
     ``checkpoint_every_s`` is the work between periodic checkpoints; None saves only when told to leave. ``limit`` is
-    the most cores that its container may use. A ``deaf`` trial ignores the request to leave.
+    the most cores that its container may use. A ``deaf`` trial ignores the request to leave. ``goals`` is what it is
+    meant to reach.
     """
 
     id: TrialId
@@ -88,6 +90,7 @@ class TrialSpec:
     checkpoint_every_s: float | None = None
     limit: float = math.inf
     deaf: bool = False
+    goals: AskedGoals = field(default_factory=AskedGoals)
 
     def __post_init__(self) -> None:
         self._check_amounts()
