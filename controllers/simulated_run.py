@@ -24,6 +24,9 @@ from controllers.worlds.simulated.world import SimulatedWorld
 _IDLE_TICKS = 1000
 """Ticks of the engine after which a world where nothing is due is taken for one where nothing ever will be."""
 
+_SLACK = 1e-6
+"""Heartbeats by which a wake-up may be early: sums of intervals are not exact."""
+
 
 @dataclass(frozen=True)
 class SimulatedRun:
@@ -47,10 +50,10 @@ def simulate(scenario: Scenario, policy: Policy[Any]) -> SimulatedRun:
 
 
 class _Sweep:
-    """Ticks the engine when something has changed and when its policy asks to be woken.
+    """Ticks the engine at those heartbeats at which something has changed, or at which its policy asked to be woken.
 
     A tick between, with nothing new to see but metrics, would decide nothing: policies look at metrics when they
-    asked to. Where something was refused it may be let through later, so the next tick is a heartbeat away.
+    asked to. Where something was refused it may be let through later, so the next heartbeat brings a tick.
     """
 
     def __init__(self, scenario: Scenario, policy: Policy[Any]) -> None:
@@ -62,35 +65,41 @@ class _Sweep:
         self._timeline: list[TimelineEvent] = []
         recorder = Recorder(self._timeline.extend, dict)
         self._engine = Engine(Guarded(policy=policy), self._world, self._source, self._journal, (recorder,))
+        self._heartbeat = -1
         self._ticks = 0
         self._idle = 0
 
     def run(self) -> SimulatedRun:
         """Drive the world until every trial has ended."""
-        world, last, tick_at = self._world, -math.inf, 0.0
+        world, tick_at = self._world, 0.0
         while not world.finished:
             if world.next_at <= tick_at and world.next_at < math.inf:
                 world.advance(world.next_at)
-                if world.take_changed():
-                    tick_at = min(tick_at, max(world.now, last + self._heartbeat_s))
                 self._idle = 0
+                if world.take_changed():
+                    tick_at = min(tick_at, self._from(world.now))
             else:
-                last, tick_at = tick_at, self._tick(tick_at)
+                tick_at = self._tick(tick_at)
         self._tick(world.now)
         trials = sorted((_result(run) for run in world.runs), key=lambda trial: (trial.submitted_s, trial.id))
-        return SimulatedRun(RunResult(self._policy.name, tuple(trials)), self._record(), world.events, self._ticks)
+        result = RunResult(self._policy.name, tuple(trials))
+        return SimulatedRun(result, self._record(), world.events, self._ticks)
 
     def _tick(self, at: float) -> float:
         """Tick the engine and return when to tick next, as far as that is known now."""
         self._check_alive(at)
         self._world.advance(at)
+        self._heartbeat = math.ceil(at / self._heartbeat_s - _SLACK)
         self._ticks += 1
         self._idle += 1
         wake = self._engine.tick(at)
-        soon = at + self._heartbeat_s
         if self._journal.take_refused() or self._world.take_changed():
-            return soon
-        return math.inf if wake is None else max(wake, soon)
+            return self._from(at)
+        return math.inf if wake is None else self._from(wake)
+
+    def _from(self, time: float) -> float:
+        """Return the first heartbeat at ``time`` or later that has not been."""
+        return max(self._heartbeat + 1, math.ceil(time / self._heartbeat_s - _SLACK)) * self._heartbeat_s
 
     def _check_alive(self, at: float) -> None:
         if at < math.inf and self._idle < _IDLE_TICKS:

@@ -1,5 +1,7 @@
 """Small workloads whose times can be worked out by hand, and policies that do what a test tells them."""
 
+import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +10,7 @@ from controllers.model import Action, Decision, NodeName, Place, Proposal, Snaps
 from controllers.policies.default import DefaultState
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Report, TrialSpec, Workload
+from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 
 
 def trial(name: str, work_s: float = 100.0, *, at: float = 0.0, cpu: float = 1.0, **fields: Any) -> TrialSpec:  # noqa: ANN401 - any field
@@ -81,3 +83,19 @@ class Idle:
 
 
 PLACES: frozenset[type[Action]] = frozenset({Place})
+
+
+def mixed(trials: int, cores: Sequence[float], seed: int = 0, costs: Costs | None = None, **fields: Any) -> Scenario:  # noqa: ANN401 - any field of a trial
+    """Return trials that learn quickly at first, some sooner than others, and come over five minutes."""
+    chance = random.Random(seed)  # noqa: S311 - makes workloads
+    made = tuple(_learning(f"t{number:04d}", chance, fields) for number in range(trials))
+    return Scenario(Workload(made, nodes(*cores)), costs or Costs.argo(), seed)
+
+
+def _learning(name: str, chance: random.Random, fields: Mapping[str, Any]) -> TrialSpec:
+    work, speed, arrival = chance.uniform(60, 400), chance.uniform(4, 30), chance.uniform(0, 300)
+    reports = tuple(
+        Report(work * part / 50, math.exp(-speed * part / 50) + chance.gauss(0, 0.003)) for part in range(1, 51)
+    )
+    wanted: dict[str, Any] = {"cpu": 0.5, "speedup": Speedup.linear(2.0), **fields}
+    return TrialSpec(TrialId(name), arrival, work, reports, **wanted)

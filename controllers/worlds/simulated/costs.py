@@ -17,7 +17,7 @@ class Costs:
     ``resize_s``: until a resize takes hold.
     ``grace_s``: from the request to leave until a process that ignores it is killed.
     ``metric_delay_s``: until a logged value can be read.
-    ``heartbeat_s``: the controller looks at least this often, and at most this often when things change.
+    ``heartbeat_s``: the controller looks at multiples of it, wherever there may be something new to decide.
     """
 
     start_s: float = 0.0
@@ -48,13 +48,13 @@ class Costs:
         """As measured on a Kubernetes 1.36 with Argo 4.0.7 and a PyTorch trial (benchmarks/cluster/move.py)."""
         return cls(
             start_s=1.9, start_cpu_s=5.5, leave_s=0.5, next_attempt_s=5.2, retry_s=5.2, restore_s=0.1, resize_s=0.2,
-            metric_delay_s=1.0,
+            metric_delay_s=1.0, heartbeat_s=0.5,
         )  # fmt: skip
 
     @classmethod
     def local(cls) -> Self:
         """As measured for the local world with its fork server (benchmarks/start_of_an_attempt.py)."""
-        return cls(start_cpu_s=0.06, leave_s=0.3, restore_s=0.1, metric_delay_s=1.0)
+        return cls(start_cpu_s=0.06, leave_s=0.3, restore_s=0.1, metric_delay_s=1.0, heartbeat_s=0.2)
 
     @classmethod
     def thesis(cls) -> Self:

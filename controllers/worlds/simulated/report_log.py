@@ -71,7 +71,7 @@ class ReportLog:
             stretch, end = self._stretches[0], self._end()
             reached = bisect_right(self._works, stretch.work_at(min(end, until)) + self._slack, lo=self._read)
             if reached > self._read:
-                self.newest, self._read = self._sample(reached - 1, stretch, min(end, until)), reached
+                self.newest, self._read = self._sample(reached - 1, stretch), reached
             if until < end:
                 break
             self._stretches.popleft()
@@ -104,9 +104,9 @@ class ReportLog:
             return stretch.at
         return stretch.at + missing / stretch.rate if stretch.rate else math.inf
 
-    def _sample(self, index: int, stretch: _Stretch, latest: float) -> Sample:
+    def _sample(self, index: int, stretch: _Stretch) -> Sample:
         report = self._spec.reports[index]
-        at = min(self._logged_at(index, stretch), latest)
+        at = self._logged_at(index, stretch)
         return Sample(
             value=report.value,
             step=index + 1,

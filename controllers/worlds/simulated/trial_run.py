@@ -156,6 +156,11 @@ class TrialRun:
         self.advance(now)
         self.give(now, 0.0, 0.0)
 
+    def finish(self, now: float) -> None:
+        """Come to the end of its work, whatever rounding has left of it."""
+        self.work = self.spec.work_s
+        self.halt(now)
+
     def checkpointed(self) -> float:
         """Return the work that the newest checkpoint holds, a periodic one or that of the last leave."""
         every = self.spec.checkpoint_every_s
