@@ -1,6 +1,6 @@
 """What a sweep author imports."""
 
-from controllers.policies import Default, FlowCon, SpeCon
+from controllers.policies import CBalancer, Default, FlowCon, FlowCon2, ProCon, SpeCon
 from hera_specon.arrivals import at_random, every
 from hera_specon.errors import SpaceError, SweepError
 from hera_specon.objective import Objective, maximize, minimize
@@ -8,10 +8,13 @@ from hera_specon.space import choice, integer, log_uniform, uniform
 from hera_specon.sweep import FunctionSweep, Sweep
 
 __all__ = [
+    "CBalancer",
     "Default",
     "FlowCon",
+    "FlowCon2",
     "FunctionSweep",
     "Objective",
+    "ProCon",
     "SpaceError",
     "SpeCon",
     "Sweep",

@@ -53,5 +53,4 @@ def with_places(placed: Mapping[TrialId, NodeName], proposals: Sequence[Proposal
 
 
 def _rank(node: Node, occupancy: Occupancy, cost: NodeCost) -> tuple[float, float, NodeName]:
-    requested = occupancy.ledger.requested(node.name) / node.cpu if node.cpu > 0 else 1.0
-    return cost(node, occupancy.on(node.name)), requested, node.name
+    return cost(node, occupancy.on(node.name)), occupancy.ledger.requested(node.name) / node.cpu, node.name

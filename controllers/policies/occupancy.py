@@ -33,8 +33,8 @@ class Occupancy:
         return occupancy
 
     def ready(self) -> list[Node]:
-        """Return the nodes that trials may be sent to, by name."""
-        return [node for _, node in sorted(self.ledger.nodes.items()) if node.ready]
+        """Return the nodes that trials may be sent to, by name: ready, and with CPU to give."""
+        return [node for _, node in sorted(self.ledger.nodes.items()) if node.ready and node.cpu > 0]
 
     def on(self, node: NodeName) -> Sequence[Trial]:
         """Return the trials of ``node``."""
