@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controllers import labels
-from controllers.model import Goals
+from controllers.model import Direction, Goals
 
 
 class GoalError(ValueError):
@@ -39,6 +39,11 @@ def goals_in(notes: Mapping[str, str]) -> AskedGoals:
     """
     names = (labels.ANNOTATION_DEADLINE, labels.ANNOTATION_TARGET, labels.ANNOTATION_SECONDS_PER_STEP)
     return AskedGoals(*(_number(name, notes.get(name)) for name in names))
+
+
+def reached(value: float, target: float, direction: Direction) -> bool:
+    """Return whether ``value`` of the objective is as good as ``target``, or better."""
+    return value <= target if direction is Direction.MINIMIZE else value >= target
 
 
 def _number(name: str, written: str | None) -> float | None:

@@ -1,6 +1,6 @@
 """What a sweep author imports."""
 
-from controllers.policies import CBalancer, Default, FlowCon, FlowCon2, ProCon, SpeCon
+from controllers.policies import CBalancer, Deadline, Default, DQoES, FlowCon, FlowCon2, ProCon, SpeCon, Tradl
 from hera_specon.arrivals import at_random, every
 from hera_specon.errors import SpaceError, SweepError
 from hera_specon.objective import Objective, maximize, minimize
@@ -9,6 +9,8 @@ from hera_specon.sweep import FunctionSweep, Sweep
 
 __all__ = [
     "CBalancer",
+    "DQoES",
+    "Deadline",
     "Default",
     "FlowCon",
     "FlowCon2",
@@ -19,6 +21,7 @@ __all__ = [
     "SpeCon",
     "Sweep",
     "SweepError",
+    "Tradl",
     "at_random",
     "choice",
     "every",

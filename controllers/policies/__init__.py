@@ -1,7 +1,10 @@
 """One file per published system; ``base`` holds what a policy is."""
 
 from controllers.policies.cbalancer import CBalancer
+from controllers.policies.deadline import Deadline
 from controllers.policies.default import Default
+from controllers.policies.dqoes import DQoES
+from controllers.policies.edf import Edf
 from controllers.policies.fair_share import FairShare
 from controllers.policies.fifo import Fifo
 from controllers.policies.flowcon import FlowCon
@@ -15,10 +18,14 @@ from controllers.policies.procon import ProCon
 from controllers.policies.shortest_remaining import ShortestRemaining
 from controllers.policies.specon import SpeCon
 from controllers.policies.stacked import Stacked
+from controllers.policies.tradl import Tradl
 
 __all__ = [
     "CBalancer",
+    "DQoES",
+    "Deadline",
     "Default",
+    "Edf",
     "FairShare",
     "Fifo",
     "FlowCon",
@@ -32,4 +39,5 @@ __all__ = [
     "ShortestRemaining",
     "SpeCon",
     "Stacked",
+    "Tradl",
 ]

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from controllers.model import Action, Resize, Trial
+from controllers.model import Action, Resize, Trial, TrialId
 from controllers.policies.base import Policy
 from controllers.policies.guards import Guarded
 from controllers.policies.pinned import Pinned
@@ -14,11 +14,11 @@ from controllers.policies.stateless import Stateless
 
 
 class Clairvoyant(Stateless):
-    """Base of those policies; a trial without steps of which some are done is taken to have all of its work before it."""
+    """Base of those policies. A trial that has reported no step is taken to have all of its work before it."""
 
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
 
-    work: Mapping[str, float] = Field(
+    work: Mapping[TrialId, float] = Field(
         default={}, exclude=True, description="seconds that each trial needs alone; given by the simulator"
     )
 
@@ -29,7 +29,7 @@ class Clairvoyant(Stateless):
         return self.work.get(trial.id, 0.0) * max(0.0, 1 - done)
 
 
-def informed(policy: Policy[Any], work: Mapping[str, float]) -> Policy[Any]:
+def informed(policy: Policy[Any], work: Mapping[TrialId, float]) -> Policy[Any]:
     """Return ``policy`` with every clairvoyant part of it told the ``work`` (lone seconds) of each trial."""
     if isinstance(policy, Clairvoyant):
         return policy.model_copy(update={"work": dict(work)})

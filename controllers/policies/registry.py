@@ -7,7 +7,10 @@ from typing import Any
 
 from controllers.policies.base import Policy
 from controllers.policies.cbalancer import CBalancer
+from controllers.policies.deadline import Deadline
 from controllers.policies.default import Default
+from controllers.policies.dqoes import DQoES
+from controllers.policies.edf import Edf
 from controllers.policies.fair_share import FairShare
 from controllers.policies.fifo import Fifo
 from controllers.policies.flowcon import FlowCon
@@ -22,10 +25,14 @@ from controllers.policies.settings import ParameterInfo, PolicyParameterError, P
 from controllers.policies.shortest_remaining import ShortestRemaining
 from controllers.policies.specon import SpeCon
 from controllers.policies.stacked import Stacked
+from controllers.policies.tradl import Tradl
 
 _ALL = (
     CBalancer,
+    Deadline,
     Default,
+    DQoES,
+    Edf,
     FairShare,
     Fifo,
     FlowCon,
@@ -36,6 +43,7 @@ _ALL = (
     ProCon,
     ShortestRemaining,
     SpeCon,
+    Tradl,
 )
 POLICIES: dict[str, type[PolicySettings]] = {policy.name: policy for policy in _ALL}
 

@@ -1,1 +1,1 @@
-"""Simulated experiments: what is submitted when, under which policies, and what it came to over many seeds."""
+"""What is simulated, and what to conclude: workloads from files and past sweeps, and experiments over many seeds."""

@@ -16,7 +16,7 @@ from controllers.worlds.simulated.workload import NodeSpec, TrialSpec, Workload
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A trial as the pool sees it: submitted at ``release``, ``volume`` core seconds, at most ``rate`` cores at once."""
+    """A trial to the pool: submitted at ``release``, ``volume`` core seconds, at most ``rate`` cores at once."""
 
     release: float
     volume: float

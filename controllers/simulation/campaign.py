@@ -14,7 +14,7 @@ from controllers.policies.registry import parse_policy, policy_spec
 from controllers.results import RunResult, compare
 from controllers.simulated_run import SimulatedRun, simulate
 from controllers.simulation.bounds import makespan_bound, mean_completion_bound
-from controllers.simulation.experiment import Experiment
+from controllers.simulation.experiment import Setup
 from controllers.simulation.statistics import Estimate, estimate
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Workload
@@ -87,7 +87,7 @@ class Summary:
 class Order:
     """An experiment and the policies to run it under, as they were asked for; the first is the baseline."""
 
-    experiment: Experiment
+    experiment: Setup
     policies: tuple[str, ...]
 
     def effective(self) -> tuple[Policy[Any], ...]:
@@ -121,15 +121,14 @@ def simulate_seed(order: Order, seed: int) -> tuple[SimulatedRun, ...]:
     runs = []
     for policy in order.effective():
         given = {} if Place in policy.needs else pinned
-        scenario = Scenario(workload, order.experiment.assumptions.costs, seed, given)
+        scenario = Scenario(workload, order.experiment.costs, seed, given)
         runs.append(simulate(scenario, informed(policy, work)))
     return tuple(runs)
 
 
-def first_nodes(experiment: Experiment, workload: Workload, seed: int) -> Mapping[TrialId, NodeName]:
+def first_nodes(experiment: Setup, workload: Workload, seed: int) -> Mapping[TrialId, NodeName]:
     """Return where each trial starts if nothing but the default scheduler decides."""
-    assumed = experiment.assumptions
-    run = simulate(Scenario(workload, assumed.costs, seed), assumed.scheduler(seed))
+    run = simulate(Scenario(workload, experiment.costs, seed), experiment.scheduler(seed))
     return {TrialId(trial.id): NodeName(trial.first_node) for trial in run.result.trials}
 
 
@@ -179,9 +178,7 @@ def _each(tasks: Sequence[tuple[Order, int]], processes: int) -> Iterable[tuple[
             yield numbers[future], future.result()
 
 
-def _figures(
-    baseline: RunResult, result: RunResult, bounds: tuple[float, float], watched: TrialId | None
-) -> Figures:
+def _figures(baseline: RunResult, result: RunResult, bounds: tuple[float, float], watched: TrialId | None) -> Figures:
     against = compare(baseline, result)
     return Figures(
         makespan_s=result.makespan_s,

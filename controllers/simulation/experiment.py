@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 from controllers.model import NodeName, TrialId
 from controllers.policies import Default, LeastUsed
@@ -37,10 +37,6 @@ class Assumptions:
     costs: Costs = field(default_factory=Costs.thesis)
     placement: Literal["requests", "use"] = "requests"
 
-    def scheduler(self, seed: int) -> Policy[Any]:
-        """Return the policy under which the initial placement of all is found."""
-        return LeastUsed(seed=seed) if self.placement == "use" else Default()
-
 
 @dataclass(frozen=True, slots=True)
 class Published:
@@ -61,9 +57,75 @@ class Published:
     worst_loser: float | None = None
 
 
+class Setup(Protocol):
+    """Something that policies can be compared on, over seeds."""
+
+    @property
+    def id(self) -> str:
+        """Name that people type."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        ...
+
+    @property
+    def published(self) -> tuple[Published, ...]:
+        """What was published of it."""
+        ...
+
+    @property
+    def watched(self) -> int | None:
+        """Number of the trial that is looked at on its own, from 0."""
+        ...
+
+    @property
+    def costs(self) -> Costs:
+        """What starts and moves cost."""
+        ...
+
+    def workload(self, seed: int) -> Workload:
+        """Return the workload of ``seed``."""
+        ...
+
+    def scheduler(self, seed: int) -> Policy[Any]:
+        """Return the policy under which the initial placement of all is found."""
+        ...
+
+    def parameterised(self, policy: Policy[Any]) -> Policy[Any]:
+        """Return ``policy`` with the published parameters wherever it was named without its own."""
+        ...
+
+
+@dataclass(frozen=True)
+class GivenWorkload:
+    """A workload of one's own; only ties between nodes are left to chance."""
+
+    id: str
+    given: Workload
+    costs: Costs = field(default_factory=Costs.argo)
+
+    title: ClassVar[str] = "a workload from a file"
+    published: ClassVar[tuple[Published, ...]] = ()
+    watched: ClassVar[int | None] = None
+
+    def workload(self, seed: int) -> Workload:  # noqa: ARG002 - Setup's shape
+        """Return the workload."""
+        return self.given
+
+    def scheduler(self, seed: int) -> Policy[Any]:  # noqa: ARG002 - Setup's shape
+        """Return the default scheduler."""
+        return Default()
+
+    def parameterised(self, policy: Policy[Any]) -> Policy[Any]:
+        """Return ``policy``: nothing was published."""
+        return policy
+
+
 @dataclass(frozen=True)
 class Experiment:
-    """One row of published results, or a workload of one's own.
+    """One row of published results.
 
     ``jobs`` are submitted as they stand (``drawn`` None), or that many are drawn from them. ``settings`` are the
     published parameters: a policy that is named without them gets these. ``watched`` is the number of the trial that
@@ -85,6 +147,15 @@ class Experiment:
     def policies(self) -> tuple[str, ...]:
         """The policies that something was published of, the default scheduler first."""
         return tuple(published.policy for published in self.published)
+
+    @property
+    def costs(self) -> Costs:
+        """What starts and moves are assumed to cost."""
+        return self.assumptions.costs
+
+    def scheduler(self, seed: int) -> Policy[Any]:
+        """Return the policy under which the initial placement of all is found."""
+        return LeastUsed(seed=seed) if self.assumptions.placement == "use" else Default()
 
     def workload(self, seed: int) -> Workload:
         """Return the workload of ``seed``: jobs, arrivals and noise are drawn, each by a generator of its own."""

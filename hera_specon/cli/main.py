@@ -8,6 +8,7 @@ from hera_specon.cli.policies import policies
 from hera_specon.cli.release import release
 from hera_specon.cli.report import report
 from hera_specon.cli.run import run
+from hera_specon.cli.simulate import simulate
 from hera_specon.cli.status import status
 from hera_specon.cli.submit import submit
 
@@ -34,6 +35,7 @@ def main(*, debug: bool) -> None:
 
 
 main.add_command(run)
+main.add_command(simulate)
 main.add_command(submit)
 main.add_command(status)
 main.add_command(report)

@@ -19,8 +19,7 @@ class Job:
 
     ``target`` is the node that the next attempt must start on: a move's destination, or the node
     it was on when the sweep was interrupted. ``released`` tells that its first attempt need not wait for a ``Place``
-    any more. ``asked_at`` is when it was asked to save and leave.
-    Times are seconds of the sweep's clock.
+    any more. ``asked_at`` is when it was asked to save and leave. ``cpu_seconds`` counts its attempts that are over. Times are seconds of the sweep's clock.
     """
 
     step: PodStep
@@ -39,6 +38,7 @@ class Job:
     not_before: float = 0.0
     ended_at: float | None = None
     exit_code: int = 0
+    cpu_seconds: float = 0.0
     result: str | None = None
     released: bool = False
 

@@ -12,9 +12,8 @@ from controllers.goals import goals_in
 from controllers.model import Action, Direction, Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
 from controllers.placement import Load, choose, scores
 from controllers.ports import Outcome
-from controllers.worlds.local.attempts import Attempts
+from controllers.worlds.local.attempts import Attempts, Ended
 from controllers.worlds.local.jobs import Job, Ledger
-from controllers.worlds.local.processes import Exit
 from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
@@ -181,8 +180,9 @@ class LocalWorld:
         self._attempts.ask_to_leave(job)
         return Outcome(accepted=True)
 
-    def _reap(self, end: Exit, now: float) -> None:
+    def _reap(self, end: Ended, now: float) -> None:
         job = next(job for job in self._jobs.values() if job.placed and job.key == end.key)
+        job = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds)
         if end.code == 0:
             self._jobs[job.id] = self._over(job, Phase.SUCCEEDED, 0, now)
         elif _left_as_asked(job, end.code) or end.code == contract.EXIT_MIGRATE:

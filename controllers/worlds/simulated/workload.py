@@ -113,19 +113,31 @@ class TrialSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A node: cores, bytes of memory, and the ``speed`` of its cores relative to those that work was measured on."""
+    """A node: cores, bytes of memory, and the ``speed`` of its cores relative to those that work was measured on.
+
+    ``contention`` is what each further trial that computes there costs all of them (caches, memory bandwidth): n of
+    them go at ``speed / (1 + contention * (n - 1))``.
+    """
 
     name: NodeName
     cpu: float
     memory: float = math.inf
     speed: float = 1.0
     zone: str = ""
+    contention: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("cpu", "memory", "speed"):
             if not getattr(self, name) > 0:
                 message = f"node {self.name}: {name} must be greater than 0, not {getattr(self, name)}"
                 raise WorkloadError(message)
+        if not 0 <= self.contention < math.inf:
+            message = f"node {self.name}: contention must be at least 0, not {self.contention}"
+            raise WorkloadError(message)
+
+    def speed_of(self, computing: int) -> float:
+        """Return the speed of a core while so many trials compute."""
+        return self.speed / (1 + self.contention * max(0, computing - 1))
 
 
 @dataclass(frozen=True, slots=True)
