@@ -5,6 +5,7 @@ from typing import Any
 
 from controllers import labels
 from controllers.errors import SpeconError
+from controllers.goals import GoalError, goals_in
 from controllers.model import Action, Direction
 from controllers.policies.base import Policy
 from controllers.policies.clairvoyant import uninformed
@@ -54,6 +55,11 @@ def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: floa
     if direction not in set(Direction):
         message = f"template {step.template!r}: direction {direction!r} is not minimize or maximize"
         raise SpeconError(message)
+    try:
+        goals_in(step.annotations)
+    except GoalError as error:
+        message = f"step {step.id}: {error}"
+        raise SpeconError(message) from error
     if step.workers > 1:
         message = f"step {step.id}: {step.workers} workers of {step.cpu:g} cores: " + (
             f"more than the nodes hold together ({total:g} cores)"

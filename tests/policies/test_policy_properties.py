@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from controllers.model import Decision, Migrate, NodeName, Phase, Proposal, Snapshot, TrialId
 from controllers.policies import (
+    Deadline,
     Default,
+    DQoES,
+    Edf,
     FairShare,
     Fifo,
     FlowCon,
@@ -23,6 +26,7 @@ from controllers.policies import (
     ShortestRemaining,
     SpeCon,
     Stacked,
+    Tradl,
 )
 from controllers.policies.base import Policy, dump_state, load_state
 from tests.policies.policy_fakes import FakeCluster, node
@@ -30,6 +34,7 @@ from tests.policies.policy_fakes import FakeCluster, node
 SPECON = SpeCon(alpha=0.05, interval=30)
 FLOWCON = FlowCon(alpha=0.2, interval=20)
 BOTH = Stacked(policies=(SPECON, FLOWCON))
+DEADLINE = Deadline(interval=10, probe=0.5)
 GANDIVA = Gandiva(quantum=45)
 WORK = {TrialId(f"t{number}"): 50.0 + 40 * (number % 5) for number in range(12)}
 MEASURING: list[Policy[Any]] = [
@@ -44,6 +49,11 @@ MEASURING: list[Policy[Any]] = [
     ShortestRemaining(work=WORK),
     LongestRemaining(work=WORK),
     LeastUsed(),
+    DEADLINE,
+    Guarded(policy=Stacked(policies=(SPECON, DEADLINE))),
+    Edf(),
+    Tradl(),
+    DQoES(),
 ]
 POLICIES = [*MEASURING, GANDIVA, Guarded(policy=Stacked(policies=(SPECON, GANDIVA)))]
 """Gandiva's turns come whatever is measured."""

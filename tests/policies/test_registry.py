@@ -7,7 +7,10 @@ from controllers.policies.registry import UnknownPolicyError, describe, parse_po
 from controllers.policies.settings import PolicyParameterError, PolicySettings
 from tests.policies.test_stacked import Scripted
 
-NAMES = "default, fair-share, fifo, flowcon, gandiva, least-used, longest-remaining, shortest-remaining, specon"
+NAMES = (
+    "cbalancer, deadline, default, dqoes, edf, fair-share, fifo, flowcon, flowcon2, gandiva, "
+    "least-used, longest-remaining, procon, shortest-remaining, specon, tradl"
+)
 unit = st.floats(0, 1, exclude_min=True, exclude_max=True)
 seconds = st.floats(0, exclude_min=True, allow_infinity=False)
 specons = st.builds(
