@@ -36,10 +36,18 @@ CLOCK_SLACK = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A node's trials that may be resized, with the cores that are theirs to share."""
+    """A node and its trials that may be resized."""
 
+    node: NodeName
     members: tuple[Trial, ...]
-    budget: float
+    ledger: Ledger
+
+    @property
+    def budget(self) -> float:
+        """Cores that are theirs to share."""
+        asked = sum(trial.base_cpu * len(trial.nodes) for trial in self.members)
+        others = self.ledger.requested(self.node) - sum(trial.cpu * len(trial.nodes) for trial in self.members)
+        return max(0.0, min(asked, self.ledger.nodes[self.node].cpu - others))
 
     @property
     def names(self) -> tuple[TrialId, ...]:
@@ -126,8 +134,9 @@ class FlowCon(PolicySettings):
         trials.update({name: replace(trials[name], limit=cap) for name, cap in caps.items()})
         shares = fair_shares(caps)
         now = {trial.id: trial.cpu * len(trial.nodes) for trial in place.members}
-        wanted = {trial.id: self._wanted(trial, shares[trial.id] * place.budget) for trial in place.members}
-        granted = settled(now, wanted, place.budget)
+        budget = place.budget
+        wanted = {trial.id: self._wanted(trial, shares[trial.id] * budget) for trial in place.members}
+        granted = settled(now, wanted, budget)
         return [
             self._proposal(trial, granted[trial.id] / len(trial.nodes), trials[trial.id])
             for trial in place.members
@@ -154,15 +163,9 @@ def _places(snapshot: Snapshot) -> Mapping[NodeName, _Place]:
     ledger = Ledger.of(snapshot)
     members: dict[NodeName, list[Trial]] = {}
     for trial in sorted(snapshot.trials, key=lambda trial: trial.id):
-        if trial.steady and len(set(trial.nodes)) == 1 and trial.nodes[0] in ledger.nodes:
+        if trial.steady and trial.nodes.count(trial.nodes[0]) == len(trial.nodes) and trial.nodes[0] in ledger.nodes:
             members.setdefault(trial.nodes[0], []).append(trial)
-    return {name: _place(ledger, name, tuple(members[name])) for name in sorted(members)}
-
-
-def _place(ledger: Ledger, name: NodeName, members: tuple[Trial, ...]) -> _Place:
-    asked = sum(trial.base_cpu * len(trial.nodes) for trial in members)
-    others = ledger.requested(name) - sum(trial.cpu * len(trial.nodes) for trial in members)
-    return _Place(members, max(0.0, min(asked, ledger.nodes[name].cpu - others)))
+    return {name: _Place(name, tuple(members[name]), ledger) for name in sorted(members)}
 
 
 def _shrinks_first(proposals: list[Proposal], snapshot: Snapshot) -> tuple[Proposal, ...]:

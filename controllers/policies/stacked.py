@@ -47,7 +47,7 @@ class Stacked(BaseModel):
         pairs = zip(self.policies, state, strict=True)
         decisions = [policy.decide(snapshot, part) for policy, part in pairs]
         proposals = [proposal for decision in decisions for proposal in decision.proposals]
-        verdicts = list(_verdicts(proposals, snapshot))
+        verdicts = list(_verdicts(proposals, snapshot)) if proposals else []
         vetoed = [veto for decision in decisions for veto in decision.vetoed]
         return Decision(
             state=tuple(decision.state for decision in decisions),
