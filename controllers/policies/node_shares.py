@@ -9,18 +9,10 @@ from controllers.policies.capacity import Ledger
 
 @dataclass(frozen=True, slots=True)
 class NodeShares:
-    """A node and its trials that may be resized."""
+    """A node's trials that may be resized, with the cores that are theirs to share."""
 
-    node: NodeName
     members: tuple[Trial, ...]
-    ledger: Ledger
-
-    @property
-    def budget(self) -> float:
-        """Cores that are theirs to share."""
-        asked = sum(trial.base_cpu * len(trial.nodes) for trial in self.members)
-        others = self.ledger.requested(self.node) - sum(trial.cpu * len(trial.nodes) for trial in self.members)
-        return max(0.0, min(asked, self.ledger.nodes[self.node].cpu - others))
+    budget: float
 
     @property
     def names(self) -> tuple[TrialId, ...]:
@@ -35,9 +27,11 @@ class NodeShares:
             min_change: Least change that is worth it, as a part of the request.
             min_cpu: Least request of a worker, in cores.
         """
-        now, budget = {trial.id: trial.cpu * len(trial.nodes) for trial in self.members}, self.budget
-        wanted = {trial.id: _wanted(trial, shares[trial.id] * budget, min_change, min_cpu) for trial in self.members}
-        granted = settled(now, wanted, budget)
+        now = {trial.id: trial.cpu * len(trial.nodes) for trial in self.members}
+        wanted = {
+            trial.id: _wanted(trial, shares[trial.id] * self.budget, min_change, min_cpu) for trial in self.members
+        }
+        granted = settled(now, wanted, self.budget)
         each = {trial.id: granted[trial.id] / len(trial.nodes) for trial in self.members}
         return {trial.id: each[trial.id] for trial in self.members if _worth_it(trial, each[trial.id], min_change)}
 
@@ -49,7 +43,7 @@ def node_shares(snapshot: Snapshot) -> Mapping[NodeName, NodeShares]:
     for trial in sorted(snapshot.trials, key=lambda trial: trial.id):
         if trial.steady and trial.nodes.count(trial.nodes[0]) == len(trial.nodes) and trial.nodes[0] in ledger.nodes:
             members.setdefault(trial.nodes[0], []).append(trial)
-    return {name: NodeShares(name, tuple(members[name]), ledger) for name in sorted(members)}
+    return {name: _of_node(ledger, name, tuple(members[name])) for name in sorted(members)}
 
 
 def settled(now: Mapping[TrialId, float], wanted: Mapping[TrialId, float], budget: float) -> dict[TrialId, float]:
@@ -88,3 +82,9 @@ def _wanted(trial: Trial, cpu: float, min_change: float, min_cpu: float) -> floa
 
 def _worth_it(trial: Trial, cpu: float, min_change: float) -> bool:
     return cpu != trial.cpu and abs(cpu - trial.cpu) >= min_change * trial.cpu
+
+
+def _of_node(ledger: Ledger, name: NodeName, members: tuple[Trial, ...]) -> NodeShares:
+    asked = sum(trial.base_cpu * len(trial.nodes) for trial in members)
+    others = ledger.requested(name) - sum(trial.cpu * len(trial.nodes) for trial in members)
+    return NodeShares(members, max(0.0, min(asked, ledger.nodes[name].cpu - others)))
