@@ -47,7 +47,7 @@ def assumptions(out: Path, seeds: Sequence[int], done: Done) -> None:
     """Write what each assumption that the thesis leaves open does to the gains."""
     body = []
     for policy, names, switches in (
-        ("specon", ("S4", "S6"), SPECON_SWITCHES),
+        ("specon", ("S4",), SPECON_SWITCHES),
         ("flowcon", ("F1", "F4"), SWITCHES),
     ):
         orders = [switch.order(EXPERIMENTS[name], policy) for name in names for switch in switches]
