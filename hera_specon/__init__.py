@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from controllers.policies import Default, FlowCon, SpeCon
+    from controllers.policies import CBalancer, Deadline, Default, DQoES, FlowCon, FlowCon2, ProCon, SpeCon, Tradl
     from hera_specon.arrivals import at_random, every
     from hera_specon.errors import SpaceError, SweepError
     from hera_specon.objective import Objective, maximize, minimize
@@ -12,14 +12,20 @@ if TYPE_CHECKING:
     from hera_specon.sweep import FunctionSweep, Sweep
 
 __all__ = [
+    "CBalancer",
+    "DQoES",
+    "Deadline",
     "Default",
     "FlowCon",
+    "FlowCon2",
     "FunctionSweep",
     "Objective",
+    "ProCon",
     "SpaceError",
     "SpeCon",
     "Sweep",
     "SweepError",
+    "Tradl",
     "at_random",
     "choice",
     "every",
@@ -31,9 +37,15 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CBalancer": "controllers.policies",
+    "DQoES": "controllers.policies",
+    "Deadline": "controllers.policies",
     "Default": "controllers.policies",
     "FlowCon": "controllers.policies",
+    "FlowCon2": "controllers.policies",
+    "ProCon": "controllers.policies",
     "SpeCon": "controllers.policies",
+    "Tradl": "controllers.policies",
     "at_random": "hera_specon.arrivals",
     "every": "hera_specon.arrivals",
     "SpaceError": "hera_specon.errors",

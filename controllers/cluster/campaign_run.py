@@ -23,6 +23,7 @@ from controllers.cluster.run_tags import done_tags, recommended_tags
 from controllers.cluster.sweep_record import Ending, SweepRecord
 from controllers.engine import Engine
 from controllers.errors import SpeconError
+from controllers.mlflow_board import Steering
 from controllers.mlflow_source import MlflowSource, Scope
 from controllers.mlflow_tags import TagWriter
 from controllers.model import Phase, TrialId
@@ -158,8 +159,8 @@ class CampaignRun:
         hand = Hand(world, services.leading, recommend=services.recommend)
         journal = WatchedJournal(self._journal, hand, services.instruments, self._about)
         self._steering = Default.name if services.recommend else policy.name
-        title = f"{campaign.workflow} · {self._steering}"
-        record = self._record = SweepRecord(services.client, title, self._steering, over=campaign.finished)
+        steering = Steering(f"{campaign.workflow} · {self._steering}", self._steering, campaign.uid)
+        record = self._record = SweepRecord(services.client, steering, over=campaign.finished)
         stack.callback(record.stop, _STOP_S)
         record.start(campaign.sweeps)
         self._source = MlflowSource(services.client, self._scope, world.objectives, self._clock.from_epoch)

@@ -1,5 +1,6 @@
 """Trials and nodes as policies see them, from what the API server shows."""
 
+import logging
 import time
 
 import pytest
@@ -167,13 +168,20 @@ def test_cordoned_tainted_and_silent_nodes_take_no_pods(bench: Bench) -> None:
     assert {n.name: n.ready for n in bench.world.nodes()} == {"n1": False, "n2": False, "n3": False, "n4": True}
 
 
-def test_where_other_namespaces_may_not_be_seen_the_own_one_is_counted(bench: Bench) -> None:
+def test_where_other_namespaces_may_not_be_seen_the_own_one_is_counted(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "controllers")
     stranger = pod("s", on="n1", cpu="250m")
     stranger["metadata"]["labels"] = {}
     bench.put("pods", stranger)
     bench.fake.fault = lambda call: (403, "no") if call.path.startswith("/api/v1/pods") else None
     bench.begin()
     assert {n.name: n.cpu for n in bench.world.nodes()} == {"n1": 0.75, "n2": 1.0}
+    told = [(record.levelname, record.message) for record in caplog.records if "namespace" in record.message]
+    assert told == [
+        ("INFO", "only pods of the own namespaces may be seen: what others request of the nodes is not counted")
+    ]
 
 
 def test_pods_without_our_labels_or_owner_are_no_trials(bench: Bench) -> None:

@@ -73,8 +73,8 @@ class ClusterView:
         self._nodes = self._watch(NODES.path(), project_node, {})
         # No pod is watched twice: with thousands of trials, reading their changes is most of the work.
         self._others = self._watches(PODS, project_other, _OTHER_PODS)
-        self._elsewhere = None if namespaces is None else self._watch(PODS.path(), project_other, self._outside())
-        self._complained = False
+        self._elsewhere = None if namespaces is None else self._watch_elsewhere()
+        self._told = False
         self._by_workflow: dict[str, list[PodRecord]] = {}
         self._index_version = -1
         self._index_lock = threading.Lock()
@@ -174,17 +174,19 @@ class ClusterView:
         elsewhere = self._elsewhere
         if elsewhere is None or elsewhere.refused is None or elsewhere.synced:
             return self._all()
-        if not self._complained:
-            self._complained = True
-            _LOG.warning("what pods of other namespaces request is not known: %s", elsewhere.refused)
+        if not self._told:
+            self._told = True
+            _LOG.info("only pods of the own namespaces may be seen: what others request of the nodes is not counted")
         return self._needed()
 
     def _of_others(self) -> Sequence[Reflector[OtherPod]]:
         return self._others if self._elsewhere is None else (*self._others, self._elsewhere)
 
-    def _outside(self) -> Mapping[str, str]:
+    def _watch_elsewhere(self) -> Reflector[OtherPod]:
         outside = (f"metadata.namespace!={namespace}" for namespace in self._namespaces)
-        return {"fieldSelector": ",".join((_PLACED, *outside))}
+        query = {"fieldSelector": ",".join((_PLACED, *outside))}
+        collection = Collection(PODS.path(), query, _PAGE, expendable=True)
+        return Reflector(self.api, collection, project_other, self._news.set, self._rhythm)
 
     def _pods_by_workflow(self) -> Mapping[str, list[PodRecord]]:
         with self._index_lock:
