@@ -238,6 +238,7 @@ def _trial_result(world: LocalWorld, job: Job, sample: Sample | None) -> TrialRe
         resizes=job.resizes,
         first_node=job.first_node,
         params=_params(job.step),
+        cpu_seconds=round(job.cpu_seconds, 3),
     )
 
 

@@ -48,7 +48,8 @@ class Phase(StrEnum):
 class Sample:
     """The newest report of a trial's training, as a metric source found it.
 
-    ``value`` may be NaN or infinite: it is what was logged. ``cpu_seconds`` counts over all attempts.
+    ``value`` may be NaN or infinite: it is what was logged. ``cpu_seconds`` counts over all attempts. ``best`` is the
+    best value so far, from a source that knows of values which no poll has shown.
     """
 
     value: float
@@ -57,6 +58,7 @@ class Sample:
     cpu_seconds: float | None = None
     first: float | None = None
     steps_total: int | None = None
+    best: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,19 @@ class Progress:
     steps_total: int | None = None
     dropped: int = 0
     dropped_report: tuple[float, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """What a trial's author wants of it; None where they asked for nothing.
+
+    ``deadline_at`` is when it shall have ended, in seconds of the sweep's clock; ``target`` the objective's value that
+    is good enough; ``seconds_per_step`` the time that a step shall take.
+    """
+
+    deadline_at: float | None = None
+    target: float | None = None
+    seconds_per_step: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +119,7 @@ class Trial:
     moving_to: NodeName | None = None
     gated: bool = False
     progress: Progress | None = None
+    goals: Goals = Goals()
 
     @property
     def node(self) -> NodeName | None:
@@ -182,10 +198,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What a policy thinks of a trial: shown to people, never read back."""
+    """What a policy thinks of a trial: shown to people, never read back.
 
-    category: Category
+    ``category`` is None under a policy that sorts trials into none; ``outlook`` is in words what it foresees.
+    """
+
+    category: Category | None = None
     growth: float | None = None
+    outlook: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, TypeVar
+
+N = TypeVar("N", bound=str)
 
 MAX_NODE_SCORE: Final = 100
 UNREQUESTED_CPU: Final = 0.1
@@ -71,7 +73,7 @@ def scores(
     return {load.node: _score(pod, load, balance) for load in loads if _fits(pod, load)}
 
 
-def choose(scored: Mapping[str, int], pick: Callable[[Sequence[str]], str]) -> str:
+def choose(scored: Mapping[N, int], pick: Callable[[Sequence[N]], N]) -> N:
     """Return one of the nodes with the highest score.
 
     Args:

@@ -122,6 +122,10 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
+def _known(value: float | None) -> tuple[float, ...]:
+    return () if value is None or not math.isfinite(value) else (value,)
+
+
 def _best(direction: Direction, *values: float) -> float:
     return min(values) if direction is Direction.MINIMIZE else max(values)
 
@@ -129,7 +133,7 @@ def _best(direction: Direction, *values: float) -> float:
 def _begun(sample: Sample, direction: Direction) -> Progress:
     first = _finite(sample.first)
     first = sample.value if first is None else first
-    best = _best(direction, first, sample.value)
+    best = _best(direction, first, sample.value, *_known(sample.best))
     cpu = _finite(sample.cpu_seconds)
     return Progress(first, best, sample.value, sample.step, sample.at, cpu, sample.steps_total)
 
@@ -140,7 +144,7 @@ def _advanced(previous: Progress, sample: Sample, direction: Direction) -> Progr
     return replace(
         previous,
         first=first,
-        best=_best(direction, first, previous.best, sample.value),
+        best=_best(direction, first, previous.best, sample.value, *_known(sample.best)),
         latest=sample.value,
         step=sample.step,
         at=sample.at,

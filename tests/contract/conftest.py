@@ -8,14 +8,25 @@ import pytest
 from tests.contract.argo_bench import ArgoBench
 from tests.contract.bench import Bench
 from tests.contract.local_bench import LocalBench
+from tests.contract.simulated_bench import SimulatedBench
 
 
-@pytest.fixture(params=["local", pytest.param("argo", marks=pytest.mark.cluster)])
+@pytest.fixture(params=["simulated", "local", pytest.param("argo", marks=pytest.mark.cluster)])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     """A world to submit trials to; one parameter for each world that there is."""
-    world = LocalBench(tmp_path) if request.param == "local" else _argo_bench(request, tmp_path)
+    world = _bench(request, tmp_path)
     yield world
     world.close()
+
+
+def _bench(request: pytest.FixtureRequest, folder: Path) -> Bench:
+    match request.param:
+        case "simulated":
+            return SimulatedBench(folder)
+        case "local":
+            return LocalBench(folder)
+        case _:
+            return _argo_bench(request, folder)
 
 
 def _argo_bench(request: pytest.FixtureRequest, folder: Path) -> ArgoBench:

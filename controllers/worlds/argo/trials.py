@@ -141,6 +141,7 @@ class TrialState:
         ``opened`` tells that its gate was just asked to be opened.
         """
         phase, pod = self.phase, self.pod
+        submitted_at = max(0.0, self.submitted_at - origin)
         held = pod if pod is not None and pod.holds and phase in {Phase.RUNNING, Phase.MOVING} else None
         return Trial(
             id=self.facts.id,
@@ -149,7 +150,7 @@ class TrialState:
             base_cpu=self.base_cpu,
             memory=self.memory,
             direction=self.facts.direction,
-            submitted_at=max(0.0, self.submitted_at - origin),
+            submitted_at=submitted_at,
             nodes=() if held is None else (NodeName(held.node),),
             attempt=self.attempt,
             moves=self.moves,
@@ -158,6 +159,7 @@ class TrialState:
             max_workers=self.facts.workers,
             moving_to=self.target if phase is Phase.MOVING else None,
             gated=phase is Phase.PENDING and pod is not None and pod.gated and pod.attempt == 1 and not opened,
+            goals=self.facts.goals.since(submitted_at),
         )
 
 

@@ -25,7 +25,7 @@ _OTHER_PODS = {"fieldSelector": _PLACED, "labelSelector": f"!{labels.LABEL_TRIAL
 _PAGE = 100
 _WORKFLOWS_PAGE = 10
 _REST = 5.0
-"""Times what it took to sum up all requests, that the sums then stay as they are."""
+_MOST_REST_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class ClusterView:
                 self._requests = Requests(self._nodes.records(), self.trial_pods(), self.other_pods())
                 self._requests_version = version
                 ended = time.monotonic()
-                self._requests_until = ended + _REST * (ended - began)
+                self._requests_until = ended + rest_s(ended - began)
             return self._requests
 
     def _needed(self) -> Sequence[Reflector[Any]]:
@@ -208,6 +208,14 @@ class ClusterView:
         self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = _PAGE
     ) -> Reflector[R]:
         return Reflector(self.api, Collection(path, query, page), project, self._news.set, self._rhythm)
+
+
+def rest_s(took: float) -> float:
+    """Return the seconds that a look serves which took ``took`` seconds: in a large sweep, longer than a small one's.
+
+    Not without bound: a process that was kept waiting for a core took long, and its look cost little.
+    """
+    return min(_MOST_REST_S, _REST * took)
 
 
 def _campaigns_of(workflow: WorkflowRecord, default_policy: str) -> list[Campaign]:

@@ -1,0 +1,1 @@
+"""The simulated world: a sweep in virtual time, under the same engine and policies as a real one."""

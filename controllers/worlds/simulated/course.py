@@ -1,0 +1,264 @@
+"""What becomes of the trials of a scenario: the stages of their attempts, one event after the other.
+
+Between two events every attempt goes on at a constant rate, so its progress is worked out when somebody asks.
+"""
+
+import math
+
+from controllers.model import NodeName, TrialId
+from controllers.worlds.simulated.default_scheduler import DefaultScheduler
+from controllers.worlds.simulated.events import Due, EventQueue, Kind
+from controllers.worlds.simulated.node_run import NodeRun
+from controllers.worlds.simulated.report_log import ReportLog
+from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.trial_run import Stage, TrialRun
+from controllers.worlds.simulated.workload import WorkloadError
+
+
+class Course:
+    """The trials and nodes of a scenario, ``now`` seconds after its beginning.
+
+    Args:
+        scenario: what is simulated.
+        gated: whether first attempts wait to be placed.
+
+    Raises:
+        WorkloadError: a trial fits on no node, even an empty one.
+    """
+
+    def __init__(self, scenario: Scenario, *, gated: bool) -> None:
+        workload = scenario.workload
+        self.nodes = {spec.name: NodeRun(spec) for spec in workload.nodes}
+        self.runs = {spec.id: TrialRun(spec, Stage.AWAY, ReportLog(spec), spec.cpu) for spec in workload.trials}
+        self.submitted: dict[TrialId, TrialRun] = {}
+        self.costs = scenario.costs
+        self.queue = EventQueue()
+        self.now = 0.0
+        self.events = 0
+        self.unended = len(self.runs)
+        self.changed = False
+        """Whether any trial has come to look different; whoever asks takes it back."""
+        self._gated = gated
+        self._scheduler = DefaultScheduler(self.nodes, scenario.seed, scenario.pinned)
+        self._unshared: dict[NodeName, None] = {}
+        self._steps = {
+            Kind.LEFT: self._left,
+            Kind.STARTED: self._started,
+            Kind.RESTORED: self._restored,
+            Kind.RETURNS: self._returned,
+        }
+        for run in self.runs.values():
+            self._check(run)
+            self.queue.put(run.spec.submitted_at, Due(Kind.ARRIVES, run.spec.id))
+        for node in workload.nodes:
+            for at, _ in node.supply:
+                self.queue.put(at, Due(Kind.SUPPLIED, node.name))
+
+    def advance(self, until: float) -> None:
+        """Let everything happen that is due until then; afterwards it is that time."""
+        while self.queue.next_at <= until:
+            self.now = self.queue.next_at
+            while self.queue.next_at == self.now:
+                self._happen(self.queue.pop())
+            self.settle()
+        self.now = until
+
+    def settle(self) -> None:
+        """Place what can be placed, and share the cores of nodes where something has changed."""
+        for run, chosen in self._scheduler.placements():
+            self.place(run, chosen)
+        for name in self._unshared:
+            node = self.nodes[name]
+            first = node.share(self.now)
+            if first < math.inf:
+                self.queue.put(first, Due(Kind.PROGRESS, name, node.version))
+        self._unshared.clear()
+
+    def enqueue(self, run: TrialRun) -> None:
+        """Let the scheduler find a node for the next attempt."""
+        run.enter(Stage.QUEUED)
+        self.changed = True
+        self._scheduler.add(run)
+
+    def place(self, run: TrialRun, node: NodeName) -> None:
+        """Begin the next attempt on ``node``."""
+        run.node = node
+        run.first_node = run.first_node or node
+        run.attempt += 1
+        run.cpu = run.spec.cpu
+        self.nodes[node].runs[run.spec.id] = run
+        self._touch(node, freed=False)
+        run.enter(Stage.STARTING)
+        self.changed = True
+        self._after(self.costs.start_s, Kind.STARTED, run)
+
+    def resize(self, run: TrialRun, node: NodeName, cpu: float) -> None:
+        """Change the share of an attempt on ``node`` to ``cpu`` cores, as soon as that takes hold."""
+        run.wanted_cpu = cpu
+        if self.costs.resize_s:
+            self._touch(node, freed=False)
+            self._later(self.costs.resize_s, Kind.RESIZED, run)
+        else:
+            self._take_hold(run, node, cpu)
+
+    def ask_to_leave(self, run: TrialRun, target: NodeName) -> None:
+        """Tell a running attempt to save and end, so that the next one can begin on ``target``."""
+        run.target = target
+        self.nodes[target].expected[run.spec.id] = run
+        self._touch(target, freed=False)
+        self.changed = True
+        if run.spec.deaf:
+            run.change()
+            self._later(self.costs.grace_s, Kind.KILLED, run)
+        else:
+            self._halt(run)
+            run.enter(Stage.LEAVING)
+            self._after(self.costs.leave_s, Kind.LEFT, run)
+
+    def fail(self, run: TrialRun) -> None:
+        """End the present attempt as a crash or kill does; one that was told to leave goes on elsewhere."""
+        self._halt(run)
+        run.saved = run.work = run.checkpointed()
+        if run.target is not None:
+            self._go_away(run, self.costs.next_attempt_s)
+        elif run.failures < run.spec.retries:
+            run.failures += 1
+            self._go_away(run, self.costs.retry_s)
+        else:
+            self._end(run, succeeded=False)
+
+    def _check(self, run: TrialRun) -> None:
+        if not any(node.could_hold(run) for node in self.nodes.values()):
+            asked = f"{run.spec.cpu:g} cores and {run.spec.memory:g} bytes of memory"
+            message = f"trial {run.spec.id} requests {asked}: no node has as much"
+            raise WorkloadError(message)
+
+    def _happen(self, due: Due) -> None:
+        self.events += 1
+        if due.kind is Kind.PROGRESS:
+            self._progressed(self.nodes[NodeName(due.subject)], due.version)
+            return
+        if due.kind is Kind.SUPPLIED:
+            self._unshared[NodeName(due.subject)] = None
+            return
+        run = self.runs[TrialId(due.subject)]
+        if due.kind is Kind.ARRIVES:
+            self._arrived(run)
+        elif due.kind in {Kind.RESIZED, Kind.KILLED}:
+            self._came_to_it(run, due)
+        elif due.version == run.version:
+            self._steps[due.kind](run)
+
+    def _arrived(self, run: TrialRun) -> None:
+        self.submitted[run.spec.id] = run
+        self.changed = True
+        if self._gated:
+            run.enter(Stage.GATED)
+        else:
+            self.enqueue(run)
+
+    def _came_to_it(self, run: TrialRun, due: Due) -> None:
+        """Do what was asked of an attempt a while ago, if it is still the same one."""
+        if due.version != run.attempt or run.node is None or run.stage is Stage.ENDED:
+            return
+        if due.kind is Kind.KILLED:
+            self.fail(run)
+        elif run.wanted_cpu is not None:
+            self._take_hold(run, run.node, run.wanted_cpu)
+
+    def _progressed(self, node: NodeRun, version: int) -> None:
+        if version != node.version:
+            return
+        for run in [run for run in node.runs.values() if run.stage_ends_at <= self.now]:
+            self._halt(run)
+            if run.stage is Stage.WARMING:
+                run.enter(Stage.TRAINING)
+            else:
+                run.finish(self.now)
+                self._end(run, succeeded=True)
+
+    def _started(self, run: TrialRun) -> None:
+        if run.moved_from is not None:
+            run.moves += run.node != run.moved_from
+        run.target = run.moved_from = None
+        run.enter(Stage.RESTORING)
+        self.changed = True
+        self._after(self.costs.restore_s if run.saved else 0.0, Kind.RESTORED, run)
+
+    def _restored(self, run: TrialRun) -> None:
+        run.warm_left = self.costs.start_cpu_s
+        run.enter(Stage.WARMING if run.warm_left else Stage.TRAINING)
+        if run.node is not None:
+            self._unshared[run.node] = None
+
+    def _left(self, run: TrialRun) -> None:
+        run.saved = run.work
+        self._go_away(run, self.costs.next_attempt_s)
+
+    def _returned(self, run: TrialRun) -> None:
+        target = run.target
+        if target is None:
+            self.enqueue(run)
+            return
+        self._expect_no_more(run, target)
+        if self.nodes[target].unfit(run):
+            run.target = None
+            self.enqueue(run)
+        else:
+            self.place(run, target)
+
+    def _go_away(self, run: TrialRun, seconds: float) -> None:
+        run.moved_from = run.node if run.target is not None else None
+        self._release(run)
+        run.enter(Stage.AWAY)
+        self._after(seconds, Kind.RETURNS, run)
+
+    def _end(self, run: TrialRun, *, succeeded: bool) -> None:
+        if run.target is not None:
+            self._expect_no_more(run, run.target)
+            run.target = None
+        node = run.node
+        self._release(run)
+        run.node, run.succeeded, run.ended_at = node, succeeded, self.now
+        run.enter(Stage.ENDED)
+        self.unended -= 1
+
+    def _expect_no_more(self, run: TrialRun, target: NodeName) -> None:
+        del self.nodes[target].expected[run.spec.id]
+        self._touch(target, freed=True)
+
+    def _take_hold(self, run: TrialRun, node: NodeName, cpu: float) -> None:
+        freed = cpu < run.cpu
+        run.cpu, run.wanted_cpu = cpu, None
+        run.resizes += 1
+        run.change()
+        self.changed = True
+        self._touch(node, freed=freed)
+
+    def _halt(self, run: TrialRun) -> None:
+        run.halt(self.now)
+        if run.node is not None:
+            self._unshared[run.node] = None
+
+    def _release(self, run: TrialRun) -> None:
+        if run.node is not None:
+            del self.nodes[run.node].runs[run.spec.id]
+            self._touch(run.node, freed=True)
+        run.node = run.wanted_cpu = None
+        self.changed = True
+
+    def _touch(self, node: NodeName, *, freed: bool) -> None:
+        """Note that what is requested of ``node``, or by whom, has changed."""
+        self._unshared[node] = None
+        self._scheduler.changed(node, freed=freed)
+
+    def _later(self, seconds: float, kind: Kind, run: TrialRun) -> None:
+        """Have something come to the present attempt, whatever stage it is in by then."""
+        self.queue.put(self.now + seconds, Due(kind, run.spec.id, run.attempt))
+
+    def _after(self, seconds: float, kind: Kind, run: TrialRun) -> None:
+        """End the present stage in ``seconds``."""
+        if seconds:
+            self.queue.put(self.now + seconds, Due(kind, run.spec.id, run.version))
+        else:
+            self._steps[kind](run)

@@ -1,0 +1,147 @@
+"""The queue of a simulated kube-scheduler, and where it puts what waits in it.
+
+A pod that fits nowhere does not hold up those behind it; it is tried again, in the order of first trial, when
+something that it lacks has been freed. kube-scheduler's back-off after a failed try (1 to 10 s) is left out: since
+Kubernetes 1.33 it takes pods from the back-off queue too while nothing else waits (SchedulerPopFromBackoffQ).
+"""
+
+import random
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from controllers.model import NodeName, TrialId
+from controllers.placement import Load, choose, scores
+from controllers.worlds.simulated.node_run import NodeRun
+from controllers.worlds.simulated.trial_run import TrialRun
+
+_SCORE_ALL_BELOW = 100
+_LEAST_PERCENTAGE = 5
+
+
+def nodes_to_find(nodes: int) -> int:
+    """Return how many fitting nodes kube-scheduler looks for before it scores them (percentageOfNodesToScore unset).
+
+    All of less than 100; otherwise 50 % less a 125th of their number, but at least 5 % and 100 of them
+    (numFeasibleNodesToFind in pkg/scheduler/schedule_one.go).
+    """
+    if nodes < _SCORE_ALL_BELOW:
+        return nodes
+    percentage = max(_LEAST_PERCENTAGE, 50 - nodes // 125)
+    return max(_SCORE_ALL_BELOW, nodes * percentage // 100)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What pods must share to fit on the same nodes."""
+
+    cpu: float
+    memory: float
+    pinned: NodeName | None
+
+
+@dataclass
+class _Scores:
+    """The scores of a shape on every node, and the nodes that have changed since they were worked out."""
+
+    by_node: dict[NodeName, int] = field(default_factory=dict)
+    stale: set[NodeName] = field(default_factory=set)
+
+
+class DefaultScheduler:
+    """Places one attempt after the other, each where it scores best; a seeded generator breaks ties.
+
+    ``pinned`` names the nodes of first attempts: such a trial waits for that node, unless it could never hold it.
+    """
+
+    def __init__(self, nodes: Mapping[NodeName, NodeRun], seed: int, pinned: Mapping[TrialId, NodeName]) -> None:
+        self._nodes = nodes
+        self._order = list(nodes)
+        self._next = 0
+        self._pinned = pinned
+        self._random = random.Random(seed)  # noqa: S311 - breaks ties between nodes
+        self._waiting: dict[_Shape, deque[tuple[int, TrialRun]]] = {}
+        self._tried: dict[_Shape, bool] = {}
+        self._scores: dict[_Shape, _Scores] = {}
+        self._number = 0
+
+    def add(self, run: TrialRun) -> None:
+        """Queue the next attempt of ``run``."""
+        shape = self._shape(run)
+        self._waiting.setdefault(shape, deque()).append((self._number, run))
+        self._tried[shape] = False
+        self._number += 1
+
+    def changed(self, node: NodeName, *, freed: bool) -> None:
+        """Note that what is requested of ``node`` has changed; ``freed`` where that makes room."""
+        for scored in self._scores.values():
+            scored.stale.add(node)
+        if freed:
+            for shape in self._waiting:
+                self._tried[shape] = False
+
+    def placements(self) -> Iterator[tuple[TrialRun, NodeName]]:
+        """Yield what can be placed now and where; each must be placed before the next is asked for."""
+        while untried := [shape for shape in self._waiting if not self._tried[shape]]:
+            shape = min(untried, key=lambda shape: self._waiting[shape][0][0])
+            node = self._node_for(shape)
+            if node is None:
+                self._tried[shape] = True
+                continue
+            run = self._waiting[shape].popleft()[1]
+            if not self._waiting[shape]:
+                del self._waiting[shape], self._tried[shape]
+            yield run, node
+
+    def _shape(self, run: TrialRun) -> _Shape:
+        pin = None if run.attempt else self._pinned.get(run.spec.id)
+        if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].could_hold(run)):
+            pin = None
+        return _Shape(run.spec.cpu, run.spec.memory, pin)
+
+    def _node_for(self, shape: _Shape) -> NodeName | None:
+        if shape.pinned is not None:
+            fits = scores(shape.cpu, shape.memory, [_load(self._nodes[shape.pinned])])
+            return shape.pinned if fits else None
+        found = self._found(self._scored(shape))
+        return choose(found, self._random.choice) if found else None
+
+    def _scored(self, shape: _Shape) -> dict[NodeName, int]:
+        scored = self._scores.get(shape)
+        if scored is None:
+            scored = self._scores[shape] = _Scores(stale=set(self._order))
+        fresh = scores(shape.cpu, shape.memory, [_load(self._nodes[name]) for name in scored.stale])
+        for name in scored.stale:
+            scored.by_node.pop(name, None)
+        scored.by_node.update((NodeName(name), score) for name, score in fresh.items())
+        scored.stale = set()
+        return scored.by_node
+
+    def _found(self, scored: dict[NodeName, int]) -> dict[NodeName, int]:
+        """Return the nodes that are scored: on a large cluster the first that fit, after those looked at last."""
+        total = len(self._order)
+        enough = nodes_to_find(total)
+        if enough == total:
+            return scored
+        found: dict[NodeName, int] = {}
+        for looked_at in range(total):
+            name = self._order[(self._next + looked_at) % total]
+            if name in scored:
+                found[name] = scored[name]
+                if len(found) == enough:
+                    self._next = (self._next + looked_at + 1) % total
+                    break
+        return found
+
+
+def _load(node: NodeRun) -> Load:
+    return Load(
+        node.name,
+        node.spec.cpu,
+        node.spec.memory,
+        node.cpu_requested,
+        node.memory_requested,
+        node.ready,
+        node.without_cpu,
+        node.without_memory,
+    )

@@ -1,0 +1,62 @@
+"""What is due in virtual time, in one order only: by time, then by kind, then in the order of asking."""
+
+import heapq
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+
+from controllers.model import NodeName, TrialId
+
+
+class Kind(IntEnum):
+    """What happens; of several things at the same time, what frees room comes before what needs it."""
+
+    PROGRESS = 0
+    """The first of a node's attempts comes to the end of its stage."""
+    LEFT = 1
+    """An attempt that was told to leave has gone."""
+    KILLED = 2
+    """The grace of an attempt that was told to leave is over."""
+    RESIZED = 3
+    """A change of a share takes hold."""
+    STARTED = 4
+    """The training process of an attempt begins."""
+    RESTORED = 5
+    """It has loaded its checkpoint."""
+    RETURNS = 6
+    """The next attempt may be placed."""
+    ARRIVES = 7
+    """A trial is submitted."""
+    SUPPLIED = 8
+    """What others leave of a node's cores changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An event of ``subject``; void once the subject's ``version`` has gone on."""
+
+    kind: Kind
+    subject: TrialId | NodeName
+    version: int = 0
+
+
+class EventQueue:
+    """A heap of events."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, Kind, int, Due]] = []
+        self._number = 0
+
+    @property
+    def next_at(self) -> float:
+        """Time of the first event, infinite where there is none."""
+        return self._heap[0][0] if self._heap else math.inf
+
+    def put(self, at: float, due: Due) -> None:
+        """Add an event at ``at`` seconds."""
+        heapq.heappush(self._heap, (at, due.kind, self._number, due))
+        self._number += 1
+
+    def pop(self) -> Due:
+        """Take the first event out."""
+        return heapq.heappop(self._heap)[3]

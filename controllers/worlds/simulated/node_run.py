@@ -1,0 +1,91 @@
+"""One node in virtual time: what is requested of it, and how its cores are shared."""
+
+from collections.abc import Iterable
+
+from controllers.model import Node, NodeName, TrialId
+from controllers.worlds.simulated.sharing import LEAST_WEIGHT, fair_cores
+from controllers.worlds.simulated.trial_run import TrialRun
+from controllers.worlds.simulated.workload import NodeSpec
+
+_SLACK = 1e-9
+
+
+class NodeRun:
+    """A node's state. ``runs`` are the attempts on it, ``expected`` those of moves under way towards it."""
+
+    def __init__(self, spec: NodeSpec) -> None:
+        self.spec = spec
+        self.runs: dict[TrialId, TrialRun] = {}
+        self.expected: dict[TrialId, TrialRun] = {}
+        self.version = 0
+        self.ready = True
+        self.cpu_used = 0.0
+
+    @property
+    def name(self) -> NodeName:
+        """Its name."""
+        return self.spec.name
+
+    @property
+    def cpu_requested(self) -> float:
+        """Cores requested of it, moves towards it included."""
+        return sum(run.held_cpu for run in self.runs.values()) + sum(run.spec.cpu for run in self.expected.values())
+
+    @property
+    def memory_requested(self) -> float:
+        """Bytes requested of it, moves towards it included."""
+        return sum(run.spec.memory for run in self._all())
+
+    @property
+    def without_cpu(self) -> int:
+        """How many of its pods request no CPU."""
+        return sum(not run.spec.cpu for run in self._all())
+
+    @property
+    def without_memory(self) -> int:
+        """How many of its pods request no memory."""
+        return sum(not run.spec.memory for run in self._all())
+
+    def unfit(self, run: TrialRun) -> str:
+        """Return why the trial's next attempt can't start here, nothing where it can."""
+        spec = run.spec
+        if not self.ready:
+            return f"node {self.name} is not ready"
+        requested = self.cpu_requested
+        if requested + spec.cpu > self.spec.cpu + _SLACK:
+            return f"{spec.cpu:g} cores do not fit on {self.name}: {requested:g} of {self.spec.cpu:g} are requested"
+        if spec.memory and self.memory_requested + spec.memory > self.spec.memory:
+            return f"{spec.memory:g} bytes do not fit on {self.name}"
+        return ""
+
+    def could_hold(self, run: TrialRun) -> bool:
+        """Whether the trial would fit here if nothing else were there."""
+        return run.spec.cpu <= self.spec.cpu + _SLACK and run.spec.memory <= self.spec.memory
+
+    def has_cores_for(self, run: TrialRun, cpu: float) -> bool:
+        """Whether the share of a trial that is here can become ``cpu`` cores."""
+        return self.cpu_requested - run.held_cpu + cpu <= self.spec.cpu + _SLACK
+
+    def share(self, now: float) -> float:
+        """Give every attempt its part of the cores from ``now`` on; return when the first stage will be over."""
+        computing = [run for run in self.runs.values() if run.computes]
+        for run in self.runs.values():
+            run.advance(now)
+        given = fair_cores(
+            [max(run.cpu, LEAST_WEIGHT) for run in computing],
+            [run.most_cores for run in computing],
+            self.spec.supplied(now),
+        )
+        speed = self.spec.speed_of(len(computing))
+        for run, cores in zip(computing, given, strict=True):
+            run.give(now, cores, speed)
+        self.cpu_used = sum(given)
+        self.version += 1
+        return min((run.stage_ends_at for run in computing), default=float("inf"))
+
+    def shown(self) -> Node:
+        """Return the node for policies."""
+        return Node(self.spec.name, self.spec.cpu, self.spec.memory, self.cpu_used, self.ready)
+
+    def _all(self) -> Iterable[TrialRun]:
+        return (*self.runs.values(), *self.expected.values())

@@ -1,0 +1,125 @@
+"""When a trial logged what: its reports found by the work done, only when somebody asks."""
+
+import math
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from controllers.model import Direction, Sample
+from controllers.worlds.simulated.workload import TrialSpec
+
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """From ``at`` seconds on, work begins at ``work`` and goes on at ``rate``; CPU seconds likewise at ``cores``."""
+
+    at: float
+    work: float
+    rate: float
+    cpu_seconds: float
+    cores: float
+
+    def work_at(self, time: float) -> float:
+        return self.work + self.rate * (time - self.at) if self.rate else self.work
+
+
+class ReportLog:
+    """The reports of one trial over all its attempts. Work that is made anew after a failure is not reported again."""
+
+    def __init__(self, spec: TrialSpec) -> None:
+        self._spec = spec
+        self._works = [report.work_s for report in spec.reports]
+        self._slack = spec.work_s * _SLACK
+        self._stretches: deque[_Stretch] = deque()
+        self._most = 0.0
+        self._read = 0
+        self.newest: Sample | None = None
+        self.next_at = math.inf
+        """When the next report will be logged as things stand, in seconds."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every report has been read."""
+        return self._read == len(self._works)
+
+    def go_on(self, at: float, work: float, rate: float, usage: tuple[float, float]) -> None:
+        """Note that from ``at`` seconds on ``work`` lone seconds grow by ``rate`` each second.
+
+        Args:
+            at: not before any earlier call's.
+            work: as much as the attempt has made or resumed with.
+            rate: lone seconds a second.
+            usage: CPU seconds over all attempts until ``at``, and the cores used from then on.
+        """
+        self._cut(at)
+        cpu_seconds, cores = usage
+        if work < self._most and rate > 0:
+            caught_up = at + (self._most - work) / rate
+            stretch = _Stretch(caught_up, self._most, rate, cpu_seconds + cores * (caught_up - at), cores)
+        else:
+            stretch = _Stretch(at, max(work, self._most), rate if work >= self._most else 0.0, cpu_seconds, cores)
+        self._stretches.append(stretch)
+        self.next_at = self._expected()
+
+    def read(self, until: float) -> Sample | None:
+        """Return the newest report logged until then, None where there is none; ``until`` never goes back."""
+        while self._stretches and until >= self._stretches[0].at:
+            stretch, end = self._stretches[0], self._end()
+            reached = bisect_right(self._works, stretch.work_at(min(end, until)) + self._slack, lo=self._read)
+            if reached > self._read:
+                self.newest, self._read = self._sample(reached - 1, stretch), reached
+            if until < end:
+                break
+            self._stretches.popleft()
+        self.next_at = self._expected()
+        return self.newest
+
+    def _cut(self, at: float) -> None:
+        """Close the stretch that is under way at ``at``, and forget one that would have begun later."""
+        if self._stretches and self._stretches[-1].at >= at:
+            self._stretches.pop()
+        if self._stretches:
+            self._most = max(self._most, self._stretches[-1].work_at(at))
+
+    def _end(self) -> float:
+        return self._stretches[1].at if len(self._stretches) > 1 else math.inf
+
+    def _expected(self) -> float:
+        if self.exhausted:
+            return math.inf
+        ends = [*(stretch.at for stretch in self._stretches), math.inf][1:]
+        for stretch, end in zip(self._stretches, ends, strict=True):
+            at = self._logged_at(self._read, stretch)
+            if at <= end:
+                return at
+        return math.inf
+
+    def _logged_at(self, index: int, stretch: _Stretch) -> float:
+        missing = self._works[index] - stretch.work
+        if missing <= self._slack:
+            return stretch.at
+        return stretch.at + missing / stretch.rate if stretch.rate else math.inf
+
+    def _sample(self, index: int, stretch: _Stretch) -> Sample:
+        report = self._spec.reports[index]
+        at = self._logged_at(index, stretch)
+        return Sample(
+            value=report.value,
+            step=index + 1,
+            at=at,
+            cpu_seconds=stretch.cpu_seconds + stretch.cores * (at - stretch.at),
+            first=self._spec.reports[0].value,
+            steps_total=len(self._works),
+            best=self._bests[index],
+        )
+
+    @cached_property
+    def _bests(self) -> list[float]:
+        smaller = self._spec.direction is Direction.MINIMIZE
+        worst = math.inf if smaller else -math.inf
+        finite = (report.value if math.isfinite(report.value) else worst for report in self._spec.reports)
+        return list(accumulate(finite, min if smaller else max))

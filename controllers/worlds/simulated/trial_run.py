@@ -1,0 +1,186 @@
+"""One trial in virtual time, over all its attempts."""
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from controllers.model import NodeName, Phase, Trial
+from controllers.worlds.simulated.report_log import ReportLog
+from controllers.worlds.simulated.workload import TrialSpec
+
+_IMPORT_CORES = 1.0
+"""Cores that an attempt can use before its first step: imports run on one thread."""
+
+
+class Stage(Enum):
+    """Where an attempt, or the wait for the next one, stands."""
+
+    GATED = auto()
+    """Waits for a ``Place``."""
+    QUEUED = auto()
+    """Waits for the scheduler."""
+    STARTING = auto()
+    """Has its node; the container is being made."""
+    RESTORING = auto()
+    """The training process loads its checkpoint."""
+    WARMING = auto()
+    """It imports and loads data, on its share of the CPU."""
+    TRAINING = auto()
+    LEAVING = auto()
+    """Was told to leave: saves, trains no more."""
+    AWAY = auto()
+    """Between two attempts."""
+    ENDED = auto()
+
+
+_RUNNING = frozenset({Stage.RESTORING, Stage.WARMING, Stage.TRAINING, Stage.LEAVING})
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Cores that a trial used until ``at`` seconds, from the end of the usage before."""
+
+    at: float
+    node: NodeName | None
+    cores: float
+
+
+@dataclass(slots=True)
+class TrialRun:
+    """A trial's state: ``work`` in lone seconds, of which ``saved`` was kept last; ``warm_left`` in core seconds.
+
+    ``cores`` are what it uses now and ``rate`` is what its stage gains by them each second, both since ``since``.
+    ``version`` goes on with each stage, so that what was due in an earlier one is void. ``wanted_cpu`` is a share that
+    was asked for and has not taken hold yet. ``target`` is where a move that is under way leads, ``moved_from`` where
+    the move that its next attempt completes began.
+    """
+
+    spec: TrialSpec
+    stage: Stage
+    log: ReportLog
+    cpu: float
+    node: NodeName | None = None
+    target: NodeName | None = None
+    wanted_cpu: float | None = None
+    attempt: int = 0
+    moves: int = 0
+    failures: int = 0
+    resizes: int = 0
+    first_node: NodeName | None = None
+    work: float = 0.0
+    saved: float = 0.0
+    warm_left: float = 0.0
+    cores: float = 0.0
+    rate: float = 0.0
+    since: float = 0.0
+    cpu_seconds: float = 0.0
+    ended_at: float | None = None
+    succeeded: bool = False
+    version: int = 0
+    moved_from: NodeName | None = None
+    usage: list[Usage] = field(default_factory=list)
+    _shown: Trial | None = field(default=None)
+
+    @property
+    def computes(self) -> bool:
+        """Whether it uses CPU now."""
+        return self.stage is Stage.TRAINING or self.stage is Stage.WARMING
+
+    @property
+    def held_cpu(self) -> float:
+        """Cores that count as requested on its node."""
+        return self.cpu if self.wanted_cpu is None else max(self.cpu, self.wanted_cpu)
+
+    @property
+    def most_cores(self) -> float:
+        """Most cores that it can use in its stage."""
+        usable = self.spec.speedup.max_cores if self.stage is Stage.TRAINING else _IMPORT_CORES
+        return min(usable, self.spec.limit)
+
+    @property
+    def stage_ends_at(self) -> float:
+        """When its stage will be over as things stand, in seconds."""
+        if not self.rate:
+            return math.inf
+        left = self.spec.work_s - self.work if self.stage is Stage.TRAINING else self.warm_left
+        return self.since + max(0.0, left) / self.rate
+
+    @property
+    def phase(self) -> Phase:
+        """Where it stands, as policies see it."""
+        if self.stage is Stage.ENDED:
+            return Phase.SUCCEEDED if self.succeeded else Phase.FAILED
+        if self.target is not None:
+            return Phase.MOVING
+        return Phase.RUNNING if self.stage in _RUNNING else Phase.PENDING
+
+    def change(self) -> None:
+        """Note that it does not look as it did."""
+        self._shown = None
+
+    def shown(self) -> Trial:
+        """Return the trial for policies."""
+        if self._shown is None:
+            self._shown = self._trial()
+        return self._shown
+
+    def enter(self, stage: Stage) -> None:
+        """Begin ``stage``; what was due in the one before is void."""
+        self.stage = stage
+        self.version += 1
+        self._shown = None
+
+    def advance(self, now: float) -> None:
+        """Do what its cores let it do until ``now``."""
+        seconds = now - self.since
+        self.since = now
+        if not self.cores or not seconds:
+            return
+        self.cpu_seconds += self.cores * seconds
+        if self.stage is Stage.TRAINING:
+            self.work = min(self.spec.work_s, self.work + self.rate * seconds)
+        else:
+            self.warm_left = max(0.0, self.warm_left - self.rate * seconds)
+
+    def give(self, now: float, cores: float, speed: float) -> None:
+        """Let it go on with ``cores`` cores of ``speed`` from ``now`` on; it has been advanced until then."""
+        training = self.stage is Stage.TRAINING
+        if cores != self.cores:
+            self.usage.append(Usage(now, self.node, self.cores))
+        self.cores = cores
+        self.rate = (self.spec.speedup.speed(cores) if training else cores) * speed
+        self.log.go_on(now, self.work, self.rate if training else 0.0, (self.cpu_seconds, cores))
+
+    def halt(self, now: float) -> None:
+        """Do what its cores let it do until ``now``, and no more from then on."""
+        self.advance(now)
+        self.give(now, 0.0, 0.0)
+
+    def finish(self, now: float) -> None:
+        """Come to the end of its work, whatever rounding has left of it."""
+        self.work = self.spec.work_s
+        self.halt(now)
+
+    def checkpointed(self) -> float:
+        """Return the work that the newest checkpoint holds, a periodic one or that of the last leave."""
+        every = self.spec.checkpoint_every_s
+        return self.saved if every is None else max(self.saved, math.floor(self.work / every + 1e-9) * every)
+
+    def _trial(self) -> Trial:
+        phase, spec = self.phase, self.spec
+        visible = self.node is not None and phase in {Phase.RUNNING, Phase.MOVING}
+        return Trial(
+            id=spec.id,
+            phase=phase,
+            cpu=self.cpu,
+            base_cpu=spec.cpu,
+            memory=spec.memory,
+            direction=spec.direction,
+            submitted_at=spec.submitted_at,
+            nodes=(self.node,) if visible and self.node is not None else (),
+            attempt=self.attempt,
+            moves=self.moves,
+            moving_to=self.target if phase is Phase.MOVING else None,
+            gated=self.stage is Stage.GATED,
+            goals=spec.goals.since(spec.submitted_at),
+        )

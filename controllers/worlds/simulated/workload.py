@@ -1,0 +1,174 @@
+"""What a simulated sweep is made of: trials with their work and learning curves, and the nodes they run on.
+
+Work is counted in *lone seconds*: seconds of training that a trial needs alone on a node of speed 1 with all the
+cores it can use. What it does with fewer cores is its ``Speedup``, a property of the trial that was measured.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Self
+
+from controllers.errors import SpeconError
+from controllers.goals import AskedGoals
+from controllers.model import Direction, NodeName, TrialId
+
+
+class WorkloadError(SpeconError, ValueError):
+    """A workload that can't be: the message names the trial or node, the field and the offending value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """Speed of a trial as a function of the cores it gets, relative to all the cores that it can use.
+
+    ``points`` are measured pairs (cores, speed), both rising, the last of speed 1; between them, and from (0, 0) to
+    the first, speed is interpolated linearly; cores beyond the last point stay idle.
+    """
+
+    points: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
+
+    def __post_init__(self) -> None:
+        if not self.points or self.points[-1][1] != 1.0:
+            message = f"the last point of a speedup must have speed 1, not {self.points!r}"
+            raise WorkloadError(message)
+        path = ((0.0, 0.0), *self.points)
+        if any(not (a[0] < b[0] < math.inf and a[1] < b[1]) for a, b in pairwise(path)):
+            message = f"cores and speed of a speedup must rise from (0, 0), not {self.points!r}"
+            raise WorkloadError(message)
+
+    @classmethod
+    def linear(cls, cores: float) -> Self:
+        """Return the speedup of a trial that makes full use of up to ``cores`` cores."""
+        return cls(((cores, 1.0),))
+
+    @property
+    def max_cores(self) -> float:
+        """Cores that the trial can use."""
+        return self.points[-1][0]
+
+    def speed(self, cores: float) -> float:
+        """Return the speed (0 to 1) with ``cores`` cores."""
+        if cores >= self.max_cores:
+            return 1.0
+        index = bisect_left(self.points, (cores,))
+        x0, y0 = self.points[index - 1] if index else (0.0, 0.0)
+        x1, y1 = self.points[index]
+        return y0 + (y1 - y0) * (max(cores, 0.0) - x0) / (x1 - x0)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The objective's ``value`` as logged after ``work_s`` lone seconds of training."""
+
+    work_s: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSpec:
+    """A trial as its author and its training define it.
+
+    ``cpu`` (cores) and ``memory`` (bytes) are what its pods request; ``reports`` rise in ``work_s``, the n-th is step
+    n (from 1), none lies beyond ``work_s``. ``retries`` counts the failures that it survives, moves apart.
+    ``checkpoint_every_s`` is the work between periodic checkpoints; None saves only when told to leave. ``limit`` is
+    the most cores that its container may use. A ``deaf`` trial ignores the request to leave. ``goals`` is what it is
+    meant to reach.
+    """
+
+    id: TrialId
+    submitted_at: float
+    work_s: float
+    reports: tuple[Report, ...]
+    cpu: float
+    speedup: Speedup = Speedup()
+    memory: float = 0.0
+    direction: Direction = Direction.MINIMIZE
+    retries: int = 2
+    checkpoint_every_s: float | None = None
+    limit: float = math.inf
+    deaf: bool = False
+    goals: AskedGoals = field(default_factory=AskedGoals)
+
+    def __post_init__(self) -> None:
+        self._check_amounts()
+        marks = [0.0, *(report.work_s for report in self.reports), self.work_s * (1 + 1e-9)]
+        if any(not a <= b for a, b in pairwise(marks)):
+            message = f"trial {self.id}: work_s of its reports must rise from 0 to {self.work_s}"
+            raise WorkloadError(message)
+
+    def _check_amounts(self) -> None:
+        for name in ("submitted_at", "cpu", "memory", "retries"):
+            if not 0 <= getattr(self, name) < math.inf:
+                message = f"trial {self.id}: {name} must be at least 0, not {getattr(self, name)}"
+                raise WorkloadError(message)
+        for name in ("work_s", "checkpoint_every_s", "limit"):
+            amount = getattr(self, name)
+            endless = name == "limit" and amount == math.inf
+            if amount is not None and not 0 < amount < math.inf and not endless:
+                message = f"trial {self.id}: {name} must be greater than 0, not {amount}"
+                raise WorkloadError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """A node: cores, bytes of memory, and the ``speed`` of its cores relative to those that work was measured on.
+
+    ``supply`` holds pairs (from when in seconds, cores) where whatever else runs on the machine leaves the trials
+    less than ``cpu``, however much of it they request; up to the first pair they get all of it.
+    ``contention`` is what each further trial that computes there costs all of them (caches, memory bandwidth): n of
+    them go at ``speed / (1 + contention * (n - 1))``.
+    """
+
+    name: NodeName
+    cpu: float
+    memory: float = math.inf
+    speed: float = 1.0
+    zone: str = ""
+    supply: tuple[tuple[float, float], ...] = ()
+    contention: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("cpu", "memory", "speed"):
+            if not getattr(self, name) > 0:
+                message = f"node {self.name}: {name} must be greater than 0, not {getattr(self, name)}"
+                raise WorkloadError(message)
+        if not 0 <= self.contention < math.inf:
+            message = f"node {self.name}: contention must be at least 0, not {self.contention}"
+            raise WorkloadError(message)
+        path = ((-math.inf, self.cpu), *self.supply)
+        if any(not (a[0] < b[0] < math.inf and 0 < b[1] <= self.cpu) for a, b in pairwise(path)):
+            message = f"node {self.name}: supply must rise in time and lie in (0, {self.cpu:g}], not {self.supply!r}"
+            raise WorkloadError(message)
+
+    def supplied(self, at: float) -> float:
+        """Return the cores that its trials get together at ``at`` seconds."""
+        index = bisect_right(self.supply, (at, math.inf))
+        return self.supply[index - 1][1] if index else self.cpu
+
+    def speed_of(self, computing: int) -> float:
+        """Return the speed of a core while so many trials compute."""
+        return self.speed / (1 + self.contention * max(0, computing - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Trials and nodes, each name once, at least one of each."""
+
+    trials: tuple[TrialSpec, ...]
+    nodes: tuple[NodeSpec, ...]
+
+    def __post_init__(self) -> None:
+        _distinct("trial", [trial.id for trial in self.trials])
+        _distinct("node", [node.name for node in self.nodes])
+
+
+def _distinct(kind: str, names: Sequence[str]) -> None:
+    if not names:
+        message = f"a workload needs at least one {kind}"
+        raise WorkloadError(message)
+    if twice := sorted({name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()):
+        message = f"{kind} {twice[0]} is there more than once"
+        raise WorkloadError(message)
