@@ -38,6 +38,8 @@ class Recorder:
         events: list[TimelineEvent] = []
         for trial in snapshot.trials:
             before = self._before.get(trial.id)
+            if before is trial:
+                continue
             events += _events(snapshot.now, self._short(trial.id), before, trial, reasons.get(trial.id))
             self._before[trial.id] = trial
         self._append([*events, *self._judgements(snapshot.now, assessments), *self._usage(snapshot)])

@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -331,7 +332,7 @@ def _journal(bench: ArgoBench) -> None:
     for number in range(2):
         journal = ConfigMapJournal(bench._api, campaign, time.monotonic)
         journal.load()
-        journal.save(json.dumps({"number": number}), urgent=True)
+        journal.save(partial(json.dumps, {"number": number}), urgent=True)
     assert ConfigMapJournal(bench._api, campaign, time.monotonic).load() == '{"number": 1}'
 
 

@@ -19,7 +19,7 @@ class NodeRun:
         self.expected: dict[TrialId, TrialRun] = {}
         self.version = 0
         self.ready = True
-        self.cpu_used = 0.0
+        self._cpu_used = 0.0
 
     @property
     def name(self) -> NodeName:
@@ -79,13 +79,13 @@ class NodeRun:
         speed = self.spec.speed_of(len(computing))
         for run, cores in zip(computing, given, strict=True):
             run.give(now, cores, speed)
-        self.cpu_used = sum(given)
+        self._cpu_used = sum(given)
         self.version += 1
         return min((run.stage_ends_at for run in computing), default=float("inf"))
 
     def shown(self) -> Node:
         """Return the node for policies."""
-        return Node(self.spec.name, self.spec.cpu, self.spec.memory, self.cpu_used, self.ready)
+        return Node(self.spec.name, self.spec.cpu, self.spec.memory, self._cpu_used, self.ready)
 
     def _all(self) -> Iterable[TrialRun]:
         return (*self.runs.values(), *self.expected.values())
