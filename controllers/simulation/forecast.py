@@ -53,13 +53,16 @@ class Forecast:
 class Check:
     """A run as it was beside its own simulation: errors are relative to what was, over- and underestimates signed.
 
-    ``completion_errors`` are those of each trial's mean completion time over the seeds.
+    ``completion_errors`` are those of each trial's mean completion time over the seeds, ``completions`` the range
+    of it, ``missed`` the trials that really completed outside.
     """
 
     policy: str
     makespan_s: float
     simulated_makespan_s: Interval
+    completions: Mapping[TrialId, Interval]
     completion_errors: Mapping[TrialId, float]
+    missed: tuple[TrialId, ...]
 
     @property
     def makespan_error(self) -> float:
@@ -104,13 +107,17 @@ def forecast(
 
 def check(was: PastSweep, simulated: Forecast) -> Check:
     """Set a past sweep beside its simulation; trials that only one of them has are left out."""
-    completions: dict[str, list[float]] = {}
+    found: dict[TrialId, list[float]] = {}
     for result in simulated.results:
         for trial in result.trials:
-            completions.setdefault(trial.id, []).append(trial.completion_s)
-    errors = {
-        trial.id: statistics.fmean(completions[trial.id]) / trial.completion_s - 1
-        for trial in was.trials
-        if trial.id in completions and trial.completion_s > 0
-    }
-    return Check(simulated.policy, was.makespan_s, simulated.over_seeds(lambda run: run.makespan_s), errors)
+            found.setdefault(TrialId(trial.id), []).append(trial.completion_s)
+    really = {trial.id: trial.completion_s for trial in was.trials if trial.id in found and trial.completion_s > 0}
+    completions = {name: Interval.of(found[name]) for name in really}
+    return Check(
+        policy=simulated.policy,
+        makespan_s=was.makespan_s,
+        simulated_makespan_s=simulated.over_seeds(lambda run: run.makespan_s),
+        completions=completions,
+        completion_errors={name: completions[name].mean / seconds - 1 for name, seconds in really.items()},
+        missed=tuple(n for n, seconds in really.items() if not completions[n].low <= seconds <= completions[n].high),
+    )

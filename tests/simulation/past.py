@@ -1,6 +1,5 @@
 """Past sweeps made up of simulated ones: what a record of them would tell."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -52,7 +51,8 @@ def _moments(run: SimulatedRun, spec: TrialSpec) -> list[float]:
     """Return when the trial made its reports, from the cores it had."""
     usage = [(e.at, e.value or 0.0) for e in run.timeline if e.kind is EventKind.USAGE and e.trial == spec.id]
     wanted = [START_CPU_S + report.work_s for report in spec.reports]
-    moments, spent, since = [], 0.0, spec.submitted_at
+    moments: list[float] = []
+    spent, since = 0.0, spec.submitted_at
     for until, cores in usage:
         while cores and len(moments) < len(wanted) and spent + (until - since) * cores >= wanted[len(moments)]:
             moments.append(since + (wanted[len(moments)] - spent) / cores)
