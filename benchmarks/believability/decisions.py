@@ -39,7 +39,7 @@ class Repeated:
 
 
 def repeated(part: Path, uid: str) -> Repeated:
-    """Return the decisions that were carried out in a policy's part of a run's folder; ``uid`` begins its trials' ids."""
+    """Return the decisions that were carried out in one part of a run's folder; ``uid`` begins its trials' ids."""
     file = part / "actions.jsonl"
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     acted = [line for line in map(json.loads, lines) if line["accepted"]]
