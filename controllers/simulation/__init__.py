@@ -1,1 +1,1 @@
-"""What is simulated: workloads from tables and from past sweeps, and what comes of them."""
+"""What is simulated, and what to conclude: workloads from files and past sweeps, and experiments over many seeds."""
