@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from controllers.model import NodeName, TrialId
+from controllers.model import NodeName, Place, TrialId
 from controllers.policies.base import Policy
+from controllers.policies.clairvoyant import informed
 from controllers.results import Comparison, RunResult, compare
 from controllers.simulated_run import simulate
 from controllers.simulation.past_sweep import PastSweep
@@ -86,7 +87,7 @@ def forecast(
     seeds: int,
     advanced: Callable[[], None] = lambda: None,
 ) -> list[Forecast]:
-    """Simulate every policy with ``seeds`` seeds; under each, all start from the same placement.
+    """Simulate every policy with ``seeds`` seeds, from the same placement unless a policy chooses that itself.
 
     Args:
         recording: What is simulated.
@@ -98,9 +99,11 @@ def forecast(
     for seed in range(seeds):
         first_nodes: Mapping[TrialId, NodeName] = recording.first_nodes
         for name, policy in policies.items():
-            result = simulate(variant(recording, seed, first_nodes), policy).result
+            scenario = variant(recording, seed, {} if Place in policy.needs else first_nodes)
+            work = {trial.id: trial.work_s for trial in scenario.workload.trials}
+            result = simulate(scenario, informed(policy, work)).result
             results[name].append(result)
-            first_nodes = {TrialId(trial.id): NodeName(trial.first_node) for trial in result.trials}
+            first_nodes = first_nodes or {TrialId(of.id): NodeName(of.first_node) for of in result.trials}
             advanced()
     return [Forecast(name, tuple(of_policy)) for name, of_policy in results.items()]
 
