@@ -71,11 +71,13 @@ def judge(folder: Path, seeds: int) -> Findings:
     """Simulate both runs in ``folder`` from the work of the first."""
     default, policy = find_past(str(folder), Where(folder, None, None, Objective())).sweeps
     ground = Ground(default.nodes, Costs.local())
-    recording = record(default, ground, [policy])
+    recording = record(default, ground)
+    spread = record(default, ground, [policy]).spread
     about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     uid = f"{folder.name}-{about['uid_suffix']}-01"
     part = next(folder.glob("01-*"))
-    decided = forecast(_on_nodes_of(policy, recording), {POLICY: parse_policy(str(policy.policy))}, seeds)
+    uncertain = replace(_on_nodes_of(policy, recording), spread=spread)
+    decided = forecast(uncertain, {POLICY: parse_policy(str(policy.policy))}, seeds)
     return Findings(
         default,
         policy,
