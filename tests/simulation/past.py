@@ -29,10 +29,14 @@ def _trial(name: str, work_s: float, at: float) -> TrialSpec:
     return TrialSpec(TrialId(name), at, work_s, reports, 0.05)
 
 
+def simulated(specs: Sequence[TrialSpec], nodes: Sequence[NodeSpec] = NODES) -> SimulatedRun:
+    """Run these trials under the default policy."""
+    return simulate(Scenario(Workload(tuple(specs), tuple(nodes)), COSTS), Default())
+
+
 def past_sweep(specs: Sequence[TrialSpec], nodes: Sequence[NodeSpec] = NODES, *, counted: bool = True) -> PastSweep:
     """Return the record of these trials under the default policy."""
-    scenario = Scenario(Workload(tuple(specs), tuple(nodes)), COSTS)
-    run = simulate(scenario, Default())
+    run = simulated(specs, nodes)
     by_id = {spec.id: spec for spec in specs}
     return PastSweep(
         name="past",
