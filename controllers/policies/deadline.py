@@ -106,7 +106,7 @@ class Deadline(PolicySettings):
         memos = recalled(snapshot, known, self.stale_after * self.interval) if due else _kept(standing, known)
         if not due and standing == state.places:
             plans = self._plans(_Turn(snapshot, memos))
-            return Decision(state, wake_at=state.due_at, assessments=_assessments(snapshot, plans.values()))
+            return Decision(state, wake_at=state.due_at, assessments=_assessments(snapshot, plans.values(), ()))
         turn = _Turn(snapshot, memos)
         plans = self._plans(turn)
         proposals = tuple(self._proposals(turn, plans))
@@ -115,7 +115,7 @@ class Deadline(PolicySettings):
             DeadlineState(due_at, turn.memos, standing),
             proposals,
             wake_at=due_at if standing else None,
-            assessments=_assessments(snapshot, plans.values()),
+            assessments=_assessments(snapshot, plans.values(), proposals),
         )
 
     def _plans(self, turn: _Turn) -> dict[NodeName, _NodePlan]:
@@ -180,8 +180,15 @@ def _why_now(trial: Trial) -> str:
     return "there is room" if trial.goals.deadline_at is None else "there is room, and its deadline is the next"
 
 
-def _assessments(snapshot: Snapshot, plans: Iterable[_NodePlan]) -> dict[TrialId, Assessment]:
-    told = {trial.id: words.waiting(trial, snapshot.now) for trial in snapshot.trials if trial.phase is Phase.PENDING}
+def _assessments(
+    snapshot: Snapshot, plans: Iterable[_NodePlan], proposals: Iterable[Proposal]
+) -> dict[TrialId, Assessment]:
+    starting = {proposal.action.trial for proposal in proposals if isinstance(proposal.action, Place)}
+    told = {
+        trial.id: "" if trial.id in starting else words.waiting(trial, snapshot.now)
+        for trial in snapshot.trials
+        if trial.phase is Phase.PENDING
+    }
     for plan in plans:
         for one in plan.forecasts:
             given_up = one.trial.id in plan.plan.given_up

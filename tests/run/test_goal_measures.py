@@ -29,7 +29,8 @@ def test_a_deadline_is_met_by_a_success_in_time_from_the_trials_own_submission()
     trials = (ended("a", 100.0, 160.0), late, ended("failed", 0.0, 10.0, succeeded=False), ended("free", 0.0, 999.0))
     goals = {name: AskedGoals(deadline_s=60.0) for name in ("a", "late", "failed")} | {"free": AskedGoals()}
     met = deadlines_met(RunResult("p", trials), goals)
-    assert (met.asked, met.met, met.share) == (3, 1, pytest.approx(1 / 3))
+    assert (met.asked, met.met) == (3, 1)
+    assert met.share == pytest.approx(1 / 3)
     assert deadlines_met(RunResult("p", trials), {}).share == 1.0
 
 
