@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from controllers.policies import Deadline, Default, DQoES, FlowCon, SpeCon, Tradl
+    from controllers.policies import CBalancer, Deadline, Default, DQoES, FlowCon, FlowCon2, ProCon, SpeCon, Tradl
     from hera_specon.arrivals import at_random, every
     from hera_specon.errors import SpaceError, SweepError
     from hera_specon.objective import Objective, maximize, minimize
@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from hera_specon.sweep import FunctionSweep, Sweep
 
 __all__ = [
+    "CBalancer",
     "DQoES",
     "Deadline",
     "Default",
     "FlowCon",
+    "FlowCon2",
     "FunctionSweep",
     "Objective",
+    "ProCon",
     "SpaceError",
     "SpeCon",
     "Sweep",
@@ -34,10 +37,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CBalancer": "controllers.policies",
     "DQoES": "controllers.policies",
     "Deadline": "controllers.policies",
     "Default": "controllers.policies",
     "FlowCon": "controllers.policies",
+    "FlowCon2": "controllers.policies",
+    "ProCon": "controllers.policies",
     "SpeCon": "controllers.policies",
     "Tradl": "controllers.policies",
     "at_random": "hera_specon.arrivals",

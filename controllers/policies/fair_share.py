@@ -14,6 +14,7 @@ class FairShare(Stateless):
     summary: ClassVar[str] = "gives every trial of a node the same CPU, whatever its author asked for"
     source: ClassVar[str] = "a textbook's (processor sharing); for comparison"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
+    shares: ClassVar[str] = "the same for all"
 
     def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
         """Make the requests of each node's trials equal."""

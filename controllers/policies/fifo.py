@@ -14,6 +14,7 @@ class Fifo(Stateless):
     summary: ClassVar[str] = "trains the trials of a node to their end one by one, the first submitted first"
     source: ClassVar[str] = "a textbook's; for comparison"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
+    shares: ClassVar[str] = "all to the one submitted first"
 
     def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
         """Give each node to the trial that was submitted first."""

@@ -38,6 +38,8 @@ class Gandiva(PolicySettings):
     summary: ClassVar[str] = "lets the trials of a node take turns and evens out how many each has; blind to progress"
     source: ClassVar[str] = "after Xiao et al., OSDI 2018; for comparison"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize, Migrate})
+    shares: ClassVar[str] = "in turns"
+    moves: ClassVar[str] = "from the fullest node to the emptiest"
 
     quantum: float = Field(default=60.0, gt=0, description="seconds of a turn")
 

@@ -22,6 +22,7 @@ class LeastUsed(Stateless):
     summary: ClassVar[str] = "starts every trial on the node with the least of its CPU in use, and leaves it there"
     source: ClassVar[str] = "thesis ch. 6.2.3, on Fig. 6.21 (its account of DS); for comparison"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place})
+    placement: ClassVar[str] = "least of the CPU in use"
 
     told_apart: float = Field(
         default=0.01, ge=0, le=1, description="difference in use, as a share of a node, that counts; with 1, none does"

@@ -14,6 +14,7 @@ class LongestRemaining(Clairvoyant):
     name: ClassVar[str] = "longest-remaining"
     summary: ClassVar[str] = "trains on each node the trial with the most left to do; only in the simulator"
     source: ClassVar[str] = "a textbook's (LRPT); for comparison"
+    shares: ClassVar[str] = "all to the one with the most left"
 
     def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
         """Order each node's trials by what they have left, most first."""

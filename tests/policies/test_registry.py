@@ -8,8 +8,8 @@ from controllers.policies.settings import PolicyParameterError, PolicySettings
 from tests.policies.test_stacked import Scripted
 
 NAMES = (
-    "deadline, default, dqoes, edf, fair-share, fifo, flowcon, gandiva, least-used, longest-remaining, "
-    "shortest-remaining, specon, tradl"
+    "cbalancer, deadline, default, dqoes, edf, fair-share, fifo, flowcon, flowcon2, gandiva, "
+    "least-used, longest-remaining, procon, shortest-remaining, specon, tradl"
 )
 unit = st.floats(0, 1, exclude_min=True, exclude_max=True)
 seconds = st.floats(0, exclude_min=True, allow_infinity=False)
