@@ -36,9 +36,10 @@ class FlowCon2(FlowConRule):
     or placed there, a new trial goes to the node of least (S + 2) / c that has room: itself counts as new, so that of
     empty nodes the largest is the first.
 
-    **Moves.** Every ``interval``, from each node where new trials wait on CPU (several trials, and 80 % of its cores
-    in use), the trial of least growth efficiency goes to a node whose trials are all completing, or that has none, if
-    the weight per core there, with it, is below that of the node it leaves. Each trial moves at most once.
+    **Moves.** Every ``interval``, from each node where trials wait on CPU (several of them, and 80 % of its cores in
+    use), the trial of least growth efficiency goes to an idle node, or, where one of those that wait is new, to a node
+    whose trials are all completing: if the weight per core there, with it, is below that of the node it leaves. Each
+    trial moves at most once.
     """
 
     name: ClassVar[str] = "flowcon2"
