@@ -1,6 +1,6 @@
 """Finds the job lengths that were never published, from the default scheduler's published figures alone.
 
-    python -m benchmarks.calibrate_lengths [--seeds 30]
+    python -m benchmarks.calibrate_lengths [--seeds 30] [--placement requests|use|chance] [--cores 12.8]
 
 For S4 to S6, spread and middle of the lengths give makespan and mean; for S1, VAE's length gives the mean; for F4, the
 other lengths give the makespan. What is printed goes into controllers/simulation/catalogue.py and published.py.
@@ -19,7 +19,7 @@ from controllers.simulation.experiment import Experiment
 from controllers.simulation.published import EXPERIMENTS
 from controllers.worlds.simulated.scenario import Scenario
 
-STEPS = 12
+STEPS = 9
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,10 @@ def mixed(name: str, seeds: int) -> str:
 
 def vae(seeds: int) -> str:
     """Return VAE's length, from S1's default mean; there, no seed changes anything."""
-    del seeds
     experiment = EXPERIMENTS["S1"]
 
     def of(lone_s: float) -> Default:
-        return default_of(replace(experiment, jobs=(specon_vae(lone_s),)), 1)
+        return default_of(replace(experiment, jobs=(specon_vae(lone_s),)), seeds)
 
     lone_s = solved(50, 500, lambda lone_s: of(lone_s).mean_s > (experiment.published[0].mean_completion_s or 0))
     return f"S1: SPECON_VAE_S = {lone_s:.1f} -> {of(lone_s)} for {experiment.published[0]}"

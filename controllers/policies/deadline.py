@@ -72,6 +72,9 @@ class Deadline(PolicySettings):
     summary: ClassVar[str] = "gives each trial the least CPU that keeps its deadline, and says early which will miss"
     source: ClassVar[str] = "QoS-oriented scheduling and autoscaling framework (abstract); the algorithm is ours"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Resize, Migrate})
+    placement: ClassVar[str] = "least slack first, where the most cores are free"
+    shares: ClassVar[str] = "the fewest cores that keep each deadline"
+    moves: ClassVar[str] = "to a node that can keep a deadline"
 
     interval: float = Field(default=15.0, gt=0, description="seconds between two looks, where nothing changes")
     margin: float = Field(

@@ -39,6 +39,7 @@ class DQoES(PolicySettings):
     summary: ClassVar[str] = "moves shares from trials faster than their time per step to those that are slower"
     source: ClassVar[str] = "DQoES (abstract); the rule is ours"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
+    shares: ClassVar[str] = "towards the seconds per step that each was promised"
 
     interval: float = Field(default=20.0, gt=0, description="seconds between two looks")
     tolerance: float = Field(

@@ -4,8 +4,8 @@ kube-scheduler looks at requests. Where the thesis's Fig. 6.21 shows nodes that 
 "the default scheduler purely based on the current resource usage"; this is that rule, to see what follows from it.
 """
 
+from hashlib import sha256
 from typing import ClassVar
-from zlib import crc32
 
 from pydantic import Field
 
@@ -13,9 +13,6 @@ from controllers.model import Action, Decision, NodeName, Place, Proposal, Snaps
 from controllers.policies.capacity import Ledger
 from controllers.policies.pinned import waits
 from controllers.policies.stateless import NoState, Stateless
-
-TOLD_APART = 0.01
-"""Parts of its CPU by which the use of one node must differ from another's to count."""
 
 
 class LeastUsed(Stateless):
@@ -27,6 +24,9 @@ class LeastUsed(Stateless):
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place})
     placement: ClassVar[str] = "least of the CPU in use"
 
+    told_apart: float = Field(
+        default=0.01, ge=0, le=1, description="difference in use, as a share of a node, that counts; with 1, none does"
+    )
     seed: int = Field(default=0, description="breaks ties between nodes that are used alike")
 
     def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
@@ -39,11 +39,12 @@ class LeastUsed(Stateless):
             if not roomy:
                 continue
             least = min(used[name] for name in roomy)
-            node = self._drawn(trial, sorted(name for name in roomy if used[name] <= least + TOLD_APART))
+            node = self._drawn(trial, sorted(name for name in roomy if used[name] <= least + self.told_apart))
             proposals.append(Proposal(Place(trial.id, node), f"{used[node]:.0%} of {node} in use"))
             ledger.take(proposals[-1].action)
             used[node] += trial.base_cpu / ledger.nodes[node].cpu
         return Decision(state, tuple(proposals))
 
     def _drawn(self, trial: Trial, names: list[NodeName]) -> NodeName:
-        return names[crc32(f"{self.seed}:{trial.id}".encode()) % len(names)]
+        drawn = int.from_bytes(sha256(f"{self.seed}:{trial.id}".encode()).digest())
+        return names[drawn % len(names)]

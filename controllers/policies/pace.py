@@ -11,7 +11,7 @@ from controllers.progress import Mark, mark, mean_cores, reported_since
 SIMILAR = 0.15
 """Two measurements are of the same use of cores if they differ by less than this part: the newer one counts."""
 MOST_POINTS = 8
-UNUSED = 0.1
+UNUSED = 0.25
 """Part of a share that must stay unused before the trial is taken to be unable to use more."""
 
 Points = tuple[tuple[float, float], ...]

@@ -28,9 +28,9 @@ def read_curves(path: Path, metric: str) -> dict[TrialId, tuple[Report, ...]]:
         curve = curves.setdefault(name, [])
         epoch, seconds = row.whole("epoch", least=0), row.number("seconds", least=0)
         if epoch <= epochs.get(name, -1):
-            raise row.problem("epoch", f"more than the {epochs[name]} of the row before it")
+            raise row.problem(column="epoch", expected=f"more than the {epochs[name]} of the row before it")
         if curve and seconds < curve[-1].work_s:
-            raise row.problem("seconds", f"at least the {curve[-1].work_s:g} of the epoch before it")
+            raise row.problem(column="seconds", expected=f"at least the {curve[-1].work_s:g} of the epoch before it")
         curve.append(Report(seconds, row.number(metric)))
         epochs[name] = epoch
     if not curves:

@@ -18,6 +18,10 @@ from controllers.worlds.simulated.workload import NodeSpec, Speedup, TrialSpec, 
 NODE_MEMORY = 64.0 * 1024**3
 
 
+Placement = Literal["requests", "use", "chance"]
+"""By what a default scheduler puts each trial somewhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assumptions:
     """What the thesis does not tell, and what its results may depend on.
@@ -35,7 +39,7 @@ class Assumptions:
     reports: int = 200
     contention: float = 0.0
     costs: Costs = field(default_factory=Costs.thesis)
-    placement: Literal["requests", "use"] = "requests"
+    placement: Placement = "requests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,13 @@ class Experiment:
 
     def scheduler(self, seed: int) -> Policy[Any]:
         """Return the policy under which the initial placement of all is found."""
-        return LeastUsed(seed=seed) if self.assumptions.placement == "use" else Default()
+        match self.assumptions.placement:
+            case "requests":
+                return Default()
+            case "use":
+                return LeastUsed(seed=seed)
+            case "chance":
+                return LeastUsed(seed=seed, told_apart=1.0)
 
     def workload(self, seed: int) -> Workload:
         """Return the workload of ``seed``: jobs, arrivals and noise are drawn, each by a generator of its own."""
@@ -188,7 +198,7 @@ class Experiment:
         given = self.assumptions
         curve = replace(job.curve, noise=given.noise, **({} if given.tail is None else {"shape": given.tail}))
         chance = generator(seed, self.id, "noise", number)
-        cores = job.cores if given.cores is None else min(job.cores, given.cores)
+        cores = job.cores if given.cores is None else given.cores
         return TrialSpec(
             id=name,
             submitted_at=at,

@@ -1,4 +1,4 @@
-"""What other policies would have made of a past sweep, over many seeds, and how well the simulation repeats what was."""
+"""What other policies would have made of a past sweep, and how well the simulation repeats what was."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence

@@ -22,12 +22,22 @@ class Logged:
 
 
 @dataclass(frozen=True, slots=True)
+class Stay:
+    """A time that a trial spent on a node, in seconds since the sweep began."""
+
+    node: NodeName
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
 class PastTrial:
     """A trial that ran to its end.
 
-    Times are in seconds since the sweep began; ``began_epoch_s`` is its submission in Unix seconds, where that is known.
+    Times are in seconds since the sweep began; ``began_epoch_s`` is its submission in Unix seconds, where known.
     ``objective`` is not empty, and rises in ``step`` as ``cpu_seconds`` does, which is empty where nobody counted;
-    ``total_cpu_s`` is what its world counted over all attempts from start to end. ``cpu`` is the cores it requested.
+    ``total_cpu_s`` is what its world counted over all attempts from start to end. ``cpu`` is the cores it requested,
+    ``stays`` where it was when, as far as that is known.
     """
 
     id: TrialId
@@ -40,6 +50,7 @@ class PastTrial:
     first_node: NodeName | None = None
     cpu: float | None = None
     began_epoch_s: float = 0.0
+    stays: tuple[Stay, ...] = ()
 
     @property
     def completion_s(self) -> float:
@@ -61,6 +72,7 @@ class PastSweep:
 
     ``policy`` is the line that names it, None where nobody steered. ``trials`` are those that ended well, at least
     one; ``left_out`` tells of the others. ``nodes`` are those that it ran on, empty where nobody knows.
+    ``began_epoch_s`` is when its clock began in Unix seconds, None where that is unknown or the clock stood still.
     """
 
     name: str
@@ -70,6 +82,7 @@ class PastSweep:
     nodes: tuple[NodeSpec, ...] = ()
     moves: tuple[MoveTimes, ...] = ()
     left_out: tuple[str, ...] = ()
+    began_epoch_s: float | None = None
 
     def __post_init__(self) -> None:
         if not self.trials:

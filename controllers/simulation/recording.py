@@ -1,4 +1,4 @@
-"""A workload that repeats a past sweep: its work, curves, arrivals and placement, what things cost, and how sure that is."""
+"""A workload that repeats a past sweep: work, curves, arrivals, placement, costs, and how sure that is."""
 
 import math
 import statistics
@@ -17,7 +17,7 @@ _LEAST_WORK_S: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a past sweep is simulated on: nodes, what things cost where nobody measured it, cores that a trial can use."""
+    """What a past sweep is simulated on: nodes, costs where nobody measured them, cores that a trial can use."""
 
     nodes: tuple[NodeSpec, ...]
     costs: Costs
@@ -135,13 +135,19 @@ def _totals(sweep: PastSweep) -> dict[TrialId, float]:
 def _assumptions(sweep: PastSweep, ground: Ground) -> list[str]:
     cores = sum(node.cpu for node in ground.nodes)
     told = []
+    if any(node.supply for node in ground.nodes):
+        told.append("the nodes get as much of their cores as they got then, whatever else the machine did")
     if not sweep.counted:
         told.append(
             f"nobody counted CPU seconds: work is taken from timestamps, as if all that ran had shared {cores:g} cores "
             f"evenly, at most {ground.cores:g} each; waiting counts as work"
         )
-    if sweep.nodes and sum(node.cpu for node in sweep.nodes) != cores:
-        told.append(f"it ran on {len(sweep.nodes)} nodes, and is simulated on {len(ground.nodes)}")
+    if sweep.nodes and [node.cpu for node in sweep.nodes] != [node.cpu for node in ground.nodes]:
+        were = sum(node.cpu for node in sweep.nodes)
+        told.append(
+            f"it ran on {len(sweep.nodes)} nodes of {were:g} cores together, and is simulated on "
+            f"{len(ground.nodes)} of {cores:g}"
+        )
     if any(trial.cpu is None for trial in sweep.trials):
         told.append("CPU requests are unknown: small enough for all that ran at a time")
     if not sweep.moves:

@@ -1,6 +1,4 @@
-"""What the trials of a past sweep had spent at each report: CPU seconds where they counted them, else their part of
-the cluster's time. Pure.
-"""
+"""What the trials of a past sweep had spent at each report: CPU seconds, else their part of the cluster's. Pure."""
 
 import statistics
 from bisect import bisect_right

@@ -39,7 +39,11 @@ def with_other_noise(values: Sequence[float], rng: random.Random) -> list[float]
 
     A wild bootstrap (Wu, 1986): noise keeps its size where the curve is steep and where it is level.
     """
-    half = _SMOOTHING // 2
-    trend = [statistics.median(values[max(0, i - half) : i + half + 1]) for i in range(len(values))]
+    last = len(values) - 1
+    trend = []
+    for i in range(len(values)):
+        # As many on each side, so that a curve without noise is its own trend up to its ends.
+        reach = min(_SMOOTHING // 2, i, last - i)
+        trend.append(statistics.median(values[i - reach : i + reach + 1]))
     drawn = [level + rng.choice((-1, 1)) * (value - level) for value, level in zip(values, trend, strict=True)]
     return [*values[:1], *drawn[1:]]

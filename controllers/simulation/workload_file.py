@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import inf, isinf
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,7 @@ _TRIAL_COLUMNS: Final = ("trial", "submitted_s", "work_s", "cpu")
 _TRIAL_OPTIONS: Final = ("speedup", "memory", "direction", "retries", "checkpoint_every_s", "limit", "deaf")
 _REPORT_COLUMNS: Final = ("trial", "work_s", "value")
 _NODE_COLUMNS: Final = ("node", "cpu")
-_NODE_OPTIONS: Final = ("memory", "speed", "zone")
+_NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply")
 _RETRIES: Final = 2
 _ROUNDING: Final = 1e-9
 """Relative: a report written as a rounded decimal may lie this far beyond the work of its trial."""
@@ -79,7 +80,7 @@ def _distinct(rows: Iterable[Row], column: str) -> dict[str, Row]:
     for row in rows:
         name = row.text(column)
         if name in found:
-            raise row.problem(column, f"each name once (line {found[name].line} has this one too)")
+            raise row.problem(column=column, expected=f"each name once (line {found[name].line} has this one too)")
         found[name] = row
     return found
 
@@ -104,7 +105,7 @@ def _trial(row: Row, reports: Sequence[Report]) -> TrialSpec:
 def _flag(row: Row, column: str) -> bool:
     written = row.cells.get(column) or "no"
     if written not in {"yes", "no"}:
-        raise row.problem(column, "yes or no")
+        raise row.problem(column=column, expected="yes or no")
     return written == "yes"
 
 
@@ -112,18 +113,24 @@ def _direction(row: Row) -> Direction:
     try:
         return Direction(row.cells.get("direction") or Direction.MINIMIZE)
     except ValueError:
-        raise row.problem("direction", " or ".join(Direction)) from None
+        raise row.problem(column="direction", expected=" or ".join(Direction)) from None
 
 
 def _speedup(row: Row) -> Speedup:
-    written = row.cells.get("speedup", "").split()
-    if not written:
-        return Speedup()
+    expected = "pairs CORES:SPEED that rise, the last of speed 1, such as 0.5:0.6 1:1"
+    points = _pairs(row, "speedup", expected)
     try:
-        points = tuple((float(cores), float(speed)) for cores, _, speed in (pair.partition(":") for pair in written))
-        return Speedup(points)
+        return Speedup(points) if points else Speedup()
+    except WorkloadError:
+        raise row.problem(column="speedup", expected=expected) from None
+
+
+def _pairs(row: Row, column: str, expected: str) -> tuple[tuple[float, float], ...]:
+    try:
+        pairs = (pair.partition(":") for pair in row.cells.get(column, "").split())
+        return tuple((float(first), float(second)) for first, _, second in pairs)
     except ValueError:
-        raise row.problem("speedup", "pairs CORES:SPEED that rise, the last of speed 1, such as 0.5:0.6 1:1") from None
+        raise row.problem(column=column, expected=expected) from None
 
 
 def _reports(path: Path, trials: Mapping[str, Row]) -> dict[str, list[Report]]:
@@ -131,43 +138,55 @@ def _reports(path: Path, trials: Mapping[str, Row]) -> dict[str, list[Report]]:
     for row in read_rows(path, _REPORT_COLUMNS):
         name = row.text("trial")
         if name not in trials:
-            raise row.problem("trial", f"a trial of {TRIALS}")
+            raise row.problem(column="trial", expected=f"a trial of {TRIALS}")
         reports = found.setdefault(name, [])
         work_s = row.number("work_s", least=0)
         if reports and work_s < reports[-1].work_s:
-            raise row.problem("work_s", f"at least the {reports[-1].work_s:g} of the trial's report before it")
+            raise row.problem(
+                column="work_s", expected=f"at least the {reports[-1].work_s:g} of the trial's report before it"
+            )
         if work_s > (total := trials[name].number("work_s", above=0)) * (1 + _ROUNDING):
-            raise row.problem("work_s", f"at most the {total:g} that the trial has in {TRIALS}")
+            raise row.problem(column="work_s", expected=f"at most the {total:g} that the trial has in {TRIALS}")
         reports.append(Report(work_s, row.number("value")))
     return found
 
 
 def _nodes(path: Path) -> tuple[NodeSpec, ...]:
     rows = _distinct(read_rows(path, _NODE_COLUMNS, _NODE_OPTIONS), "node")
-    return tuple(
-        NodeSpec(
-            name=NodeName(name),
-            cpu=row.number("cpu", above=0),
-            memory=row.number("memory", above=0) if row.cells.get("memory") else inf,
-            speed=row.number("speed", 1.0, above=0),
-            zone=row.cells.get("zone", ""),
-        )
-        for name, row in rows.items()
+    return tuple(_node(row) for row in rows.values())
+
+
+def _node(row: Row) -> NodeSpec:
+    node = NodeSpec(
+        name=NodeName(row.text("node")),
+        cpu=row.number("cpu", above=0),
+        memory=row.number("memory", above=0) if row.cells.get("memory") else inf,
+        speed=row.number("speed", 1.0, above=0),
+        zone=row.cells.get("zone", ""),
     )
+    expected = f"pairs SECOND:CORES that rise in time, cores above 0 and up to {node.cpu:g}, such as 0:0.2 60:0.1"
+    try:
+        return replace(node, supply=_pairs(row, "supply", expected))
+    except WorkloadError:
+        raise row.problem(column="supply", expected=expected) from None
 
 
 def _trial_cells(trial: TrialSpec) -> tuple[str, ...]:
     every = trial.checkpoint_every_s
     return (
         *(trial.id, _cell(trial.submitted_at), _cell(trial.work_s), _cell(trial.cpu)),
-        " ".join(f"{_cell(cores)}:{_cell(speed)}" for cores, speed in trial.speedup.points),
+        _joined(trial.speedup.points),
         *(_cell(trial.memory), trial.direction.value, str(trial.retries), _cell(inf if every is None else every)),
         *(_cell(trial.limit), "yes" if trial.deaf else "no"),
     )
 
 
 def _node_cells(node: NodeSpec) -> tuple[str, ...]:
-    return (node.name, _cell(node.cpu), _cell(node.memory), _cell(node.speed), node.zone)
+    return (node.name, _cell(node.cpu), _cell(node.memory), _cell(node.speed), node.zone, _joined(node.supply))
+
+
+def _joined(pairs: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{first!r}:{second!r}" for first, second in pairs)
 
 
 def _cell(number: float) -> str:

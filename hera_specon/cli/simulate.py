@@ -61,7 +61,8 @@ class Request:
 def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands them over
     """Simulate EXPERIMENT under several policies, over many seeds, and compare.
 
-    EXPERIMENT is one of the published ones, F1 to F5 (FlowCon) and S1 to S6 (SpeCon), or a workload file. The
+    EXPERIMENT is one of the published ones, F1 to F5 (FlowCon) and S1 to S6 (SpeCon), or a folder with the tables of
+    a workload (docs/reference/workload-files.md), whose starts and moves then cost what Argo was measured to. The
     policies are those that run on this machine and in a cluster, under the same controller; only time is
     simulated. Each seed draws jobs, arrivals and noise anew; all policies start from the same placement.
     What was published stands beneath, and docs/experiments says what to make of it.
@@ -72,7 +73,7 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       specon simulate F1 F2
       specon simulate S6 --policy default --policy specon+flowcon --policy shortest-remaining
       specon simulate --all --json figures.json
-      specon simulate my-trials.csv --policy default --policy specon:interval=10
+      specon simulate my-trials --policy default --policy specon:interval=10
 
     Times are seconds, with the reach of a 95 % confidence interval; "x bound" is the makespan as a multiple of a
     time that no policy can get below.
@@ -96,7 +97,7 @@ def _orders(request: Request) -> "list[Order]":
         parsed(parse_policy, spec, "--policy")
     names = [*request.experiments, *(name for name in EXPERIMENTS if request.every and name not in request.experiments)]
     if not names:
-        message = f"Name an experiment ({', '.join(EXPERIMENTS)}), a workload file, or --all."
+        message = f"Name an experiment ({', '.join(EXPERIMENTS)}), the folder of a workload, or --all."
         raise ExperimentError(message)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         message = f"{twice[0]!r} is named twice."
@@ -104,9 +105,7 @@ def _orders(request: Request) -> "list[Order]":
     setups = [_setup(name) for name in names]
     ours = ("default", "specon", "flowcon")
     published = [tuple(told.policy for told in setup.published) for setup in setups]
-    return [
-        Order(setup, request.policies or known or ours) for setup, known in zip(setups, published, strict=True)
-    ]
+    return [Order(setup, request.policies or known or ours) for setup, known in zip(setups, published, strict=True)]
 
 
 def _setup(name: str) -> "Setup":
@@ -114,18 +113,16 @@ def _setup(name: str) -> "Setup":
     from controllers.simulation.experiment import GivenWorkload  # noqa: PLC0415
     from controllers.simulation.published import EXPERIMENTS  # noqa: PLC0415
     from controllers.simulation.workload_file import read_workload  # noqa: PLC0415
-    from controllers.worlds.simulated.workload import WorkloadError  # noqa: PLC0415
 
     if name.upper() in EXPERIMENTS:
         return EXPERIMENTS[name.upper()]
     path = Path(name)
     if not path.exists():
-        message = f"No experiment and no file {name!r}{suggestion(name.upper(), EXPERIMENTS)}, or a workload file"
+        message = (
+            f"No experiment and no file {name!r}{suggestion(name.upper(), EXPERIMENTS)}, or the folder of a workload"
+        )
         raise ExperimentError(message)
-    try:
-        return GivenWorkload(path.name, read_workload(path))
-    except WorkloadError as error:
-        raise ExperimentError(str(error)) from error
+    return GivenWorkload(name, read_workload(path))
 
 
 def _run(request: Request, orders: "Sequence[Order]", progress: Progress) -> "tuple[Summary, ...]":

@@ -84,9 +84,9 @@ def _told(told: Published, default: Published | None, experiment: Setup) -> tupl
     cells = (
         "  published",
         _number(told.makespan_s),
-        _change(told.makespan_change, told.makespan_s, default and default.makespan_s),
+        _change(told.makespan_change, told.makespan_s, None if default is None else default.makespan_s),
         _number(told.mean_completion_s),
-        _change(told.mean_change, told.mean_completion_s, default and default.mean_completion_s),
+        _change(told.mean_change, told.mean_completion_s, None if default is None else default.mean_completion_s),
         _number(told.median_completion_s),
         words.DASH if told.faster is None else f"{told.faster:.0%}",
         words.DASH if told.worst_loser is None else f"{told.worst_loser:.2f}",

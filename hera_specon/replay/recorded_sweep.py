@@ -8,7 +8,7 @@ from mlflow.tracking import MlflowClient
 
 from controllers.model import Direction, NodeName, Phase, TrialId
 from controllers.results import TrialResult
-from controllers.simulation.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial
+from controllers.simulation.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, Stay
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.replay.tracked_trials import (
     TrackedTrial,
@@ -32,12 +32,16 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One policy's run of a sweep: its record, the line that names its policy, its nodes, and its trials in MLflow."""
+    """One policy's run of a sweep: its record, the line that names its policy, its nodes, and its trials in MLflow.
+
+    ``began_epoch_s`` as in ``PastSweep``.
+    """
 
     run: PolicyRun
     policy: str
     nodes: tuple[NodeSpec, ...]
     tracked: Sequence[TrackedTrial]
+    began_epoch_s: float | None = None
 
 
 def recorded_sweep(client: MlflowClient, name: str, recorded: Recorded, objective: Objective) -> PastSweep:
@@ -66,7 +70,17 @@ def recorded_sweep(client: MlflowClient, name: str, recorded: Recorded, objectiv
             trials.append(past)
     direction = objective.direction or direction_of([trial.objective for trial in trials])
     moves = tuple(move for of in recorded.run.history.stretches.values() for move in move_times(of))
-    return PastSweep(name, recorded.policy, direction, tuple(trials), recorded.nodes, moves, tuple(left_out))
+    return PastSweep(
+        *(name, recorded.policy, direction, tuple(trials), recorded.nodes, moves, tuple(left_out)),
+        began_epoch_s=recorded.began_epoch_s,
+    )
+
+
+def stays(stretches: Iterable[Stretch]) -> tuple[Stay, ...]:
+    """Return where a trial was when."""
+    placed = [stretch for stretch in stretches if stretch.node]
+    by_attempt = [list(of) for _, of in groupby(placed, key=lambda stretch: (stretch.node, stretch.attempt))]
+    return tuple(Stay(NodeName(str(of[0].node)), of[0].start, of[-1].end) for of in by_attempt)
 
 
 def move_times(stretches: Iterable[Stretch]) -> list[MoveTimes]:
@@ -104,6 +118,7 @@ def _past_trial(
         first_node=NodeName(trial.first_node) if trial.first_node else None,
         cpu=None if first is None else first.cpu,
         began_epoch_s=tracked.began_at,
+        stays=stays(stretches.get(trial.id, ())),
     )
 
 

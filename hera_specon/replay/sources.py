@@ -1,9 +1,10 @@
 """Where a past sweep is found: a run's folder on this machine, a sweep of a cluster, or any runs in MLflow."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
@@ -16,11 +17,20 @@ from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.replay.any_runs import past_runs, runs_below
 from hera_specon.replay.recorded_sweep import Objective, Recorded, recorded_sweep
 from hera_specon.replay.tracked_trials import TAG_PARENT, printable, tracked_trials
-from hera_specon.report.record import BrokenRunError, RunNotFoundError, RunRecord, find_run, load_run
+from hera_specon.report.record import (
+    BrokenRunError,
+    PolicyRun,
+    RunNotFoundError,
+    RunRecord,
+    find_run,
+    load_run,
+    parts_of,
+)
 from hera_specon.report.tracked_run import sweep_runs, tracked_record
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
 
 Origin = Literal["local", "argo"]
+_STOOD_STILL_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +80,22 @@ def _on_this_machine(folder: Path, where: Where) -> Past:
     objective = _objective(record, where.objective)
     specs = record.about.get("policies") or [run.policy for run in record.runs]
     sweeps = []
-    for position, (run, spec) in enumerate(zip(record.runs, specs, strict=False)):
+    for position, (run, spec, part) in enumerate(zip(record.runs, specs, parts_of(folder), strict=False)):
         uid = f"{folder.name}-{record.about.get('uid_suffix')}-{position:02d}"
         of_sweep = f"tags.`{TAG_SWEEP_ID}` LIKE '{uid}.%' AND tags.`{TAG_TRIAL_ID}` != ''"
-        recorded = Recorded(run, str(spec), nodes, tracked_trials(client, experiments, of_sweep))
+        recorded = Recorded(run, str(spec), nodes, tracked_trials(client, experiments, of_sweep), _began(run, part))
         sweeps.append(recorded_sweep(client, folder.name, recorded, objective))
     return Past(tuple(sweeps), "local")
+
+
+def _began(run: PolicyRun, part: Path) -> float | None:
+    """Return when the sweep's clock began, None where it stood still for a while."""
+    if run.result is None or run.result.interrupted_s > _STOOD_STILL_S:
+        return None
+    try:
+        return float(json.loads((part / "engine.json").read_text(encoding="utf-8"))["began_epoch_s"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _kept_uri(folder: Path, record: RunRecord) -> str:

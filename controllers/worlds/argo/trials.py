@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from controllers.expressions import LEFT
 from controllers.model import NodeName, Phase, Trial
 from controllers.worlds.argo.facts import TrialFacts
 from controllers.worlds.argo.pods import MainState, PodRecord
 from controllers.worlds.argo.workflows import Step
-from mlflow_hooks.contract import EXIT_MIGRATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +208,7 @@ def _moves_of(pod: PodRecord) -> int:
 def _moves_recorded(step: Step) -> int:
     """Count the moves in Argo's record, for a trial whose pods are all gone."""
     pairs = zip(step.attempts, step.attempts[1:], strict=False)
-    return sum(
-        before.exit_code == EXIT_MIGRATE and bool(after.node) and after.node != before.node for before, after in pairs
-    )
+    return sum(before.exit_code in LEFT and bool(after.node) and after.node != before.node for before, after in pairs)
 
 
 def group_by_trial(pods: Sequence[PodRecord]) -> Mapping[str, list[PodRecord]]:

@@ -19,7 +19,8 @@ class Job:
 
     ``target`` is the node that the next attempt must start on: a move's destination, or the node
     it was on when the sweep was interrupted. ``released`` tells that its first attempt need not wait for a ``Place``
-    any more. ``asked_at`` is when it was asked to save and leave. ``cpu_seconds`` counts its attempts that are over. Times are seconds of the sweep's clock.
+    any more. ``asked_at`` is when it was asked to save and leave. ``cpu_seconds`` counts its attempts that are over.
+    Times are seconds of the sweep's clock.
     """
 
     step: PodStep

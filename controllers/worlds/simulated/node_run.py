@@ -74,7 +74,7 @@ class NodeRun:
         given = fair_cores(
             [max(run.cpu, LEAST_WEIGHT) for run in computing],
             [run.most_cores for run in computing],
-            self.spec.cpu,
+            self.spec.supplied(now),
         )
         speed = self.spec.speed_of(len(computing))
         for run, cores in zip(computing, given, strict=True):

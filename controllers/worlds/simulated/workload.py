@@ -5,17 +5,18 @@ cores it can use. What it does with fewer cores is its ``Speedup``, a property o
 """
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
+from controllers.errors import SpeconError
 from controllers.goals import AskedGoals
 from controllers.model import Direction, NodeName, TrialId
 
 
-class WorkloadError(ValueError):
+class WorkloadError(SpeconError, ValueError):
     """A workload that can't be: the message names the trial or node, the field and the offending value."""
 
 
@@ -115,6 +116,8 @@ class TrialSpec:
 class NodeSpec:
     """A node: cores, bytes of memory, and the ``speed`` of its cores relative to those that work was measured on.
 
+    ``supply`` holds pairs (from when in seconds, cores) where whatever else runs on the machine leaves the trials
+    less than ``cpu``, however much of it they request; up to the first pair they get all of it.
     ``contention`` is what each further trial that computes there costs all of them (caches, memory bandwidth): n of
     them go at ``speed / (1 + contention * (n - 1))``.
     """
@@ -124,6 +127,7 @@ class NodeSpec:
     memory: float = math.inf
     speed: float = 1.0
     zone: str = ""
+    supply: tuple[tuple[float, float], ...] = ()
     contention: float = 0.0
 
     def __post_init__(self) -> None:
@@ -134,6 +138,15 @@ class NodeSpec:
         if not 0 <= self.contention < math.inf:
             message = f"node {self.name}: contention must be at least 0, not {self.contention}"
             raise WorkloadError(message)
+        path = ((-math.inf, self.cpu), *self.supply)
+        if any(not (a[0] < b[0] < math.inf and 0 < b[1] <= self.cpu) for a, b in pairwise(path)):
+            message = f"node {self.name}: supply must rise in time and lie in (0, {self.cpu:g}], not {self.supply!r}"
+            raise WorkloadError(message)
+
+    def supplied(self, at: float) -> float:
+        """Return the cores that its trials get together at ``at`` seconds."""
+        index = bisect_right(self.supply, (at, math.inf))
+        return self.supply[index - 1][1] if index else self.cpu
 
     def speed_of(self, computing: int) -> float:
         """Return the speed of a core while so many trials compute."""
