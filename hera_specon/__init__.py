@@ -37,10 +37,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CBalancer": "controllers.policies",
     "DQoES": "controllers.policies",
     "Deadline": "controllers.policies",
     "Default": "controllers.policies",
     "FlowCon": "controllers.policies",
+    "FlowCon2": "controllers.policies",
+    "ProCon": "controllers.policies",
     "SpeCon": "controllers.policies",
     "Tradl": "controllers.policies",
     "at_random": "hera_specon.arrivals",

@@ -12,6 +12,7 @@ from controllers.policies.single_moves import SingleMoves
 from controllers.progress import Mark
 from tests.policies.policy_fakes import moves, node, progress, resizes, run, snapshot, trial
 
+LOOKS = (0.0, 20.0, 40.0, 60.0)
 NEW, WATCHING, COMPLETING = Category.PROGRESSING, Category.WATCHING, Category.CONVERGED
 
 
@@ -110,7 +111,7 @@ def two_on_one_node(now: float) -> list[Trial]:
 
 
 def test_shares_are_those_of_flowcon() -> None:
-    story = [snapshot(now, two_on_one_node(now), [node("x", 4.0)]) for now in (0.0, 20.0, 40.0, 60.0)]
+    story = [snapshot(now, two_on_one_node(now), [node("x", 4.0)]) for now in LOOKS]
     ours, theirs = run(FlowCon2(), story)[-1], run(FlowCon(), story)[-1]
     assert resizes(ours) == resizes(theirs) != {}
     assert ours.assessments == theirs.assessments

@@ -1,5 +1,6 @@
 """Past sweeps made up of simulated ones: what a record of them would tell."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
