@@ -33,7 +33,7 @@ def _changes(events: Iterable[TimelineEvent], cores: Mapping[str, float]) -> Ite
         if event.kind is not EventKind.USAGE:
             continue
         since[event.trial] = event.at
-        if event.value and event.node in cores:
+        if event.value and event.node is not None and event.node in cores:
             part = event.value / cores[event.node]
             yield begun, event.node, part
             yield event.at, event.node, -part

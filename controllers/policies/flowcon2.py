@@ -15,6 +15,7 @@ from controllers.policies.flowcon2_moves import Memos, reliefs, weight_per_core
 from controllers.policies.flowcon_rule import CLOCK_SLACK, FlowConRule
 from controllers.policies.flowcon_state import FlowConState
 from controllers.policies.occupancy import Occupancy
+from controllers.policies.pinned import waits
 from controllers.policies.reconciled import reconciled
 from controllers.policies.single_moves import SingleMoves, answered, headed
 
@@ -73,10 +74,12 @@ class FlowCon2(FlowConRule):
             if isinstance(proposal.action, Migrate):
                 moves = moves.with_asked(occupancy.ledger.trials[proposal.action.trial], proposal.action.node)
         due_at = snapshot.now + self.interval if due else state.due_at
+        # Room may come without any trial changing: when others' pods leave a node.
+        again = due_at if shares.wake_at is not None or any(map(waits, snapshot.trials)) else None
         return Decision(
             FlowCon2State(shares.state, with_places(placed, kept), moves, due_at),
             kept,
-            None if shares.wake_at is None else min(shares.wake_at, due_at),
+            again if again is None or shares.wake_at is None else min(again, shares.wake_at),
             shares.assessments,
             clashing,
         )
