@@ -21,7 +21,10 @@ def profile(appetite: float | None, wear: float = 1.0) -> Profile:
 
 
 def balanced(
-    nodes: dict[str, float], spent: SingleMoves | None = None, least_gain: float = 0.1, **known: tuple[str, float]
+    nodes: dict[str, float],
+    known: dict[str, tuple[str, float]],
+    spent: SingleMoves | None = None,
+    least_gain: float = 0.1,
 ) -> list[tuple[str, str]]:
     """Return the moves for trials that are given as (node, appetite) on nodes of so many cores."""
     trials = [trial(name, where, cpu=0.1) for name, (where, _) in known.items()]
@@ -46,25 +49,25 @@ def test_a_trial_of_unknown_appetite_is_taken_to_use_its_whole_node() -> None:
 
 def test_a_trial_goes_from_the_most_slowed_node_to_where_both_are_slowed_least() -> None:
     story = {"a": ("x", 4.0), "b": ("x", 4.0), "c": ("y", 4.0)}
-    assert balanced({"x": 4.0, "y": 4.0, "z": 4.0}, **story) == [("a", "z")]
+    assert balanced({"x": 4.0, "y": 4.0, "z": 4.0}, story) == [("a", "z")]
 
 
 def test_a_trial_that_fits_beside_others_is_preferred_to_one_that_does_not() -> None:
     story = {"greedy": ("x", 4.0), "modest": ("x", 1.0), "there": ("y", 3.0)}
-    assert balanced({"x": 4.0, "y": 4.0}, **story) == [("modest", "y")]
+    assert balanced({"x": 4.0, "y": 4.0}, story) == [("modest", "y")]
 
 
 def test_a_move_that_takes_too_little_off_is_not_made() -> None:
     story = {"a": ("x", 4.0), "b": ("x", 4.0), "c": ("y", 4.0)}
-    assert balanced({"x": 4.0, "y": 4.0}, **story) == []
+    assert balanced({"x": 4.0, "y": 4.0}, story) == []
     crowd = {f"x{number}": ("x", 4.0) for number in range(4)}
-    assert balanced({"x": 4.0, "y": 4.0}, least_gain=0.3, **crowd, c=("y", 4.0)) == []
-    assert balanced({"x": 4.0, "y": 4.0}, least_gain=0.2, **crowd, c=("y", 4.0)) == [("x0", "y")]
+    assert balanced({"x": 4.0, "y": 4.0}, {**crowd, "c": ("y", 4.0)}, least_gain=0.3) == []
+    assert balanced({"x": 4.0, "y": 4.0}, {**crowd, "c": ("y", 4.0)}, least_gain=0.2) == [("x0", "y")]
 
 
 def test_a_trial_moves_once_only() -> None:
     spent = SingleMoves(done=(TrialId("a"), TrialId("b")))
-    assert balanced({"x": 4.0, "y": 4.0}, spent, a=("x", 4.0), b=("x", 4.0)) == []
+    assert balanced({"x": 4.0, "y": 4.0}, {"a": ("x", 4.0), "b": ("x", 4.0)}, spent) == []
 
 
 appetites = st.lists(st.tuples(st.sampled_from("xyz"), st.floats(0.1, 8.0)), max_size=12)
@@ -82,7 +85,7 @@ def test_moves_never_slow_the_cluster_down_in_sum(placed: list[tuple[str, float]
         return sum(slowdown(nodes[name], group, profiles) * len(group) for name, group in groups.items())
 
     before = {name: where for name, (where, _) in trials.items()}
-    after = {**before, **dict(balanced({name: one.cpu for name, one in nodes.items()}, **trials))}
+    after = {**before, **dict(balanced({name: one.cpu for name, one in nodes.items()}, trials))}
     assert total(after) <= total(before) + 1e-9
     assert after == before or total(after) < total(before)
 

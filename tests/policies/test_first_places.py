@@ -4,13 +4,13 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers.model import NodeName, Phase, Place, Snapshot, TrialId
+from controllers.model import NodeName, Phase, Place, Snapshot, Trial, TrialId
 from controllers.policies.first_places import places, starting
 from controllers.policies.occupancy import Occupancy
 from tests.policies.policy_fakes import node, snapshot, trial
 
 
-def gated(name: str, cpu: float = 1.0, at: float = 0.0) -> object:
+def gated(name: str, cpu: float = 1.0, at: float = 0.0) -> Trial:
     return trial(name, cpu=cpu, phase=Phase.PENDING, gated=True, attempt=0, submitted_at=at)
 
 

@@ -34,7 +34,7 @@ def places(decision: Decision[FlowCon2State]) -> dict[str, str | None]:
 
 
 def relieved(
-    nodes: dict[str, float], busy: float, spent: SingleMoves | None = None, **memos: tuple[str, TrialMemo]
+    nodes: dict[str, float], busy: float, memos: dict[str, tuple[str, TrialMemo]], spent: SingleMoves | None = None
 ) -> list[tuple[str, str]]:
     """Return the moves for trials that are given as (node, memo) on nodes of so many cores."""
     trials = [trial(name, where) for name, (where, _) in memos.items()]
@@ -74,33 +74,33 @@ def test_trials_placed_together_count_for_one_another_and_until_they_start() -> 
 
 def test_the_least_efficient_trial_leaves_the_new_ones_for_a_node_where_all_are_completing() -> None:
     story = {"fast": ("x", memo(NEW, 0.9)), "slow": ("x", memo(WATCHING, 0.1)), "done": ("y", memo(COMPLETING))}
-    assert relieved({"x": 4.0, "y": 4.0}, 1.0, **story) == [("slow", "y")]
+    assert relieved({"x": 4.0, "y": 4.0}, 1.0, story) == [("slow", "y")]
 
 
 def test_without_new_trials_to_make_room_for_only_an_idle_node_takes_one() -> None:
     story = {"a": ("x", memo(COMPLETING, 0.2)), "b": ("x", memo(COMPLETING, 0.1)), "c": ("x", memo(WATCHING, 0.3))}
-    assert relieved({"x": 4.0, "y": 4.0}, 1.0, **story, d=("y", memo(COMPLETING))) == []
-    assert relieved({"x": 4.0, "y": 4.0}, 1.0, **story) == [("b", "y")]
+    assert relieved({"x": 4.0, "y": 4.0}, 1.0, {**story, "d": ("y", memo(COMPLETING))}) == []
+    assert relieved({"x": 4.0, "y": 4.0}, 1.0, story) == [("b", "y")]
 
 
 def test_nobody_moves_where_the_cpu_is_not_busy_or_a_trial_is_alone() -> None:
     story = {"fast": ("x", memo(NEW, 0.9)), "slow": ("x", memo(WATCHING, 0.1))}
-    assert relieved({"x": 4.0, "y": 4.0}, 0.5, **story) == []
-    assert relieved({"x": 4.0, "y": 4.0}, 1.0, fast=("x", memo(NEW))) == []
+    assert relieved({"x": 4.0, "y": 4.0}, 0.5, story) == []
+    assert relieved({"x": 4.0, "y": 4.0}, 1.0, {"fast": ("x", memo(NEW))}) == []
 
 
 def test_a_move_must_leave_a_heavier_node_than_it_makes() -> None:
     story = {"fast": ("x", memo(NEW, 0.9)), "slow": ("x", memo(WATCHING, 0.1))}
-    assert relieved({"x": 16.0, "y": 4.0}, 1.0, **story) == []
-    assert relieved({"x": 16.0, "y": 8.0}, 1.0, **story) == [("slow", "y")]
+    assert relieved({"x": 16.0, "y": 4.0}, 1.0, story) == []
+    assert relieved({"x": 16.0, "y": 8.0}, 1.0, story) == [("slow", "y")]
 
 
 def test_a_trial_that_was_moved_or_never_measured_stays() -> None:
     story = {"fast": ("x", memo(NEW, 0.9)), "slow": ("x", memo(WATCHING, 0.1))}
     spent = SingleMoves(done=(TrialId("slow"),))
-    assert relieved({"x": 4.0, "y": 4.0}, 1.0, spent, **story) == [("fast", "y")]
+    assert relieved({"x": 4.0, "y": 4.0}, 1.0, story, spent) == [("fast", "y")]
     unmeasured = {name: (where, replace(one, efficiency=None)) for name, (where, one) in story.items()}
-    assert relieved({"x": 4.0, "y": 4.0}, 1.0, **unmeasured) == []
+    assert relieved({"x": 4.0, "y": 4.0}, 1.0, unmeasured) == []
 
 
 def test_while_a_trial_waits_it_is_looked_for_room_again_even_if_no_trial_changes() -> None:
