@@ -12,7 +12,7 @@ from controllers.worlds.simulated.workload import WorkloadError
 
 
 @dataclass(frozen=True, slots=True)
-class _Fault:
+class Fault:
     """Amounts are never negative, NaN or infinite."""
 
     def __post_init__(self) -> None:
@@ -24,8 +24,8 @@ class _Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeLoss(_Fault):
-    """``node`` stops at ``at``, and its attempts with it; ``known_after_s`` later it is known, ``back_after_s`` it is back.
+class NodeLoss(Fault):
+    """``node`` stops at ``at``, and its attempts with it. Known ``known_after_s`` later, back ``back_after_s`` later.
 
     A node that is back before its loss was known has rebooted: its attempts are found dead then.
     """
@@ -38,7 +38,7 @@ class NodeLoss(_Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class Crowding(_Fault):
+class Crowding(Fault):
     """Pods of others request up to ``cpu`` cores of ``node`` for ``seconds``, as far as attempts there leave room."""
 
     node: NodeName
@@ -49,7 +49,7 @@ class Crowding(_Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class TrialCrash(_Fault):
+class TrialCrash(Fault):
     """The attempt of ``trial`` that runs at ``at``, if one does, crashes."""
 
     trial: TrialId
@@ -58,7 +58,7 @@ class TrialCrash(_Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class StartFailure(_Fault):
+class StartFailure(Fault):
     """The ``attempt``-th attempt of ``trial`` ends before its training process begins."""
 
     trial: TrialId
@@ -67,7 +67,7 @@ class StartFailure(_Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreFault(_Fault):
+class RestoreFault(Fault):
     """Restoring takes the ``attempt``-th attempt ``seconds`` longer; the newest checkpoint may be ``broken``."""
 
     trial: TrialId
@@ -78,7 +78,7 @@ class RestoreFault(_Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class ResizeDelay(_Fault):
+class ResizeDelay(Fault):
     """A resize that is asked for within ``seconds`` after ``at`` takes ``delay_s`` longer to take hold."""
 
     at: float

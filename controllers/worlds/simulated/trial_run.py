@@ -49,8 +49,8 @@ class Usage:
 class TrialRun:
     """A trial's state.
 
-    ``work`` is in lone seconds; the newest checkpoint holds ``saved`` of it, the one before ``saved_before``. ``warm_left``
-    is in core seconds.
+    ``work`` is in lone seconds; the newest checkpoint holds ``saved`` of it, the one before ``saved_before``.
+    ``warm_left`` is in core seconds.
     ``cores`` are what it uses now and ``rate`` is what its stage gains by them each second, both since ``since``.
     ``version`` goes on with each stage, so that what was due in an earlier one is void. ``wanted_cpu`` is a share that
     was asked for and has not taken hold yet. ``target`` is where a move that is under way leads, ``moved_from`` where
