@@ -55,6 +55,9 @@ class Course:
         for run in self.runs.values():
             self._check(run)
             self.queue.put(run.spec.submitted_at, Due(Kind.ARRIVES, run.spec.id))
+        for node in workload.nodes:
+            for at, _ in node.supply:
+                self.queue.put(at, Due(Kind.SUPPLIED, node.name))
         self._mishaps = Mishaps(faults)
         self._strikes = list(strikes(self, faults))
         for number, (at, _) in enumerate(self._strikes):
@@ -148,6 +151,9 @@ class Course:
             return
         if due.subject is None:
             self._strikes[due.version][1]()
+            return
+        if due.kind is Kind.SUPPLIED:
+            self._unshared[NodeName(due.subject)] = None
             return
         run = self.runs[TrialId(due.subject)]
         if due.kind is Kind.ARRIVES:

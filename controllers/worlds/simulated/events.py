@@ -28,7 +28,9 @@ class Kind(IntEnum):
     """The next attempt may be placed."""
     ARRIVES = 7
     """A trial is submitted."""
-    FAULT = 8
+    SUPPLIED = 8
+    """What others leave of a node's cores changes."""
+    FAULT = 9
     """Something goes wrong, or is put right."""
 
 
