@@ -10,6 +10,9 @@ _MOVES = 20
 """Moves of a trial that are not held to be too many; a policy may go on moving trials for as long as they run."""
 
 
+_MOST_TOGETHER = 20
+
+
 def latest_end_s(case: Case) -> float:
     """Return the virtual time, in seconds, by which the sweep must have ended: generous, but no more than finite.
 
@@ -23,12 +26,17 @@ def latest_end_s(case: Case) -> float:
 
 def _alone_s(trial: TrialSpec, nodes: tuple[NodeSpec, ...], costs: Costs) -> float:
     fitting = [node for node in nodes if node.cpu >= trial.cpu and node.memory >= trial.memory]
-    slowest = min(trial.speedup.speed(min(node.cpu, trial.limit)) * node.speed for node in fitting)
-    importing = costs.start_cpu_s / min(min(node.cpu, trial.limit, 1.0) * node.speed for node in fitting)
+    slowest = min(trial.speedup.speed(min(node.cpu, trial.limit)) * _speed(node) for node in fitting)
+    importing = costs.start_cpu_s / min(min(node.cpu, trial.limit, 1.0) * _speed(node) for node in fitting)
     between = max(costs.retry_s, costs.next_attempt_s) + costs.leave_s + costs.grace_s + costs.heartbeat_s
     return (trial.retries + 1 + _MOVES) * (
         trial.work_s / slowest + importing + between + costs.start_s + costs.restore_s
     )
+
+
+def _speed(node: NodeSpec) -> float:
+    """Return the speed of a core among more trials than a case has."""
+    return node.speed_of(_MOST_TOGETHER)
 
 
 def _faults_s(case: Case) -> float:

@@ -15,6 +15,7 @@ from controllers.fault_search.surroundings import TroubledMetrics, WatchedCluste
 from controllers.fault_search.watch import Watch
 from controllers.model import Place, Sample, TrialId
 from controllers.policies.base import Policy
+from controllers.policies.clairvoyant import informed
 from controllers.policies.guards import Guarded
 from controllers.policies.registry import parse_policy
 from controllers.ports import MetricSource
@@ -48,7 +49,8 @@ class Ordeal:
 
 def run_case(case: Case) -> Ordeal:
     """Run ``case`` to its end, or to the first invariant that does not hold. The same case gives the same."""
-    return FaultyRun(case, Guarded(policy=parse_policy(case.policy))).run()
+    work = {trial.id: trial.work_s for trial in case.scenario.workload.trials}
+    return FaultyRun(case, Guarded(policy=informed(parse_policy(case.policy), work))).run()
 
 
 class FaultyRun:

@@ -3,6 +3,7 @@
 import math
 import random
 
+from controllers.goals import AskedGoals
 from controllers.model import Direction, NodeName, TrialId
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
@@ -36,8 +37,13 @@ def draw_costs(chance: random.Random) -> Costs:
 
 
 def _node(chance: random.Random, number: int) -> NodeSpec:
-    cores, memory = chance.choice((1.0, 2.0, 4.0)), chance.choice((math.inf, 4e9))
-    return NodeSpec(NodeName(f"n{number}"), cores, memory, chance.choice((0.5, 1.0, 1.0, 2.0)))
+    return NodeSpec(
+        NodeName(f"n{number}"),
+        cpu=chance.choice((1.0, 2.0, 4.0)),
+        memory=chance.choice((math.inf, 4e9)),
+        speed=chance.choice((0.5, 1.0, 1.0, 2.0)),
+        contention=chance.choice((0.0, 0.0, 0.1)),
+    )
 
 
 def _trial(chance: random.Random, number: int) -> TrialSpec:
@@ -55,6 +61,15 @@ def _trial(chance: random.Random, number: int) -> TrialSpec:
         checkpoint_every_s=chance.choice((5.0, 20.0) if deaf else (None, 5.0, 20.0)),
         limit=chance.choice((math.inf, 1.0)),
         deaf=deaf,
+        goals=_goals(chance),
+    )
+
+
+def _goals(chance: random.Random) -> AskedGoals:
+    return AskedGoals(
+        deadline_s=chance.choice((None, None, 20.0, 100.0)),
+        target=chance.choice((None, None, 0.5, 0.0)),
+        seconds_per_step=chance.choice((None, None, 0.5, 5.0)),
     )
 
 
