@@ -42,7 +42,7 @@ class Course:
         self.events = 0
         self.unended = len(self.runs)
         self.changed = False
-        """Whether any trial has come to look different; whoever asks takes it back."""
+        """Whether any trial or node has come to look different; whoever asks takes it back."""
         self._gated = gated
         self._scheduler = DefaultScheduler(self.nodes, scenario.seed, scenario.pinned)
         self._unshared: dict[NodeName, None] = {}

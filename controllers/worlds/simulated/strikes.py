@@ -49,7 +49,7 @@ def _lose(course: "Course", node: NodeRun) -> None:
 
 def _know(course: "Course", node: NodeRun) -> None:
     if node.losses:
-        node.ready = False
+        node.ready, course.changed = False, True
         _end_all(course, node)
 
 
@@ -57,7 +57,7 @@ def _bring_back(course: "Course", node: NodeRun) -> None:
     node.losses -= 1
     _end_all(course, node)
     if not node.losses:
-        node.ready = True
+        node.ready = course.changed = True
         course.touch(node.name, freed=True)
 
 
@@ -73,10 +73,12 @@ def _crowding(course: "Course", fault: Crowding) -> Iterator[Strike]:
     def come() -> None:
         taken[0] = min(fault.cpu, max(0.0, node.spec.cpu - node.cpu_taken))
         node.others_cpu += taken[0]
+        course.changed = True
         course.touch(node.name, freed=False)
 
     def leave() -> None:
         node.others_cpu -= taken[0]
+        course.changed = True
         course.touch(node.name, freed=True)
 
     yield fault.at, come
