@@ -53,7 +53,7 @@ def _trial(chance: random.Random, number: int) -> TrialSpec:
         submitted_at=chance.choice((0.0, 0.0, round(chance.uniform(0, 60), 1))),
         work_s=work,
         reports=_reports(chance, work),
-        cpu=chance.choice((0.1, 0.25, 0.5, 1.0)),
+        cpu=chance.choice((0.0, 0.1, 0.1, 0.1, 0.25, 0.5, 0.5, 1.0)),
         speedup=chance.choice((Speedup.linear(cores), Speedup(((cores / 2, 0.7), (cores, 1.0))))),
         memory=chance.choice((0.0, 1e9, 2e9)),
         direction=chance.choice(list(Direction)),
@@ -74,7 +74,7 @@ def _goals(chance: random.Random) -> AskedGoals:
 
 
 def _reports(chance: random.Random, work: float) -> tuple[Report, ...]:
-    number, speed = chance.choice((0, 1, 5, 20, 40)), chance.uniform(0, 20)
+    number, speed = chance.choice((0, 1, 5, 20, 40, 40, 40)), chance.uniform(0, 20)
     noise, odd = chance.choice((0.0, 0.01, 0.3)), chance.choice((0.0, 0.0, 0.2))
     values = [math.exp(-speed * part / number) + chance.gauss(0, noise) for part in range(number)]
     values = [chance.choice(_STRANGE) if chance.random() < odd else value for value in values]

@@ -96,7 +96,8 @@ class NodeRun:
 
     def shown(self) -> Node:
         """Return the node for policies."""
-        return Node(self.spec.name, self.spec.cpu - self.others_cpu, self.spec.memory, self.cpu_used, self.ready)
+        left = max(0.0, self.spec.cpu - self.others_cpu)
+        return Node(self.spec.name, left, self.spec.memory, self.cpu_used, self.ready)
 
     def _all(self) -> Iterable[TrialRun]:
         return (*self.runs.values(), *self.expected.values())
