@@ -12,23 +12,24 @@ METRIC_TROUBLES = ("away", "late", "old", "again", "nan", "infinite")
 
 @dataclass(frozen=True, slots=True)
 class ControllerCrash(Fault):
-    """The controller dies in its first tick from ``at`` on, at the ``call``-th edge of what it calls, for ``down_s``.
+    """The controller dies for ``down_s`` in the first tick from ``at`` on that comes to its ``edge``-th edge.
 
-    Each call of a port has two edges, before and after it: 0 comes before anything. A shorter tick is finished.
+    An edge is where one could die between two effects: before a look at metrics, trials and nodes (0 to 2), before and
+    after the state is saved (3 and 4), then before and after each action and before it is recorded.
     """
 
     at: float
-    call: int
+    edge: int
     down_s: float
     kind: Literal["controller crash"] = "controller crash"
 
 
 @dataclass(frozen=True, slots=True)
 class SlowController(Fault):
-    """The world goes on for ``seconds`` in the middle of the first tick from ``at`` on, at the ``call``-th edge."""
+    """The world goes on for ``seconds`` at the ``edge``-th edge of the first tick from ``at`` on that comes to it."""
 
     at: float
-    call: int
+    edge: int
     seconds: float
     kind: Literal["slow controller"] = "slow controller"
 

@@ -28,8 +28,8 @@ from controllers.worlds.simulated.faults import (
 from controllers.worlds.simulated.scenario import Scenario
 
 STACKED = "specon+flowcon"
-_SPAN_S = 150.0
-_EDGES = 30
+_SPANS_S = (20.0, 60.0, 150.0)
+_EDGES = ((0, 4), (5, 8), (5, 8), (5, 30))
 
 
 def every_policy() -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def draw_case(seed: int, policy: str) -> Case:
     crowded, part = chance.choice((nodes[:1], nodes)), chance.choice((0.0, 0.2, 0.9))
     pinned = {trial: chance.choice(crowded) for trial in trials if chance.random() < part}
     scenario = Scenario(workload, draw_costs(chance), seed, pinned)
-    faults = tuple(_fault(chance, trials, nodes) for _ in range(chance.choice((0, 2, 4, 8, 16))))
+    faults = tuple(_fault(chance, trials, nodes) for _ in range(chance.choice((0, 2, 4, 8, 16, 32))))
     return Case(_with_intervals(policy, chance), scenario, faults, chance.choice((0.0, 10.0)))
 
 
@@ -59,6 +59,10 @@ def _has_interval(name: str) -> bool:
     return name in POLICIES and "interval" in {parameter.name for parameter in POLICIES[name].parameters()}
 
 
+def _time(chance: random.Random) -> float:
+    return round(chance.uniform(0, chance.choice(_SPANS_S)), 1)
+
+
 def _fault(chance: random.Random, trials: Sequence[TrialId], nodes: Sequence[NodeName]) -> WorldFault | ControllerFault:
     kind = chance.randrange(3)
     if kind == 0:
@@ -67,13 +71,13 @@ def _fault(chance: random.Random, trials: Sequence[TrialId], nodes: Sequence[Nod
 
 
 def _controller_fault(chance: random.Random, trials: Sequence[TrialId]) -> ControllerFault:
-    at, call = round(chance.uniform(0, _SPAN_S), 1), chance.randint(0, _EDGES)
+    at, edge = _time(chance), chance.randint(*chance.choice(_EDGES))
     seconds = chance.choice((1.0, 5.0, 30.0))
     return chance.choice(
         (
-            ControllerCrash(at, call, chance.choice((0.0, 1.0, 20.0))),
-            ControllerCrash(at, call, 0.0),
-            SlowController(at, call, chance.choice((0.1, 1.0, 10.0))),
+            ControllerCrash(at, edge, chance.choice((0.0, 1.0, 20.0))),
+            ControllerCrash(at, edge, 0.0),
+            SlowController(at, edge, chance.choice((0.1, 2.0, 10.0, 40.0))),
             Refusal(chance.choice(("Resize", "Migrate", "Place")), at, seconds),
             ClockStep(at, chance.choice((-3.0, -0.5, 2.0, 60.0, 4000.0))),
             MetricFault(chance.choice(METRIC_TROUBLES), chance.choice((None, *trials)), at, seconds),
@@ -82,7 +86,7 @@ def _controller_fault(chance: random.Random, trials: Sequence[TrialId]) -> Contr
 
 
 def _cluster_fault(chance: random.Random, nodes: Sequence[NodeName]) -> WorldFault:
-    at, node = round(chance.uniform(0, _SPAN_S), 1), chance.choice(nodes)
+    at, node = _time(chance), chance.choice(nodes)
     seconds = chance.choice((1.0, 10.0, 40.0))
     return chance.choice(
         (
@@ -97,7 +101,7 @@ def _attempt_fault(chance: random.Random, trials: Sequence[TrialId]) -> WorldFau
     trial, attempt = chance.choice(trials), chance.randint(1, 4)
     return chance.choice(
         (
-            TrialCrash(trial, round(chance.uniform(0, _SPAN_S), 1)),
+            TrialCrash(trial, _time(chance)),
             StartFailure(trial, attempt),
             RestoreFault(trial, attempt + 1, chance.choice((0.0, 2.0, 20.0)), chance.random() < 0.5),  # noqa: PLR2004
         )

@@ -145,7 +145,6 @@ class FaultyRun:
             if self._engine is None:
                 self._engine = Engine(self._policy, self._cluster, self._source, self._journal)
             wake = self._engine.tick(max(0.0, now + self._offset()))
-            self._interference.end()
             self._wake = math.inf if wake is None else wake
         except ControllerDied as death:
             self._engine = None

@@ -12,14 +12,14 @@ T = TypeVar("T")
 
 
 def minimised(case: Case, breaks: Callable[[Case], bool]) -> Case:
-    """Return a part of ``case`` that still ``breaks``, and would not with any one trial, node or fault less.
+    """Return a part of ``case`` that still ``breaks``, and would not with any one trial, node, fault or report less.
 
     Delta debugging (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, IEEE TSE 28(2), 2002,
-    algorithm ddmin) over faults, trials and nodes in turn, until none of them gets any smaller.
+    algorithm ddmin) over each of these in turn, until none of them gets any smaller.
     """
     while True:
         smaller = case
-        for parts, having in ((_faults, _with_faults), (_trials, _with_trials), (_nodes, _with_nodes)):
+        for parts, having in _PARTS:
             smaller = _least(smaller, parts, having, breaks)
         if smaller == case:
             return case
@@ -76,6 +76,20 @@ def _with_trials(case: Case, trials: Sequence[Any]) -> Case:
     return _of(case, Workload(tuple(trials), case.scenario.workload.nodes))
 
 
+def _reports(case: Case) -> Sequence[Any]:
+    return [(trial.id, report) for trial in case.scenario.workload.trials for report in trial.reports]
+
+
+def _with_reports(case: Case, reports: Sequence[Any]) -> Case:
+    return _with_trials(
+        case,
+        [
+            replace(trial, reports=tuple(report for name, report in reports if name == trial.id))
+            for trial in case.scenario.workload.trials
+        ],
+    )
+
+
 def _nodes(case: Case) -> Sequence[Any]:
     return case.scenario.workload.nodes
 
@@ -95,3 +109,6 @@ def _of(case: Case, workload: Workload) -> Case:
         if getattr(fault, "trial", None) in {None, *trials} and getattr(fault, "node", None) in {None, *nodes}
     )
     return replace(case, scenario=replace(case.scenario, workload=workload, pinned=pinned), faults=faults)
+
+
+_PARTS = ((_faults, _with_faults), (_trials, _with_trials), (_nodes, _with_nodes), (_reports, _with_reports))
