@@ -162,7 +162,7 @@ def _places(snapshot: Snapshot) -> Mapping[NodeName, _Place]:
     """Return the nodes that have trials to resize, by name."""
     ledger = Ledger.of(snapshot)
     members: dict[NodeName, list[Trial]] = {}
-    for trial in sorted(snapshot.trials, key=lambda trial: trial.id):
+    for trial in snapshot.unended:
         if trial.steady and trial.nodes.count(trial.nodes[0]) == len(trial.nodes) and trial.nodes[0] in ledger.nodes:
             members.setdefault(trial.nodes[0], []).append(trial)
     return {name: _Place(name, tuple(members[name]), ledger) for name in sorted(members)}
@@ -170,7 +170,7 @@ def _places(snapshot: Snapshot) -> Mapping[NodeName, _Place]:
 
 def _shrinks_first(proposals: list[Proposal], snapshot: Snapshot) -> tuple[Proposal, ...]:
     """Return ``proposals`` in an order that never asks for more of a node than it ends up with."""
-    now = {trial.id: trial.cpu for trial in snapshot.trials}
+    now = {trial.id: trial.cpu for trial in snapshot.unended}
     return tuple(
         sorted(
             proposals,
