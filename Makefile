@@ -48,9 +48,9 @@ test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: one of thr
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
 	$(BIN)/pytest -m 'cluster and not faults and not scale'
 
-test-faults: .venv/.installed ## Lose nodes, kubelets, controllers, servers in the middle of sweeps on such a cluster (a quarter of an hour)
+test-faults: .venv/.installed ## Lose nodes, kubelets, controllers, servers in the middle of sweeps on such a cluster (half an hour)
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
-	$(BIN)/pytest -m faults
+	$(BIN)/pytest -m faults $(if $(FAULTS),-k "$(FAULTS)")
 
 test-scale: .venv/.installed ## Steer simulated trials through a real API server, a small part of what the benchmark does
 	$(BIN)/python -m tests.cluster build

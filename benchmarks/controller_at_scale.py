@@ -55,27 +55,35 @@ def _at(size: Size, options: argparse.Namespace, console: Console) -> Findings:
 
 
 def table(findings: Sequence[Findings]) -> Table:
-    """Return the findings for people: one row for each size."""
-    shown = Table(title="specon controller, per look at one sweep")
-    names = "nodes trials sweeps|first look s|tick mean s|tick most s|< 1 s|RSS MB|cores|waited|resizes|moves|load"
-    for name in names.replace(" s", "\u00a0s").replace("nodes trials sweeps", "nodes|trials|sweeps").split("|"):
-        shown.add_column(name, justify="right")
+    """Return the findings for people: one column for each size."""
+    shown = Table("specon controller", title="per look at one sweep (a tick)")
     for found in findings:
-        size = found.size
-        shown.add_row(
-            *(str(number) for number in (size.nodes, size.trials, size.sweeps)),
-            f"{found.start:.0f}",
-            f"{found.tick_mean:.3f}",
-            f"{found.tick_most:.3f}",
-            f"{found.tick_under:.1%}",
-            f"{found.memory_most / _MB:.0f}",
-            f"{found.cores:.2f}",
-            f"{found.kept_waiting:.0%}",
-            str(found.actions.get("resize/accepted", 0)),
-            str(found.moves_completed),
-            f"{found.load.machine:.1f}",
-        )
+        shown.add_column(f"{found.size.trials} trials", justify="right")
+    for cells in zip(*(_lines(found) for found in findings), strict=True):
+        shown.add_row(cells[0][0], *(value for _, value in cells))
     return shown
+
+
+def _lines(found: Findings) -> list[tuple[str, str]]:
+    return [
+        ("nodes", str(found.size.nodes)),
+        ("sweeps", str(found.size.sweeps)),
+        ("seconds until all were looked at once", f"{found.start:.0f}"),
+        ("ticks", str(found.ticks)),
+        ("half of them within s", f"{found.tick_p50:.3f}"),
+        ("95 % of them within s", f"{found.tick_p95:.3f}"),
+        ("longest mean over a second, s", f"{found.tick_most:.3f}"),
+        ("under a second", f"{found.tick_under:.1%}"),
+        ("memory (RSS), MB", f"{found.memory / _MB:.0f}"),
+        ("memory at most, MB", f"{found.memory_most / _MB:.0f}"),
+        ("cores used", f"{found.cores:.2f}"),
+        ("its ticking thread waited for a core", f"{found.kept_waiting:.0%}"),
+        ("resizes accepted", str(found.actions.get("resize/accepted", 0))),
+        ("moves accepted", str(found.actions.get("migrate/accepted", 0))),
+        ("moves completed, and told of in Events", f"{found.moves_completed}, {found.moves_told}"),
+        ("points logged meanwhile", str(found.points)),
+        ("load of the machine", f"{found.load.machine:.1f}"),
+    ]
 
 
 def _sizes(options: argparse.Namespace) -> list[Size]:

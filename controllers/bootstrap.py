@@ -17,6 +17,7 @@ from controllers.errors import SpeconError
 from controllers.local_run import GRACE_S, LocalSweep, Plan, Screen, Services, sweeps_of
 from controllers.mlflow_access import be_impatient, problem_with
 from controllers.mlflow_board import close_sweep
+from controllers.model import Place
 from controllers.policies.base import Policy
 from controllers.policies.registry import policy_spec
 from controllers.results import RunResult
@@ -57,11 +58,11 @@ class LocalSettings:
             return self.cpus_per_node
         return round(len(os.sched_getaffinity(0)) * _CORES_FOR_TRIALS / self.nodes, 3)
 
-    def machine(self, pinned: Mapping[str, str]) -> Machine:
-        """Return the nodes; memory is divided evenly among them."""
+    def machine(self, pinned: Mapping[str, str], *, gate_first: bool = False) -> Machine:
+        """Return the nodes; memory is divided evenly among them. The rest is as in ``Machine``."""
         width = len(str(self.nodes))
         nodes = {f"node-{number:0{width}d}": self.cpu_of_node for number in range(1, self.nodes + 1)}
-        return Machine(nodes, psutil.virtual_memory().total / self.nodes, self.seed, pinned)
+        return Machine(nodes, psutil.virtual_memory().total / self.nodes, self.seed, pinned, gate_first)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def run_locally(
     Args:
         workflow: an Argo Workflow as Hera's ``to_dict()`` gives it.
         source: the file it came from.
-        policies: in the order to run them; the first decides the initial placement of all.
+        policies: in the order to run them; the first decides the initial placement, but for those that place trials.
         settings: nodes, seed, where runs are kept.
         screen: whoever shows it.
 
@@ -151,7 +152,8 @@ def _run_each(order: _Order, folder: RunFolder, uri: str, services: Services) ->
 def _plan(order: _Order, uid: str, policy: Policy[Any], pinned: Mapping[str, str], kept: Path, uri: str) -> Plan:
     program = _read(order, uid)
     sweeps = sweeps_of([trial.step for trial in program.trials()], order.sweep)
-    return Plan(program, uid, order.sweep, policy, order.settings.machine(pinned), kept, sweeps, uri)
+    machine = order.settings.machine({}, gate_first=True) if Place in policy.needs else order.settings.machine(pinned)
+    return Plan(program, uid, order.sweep, policy, machine, kept, sweeps, uri)
 
 
 def _run_one(plan: Plan, services: Services) -> RunResult:

@@ -5,7 +5,12 @@ from typing import Final
 from controllers.labels import ANNOTATION_ADOPTED, GATE_PLACEMENT, MOVED_MESSAGE, PARAMETER_CONTINUE
 from mlflow_hooks.contract import EXIT_MIGRATE
 
-MOVED: Final = f"(lastRetry.exitCode == '{EXIT_MIGRATE}' || lastRetry.message contains '{MOVED_MESSAGE}')"
+EXIT_TERMINATED: Final = 128 + 15
+"""Exit code of a program that SIGTERM ended: asked to leave before the hooks listened, or after they had ended."""
+LEFT: Final = frozenset({EXIT_MIGRATE, EXIT_TERMINATED})
+"""Exit codes of an attempt that was asked to leave; none of them says anything about the trial itself."""
+_EXITS: Final = " || ".join(f"lastRetry.exitCode == '{code}'" for code in sorted(LEFT))
+MOVED: Final = f"({_EXITS} || lastRetry.message contains '{MOVED_MESSAGE}')"
 """Whether the attempt before left to go on elsewhere: by itself, or by force because it was deaf to the request."""
 # Argo splits the names of annotations at every dot.
 _DOMAIN, _, _NAME = ANNOTATION_ADOPTED.partition(".")

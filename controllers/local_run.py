@@ -17,7 +17,7 @@ from controllers.background import BackgroundReader
 from controllers.clock import SweepClock
 from controllers.engine import Engine
 from controllers.errors import SpeconError, SweepInterrupted
-from controllers.mlflow_board import SweepRun, open_sweep
+from controllers.mlflow_board import Steering, SweepRun, open_sweep
 from controllers.mlflow_source import MlflowSource, Scope
 from controllers.mlflow_tags import TagWriter, trial_tags
 from controllers.model import Sample, TrialId
@@ -96,9 +96,9 @@ class LocalSweep:
         self._services = services
         self._client = MlflowClient(plan.tracking_uri)
         self._ledger_path = plan.folder / "ledger.json"
+        steering = Steering(f"{plan.title} · {plan.policy.name}", plan.policy.name, plan.uid)
         self._runs = [
-            open_sweep(self._client, sweep, experiment, f"{plan.title} · {plan.policy.name}", plan.policy.name)
-            for sweep, experiment in plan.sweeps.items()
+            open_sweep(self._client, sweep, experiment, steering) for sweep, experiment in plan.sweeps.items()
         ]
 
     @property
@@ -238,6 +238,7 @@ def _trial_result(world: LocalWorld, job: Job, sample: Sample | None) -> TrialRe
         resizes=job.resizes,
         first_node=job.first_node,
         params=_params(job.step),
+        cpu_seconds=round(job.cpu_seconds, 3),
     )
 
 

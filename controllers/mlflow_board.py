@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from mlflow.entities import Run, RunStatus
 from mlflow.tracking import MlflowClient
 
 from mlflow_hooks import contract
+
+_POLICY: Final = "specon.policy"
+_WORKFLOW: Final = "specon.workflow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,23 +23,38 @@ class SweepRun:
     run_id: str
 
 
-def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, name: str, policy: str) -> SweepRun:
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """What steers a sweep: with the sweep's id, the identity of its parent run.
+
+    Attributes:
+        title: what the run is called when it is made.
+        policy: name of the policy.
+        workflow: uid of the workflow, since one that continues another's sweep has a clock of its own.
+    """
+
+    title: str
+    policy: str
+    workflow: str
+
+
+def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: Steering) -> SweepRun:
     """Find or create the parent run of a sweep; a resumed sweep continues in the run it had."""
     found = client.get_experiment_by_name(experiment)
     experiment_id = found.experiment_id if found else client.create_experiment(experiment)
-    parent = _parent(client, sweep_id, experiment_id, policy)
+    parent = _parent(client, sweep_id, experiment_id, steering)
     if parent is not None:
         client.update_run(parent.info.run_id, status="RUNNING")
         return SweepRun(sweep_id, experiment_id, parent.info.run_id)
-    tags = {contract.TAG_SWEEP_ID: sweep_id, "specon.policy": policy}
-    run = client.create_run(experiment_id, run_name=name, tags=tags)
+    tags = {contract.TAG_SWEEP_ID: sweep_id, _POLICY: steering.policy, _WORKFLOW: steering.workflow}
+    run = client.create_run(experiment_id, run_name=steering.title, tags=tags)
     return SweepRun(sweep_id, experiment_id, run.info.run_id)
 
 
-def sweep_is_closed(client: MlflowClient, sweep_id: str, experiment: str, policy: str) -> bool:
+def sweep_is_closed(client: MlflowClient, sweep_id: str, experiment: str, steering: Steering) -> bool:
     """Return whether the sweep has a parent run, and that has ended."""
     found = client.get_experiment_by_name(experiment)
-    parent = _parent(client, sweep_id, found.experiment_id, policy) if found else None
+    parent = _parent(client, sweep_id, found.experiment_id, steering) if found else None
     return parent is not None and RunStatus.is_terminated(RunStatus.from_string(parent.info.status))
 
 
@@ -55,7 +73,8 @@ def close_sweep(
     client.set_terminated(sweep.run_id, status)
 
 
-def _parent(client: MlflowClient, sweep_id: str, experiment_id: str, policy: str) -> Run | None:
-    wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep_id}' AND tags.`specon.policy` = '{policy}'"
-    found = client.search_runs([experiment_id], wanted, max_results=1)
+def _parent(client: MlflowClient, sweep_id: str, experiment_id: str, steering: Steering) -> Run | None:
+    wanted = {contract.TAG_SWEEP_ID: sweep_id, _POLICY: steering.policy, _WORKFLOW: steering.workflow}
+    question = " AND ".join(f"tags.`{name}` = '{value}'" for name, value in wanted.items())
+    found = client.search_runs([experiment_id], question, max_results=1)
     return found[0] if found else None

@@ -12,7 +12,7 @@ from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from controllers.model import Assessment, Snapshot, Trial, TrialId
+from controllers.model import Assessment, Goals, Snapshot, Trial, TrialId
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
@@ -138,9 +138,18 @@ def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) 
     if trial.node is not None:
         tags[contract.TAG_NODE] = trial.node
     if assessment is not None:
-        tags[contract.TAG_CATEGORY] = assessment.category.value
-        if assessment.growth is not None:
-            tags[contract.TAG_GROWTH] = f"{assessment.growth:.4g}"
+        tags |= _judged(assessment)
+        if assessment.outlook or trial.goals != Goals():
+            tags[contract.TAG_OUTLOOK] = assessment.outlook  # empty once what was foreseen is averted
     if reason is not None:
         tags[contract.TAG_REASON] = reason
+    return tags
+
+
+def _judged(assessment: Assessment) -> dict[str, str]:
+    tags: dict[str, str] = {}
+    if assessment.category is not None:
+        tags[contract.TAG_CATEGORY] = assessment.category.value
+    if assessment.growth is not None:
+        tags[contract.TAG_GROWTH] = f"{assessment.growth:.4g}"
     return tags

@@ -82,6 +82,19 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Goals:
+    """What a trial's author wants of it; None where they asked for nothing.
+
+    ``deadline_at`` is when it shall have ended, in seconds of the sweep's clock; ``target`` the objective's value that
+    is good enough; ``seconds_per_step`` the time that a step shall take.
+    """
+
+    deadline_at: float | None = None
+    target: float | None = None
+    seconds_per_step: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One training job of a sweep over all its attempts, as its world sees it now.
 
@@ -107,6 +120,7 @@ class Trial:
     moving_to: NodeName | None = None
     gated: bool = False
     progress: Progress | None = None
+    goals: Goals = Goals()
 
     @property
     def node(self) -> NodeName | None:
@@ -190,10 +204,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What a policy thinks of a trial: shown to people, never read back."""
+    """What a policy thinks of a trial: shown to people, never read back.
 
-    category: Category
+    ``category`` is None under a policy that sorts trials into none; ``outlook`` is in words what it foresees.
+    """
+
+    category: Category | None = None
     growth: float | None = None
+    outlook: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class Recorder:
         self._cores_used = cores_used
         self._before: dict[TrialId, Trial] = {}
         self._categories: dict[TrialId, str] = {}
+        self._outlooks: dict[TrialId, str] = {}
         self._usage_due = 0.0
 
     def observe(
@@ -46,11 +47,17 @@ class Recorder:
         self._append([replace(event, trial=self._short(event.trial)) for event in events])
 
     def _judgements(self, now: float, assessments: Mapping[TrialId, Assessment]) -> list[TimelineEvent]:
-        news = {name: a for name, a in assessments.items() if self._categories.get(name) != a.category}
-        self._categories |= {name: a.category for name, a in news.items()}
+        sorted_now = {name: a.category for name, a in assessments.items() if a.category is not None}
+        news = {name: category for name, category in sorted_now.items() if self._categories.get(name) != category}
+        told = {name: a.outlook for name, a in assessments.items() if self._outlooks.get(name, "") != a.outlook}
+        self._categories |= news
+        self._outlooks |= told
         return [
-            TimelineEvent(now, EventKind.CATEGORY, name, category=a.category, value=a.growth)
-            for name, a in news.items()
+            *(
+                TimelineEvent(now, EventKind.CATEGORY, name, category=category, value=assessments[name].growth)
+                for name, category in news.items()
+            ),
+            *(TimelineEvent(now, EventKind.OUTLOOK, name, reason=outlook) for name, outlook in told.items()),
         ]
 
     def _usage(self, snapshot: Snapshot) -> list[TimelineEvent]:

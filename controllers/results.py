@@ -9,7 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """How one trial went. ``completed_s`` and ``submitted_s`` are on the sweep's clock."""
+    """How one trial went. ``completed_s`` and ``submitted_s`` are on the sweep's clock.
+
+    ``cpu_seconds`` counts all its attempts from start to end, where the world counts them.
+    """
 
     id: str
     submitted_s: float
@@ -22,6 +25,7 @@ class TrialResult:
     resizes: int = 0
     first_node: str = ""
     params: dict[str, Any] = field(default_factory=dict)
+    cpu_seconds: float | None = None
 
     @property
     def completion_s(self) -> float:

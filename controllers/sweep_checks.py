@@ -5,13 +5,15 @@ from typing import Any
 
 from controllers import labels
 from controllers.errors import SpeconError
+from controllers.goals import GoalError, goals_in
 from controllers.model import Action, Direction
 from controllers.policies.base import Policy
+from controllers.policies.clairvoyant import uninformed
 from controllers.worlds.local.workflow import PlannedTrial, Program
 
 
 def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) -> None:
-    """Refuse a policy that needs an action which the world can't do.
+    """Refuse a policy that needs an action which the world can't do, or has to know what no real world tells.
 
     Raises:
         SpeconError: names the policy, the world and the missing actions.
@@ -19,6 +21,12 @@ def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) 
     missing = sorted(action.__name__ for action in policy.needs - can)
     if missing:
         message = f"policy {policy.name!r} needs {', '.join(missing)}, which the {world} world can't do"
+        raise SpeconError(message)
+    if clairvoyant := uninformed(policy):
+        message = (
+            f"policy {clairvoyant[0]!r} must know how much work each trial has, which the {world} world can't tell; "
+            "it is there to compare with, in the simulator: specon simulate"
+        )
         raise SpeconError(message)
 
 
@@ -47,6 +55,11 @@ def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: floa
     if direction not in set(Direction):
         message = f"template {step.template!r}: direction {direction!r} is not minimize or maximize"
         raise SpeconError(message)
+    try:
+        goals_in(step.annotations)
+    except GoalError as error:
+        message = f"step {step.id}: {error}"
+        raise SpeconError(message) from error
     if step.workers > 1:
         message = f"step {step.id}: {step.workers} workers of {step.cpu:g} cores: " + (
             f"more than the nodes hold together ({total:g} cores)"

@@ -21,6 +21,8 @@ class EventKind(StrEnum):
     """A move was requested: ``node`` is the destination, ``reason``."""
     CATEGORY = "category"
     """A policy changed its mind: ``category``, ``value`` is the growth."""
+    OUTLOOK = "outlook"
+    """A policy foresees something else: ``reason`` is that in words, empty where nothing is to be told any more."""
     REPORT = "report"
     """The objective was read: ``value``, ``step``."""
     USAGE = "usage"

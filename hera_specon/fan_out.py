@@ -1,7 +1,7 @@
 """The templates that start a sweep's trials: all at once, or each after a delay of its own."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hera.workflows.models import (
@@ -26,7 +26,8 @@ from hera_specon.trial_template import placeholder
 class FanOut:
     """The trials of a sweep, and the delay before each (in seconds) where they don't come all at once.
 
-    ``added`` are inputs of the sweep that its author declared; each trial gets them as they are.
+    ``added`` are inputs of the sweep that its author declared; each trial gets them as they are. ``goals`` are inputs
+    too, with a value for each trial.
     """
 
     sweep: str
@@ -34,12 +35,13 @@ class FanOut:
     delays: tuple[float, ...] | None
     added: Inputs
     parallelism: int | None
+    goals: Mapping[str, tuple[str, ...]]
 
     @property
     def names(self) -> tuple[str, ...]:
         """Input parameters that each trial gets a value of its own for."""
         delay = () if self.delays is None else (labels.INPUT_DELAY,)
-        return (labels.INPUT_TRIAL, labels.INPUT_PARAMS, *self.points[0], *delay)
+        return (labels.INPUT_TRIAL, labels.INPUT_PARAMS, *self.points[0], *self.goals, *delay)
 
 
 def sweep_template(fan_out: FanOut) -> Template:
@@ -101,6 +103,7 @@ def _items(fan_out: FanOut) -> Iterable[dict[str, object]]:
         # escaped; an object arrives as JSON. Values of their own are text, so that no number is written anew.
         item: dict[str, object] = {labels.INPUT_TRIAL: f"t{number:0{width}}", labels.INPUT_PARAMS: point}
         item |= {name: value_text(value) for name, value in point.items()}
+        item |= {name: values[number] for name, values in fan_out.goals.items()}
         if fan_out.delays is not None:
             item[labels.INPUT_DELAY] = f"{json.dumps(fan_out.delays[number])}s"
         yield item

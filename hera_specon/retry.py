@@ -20,11 +20,11 @@ _LOST: Final = "lastRetry.exitCode == '-1'"
 def trial_retries(failures: int) -> RetryStrategyModel:
     """Return the retryStrategy that tells a move from a failure.
 
-    Argo counts every attempt, moves included, and an expression sees only the last one. So a moved attempt
-    (exit 75, or ended for its move by force) and a lost pod (no exit code, shown as -1) always get another, and
-    the room for real failures is widened by the moves to expect: at least ``failures`` of them are forgiven, and
-    up to two more where a trial never moved. With 0 no failure is forgiven. There is no backoff, since a moved
-    trial should go on at once.
+    Argo counts every attempt, moves included, and an expression sees only the last one. So an attempt
+    that was asked to leave (exit 75; 143 where SIGTERM met no hooks; or ended for its move by force) and a lost pod
+    (no exit code, shown as -1) always get another, and the room for real failures is widened by the moves to
+    expect: at least ``failures`` of them are forgiven, and up to two more where a trial never moved. With 0 no
+    failure is forgiven. There is no backoff, since a moved trial should go on at once.
 
     Args:
         failures: Real failures to forgive.

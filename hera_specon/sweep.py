@@ -18,6 +18,7 @@ from hera_specon.checks import check_templates
 from hera_specon.continuing import let_continue
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
+from hera_specon.goals import Goal, SweepGoals, sweep_goals
 from hera_specon.names import check_distinct, check_sweep_name
 from hera_specon.objective import Objective
 from hera_specon.policy_choice import PolicyChoice, policy_text
@@ -52,6 +53,9 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
     retries: int = 3
     grace: int = 60
     workers: int = 1
+    deadline: Goal | None = None
+    target: Goal | None = None
+    seconds_per_step: Goal | None = None
     state_root: str = "/mnt/specon"
     state_claim: str | None = None
     state_volume: _BaseVolume | None = None
@@ -147,7 +151,11 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
         name, trials = check_sweep_name(self.name), points(self.space, self.search, self.trials, self.seed)
         delays = None if self.arrivals is None else self.arrivals.delays(len(trials))
         added = own_inputs(self._build_inputs(), tuple(self.space))
-        return FanOut(name, trials, delays, added, self.parallelism)
+        return FanOut(name, trials, delays, added, self.parallelism, self._goals(len(trials)).inputs)
+
+    def _goals(self, trials: int) -> SweepGoals:
+        asked = {"deadline": self.deadline, "target": self.target, "seconds_per_step": self.seconds_per_step}
+        return sweep_goals(asked, trials, self.seed)
 
     def _settings(self) -> TrialSettings:
         name = check_sweep_name(self.name)
@@ -159,6 +167,7 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
             retries=self.retries,
             grace=self.grace,
             workers=self.workers,
+            goals=self._goals(len(points(self.space, self.search, self.trials, self.seed))),
             state_root=self.state_root,
             experiment=self.experiment or name,
             mlflow_tracking_uri=self.mlflow_tracking_uri,
@@ -188,6 +197,10 @@ class Sweep(_SweepTemplates, Container):
         retries: Real failures of a trial to forgive; moves and lost pods are apart (see ``trial_retries``).
         grace: Seconds a trial has for its checkpoint between SIGTERM and SIGKILL.
         workers: Processes that train one trial together; worlds that run one worker a trial refuse more.
+        deadline: Time from a trial's submission by which it shall end: seconds, ``"90m"``, one for each trial in a
+            list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
+        target: Value of the objective that is good enough, likewise; the policy ``tradl`` goes by it.
+        seconds_per_step: Time that a step of training shall take, likewise; the policy ``dqoes`` goes by it.
         state_root: Folder for checkpoints, on a volume that every node mounts.
         state_claim: Name of the PersistentVolumeClaim (ReadWriteMany) to mount there.
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.

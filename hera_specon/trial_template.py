@@ -19,6 +19,7 @@ from hera.workflows.models import ScriptTemplate as ScriptModel
 from controllers import labels
 from controllers.expressions import SWEEP_UID
 from hera_specon.errors import SweepError
+from hera_specon.goals import SweepGoals
 from hera_specon.names import check_distinct
 from hera_specon.objective import Objective
 from hera_specon.pod_spec import container_security, pod_patch, pod_security
@@ -49,6 +50,7 @@ class TrialSettings:
     state_root: str
     experiment: str
     mlflow_tracking_uri: str
+    goals: SweepGoals
     own_security: bool = False
 
 
@@ -92,7 +94,7 @@ def own_inputs(inputs: Inputs | None, hyperparameters: tuple[str, ...]) -> Input
 
 
 def _inputs(inputs: Inputs | None, settings: TrialSettings) -> Inputs:
-    names = (labels.INPUT_TRIAL, labels.INPUT_PARAMS, *settings.hyperparameters)
+    names = (labels.INPUT_TRIAL, labels.INPUT_PARAMS, *settings.hyperparameters, *settings.goals.inputs)
     added = own_inputs(inputs, settings.hyperparameters)
     return Inputs(
         parameters=[*(Parameter(name=name) for name in names), *(added.parameters or [])], artifacts=added.artifacts
@@ -110,6 +112,7 @@ def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
         notes[labels.ANNOTATION_WORKERS] = str(settings.workers)
     if settings.policy is not None:
         notes[labels.ANNOTATION_POLICY] = settings.policy
+    notes |= settings.goals.annotations(placeholder)
     return Metadata(
         labels=_joined("labels=", given.labels, marks), annotations=_joined("annotations=", given.annotations, notes)
     )

@@ -41,6 +41,8 @@ TAG_NODE: Final = "specon.node"
 TAG_CPU: Final = "specon.cpu"
 TAG_MOVES: Final = "specon.moves"
 TAG_REASON: Final = "specon.reason"
+TAG_OUTLOOK: Final = "specon.outlook"
+"""What the policy foresees, such as that the trial will miss its deadline; empty where there is nothing to tell."""
 
 METRIC_CPU_SECONDS: Final = "specon.cpu_seconds"
 """CPU seconds the trial has used, summed over its attempts."""

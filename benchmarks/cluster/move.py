@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.cluster.cluster import running_cluster
-from tests.cluster.sweeps.bench import TRIALS, Bench, Workflow, opened_bench
+from tests.cluster.sweeps.bench import Bench, Workflow, opened_bench
 from tests.cluster.sweeps.pods_seen import SeenPod
 from tests.cluster.sweeps.ports import free_ports
 from tests.cluster.sweeps.proofs import check_whole
@@ -46,7 +46,7 @@ Moments = dict[str, float]
 def moved(bench: Bench, workflow: Workflow) -> Iterator[Moments]:
     """Move each trial in turn; yield the moments of each move that ended where it should, in Unix seconds."""
     marked = {}
-    for trial in TRIALS:
+    for trial in workflow.trials:
         decided = time.time()
         marked[trial] = (decided, *bench.begin_move(workflow, trial))
         bench.wait(lambda: _has_moved(bench, workflow, marked), "the trial has moved", 120)

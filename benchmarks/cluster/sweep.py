@@ -9,20 +9,28 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from mlflow.tracking import MlflowClient
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cluster.installation import NAMESPACE, ROOT, forwarded, installed
+from benchmarks.cluster.installation import NAMESPACE, ROOT, cluster_with_controller
 from benchmarks.cluster.witnesses import WeightsSeen, moves_made, resizes_served
+from controllers.errors import SpeconError
+from hera_specon.report.tracked_run import tracked_record
+from tests.cluster.installation import forwarded
 from tests.cluster.kubectl import Kubectl
+from tests.cluster.processes import wait_until
 
 SWEEP: Final = Path(__file__).with_name("vae_ten.py")
 POLICIES: Final = ("default", "specon:interval=10,alpha=0.05+flowcon:interval=10")
 _LONGEST_S: Final = 3600
+_RECORDED_S: Final = 60
 _TERMINAL: Final = Console()
 
 
@@ -46,7 +54,7 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     policies = given.policy or POLICIES
-    with installed(_TERMINAL.log) as kubectl:
+    with cluster_with_controller(_TERMINAL.log) as kubectl:
         runs: list[Counted] = []
         for policy in policies:
             runs.append(_run(given.file, kubectl, policy, runs[0].workflow if runs else None))
@@ -56,9 +64,23 @@ def main() -> None:
         (given.out / "controller.log").write_text(
             kubectl("logs", "--selector=app.kubernetes.io/name=specon-controller", "--tail=-1", "--prefix")
         )
-        with forwarded(kubectl, "mlflow", 5000) as uri:
-            page = given.out / "report.html"
-            _specon("report", *(run.workflow for run in runs), "--out", page, "--mlflow-tracking-uri", uri)
+        with forwarded(kubectl, "mlflow") as uri:
+            _report([run.workflow for run in runs], given.out / "report.html", kubectl, uri)
+
+
+def _report(workflows: Sequence[str], page: Path, kubectl: Kubectl, uri: str) -> None:
+    client = MlflowClient(uri)
+    for name in workflows:
+        wait_until(partial(_is_recorded, client, name), f"the record of {name} is complete", _RECORDED_S)
+        _specon("status", name, *_access(kubectl), "--mlflow-tracking-uri", uri)
+    _specon("report", *workflows, "--out", page, "--mlflow-tracking-uri", uri)
+
+
+def _is_recorded(client: MlflowClient, workflow: str) -> bool:
+    try:
+        return bool(tracked_record(client, workflow).results())
+    except SpeconError:
+        return False
 
 
 def _run(file: Path, kubectl: Kubectl, policy: str, like: str | None) -> Counted:
@@ -66,8 +88,7 @@ def _run(file: Path, kubectl: Kubectl, policy: str, like: str | None) -> Counted
     weights.start()
     _TERMINAL.log(f"submitting {file.name} under {policy}")
     wishes = ["--policy", policy, *(["--first-nodes-of", like] if like else [])]
-    access: list[str | Path] = ["--kubeconfig", kubectl.kubeconfig, "--namespace", NAMESPACE]
-    created = json.loads(_specon("submit", file, *access, *wishes, "--json"))
+    created = json.loads(_specon("submit", file, *_access(kubectl), *wishes, "--json"))
     kubectl(
         "wait",
         f"workflow/{created['name']}",
@@ -79,6 +100,10 @@ def _run(file: Path, kubectl: Kubectl, policy: str, like: str | None) -> Counted
     _TERMINAL.log(f"{created['name']} {phase}")
     name = created["name"]
     return Counted(policy, name, resizes_served(kubectl) - before, weights.changes(), moves_made(kubectl, name))
+
+
+def _access(kubectl: Kubectl) -> list[str | Path]:
+    return ["--kubeconfig", kubectl.kubeconfig, "--namespace", NAMESPACE]
 
 
 def _specon(*arguments: str | Path) -> str:

@@ -1,4 +1,4 @@
-"""Ten variational autoencoders, one every 10 seconds: ``workflows/vae_sweep.py`` for small nodes and little time."""
+"""Ten variational autoencoders, one every 15 seconds: ``workflows/vae_sweep.py`` for small nodes and little time."""
 
 from hera.workflows import Resources, Workflow
 
@@ -8,12 +8,12 @@ with Workflow(generate_name="vae-ten-", entrypoint="vae-ten") as w:
     Sweep(
         name="vae-ten",
         image="hera-specon/trainer:0.1.0",
-        command=["python", "-m", "workflows.jobs.pytorch.vae", "--steps=300"],
+        command=["python", "-m", "workflows.jobs.pytorch.vae", "--steps=620"],
         space={"lr": log_uniform(3e-4, 1e-2)},
         trials=10,
         seed=1,
         objective=minimize("loss"),
-        arrivals=every(10),
+        arrivals=every(15),
         resources=Resources(cpu_request="80m", memory_request="400Mi"),
         state_claim="specon-state",
     )

@@ -16,7 +16,7 @@ from benchmarks.scale.tracking import TrackedTrial, new_run
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, KubeApi
 
 _THREADS: Final = 6
-_STUCK_S: Final = 60.0
+_STUCK_S: Final = 300.0
 
 
 class NotRunningError(Exception):
@@ -62,7 +62,7 @@ class Filler:
         """Wait until every trial's pod runs; ``tend`` keeps alive what makes them.
 
         Raises:
-            NotRunningError: for a minute no more of them did.
+            NotRunningError: for five minutes no more of them did.
         """
         bar = self._progress.add_task("running", total=self._size.trials)
         fewest, since = self._size.trials + 1, time.monotonic()

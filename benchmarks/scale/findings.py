@@ -1,6 +1,7 @@
 """What a measurement found: times of ticks, memory, what was decided. From readings of the controller's own metrics."""
 
 import itertools
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -24,9 +25,11 @@ class Load:
 class Findings:
     """Seconds and bytes. A tick is one look at one sweep with its decision and what follows from it.
 
-    ``tick_most`` is the longest mean between two readings a second apart; ``tick_under`` the share of ticks that took
-    less than a second. ``cores`` is what the controller used, ``start`` how long it took until it had looked at all.
-    ``kept_waiting`` is the share of its ticking thread's time that other processes of the machine had the core.
+    ``tick_p50`` and ``tick_p95`` are as exact as the histogram's buckets. ``tick_most`` is the longest mean between two
+    readings a second apart; ``tick_under`` the share of ticks that took less than a second. ``cores`` is what the
+    controller used, ``start`` how long it took until it had looked at all. ``kept_waiting`` is the share of its ticking
+    thread's time that other processes of the machine had the core. ``moves_completed`` are the next attempts that were
+    bound to a node, ``moves_told`` the controller's own Events of moves that it saw to be over.
     """
 
     size: Size
@@ -34,6 +37,8 @@ class Findings:
     start_cpu: float
     ticks: int
     tick_mean: float
+    tick_p50: float
+    tick_p95: float
     tick_most: float
     tick_under: float
     cores: float
@@ -42,6 +47,7 @@ class Findings:
     memory_most: int
     actions: dict[str, int]
     moves_completed: int
+    moves_told: int
     points: int
     load: Load
 
@@ -73,6 +79,22 @@ def tick_most(readings: Sequence[Reading]) -> float:
     return max((step.seconds / step.number for step in steps if step.number), default=0.0)
 
 
+def tick_quantile(share: float, before: Reading, after: Reading) -> float:
+    """Return the seconds that this share of the ticks between two readings took at most.
+
+    Ticks are taken to be spread evenly over a bucket of the histogram, as Prometheus' histogram_quantile does.
+    """
+    prefix = f"{_TICK}_bucket/"
+    upto = sorted((float(n.removeprefix(prefix)), after[n] - before[n]) for n in after.values if n.startswith(prefix))
+    wanted = share * upto[-1][1] if upto else 0.0
+    low, below = 0.0, 0.0
+    for high, count in upto:
+        if count >= wanted and count > below:
+            return low if high == math.inf else low + (high - low) * (wanted - below) / (count - below)
+        low, below = high, count
+    return 0.0
+
+
 def actions(before: Reading, after: Reading) -> dict[str, int]:
     """Return how many actions of each kind and outcome there were."""
     found = {
@@ -91,6 +113,8 @@ def summed_up(size: Size, readings: Sequence[Reading], start: float, rest: dict[
         start_cpu=first.cpu,
         ticks=ticks.number,
         tick_mean=ticks.seconds / ticks.number if ticks.number else 0.0,
+        tick_p50=tick_quantile(0.5, first, last),
+        tick_p95=tick_quantile(0.95, first, last),
         tick_most=tick_most(readings),
         tick_under=ticks.under / ticks.number if ticks.number else 0.0,
         cores=(last.cpu - first.cpu) / (last.at - first.at),

@@ -20,9 +20,10 @@ from benchmarks.scale.findings import Findings, Load, summed_up
 from benchmarks.scale.kubelet_door import KubeletDoor
 from benchmarks.scale.moving import Movers
 from benchmarks.scale.profiling import Profiler
-from benchmarks.scale.size import Size
+from benchmarks.scale.size import NAMESPACE, Size
 from benchmarks.scale.steering import Reading, Steering
 from benchmarks.scale.tracking import Tracking
+from controllers.worlds.argo.api import EVENTS, KubeApi
 
 _READ_EVERY_S = 1.0
 
@@ -68,7 +69,8 @@ def _steered(stage: _Stage, size: Size, progress: Progress, profile: Path | None
         with Profiler(steering.pid, profile):
             first = steering.wait_until_it_steers()
             readings, load = _readings(stage, first, steering, size, progress)
-        rest = {"moves_completed": movers.moves, "points": tracking.points, "load": load}
+        moves = {"moves_completed": movers.moves, "moves_told": _moves_told(plane.api)}
+        rest = {**moves, "points": tracking.points, "load": load}
         return summed_up(size, readings, first.at - began, rest)
 
 
@@ -89,6 +91,11 @@ def _readings(
     seconds, after = readings[-1].at - first.at, _cpu_times(stage)
     cores = {name: (after[name] - before[name]) / seconds for name in before}
     return readings, Load(statistics.mean(loads), cores)
+
+
+def _moves_told(api: KubeApi) -> int:
+    pages = api.pages(EVENTS.path(NAMESPACE), {"fieldSelector": "reason=Moved"}, 500)
+    return sum(len(page["items"]) for page in pages)
 
 
 def _cpu_times(stage: _Stage) -> Mapping[str, float]:

@@ -48,8 +48,11 @@ class Size:
         return self.trials // self.sweeps
 
     def node_of(self, trial: int) -> str:
-        """Return where a trial begins, by its number over all sweeps: dealt out like cards."""
-        return node_name(trial % self.nodes)
+        """Return where a trial begins, by its number over all sweeps: each sweep fills nodes of its own.
+
+        Dealt out one to a node, trials have nothing to share and nobody to make room for: policies would be idle.
+        """
+        return node_name(trial * self.nodes // self.trials)
 
 
 def node_name(number: int) -> str:

@@ -25,7 +25,7 @@ from mlflow_hooks import contract
 
 _STEPS: Final = 1500
 _STEPS_PER_S: Final = 2.5
-_PACES_S: Final = (15.0, 120.0, 900.0)
+_PACES_S: Final = (5.0, 120.0, 900.0)
 _EVERY_S: Final = 1.0
 _BATCH: Final = 500
 Row = Mapping[str, Any]

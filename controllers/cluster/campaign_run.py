@@ -23,6 +23,7 @@ from controllers.cluster.run_tags import done_tags, recommended_tags
 from controllers.cluster.sweep_record import Ending, SweepRecord
 from controllers.engine import Engine
 from controllers.errors import SpeconError
+from controllers.mlflow_board import Steering
 from controllers.mlflow_source import MlflowSource, Scope
 from controllers.mlflow_tags import TagWriter
 from controllers.model import Phase, TrialId
@@ -115,13 +116,13 @@ class CampaignRun:
 
     def _tick(self, now: float) -> None:
         instruments, interval = self._services.instruments, self._services.interval
-        with instruments.tick_duration.time():
-            asked = self._engine.tick(now)
+        asked = self._engine.tick(now)
         instruments.ticks.inc()
         trials = self._world.trials()
         self.phases = Counter(trial.phase for trial in trials)
         self._look_for_objectives(now, {trial.id for trial in trials if trial.phase.ended})
         ended = self._clock.now()
+        instruments.tick_duration.observe(ended - now)
         # Changes come by the second in a large sweep; looking at it must leave time for the others.
         self._rest_until = ended + (ended - now)
         self._wake = min(now + interval, now + interval if asked is None else asked)
@@ -158,8 +159,8 @@ class CampaignRun:
         hand = Hand(world, services.leading, recommend=services.recommend)
         journal = WatchedJournal(self._journal, hand, services.instruments, self._about)
         self._steering = Default.name if services.recommend else policy.name
-        title = f"{campaign.workflow} · {self._steering}"
-        record = self._record = SweepRecord(services.client, title, self._steering, over=campaign.finished)
+        steering = Steering(f"{campaign.workflow} · {self._steering}", self._steering, campaign.uid)
+        record = self._record = SweepRecord(services.client, steering, over=campaign.finished)
         stack.callback(record.stop, _STOP_S)
         record.start(campaign.sweeps)
         self._source = MlflowSource(services.client, self._scope, world.objectives, self._clock.from_epoch)

@@ -85,7 +85,7 @@ class WatchedJournal:
         self._hand = hand
         self._instruments = instruments
         self._about = about
-        self._refused: dict[TrialId, Action] = {}
+        self._refused: dict[TrialId, tuple[type[Action], str]] = {}
         self.recommended: dict[TrialId, Recommendation] = {}
 
     def load(self) -> str | None:
@@ -125,9 +125,9 @@ class WatchedJournal:
 
     def _refuse(self, action: Action, reason: str, outcome: Outcome) -> None:
         """Tell a refusal once: what is wanted again and again is refused again and again."""
-        known = self._refused.get(action.trial)
-        self._refused[action.trial] = action
-        level = logging.DEBUG if known == action else logging.WARNING
+        known, this = self._refused.get(action.trial), (type(action), outcome.detail)
+        self._refused[action.trial] = this
+        level = logging.DEBUG if known == this else logging.WARNING
         self._tell(level, action, "refused", reason, outcome)
 
     def _tell(self, level: int, action: Action, became: str, reason: str, outcome: Outcome) -> None:

@@ -29,7 +29,7 @@ def recommended_tags(parent_of: Callable[[str], str | None], recommended: Mappin
     def compose(trial: Trial, assessment: Assessment | None, _reason: str | None) -> dict[str, str]:
         wanted = recommended.get(trial.id)
         told = trial_tags(trial, assessment, wanted.reason if wanted else None)
-        kept = (contract.TAG_CATEGORY, contract.TAG_GROWTH, contract.TAG_REASON)
+        kept = (contract.TAG_CATEGORY, contract.TAG_GROWTH, contract.TAG_REASON, contract.TAG_OUTLOOK)
         tags = {RECOMMENDED + name.removeprefix(_PREFIX): told[name] for name in kept if name in told}
         if wanted is not None:
             tags[RECOMMENDED + "action"] = in_words(wanted.action)

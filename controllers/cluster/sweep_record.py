@@ -15,7 +15,7 @@ from mlflow.tracking import MlflowClient
 
 from controllers.cluster.logs import fields
 from controllers.errors import SpeconError
-from controllers.mlflow_board import SweepRun, close_sweep, open_sweep, sweep_is_closed
+from controllers.mlflow_board import Steering, SweepRun, close_sweep, open_sweep, sweep_is_closed
 from controllers.results import RunResult
 from controllers.timeline import TimelineEvent
 
@@ -50,15 +50,13 @@ class SweepRecord:
 
     Args:
         client: a client of the tracking server.
-        title: what the parent runs are called.
-        policy: name of what steers the campaign; part of the parent runs' identity.
+        steering: what steers the campaign; part of the parent runs' identity.
         over: whether the workflow was over when this controller first saw it: its record may be complete already.
     """
 
-    def __init__(self, client: MlflowClient, title: str, policy: str, *, over: bool) -> None:
+    def __init__(self, client: MlflowClient, steering: Steering, *, over: bool) -> None:
         self._client = client
-        self._title = title
-        self._policy = policy
+        self._steering = steering
         self._over = over
         self._wanted: Mapping[str, str] = {}
         self._opened: dict[str, SweepRun] = {}
@@ -129,10 +127,12 @@ class SweepRecord:
             self._work()
         except (MlflowException, OSError) as error:
             if not self._away:
-                _LOG.warning("a record waits for MLflow: %s", str(error)[:200], extra=fields(sweep=self._title))
+                _LOG.warning(
+                    "a record waits for MLflow: %s", str(error)[:200], extra=fields(sweep=self._steering.title)
+                )
             self._away = True
         except Exception:  # noqa: BLE001 - a record that dies silently would keep its campaign open for good
-            _LOG.exception("a record went wrong", extra=fields(sweep=self._title))
+            _LOG.exception("a record went wrong", extra=fields(sweep=self._steering.title))
         else:
             self._away = False
 
@@ -143,14 +143,14 @@ class SweepRecord:
         self.settled = True
         for sweep, experiment in self._wanted.items():
             if sweep not in self._opened:
-                self._opened[sweep] = open_sweep(self._client, sweep, experiment, self._title, self._policy)
+                self._opened[sweep] = open_sweep(self._client, sweep, experiment, self._steering)
         self._upload()
         if self._ending is not None:
             self._close(self._ending)
 
     def _known_closed(self) -> bool:
         wanted = self._wanted.items()
-        return all(sweep_is_closed(self._client, sweep, name, self._policy) for sweep, name in wanted)
+        return all(sweep_is_closed(self._client, sweep, name, self._steering) for sweep, name in wanted)
 
     def _upload(self) -> None:
         """Send the timeline piece by piece: a piece that did not get everywhere goes again, under its own name."""
@@ -178,7 +178,7 @@ class SweepRecord:
         try:
             result = ending.result()
         except SpeconError as error:
-            _LOG.warning("a sweep came to no result: %s", error, extra=fields(sweep=self._title))
+            _LOG.warning("a sweep came to no result: %s", error, extra=fields(sweep=self._steering.title))
             return {}
         for run in self._opened.values():
             self._client.log_text(run.run_id, json.dumps(result.to_dict(), indent=1), "result.json")

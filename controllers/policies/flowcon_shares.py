@@ -1,4 +1,4 @@
-"""From growth efficiencies to limits, and from limits to CPU requests, on one node."""
+"""From growth efficiencies to limits, and from limits to shares, on one node."""
 
 from collections.abc import Mapping, Sequence
 
@@ -48,17 +48,3 @@ def fair_shares(caps: Mapping[TrialId, float]) -> dict[TrialId, float]:
         shares[trial] = min(caps[trial], left / waiting)
         left, waiting = left - shares[trial], waiting - 1
     return shares
-
-
-def settled(now: Mapping[TrialId, float], wanted: Mapping[TrialId, float], budget: float) -> dict[TrialId, float]:
-    """Return ``wanted`` with its increases cut evenly until all of it fits ``budget``.
-
-    Both hold every trial of the node, in cores over all workers. What was left as it was, because the
-    change was small or below the least request, may keep the others from all that they should get.
-    """
-    increase = sum(max(0.0, wanted[trial] - now[trial]) for trial in wanted)
-    excess = sum(wanted.values()) - budget
-    if excess <= 0 or increase == 0:
-        return dict(wanted)
-    granted = max(0.0, 1 - excess / increase)
-    return {trial: min(cpu, now[trial] + max(0.0, cpu - now[trial]) * granted) for trial, cpu in wanted.items()}

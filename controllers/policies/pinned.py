@@ -17,6 +17,8 @@ class Pinned(BaseModel):
     puts it. Only for a node that the campaign's other trials fill for now does a trial wait, as it did in the run that
     is repeated; so none waits for ever.
 
+    A policy that needs ``Place`` decides itself when and where a trial that is not named starts: it may hold it back.
+
     Wraps the guards as well: the pin is what its owner asked for, and world and kube-scheduler keep to capacity.
     """
 
@@ -50,7 +52,12 @@ class Pinned(BaseModel):
         """Ask the policy within, then place what waits: a pin goes before what that policy wants for the trial."""
         within = self.policy.decide(snapshot, state)
         placed = {proposal.action.trial for proposal in within.proposals if isinstance(proposal.action, Place)}
-        left = [trial for trial in snapshot.trials if waits(trial) and not (trial.id in placed and self._free(trial))]
+        admits = Place in self.policy.needs
+        left = [
+            trial
+            for trial in snapshot.trials
+            if waits(trial) and not ((admits or trial.id in placed) and self._free(trial))
+        ]
         nodes = {node.name: node for node in snapshot.nodes}
         ours = [self._placing(trial, nodes) for trial in left]
         chosen = {proposal.action.trial for proposal in ours}

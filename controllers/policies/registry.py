@@ -1,19 +1,51 @@
 """The policies by name, and the one line that says which one and how: ``specon:alpha=0.01+flowcon``."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from controllers.policies.base import Policy
+from controllers.policies.cbalancer import CBalancer
+from controllers.policies.deadline import Deadline
 from controllers.policies.default import Default
+from controllers.policies.dqoes import DQoES
+from controllers.policies.edf import Edf
+from controllers.policies.fair_share import FairShare
+from controllers.policies.fifo import Fifo
 from controllers.policies.flowcon import FlowCon
+from controllers.policies.flowcon2 import FlowCon2
+from controllers.policies.gandiva import Gandiva
 from controllers.policies.guards import Guarded
+from controllers.policies.least_used import LeastUsed
+from controllers.policies.longest_remaining import LongestRemaining
 from controllers.policies.pinned import Pinned
+from controllers.policies.procon import ProCon
 from controllers.policies.settings import ParameterInfo, PolicyParameterError, PolicySettings, suggestion
+from controllers.policies.shortest_remaining import ShortestRemaining
 from controllers.policies.specon import SpeCon
 from controllers.policies.stacked import Stacked
+from controllers.policies.tradl import Tradl
 
-POLICIES: dict[str, type[PolicySettings]] = {policy.name: policy for policy in (Default, FlowCon, SpeCon)}
+_ALL = (
+    CBalancer,
+    Deadline,
+    Default,
+    DQoES,
+    Edf,
+    FairShare,
+    Fifo,
+    FlowCon,
+    FlowCon2,
+    Gandiva,
+    LeastUsed,
+    LongestRemaining,
+    ProCon,
+    ShortestRemaining,
+    SpeCon,
+    Tradl,
+)
+POLICIES: dict[str, type[PolicySettings]] = {policy.name: policy for policy in _ALL}
 
 # A "+" before a digit belongs to a number such as 1e+3.
 _BETWEEN_POLICIES = re.compile(r"\+(?!\d)")
@@ -25,18 +57,19 @@ class UnknownPolicyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PolicyInfo:
-    """What people are told of a policy."""
+    """What people are told of a policy; ``rules`` says what it is made of (placement, shares, moves)."""
 
     name: str
     summary: str
     source: str
+    rules: Mapping[str, str]
     parameters: tuple[ParameterInfo, ...]
 
 
 def describe() -> list[PolicyInfo]:
     """Return every policy that can be named, sorted."""
     return [
-        PolicyInfo(name, policy.summary, policy.source, policy.parameters())
+        PolicyInfo(name, policy.summary, policy.source, policy.rules(), policy.parameters())
         for name, policy in sorted(POLICIES.items())
     ]
 

@@ -30,6 +30,9 @@ class ParameterInfo:
 class PolicySettings(BaseModel):
     """Base of the policies.
 
+    A policy is made of at most three rules, one for each kind of action: where trials start (``Place``), what share
+    each gets (``Resize``), and which of them go elsewhere (``Migrate``). Each says in words what its rules go by.
+
     Raises:
         PolicyParameterError: a parameter is unknown or out of bounds; the message carries its value.
     """
@@ -40,6 +43,9 @@ class PolicySettings(BaseModel):
     summary: ClassVar[str]
     source: ClassVar[str]
     needs: ClassVar[frozenset[type[Action]]]
+    placement: ClassVar[str] = ""
+    shares: ClassVar[str] = ""
+    moves: ClassVar[str] = ""
 
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - pydantic checks them
         try:
@@ -50,18 +56,29 @@ class PolicySettings(BaseModel):
             raise PolicyParameterError(message) from None
 
     @classmethod
+    def rules(cls) -> dict[str, str]:
+        """Return what the policy is made of; where it has no rule of its own, who decides instead."""
+        return {
+            "placement": cls.placement or "the default scheduler's",
+            "shares": cls.shares or "as requested",
+            "moves": cls.moves or "none",
+        }
+
+    @classmethod
     def parameters(cls) -> tuple[ParameterInfo, ...]:
-        """Return what can be set, in the order of the documentation."""
+        """Return what can be set, in the order of the documentation; not what only a world tells a policy."""
         return tuple(
             ParameterInfo(name, field.default, field.description or "", constraint(field))
             for name, field in cls.model_fields.items()
+            if not field.exclude
         )
 
     @classmethod
     def _problem(cls, detail: ErrorDetails) -> str:
         name = str(detail["loc"][0])
-        if detail["type"] == "extra_forbidden":
-            return f"no parameter {name!r}{suggestion(name, cls.model_fields)}"
+        settable = [parameter.name for parameter in cls.parameters()]
+        if name not in settable:
+            return f"no parameter {name!r}{suggestion(name, settable)}"
         return f"{name} must be {constraint(cls.model_fields[name])}, got {detail['input']}"
 
 

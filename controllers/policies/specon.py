@@ -32,6 +32,7 @@ class SpeCon(PolicySettings):
     summary: ClassVar[str] = "moves trials that have converged away from those that still improve quickly"
     source: ClassVar[str] = "thesis ch. 4.2 and 5.2, Algorithms 3-5"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Migrate})
+    moves: ClassVar[str] = "converged trials, to the node of least weight of categories"
 
     alpha: float = Field(
         default=0.01,

@@ -4,11 +4,10 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from controllers.model import Category, Migrate, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.model import Category, Migrate, NodeName, Snapshot, Trial, TrialId
 from controllers.policies.capacity import Ledger
-
-WEIGHTS: Mapping[Category, float] = {Category.PROGRESSING: 2.0, Category.WATCHING: 1.5, Category.CONVERGED: 1.0}
-"""Published weights (thesis ch. 6.2.1): what is still growing quickly counts most."""
+from controllers.policies.category_weights import WEIGHTS
+from controllers.policies.occupancy import heading
 
 
 @dataclass(slots=True)
@@ -36,7 +35,7 @@ class Board:
     @classmethod
     def of(cls, snapshot: Snapshot, categories: Mapping[TrialId, Category]) -> "Board":
         """Return the board of what ``snapshot`` shows; a moving trial counts where it is heading."""
-        places = {trial.id: nodes for trial in snapshot.unended if (nodes := _place(trial))}
+        places = {trial.id: nodes for trial in snapshot.unended if (nodes := heading(trial))}
         return cls(Ledger.of(snapshot), categories, places)
 
     def on(self, node: NodeName) -> list[TrialId]:
@@ -124,9 +123,3 @@ def destination(board: Board, trial: Trial, *, strict: bool) -> NodeName | None:
     if strict and least + WEIGHTS[Category.CONVERGED] >= board.score(own):
         return None
     return node
-
-
-def _place(trial: Trial) -> frozenset[NodeName]:
-    if trial.phase is Phase.MOVING and trial.moving_to is not None:
-        return frozenset({trial.moving_to})
-    return frozenset(trial.nodes if trial.live else ())

@@ -1,21 +1,17 @@
 """Several policies at once, each looking at the same snapshot."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, cast
 
 from pydantic import BaseModel, ConfigDict, SkipValidation
 
-from controllers.model import Action, Assessment, Decision, Migrate, Proposal, Snapshot, TrialId
+from controllers.model import Action, Assessment, Decision, Snapshot, TrialId
 from controllers.policies.base import Policy
-from controllers.policies.capacity import Ledger
+from controllers.policies.reconciled import reconciled
 
 
 class Stacked(BaseModel):
-    """Puts the decisions of ``policies`` together, in their order.
-
-    A trial gets one action at most: a move of it wins over a change of its share. What no longer fits
-    its node because of that is left out too, and comes back with the next decision.
-    """
+    """Puts the decisions of ``policies`` together, in their order, as far as they go together (``reconciled``)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
     separator: ClassVar[str] = "+"
@@ -47,38 +43,15 @@ class Stacked(BaseModel):
         pairs = zip(self.policies, state, strict=True)
         decisions = [policy.decide(snapshot, part) for policy, part in pairs]
         proposals = [proposal for decision in decisions for proposal in decision.proposals]
-        verdicts = list(_verdicts(proposals, snapshot)) if proposals else []
+        kept, clashing = reconciled(proposals, snapshot)
         vetoed = [veto for decision in decisions for veto in decision.vetoed]
         return Decision(
             state=tuple(decision.state for decision in decisions),
-            proposals=tuple(proposal for proposal, objection in verdicts if objection is None),
+            proposals=kept,
             wake_at=min((decision.wake_at for decision in decisions if decision.wake_at is not None), default=None),
             assessments=_first_of_each(decision.assessments for decision in decisions),
-            vetoed=(*vetoed, *((proposal, objection) for proposal, objection in verdicts if objection is not None)),
+            vetoed=(*vetoed, *clashing),
         )
-
-
-def _verdicts(proposals: Iterable[Proposal], snapshot: Snapshot) -> Iterator[tuple[Proposal, str | None]]:
-    """Yield each proposal with what speaks against it beside the others, if anything."""
-    ordered = list(proposals)
-    chosen = _chosen(ordered)
-    ledger = Ledger.of(snapshot)
-    for proposal in ordered:
-        action = proposal.action
-        if chosen[action.trial] is not proposal:
-            yield proposal, "another action on the same trial goes first"
-        elif ledger.allows(action):
-            ledger.take(action)
-            yield proposal, None
-        else:
-            yield proposal, "no room on the node for this beside the other actions"
-
-
-def _chosen(proposals: Iterable[Proposal]) -> dict[TrialId, Proposal]:
-    chosen: dict[TrialId, Proposal] = {}
-    for proposal in sorted(proposals, key=lambda proposal: not isinstance(proposal.action, Migrate)):
-        chosen.setdefault(proposal.action.trial, proposal)
-    return chosen
 
 
 def _first_of_each(parts: Iterable[Mapping[TrialId, Assessment]]) -> dict[TrialId, Assessment]:

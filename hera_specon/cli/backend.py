@@ -19,7 +19,10 @@ Workflow = Mapping[str, Any]
 
 def run_controller(settings: "ControllerSettings", stop: threading.Event) -> None:
     """Run the controller; alone, since what sweeps on this machine need would only cost it memory."""
-    from controllers import cluster_run  # noqa: PLC0415 - see the module's docstring
+    from controllers.slim_mlflow import import_slim  # noqa: PLC0415 - see the module's docstring
+
+    import_slim()
+    from controllers import cluster_run  # noqa: PLC0415
 
     cluster_run.run_controller(settings, stop)
 

@@ -1,6 +1,6 @@
 """Which policies and parameters a run uses, checked against its workflow before anything starts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +45,14 @@ def chosen_policies(backend: Backend, given: Sequence[str], workflow: Workflow, 
             workflow's sweeps name different ones.
     """
     if given:
-        return [_parsed(backend, spec, "--policy") for spec in given]
+        return [parsed(backend.parse_policy, spec, "--policy") for spec in given]
     named = sorted({str(notes[labels.ANNOTATION_POLICY]) for notes in _annotations(workflow)})
     if len(named) > 1:
         message = f"The sweeps in {file} name different policies: {', '.join(named)}. Choose one with --policy."
         raise PolicyChoiceError(message)
     if named:
-        return [_parsed(backend, named[0], f"annotation {labels.ANNOTATION_POLICY} in {file}")]
-    return [_parsed(backend, DEFAULT_POLICY, "the default policy")]
+        return [parsed(backend.parse_policy, named[0], f"annotation {labels.ANNOTATION_POLICY} in {file}")]
+    return [parsed(backend.parse_policy, DEFAULT_POLICY, "the default policy")]
 
 
 def _annotations(workflow: Workflow) -> Iterator[Mapping[str, Any]]:
@@ -63,9 +63,14 @@ def _annotations(workflow: Workflow) -> Iterator[Mapping[str, Any]]:
             yield notes
 
 
-def _parsed(backend: Backend, spec: str, where: str) -> Policy[Any]:
+def parsed(parse_policy: Callable[[str], Policy[Any]], spec: str, where: str) -> Policy[Any]:
+    """Return the policy that ``spec`` names.
+
+    Raises:
+        PolicyChoiceError: it names none; says ``where`` it stands.
+    """
     try:
-        return backend.parse_policy(spec)
+        return parse_policy(spec)
     except ValueError as error:
         message = f"{where}, {spec!r}: {error}\nSee what there is with: specon policies"
         raise PolicyChoiceError(message) from error

@@ -2,18 +2,14 @@
 
 import click
 
-from hera_specon.cli.controller import controller
-from hera_specon.cli.failures import PoliteGroup
-from hera_specon.cli.policies import policies
-from hera_specon.cli.release import release
-from hera_specon.cli.report import report
-from hera_specon.cli.run import run
-from hera_specon.cli.status import status
-from hera_specon.cli.submit import submit
+from hera_specon.cli.on_demand import OnDemandGroup
 
 
 @click.group(
-    name="specon", cls=PoliteGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    name="specon",
+    cls=OnDemandGroup,
+    names=("run", "simulate", "submit", "status", "report", "replay", "release", "policies", "controller"),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="hera-specon", prog_name="specon")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error. Goes before the command.")
@@ -31,12 +27,3 @@ def main(*, debug: bool) -> None:
       specon policies              what can be given to --policy
     """  # noqa: D301 - \b keeps click from filling the lines after it
     del debug  # read from the context by PoliteGroup
-
-
-main.add_command(run)
-main.add_command(submit)
-main.add_command(status)
-main.add_command(report)
-main.add_command(release)
-main.add_command(policies)
-main.add_command(controller)

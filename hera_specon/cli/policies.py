@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command(short_help="List the policies, their parameters and defaults.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 def policies(*, as_json: bool) -> None:
-    """List the policies with what each does, where it was published, and its parameters.
+    """List the policies with what each does, where it was published, what it is made of, and its parameters.
 
     \b
     A policy is written NAME:PARAMETER=VALUE,...; parameters left out keep their defaults:
@@ -26,8 +26,8 @@ def policies(*, as_json: bool) -> None:
       specon:interval=10,alpha=0.05
 
     \b
-    Policies that do different things can be joined with +:
-      specon:interval=10+flowcon:interval=10
+    Policies that do different things can be joined with +, such as one's placement with others' shares and moves:
+      procon+flowcon:interval=10+specon:interval=10
     """  # noqa: D301 - \b keeps click from filling the lines after it
     from controllers.policies.registry import describe  # noqa: PLC0415 - `specon --help` must not wait for it
 
@@ -46,8 +46,9 @@ def listing(known: Sequence["PolicyInfo"]) -> RenderableType:
 def _pieces(policy: "PolicyInfo") -> list[RenderableType]:
     head = Text.assemble((policy.name, "bold"), f"  {policy.summary}")
     source = Text(f"source: {policy.source}", style="dim")
+    rules = Text("\n".join(f"{kind}: {rule}" for kind, rule in policy.rules.items()), style="dim")
     parameters = _parameters(policy) if policy.parameters else Text("no parameters", style="dim")
-    return [head, Padding(source, (0, 0, 0, 2)), Padding(parameters, (0, 0, 1, 2))]
+    return [head, *(Padding(piece, (0, 0, 0, 2)) for piece in (source, rules)), Padding(parameters, (0, 0, 1, 2))]
 
 
 def _parameters(policy: "PolicyInfo") -> Table:

@@ -35,10 +35,12 @@ class Tracked:
 
     def assessment(self) -> Assessment | None:
         """Return what a policy thinks of the trial, None where none has said."""
-        category = self._told(contract.TAG_CATEGORY)
-        if category not in set(Category):
+        told = self._told(contract.TAG_CATEGORY)
+        category = Category(told) if told in set(Category) else None
+        outlook = self._told(contract.TAG_OUTLOOK)[:_MOST_TEXT]
+        if category is None and not outlook:
             return None
-        return Assessment(Category(category), _finite(self._told(contract.TAG_GROWTH)))
+        return Assessment(category, _finite(self._told(contract.TAG_GROWTH)), outlook)
 
     def reason(self) -> str:
         """Return why it was acted on last."""

@@ -10,7 +10,10 @@ ORDER = {Phase.RUNNING: 0, Phase.MOVING: 0, Phase.PENDING: 1, Phase.FAILED: 2, P
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:
-    """One trial's line. ``share`` and ``done`` run from 0 to 1; ``done`` is None while unknown."""
+    """One trial's line. ``share`` and ``done`` run from 0 to 1; ``done`` is None while unknown.
+
+    ``reason`` is what its policy foresees for it, or where that is nothing, why it was acted on last.
+    """
 
     id: TrialId
     phase: Phase
@@ -62,7 +65,7 @@ def _row(trial: Trial, capacity: Mapping[NodeName, float], assessment: Assessmen
         steps_total=seen.steps_total if seen else None,
         latest=seen.latest if seen else None,
         moves=trial.moves,
-        reason=reason,
+        reason=assessment.outlook if assessment and assessment.outlook and not trial.phase.ended else reason,
     )
 
 

@@ -62,6 +62,7 @@ class StateRow:
     steps_total: int | None
     metric: float | None
     reason: str
+    outlook: str
 
 
 def state_rows(state: SweepState) -> Sequence[StateRow]:
@@ -82,12 +83,13 @@ def _row(trial: Trial, assessment: Assessment | None, reason: str) -> StateRow:
         base_cpu=trial.base_cpu,
         attempt=trial.attempt,
         moves=trial.moves,
-        category=judged.category.value if judged else None,
+        category=judged.category.value if judged and judged.category else None,
         growth=judged.growth if judged else None,
         step=seen.step if seen else None,
         steps_total=seen.steps_total if seen else None,
         metric=seen.latest if seen else None,
         reason=reason,
+        outlook=assessment.outlook if assessment else "",
     )
 
 

@@ -15,6 +15,9 @@ TITLES = (
     *("trial", "phase", "node", "cpu now/base", "attempt", "moves", "category", "growth", "step", "metric", "reason"),
 )
 
+LONG = frozenset({"reason", "outlook"})
+"""Columns whose text may take several lines. That of outlooks is there where a policy foresees anything."""
+
 
 def status_view(state: SweepState, room: int | None = None) -> RenderableType:
     """Return the sweep as people read it; at most ``room`` trials where not all would fit."""
@@ -37,10 +40,13 @@ def _head(state: SweepState) -> list[RenderableType]:
 
 def _table(rows: Sequence[StateRow]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in TITLES:
-        table.add_column(title, no_wrap=title != "reason", overflow="fold" if title == "reason" else "ellipsis")
+    foreseen = any(row.outlook for row in rows)
+    for title in (*TITLES, "outlook") if foreseen else TITLES:
+        long = title in LONG
+        table.add_column(title, no_wrap=not long, overflow="fold" if long else "ellipsis")
     for row in rows:
-        cells = (Text(words.printable(cell), style=style) for cell, style in _cells(row))
+        told = (*_cells(row), (row.outlook, "yellow")) if foreseen else _cells(row)
+        cells = (Text(words.printable(cell), style=style) for cell, style in told)
         table.add_row(*cells)
     return table
 

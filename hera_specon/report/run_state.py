@@ -36,7 +36,6 @@ def _state(name: str, part: Path, run: PolicyRun) -> SweepState:
     by_trial: dict[str, list[TimelineEvent]] = {}
     for event in read_timeline(part / "timeline.jsonl"):
         by_trial.setdefault(event.trial, []).append(event)
-    judged = {trial: _last(events, EventKind.CATEGORY) for trial, events in by_trial.items()}
     return SweepState(
         name=name,
         where=f"on this machine, in {part}",
@@ -45,8 +44,8 @@ def _state(name: str, part: Path, run: PolicyRun) -> SweepState:
         steered="its own specon run steers it" if run.result is None else "it is over",
         total=len(by_trial),
         snapshot=Snapshot(run.history.end, tuple(_trial(trial, by_trial[trial]) for trial in sorted(by_trial)), ()),
-        assessments={TrialId(t): Assessment(Category(e.category), e.value) for t, e in judged.items() if e.category},
-        reasons={TrialId(t): next((e.reason for e in reversed(of) if e.reason), "") for t, of in by_trial.items()},
+        assessments={TrialId(trial): _assessment(events) for trial, events in by_trial.items()},
+        reasons={TrialId(trial): _reason(events) for trial, events in by_trial.items()},
         over=run.result is not None,
     )
 
@@ -70,6 +69,17 @@ def _trial(name: str, events: Events) -> Trial:
         moves=sum(event.kind is EventKind.MOVE for event in events),
         progress=None if value is None else Progress(value, value, value, report.step or 0, report.at),
     )
+
+
+def _assessment(events: Events) -> Assessment:
+    judged = _last(events, EventKind.CATEGORY)
+    category = Category(judged.category) if judged.category else None
+    return Assessment(category, judged.value, _last(events, EventKind.OUTLOOK).reason or "")
+
+
+def _reason(events: Events) -> str:
+    acted = (event.reason for event in reversed(events) if event.kind is not EventKind.OUTLOOK)
+    return next((reason for reason in acted if reason), "")
 
 
 def _last(events: Events, kind: EventKind) -> TimelineEvent:

@@ -46,7 +46,7 @@ def tracked_record(client: MlflowClient, wanted: str) -> RunRecord:
         SpeconError: MLflow does not answer, the sweep is not there, or what is there makes no sense.
     """
     try:
-        parents = _parents(client, wanted)
+        parents = sweep_runs(client, wanted)
         runs = [_policy_run(client, parent) for parent in parents]
     except (MlflowException, OSError) as error:
         message = f"MLflow does not answer: {str(error)[:300]}"
@@ -55,7 +55,12 @@ def tracked_record(client: MlflowClient, wanted: str) -> RunRecord:
     return RunRecord(Path(), {"name": wanted, "tracking_uri": client.tracking_uri}, told_apart(runs, specs))
 
 
-def _parents(client: MlflowClient, wanted: str) -> list[Run]:
+def sweep_runs(client: MlflowClient, wanted: str) -> list[Run]:
+    """Return the runs of the sweep that ``wanted`` names, one for each policy, as ``tracked_record`` takes them.
+
+    Raises:
+        RunNotFoundError: MLflow has none.
+    """
     if not _NAME.fullmatch(wanted):
         message = f"{wanted!r} is no id or name of a sweep"
         raise RunNotFoundError(message)

@@ -8,6 +8,9 @@ from typing import Any
 
 from controllers import labels
 from controllers.expressions import GATE_FIRST, GATE_MOVED
+from controllers.model import Place
+from controllers.policies.default import Default
+from controllers.policies.registry import parse_policy
 from hera_specon.submission.errors import SubmissionError
 from hera_specon.submission.trial_templates import Manifest, program, sweep_of, trial_templates
 
@@ -18,7 +21,8 @@ _TRACKING_URI = "MLFLOW_TRACKING_URI"
 class Wishes:
     """What was asked for on the command line; None leaves what the author wrote.
 
-    ``first_nodes`` gives the node of first attempts by ``<sweep>.<number>`` of the trial, and implies ``gate_first``.
+    ``first_nodes`` gives the node of first attempts by ``<sweep>.<number>`` of the trial, and implies ``gate_first``,
+    which goes without saying for a policy that places trials itself.
     """
 
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -52,8 +56,19 @@ def _edit_template(template: dict[str, Any], wishes: Wishes) -> None:
         program(template)["image"] = wishes.image
     if wishes.tracking_uri is not None:
         _set_variable(program(template), _TRACKING_URI, wishes.tracking_uri)
-    if wishes.gate_first or wishes.first_nodes is not None:
+    if wishes.gate_first or wishes.first_nodes is not None or _places_first(template):
         template["podSpecPatch"] = _gated_first(template)
+
+
+def _places_first(template: Manifest) -> bool:
+    """Return whether the policy of a trial decides itself where first attempts start."""
+    try:
+        policy = parse_policy(
+            str(template["metadata"].get("annotations", {}).get(labels.ANNOTATION_POLICY) or Default.name)
+        )
+    except ValueError:
+        return False  # the checks that follow say what is wrong with it
+    return Place in policy.needs
 
 
 def _set_parameters(document: dict[str, Any], values: Mapping[str, str]) -> None:

@@ -1,5 +1,6 @@
 """Moves between nodes: every state that a controller may find, and what it makes of it."""
 
+import threading
 import time
 
 from controllers.model import Migrate, NodeName, Phase, Resize, TrialId
@@ -54,6 +55,26 @@ def test_a_move_from_decision_to_the_next_attempts_start(bench: Bench) -> None:
     bench.until(lambda: bench.trial().steady)
     assert (bench.trial().node, bench.trial().moves, bench.trial().attempt, bench.trial().cpu) == ("n2", 1, 2, 0.1)
     bench.until(lambda: sorted(bench.told.reasons) == ["Moved", "Moving", "Placed"])
+
+
+def test_a_move_goes_before_a_resize_that_still_waits_for_the_api_server(bench: Bench) -> None:
+    bench.put("workflows", workflow(steps("a", "Running", ("n1", None))))
+    bench.put("pods", pod(on="n1"))
+    bench.begin()
+    gate = threading.Event()
+    for number in range(20):
+        bench.view.writes.submit(f"jam-{number}", lambda: _held(gate), lambda _: None, share=True)
+    assert bench.world.apply(Resize(A, 0.2)).accepted
+    assert bench.world.apply(TO_N2).accepted
+    bench.until(lambda: bench.pods.commands == [("sweep-x-a-0", ASK)])
+    gate.set()
+    bench.until(lambda: bench.view.writes.wait_idle(5))
+    containers = {one["name"]: one for one in (bench.pod() or {})["spec"]["containers"]}
+    assert containers["main"]["resources"]["requests"]["cpu"] == "100m"
+
+
+def _held(gate: threading.Event) -> None:
+    gate.wait(10)
 
 
 def test_a_moving_trial_takes_no_other_action(bench: Bench) -> None:

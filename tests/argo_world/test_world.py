@@ -1,11 +1,16 @@
 """Trials and nodes as policies see them, from what the API server shows."""
 
+import logging
 import time
+
+import pytest
 
 from controllers.expressions import SWEEP_UID
 from controllers.model import Migrate, NodeName, Phase, Place, Resize, TrialId
+from controllers.worlds.argo import world
 from controllers.worlds.argo.moves import Patience
-from tests.argo_world.conftest import Bench
+from controllers.worlds.argo.view import rest_s
+from tests.argo_world.conftest import Bench, eventually
 from tests.argo_world.objects import BEGAN, UID, node, over, pod, stamp, steps, template, trial, workflow
 
 A = TrialId(trial("a"))
@@ -163,13 +168,20 @@ def test_cordoned_tainted_and_silent_nodes_take_no_pods(bench: Bench) -> None:
     assert {n.name: n.ready for n in bench.world.nodes()} == {"n1": False, "n2": False, "n3": False, "n4": True}
 
 
-def test_where_other_namespaces_may_not_be_seen_the_own_one_is_counted(bench: Bench) -> None:
+def test_where_other_namespaces_may_not_be_seen_the_own_one_is_counted(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "controllers")
     stranger = pod("s", on="n1", cpu="250m")
     stranger["metadata"]["labels"] = {}
     bench.put("pods", stranger)
     bench.fake.fault = lambda call: (403, "no") if call.path.startswith("/api/v1/pods") else None
     bench.begin()
     assert {n.name: n.cpu for n in bench.world.nodes()} == {"n1": 0.75, "n2": 1.0}
+    told = [(record.levelname, record.message) for record in caplog.records if "namespace" in record.message]
+    assert told == [
+        ("INFO", "only pods of the own namespaces may be seen: what others request of the nodes is not counted")
+    ]
 
 
 def test_pods_without_our_labels_or_owner_are_no_trials(bench: Bench) -> None:
@@ -211,6 +223,25 @@ def test_stale_sights_are_not_acted_upon(bench: Bench) -> None:
     assert not outcome.accepted
     assert "nothing was heard" in outcome.detail
     assert not bench.world.advance(1.0)
+
+
+def test_a_look_that_cost_much_serves_for_longer(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world, "rest_s", lambda _took: 60.0)
+    bench.put("pods", pod(on="n1", has="100m"))
+    bench.begin()
+    bench.world.advance(1.0)
+    bench.put("pods", pod(on="n1", has="300m"))
+    eventually(lambda: [p.share.has for p in bench.view.trial_pods()] == [0.3])
+    time.sleep(0.3)
+    assert not bench.world.advance(2.0)
+    assert bench.trial().cpu == 0.1
+
+
+@pytest.mark.parametrize(("took", "rest"), [(0.0, 0.0), (0.1, 0.5), (1.0, 5.0), (30.0, 5.0)])
+def test_looks_take_a_sixth_of_the_time_at_most_and_none_serves_for_more_than_five_seconds(
+    took: float, rest: float
+) -> None:
+    assert rest_s(took) == rest
 
 
 def test_a_workflow_is_marked_as_steered_and_let_go_again(bench: Bench) -> None:

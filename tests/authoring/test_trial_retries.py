@@ -15,7 +15,7 @@ def goes_on(failures: int, exit_code: str, retries: int, message: str = "") -> b
     return rule.allows(retries + 1, int(exit_code), message=message)
 
 
-@pytest.mark.parametrize("exit_code", ["75", "-1"])
+@pytest.mark.parametrize("exit_code", ["75", "143", "-1"])
 @pytest.mark.parametrize("failures", [0, 3])
 def test_a_moved_or_lost_attempt_is_always_followed_by_another(failures: int, exit_code: str) -> None:
     assert all(goes_on(failures, exit_code, retries) for retries in range(MOST_RETRIES))

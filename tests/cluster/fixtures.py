@@ -29,7 +29,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[AnyCluster]:
     given = os.environ.get("KUBECONFIG")
     running = running_cluster()
     if given and (running is None or Path(given) != running.kubeconfig):
-        yield GivenCluster(Path(given))
+        yield _checked(GivenCluster(Path(given)))
     elif running:
         yield running
     else:
@@ -53,6 +53,14 @@ def no_cluster() -> None:
     if running_cluster() is not None:
         pytest.skip("needs that no cluster is up: python -m tests.cluster down")
     require_a_capable_machine()
+
+
+def _checked(cluster: GivenCluster) -> GivenCluster:
+    found = cluster.shortcomings()
+    if found:
+        reasons = "\n".join((f"the cluster that KUBECONFIG={cluster.kubeconfig} names can't be used:", *found))
+        pytest.fail(f"{reasons}\n(docs/how-to/run-the-cluster-tests.md)", pytrace=False)
+    return cluster
 
 
 def _own_cluster(cluster: Cluster) -> Iterator[Cluster]:

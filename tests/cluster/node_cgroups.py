@@ -9,7 +9,7 @@ from tests.cluster.layout import CGROUP, NodeSpec
 HIERARCHIES: Final = Path("/sys/fs/cgroup")
 PERIOD: Final = 100_000
 # All nodes together compete with each task of the host as one: this many times a task's weight.
-WEIGHT: Final = 8 * 1024
+WEIGHT: Final = 64 * 1024
 
 
 def hierarchies() -> list[Path]:

@@ -8,7 +8,8 @@ import pytest
 
 from controllers.cluster.lease_store import LEASES
 from controllers.worlds.argo.untrusted import text, whole
-from tests.cluster.sweeps.bench import TRIALS, Bench, Workflow
+from tests.cluster.sweeps import crowded_descent_sweep
+from tests.cluster.sweeps.bench import Bench, Workflow
 from tests.cluster.sweeps.controllers import ControllerProcess
 from tests.cluster.sweeps.proofs import check_nothing_left, check_whole, moves, resizes
 
@@ -16,6 +17,10 @@ pytest_plugins = ["tests.cluster.sweeps.fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.faults, pytest.mark.timeout(900)]
 
 KILLS = 20
+INTERVAL_S = 3
+LIFE_S = 3.0 * INTERVAL_S
+WORK_MS = 10
+"""CPU time of a step: trials that use next to none have no growth efficiency, and are never resized."""
 TAKEN_OVER_WITHIN_S = 60.0
 
 
@@ -23,30 +28,40 @@ def test_a_sweep_is_whole_however_often_the_controller_is_killed(bench: Bench) -
     seed = int(os.environ.get("SPECON_TEST_SEED", random.SystemRandom().randrange(10**6)))
     print(f"SPECON_TEST_SEED={seed}")  # noqa: T201 - shown where the test fails
     chance = random.Random(seed)  # noqa: S311 - instants, not secrets
-    controller = bench.controller("specon:interval=4,alpha=0.1+flowcon:interval=4")
+    controller = bench.controller(f"specon:interval={INTERVAL_S},alpha=0.1+flowcon:interval={INTERVAL_S}")
     began = time.monotonic()
     controller.start().wait_ready()
-    longest_life_s = time.monotonic() - began + 4
-    # Four steps a second: more than all lives together can take.
-    workflow = bench.submit(steps=round(4 * KILLS * longest_life_s))
+    start_s = time.monotonic() - began
+    # Four steps a second: half as many again as all lives together should need.
+    steps = round(4 * 1.5 * KILLS * (start_s + LIFE_S / 2))
+    workflow = bench.submit(crowded_descent_sweep, steps=steps, work_ms=WORK_MS)
     bench.wait_all_training(workflow)
-    for _ in range(KILLS):
-        time.sleep(chance.uniform(0, longest_life_s))
+    for life in range(KILLS):
+        _live(controller, chance, start_s if life % 4 == 0 else None)
         _ask_for_a_move(bench, workflow, chance)
         controller.kill()
         assert bench.phase(workflow) == "Running", "the sweep was over before it had seen all kills"
         controller.start()
+    moved, resized = moves(bench, workflow), resizes(bench, workflow)
+    print(f"{moved} moves, {resized} resizes by a controller that was killed {KILLS} times")  # noqa: T201 - as above
     bench.wait_for_end(workflow)
     check_whole(bench, workflow)
-    print(f"{moves(bench, workflow)} moves, {resizes(bench, workflow)} resizes")  # noqa: T201 - as above
-    assert moves(bench, workflow) >= 3
+    assert moved >= 3
+    assert resized >= 3
     check_nothing_left(bench, workflow)
+
+
+def _live(controller: ControllerProcess, chance: random.Random, start_s: float | None) -> None:
+    """Let a controller live until an instant of its first ``start_s`` seconds, or of those after it is ready."""
+    if start_s is None:
+        controller.wait_ready()
+    time.sleep(chance.uniform(0, LIFE_S if start_s is None else start_s))
 
 
 def _ask_for_a_move(bench: Bench, workflow: Workflow, chance: random.Random) -> None:
     """Now and then add a move to those of the policy, up to a moment before the kill."""
     running = bench.running(workflow)
-    trial = chance.choice(TRIALS)
+    trial = chance.choice(workflow.trials)
     if trial in running and chance.random() < 0.5:
         bench.mark_move(running[trial], bench.another_node(running[trial]))
         time.sleep(chance.uniform(0, 2))

@@ -4,8 +4,9 @@ import time
 
 import pytest
 
-from tests.cluster.sweeps.bench import TRIALS, Bench
+from tests.cluster.sweeps.bench import Bench
 from tests.cluster.sweeps.proofs import MOVED, check_nothing_left, check_whole
+from tests.cluster.sweeps.tracking import Tracking
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.faults, pytest.mark.timeout(600)]
@@ -41,30 +42,30 @@ def test_a_move_survives_a_restart_of_argos_controller_in_the_middle_of_it(bench
     check_nothing_left(bench, workflow)
 
 
-def test_trials_that_end_while_mlflow_is_away_wait_for_it(bench: Bench) -> None:
+def test_trials_that_end_while_mlflow_is_away_wait_for_it(bench: Bench, tracking: Tracking) -> None:
     workflow = bench.submit(steps=80)
     bench.wait_all_training(workflow)
-    bench.tracking.stop()
+    tracking.stop()
     try:
-        ended = lambda: all(bench.steps_done(workflow, trial) == workflow.steps for trial in TRIALS)  # noqa: E731
+        ended = lambda: all(bench.steps_done(workflow, trial) == workflow.steps for trial in workflow.trials)  # noqa: E731
         bench.wait(ended, "every trial has made its last step", 90)
         time.sleep(AWAY_S / 2)
     finally:
-        bench.tracking.start()
+        tracking.start()
     bench.wait_for_end(workflow)
     check_whole(bench, workflow)
 
 
-def test_what_trials_log_while_mlflow_is_away_arrives_once_when_it_is_back(bench: Bench) -> None:
+def test_what_trials_log_while_mlflow_is_away_arrives_once_when_it_is_back(bench: Bench, tracking: Tracking) -> None:
     bench.controller().start().wait_ready()
     workflow = bench.submit(steps=320)
     bench.wait_all_training(workflow)
-    bench.tracking.stop()
+    tracking.stop()
     try:
         pod, target = bench.begin_move(workflow, "t001")
         time.sleep(AWAY_S)
     finally:
-        bench.tracking.start()
+        tracking.start()
     assert bench.phase(workflow) == "Running", "the trials should outlast MLflow's absence"
     bench.wait_for_end(workflow)
     check_whole(bench, workflow)

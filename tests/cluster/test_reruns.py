@@ -46,7 +46,7 @@ def argo(bench: Bench, *arguments: str) -> dict[str, Any]:
 def rerun(bench: Bench, *arguments: str) -> Submitted:
     """Rerun a workflow so that nothing fails any more, and wait until it has succeeded."""
     metadata = argo(bench, *arguments, "--parameter", "fails=no")["metadata"]
-    workflow = Submitted(metadata["name"], metadata["uid"], rerun_sweep.STEPS)
+    workflow = Submitted(metadata["name"], metadata["uid"], rerun_sweep.STEPS, rerun_sweep.RATES)
     bench.wait(lambda: bench.phase(workflow) == "Succeeded", f"{workflow.name} has succeeded", 240)
     return workflow
 
@@ -59,7 +59,7 @@ def failed(bench: Bench) -> Submitted:
     result = CliRunner().invoke(main, ["submit", rerun_sweep.__file__, *access, *tracking, "--json"])
     assert result.exit_code == 0, result.stderr
     made = json.loads(result.stdout)
-    workflow = Submitted(made["name"], made["uid"], rerun_sweep.STEPS)
+    workflow = Submitted(made["name"], made["uid"], rerun_sweep.STEPS, rerun_sweep.RATES)
     bench.wait(lambda: bench.phase(workflow) == "Failed", "the workflow has failed", 240)
     assert [start.step for start in starts(bench, workflow.uid, FAILING)] == [0]
     return workflow

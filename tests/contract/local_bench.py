@@ -25,8 +25,9 @@ class LocalBench(Bench):
 
     world: LocalWorld
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, gate_first: bool = False) -> None:
         self._folder = folder
+        self._gate_first = gate_first
         self._behaviours: Mapping[str, Behaviour] = {}
 
     @property
@@ -81,5 +82,5 @@ class LocalBench(Bench):
         self._launcher = Launcher((), grace_s=2.0, log=self._folder / "launcher.log")
         around = Surroundings(self._folder, Path.cwd(), dict(os.environ), {}, _NODES, {})
         attempts = Attempts(self._shares, self._launcher, around)
-        machine = Machine(_NODES, 1e9)
+        machine = Machine(_NODES, 1e9, gate_first=self._gate_first)
         self.world = LocalWorld(program, "uid", machine, attempts, load_ledger(self._ledger), time.monotonic)

@@ -91,6 +91,16 @@ def test_what_the_world_refuses_is_a_warning_once(caplog: pytest.LogCaptureFixtu
     assert desk.counted() == {"refused": 2}
 
 
+def test_a_wish_that_varies_is_refused_aloud_once_for_each_reason(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+    with caplog.at_level(logging.INFO):
+        for cpu, detail in ((0.5, "no room"), (0.6, "no room"), (0.7, "no node"), (0.8, "no node"), (0.9, "no room")):
+            action = Resize(A, cpu)
+            desk.hand.apply(action)
+            desk.journal.acted(1.0, action, "because", Outcome(accepted=False, detail=detail))
+    assert [record.__dict__["fields"]["detail"] for record in caplog.records] == ["no room", "no node", "no room"]
+
+
 def test_what_never_reached_the_world_was_vetoed(caplog: pytest.LogCaptureFixture) -> None:
     desk = Desk()
     desk.act()

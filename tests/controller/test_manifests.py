@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from mlflow.server.security_utils import is_allowed_host_header
 
 from hera_specon.cli import main
 from hera_specon.cli.backend import Backend
@@ -223,6 +224,26 @@ def test_a_bundled_mlflow_is_there_only_where_it_was_asked_for() -> None:
     for overlay in OVERLAYS:
         names = {deployment["metadata"]["name"] for deployment in of_kind(objects(overlay), "Deployment")}
         assert ("mlflow" in names) == overlay.endswith("-with-mlflow")
+
+
+@rendered
+@pytest.mark.parametrize(
+    ("host", "answered"),
+    [
+        ("mlflow:5000", True),
+        ("mlflow.hera-specon:5000", True),
+        ("mlflow.hera-specon.svc.cluster.local:5000", True),
+        ("127.0.0.1:41873", True),
+        ("localhost:8080", True),
+        ("127.0.0.1.rebinding.example:5000", False),
+        ("elsewhere.example", False),
+    ],
+)
+def test_the_bundled_mlflow_answers_in_its_cluster_and_through_a_forwarded_port(host: str, *, answered: bool) -> None:
+    container = next(c for _, c in workloads("namespaced-with-mlflow") if c["name"] == "mlflow")
+    (allowed,) = [arg.removeprefix("--allowed-hosts=") for arg in container["args"] if "--allowed-hosts=" in arg]
+    patterns = allowed.replace("$(POD_NAMESPACE)", "hera-specon").split(",")
+    assert is_allowed_host_header(patterns, host) is answered
 
 
 def test_the_settings_page_lists_every_setting_with_its_variable() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from controllers.model import (
     Decision,
     Direction,
+    Goals,
     Migrate,
     Node,
     NodeName,
@@ -24,6 +25,8 @@ from controllers.policies.base import Policy
 from controllers.progress import merge
 
 EPSILON = 1e-6
+STEPS = 15
+"""Of each trial of ``FakeCluster``, which has goals that differ from trial to trial."""
 
 
 def trial(name: str, *nodes: str, cpu: float = 1.0, **changes: Any) -> Trial:  # noqa: ANN401 - any field of Trial
@@ -92,12 +95,18 @@ class FakeCluster:
         roomy = [node for node in self.nodes if self.room(node) >= cpu]
         where = (max(roomy, key=self.room),) if roomy else ()
         phase = Phase.RUNNING if where else Phase.PENDING
-        self.trials[TrialId(name)] = trial(name, *where, cpu=cpu, phase=phase, submitted_at=self.now)
+        number = len(self.trials)
+        goals = Goals(
+            deadline_at=self.now + 100.0 * (number % 5) if number % 5 else None,
+            target=30.0 if number % 2 else None,
+            seconds_per_step=10.0 * (number % 3) or None,
+        )
+        self.trials[TrialId(name)] = trial(name, *where, cpu=cpu, phase=phase, submitted_at=self.now, goals=goals)
 
     def report(self, name: TrialId, value: float, at: float) -> None:
         known = self.trials[name]
         step = 1 + (known.progress.step if known.progress else 0)
-        sample = Sample(value, step, at, cpu_seconds=at * known.cpu)
+        sample = Sample(value, step, at, cpu_seconds=at * known.cpu, steps_total=STEPS)
         self.trials[name] = replace(known, progress=merge(known.progress, sample, known.direction))
 
     def apply(self, proposal: Proposal) -> None:

@@ -53,6 +53,13 @@ def test_a_pin_goes_before_what_the_policy_within_wants_for_that_trial() -> None
     assert placed(Pinned(policy=within, first_nodes={A: "w2"}), waiting("a"), waiting("b")) == {"a": "w2", "b": "w1"}
 
 
+def test_a_policy_that_places_trials_may_hold_back_those_that_nobody_pinned() -> None:
+    class Admitting(Scripted):
+        needs = frozenset({Place})
+
+    assert placed(Pinned(policy=Admitting(), first_nodes={A: "w2"}), waiting("a"), waiting("b")) == {"a": "w2"}
+
+
 def test_pins_are_by_the_id_that_is_the_same_in_every_run() -> None:
     pinned = Pinned(policy=Default(), first_nodes={"a": "w2"}, short=lambda name: name.removeprefix("uid."))
     assert placed(pinned, waiting("uid.a")) == {"uid.a": "w2"}

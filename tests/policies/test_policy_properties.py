@@ -11,22 +11,59 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from controllers.model import Decision, Migrate, NodeName, Phase, Proposal, Snapshot, TrialId
-from controllers.policies import Default, FlowCon, Guarded, SpeCon, Stacked
+from controllers.policies import (
+    Deadline,
+    Default,
+    DQoES,
+    Edf,
+    FairShare,
+    Fifo,
+    FlowCon,
+    Gandiva,
+    Guarded,
+    LeastUsed,
+    LongestRemaining,
+    ShortestRemaining,
+    SpeCon,
+    Stacked,
+    Tradl,
+)
 from controllers.policies.base import Policy, dump_state, load_state
 from tests.policies.policy_fakes import FakeCluster, node
 
 SPECON = SpeCon(alpha=0.05, interval=30)
 FLOWCON = FlowCon(alpha=0.2, interval=20)
 BOTH = Stacked(policies=(SPECON, FLOWCON))
-POLICIES: list[Policy[Any]] = [
+DEADLINE = Deadline(interval=10, probe=0.5)
+GANDIVA = Gandiva(quantum=45)
+WORK = {TrialId(f"t{number}"): 50.0 + 40 * (number % 5) for number in range(12)}
+MEASURING: list[Policy[Any]] = [
     Default(),
     SPECON,
     SpeCon(alpha=0.05, strict=False, rebalance_when="migrated", normalise="none"),
     FLOWCON,
     BOTH,
     Guarded(policy=BOTH, cooldown=10.0),
+    FairShare(),
+    Fifo(),
+    ShortestRemaining(work=WORK),
+    LongestRemaining(work=WORK),
+    LeastUsed(),
+    DEADLINE,
+    Guarded(policy=Stacked(policies=(SPECON, DEADLINE))),
+    Edf(),
+    Tradl(),
+    DQoES(),
 ]
-every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: f"{type(policy).__name__}-{policy.name}")
+POLICIES = [*MEASURING, GANDIVA, Guarded(policy=Stacked(policies=(SPECON, GANDIVA)))]
+"""Gandiva's turns come whatever is measured."""
+
+
+def named(policy: Policy[Any]) -> str:
+    return f"{type(policy).__name__}-{policy.name}"
+
+
+every_policy = pytest.mark.parametrize("policy", POLICIES, ids=named)
 
 # Mostly training goes on, so that trials get far enough to converge.
 KINDS = ["train"] * 8 + ["submit"] * 3 + ["arrive", "arrive", "fail", "crash", "place", "end", "late", "flip", "bad"]
@@ -163,7 +200,7 @@ def calm(drive: Drive) -> None:
         drive.cluster.now += 5.0
 
 
-@every_policy
+@pytest.mark.parametrize("policy", MEASURING, ids=named)
 @settings(max_examples=20, deadline=None)
 @given(story=events)
 def test_nan_and_stale_metrics_never_cause_an_action(policy: Policy[Any], story: list[Event]) -> None:
@@ -175,6 +212,16 @@ def test_nan_and_stale_metrics_never_cause_an_action(policy: Policy[Any], story:
             drive.cluster.report(name, math.nan, drive.cluster.now)
             drive.cluster.report(name, 0.0, drive.cluster.now - 1e6)
         assert [p for p in drive.decide().proposals if not p.reason.startswith("rebalancing")] == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(story=events)
+def test_gandivas_turns_are_the_same_whatever_is_reported(story: list[Event]) -> None:
+    drive = driven(GANDIVA, story)
+    drive.cluster.now += 60.0
+    seen = drive.cluster.snapshot()
+    blind = replace(seen, trials=tuple(replace(known, progress=None) for known in seen.trials))
+    assert GANDIVA.decide(seen, drive.state) == GANDIVA.decide(blind, drive.state)
 
 
 @pytest.mark.parametrize("reason", ["converged", "rebalancing"])

@@ -30,7 +30,7 @@ def story(
     ]
 
 
-def categories(decisions: list[Decision[Any]]) -> list[Category]:
+def categories(decisions: list[Decision[Any]]) -> list[Category | None]:
     return [decision.assessments[A].category for decision in decisions]
 
 

@@ -8,7 +8,7 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from controllers.errors import SpeconError
-from controllers.mlflow_board import open_sweep
+from controllers.mlflow_board import Steering, open_sweep
 from controllers.timeline import EventKind, TimelineEvent
 from hera_specon.report.page import page
 from hera_specon.report.record import RunRecord, combined
@@ -30,7 +30,9 @@ def lines(events: list[TimelineEvent]) -> str:
 
 def kept(client: MlflowClient, workflow: str, policy: str = "specon", **texts: str) -> str:
     """A sweep's run as a controller leaves it; ``texts`` are further artifacts by path."""
-    run = open_sweep(client, f"uid-{workflow}.vae", "vae", f"{workflow} · {policy}", policy).run_id
+    run = open_sweep(
+        client, f"uid-{workflow}.vae", "vae", Steering(f"{workflow} · {policy}", policy, f"uid-{workflow}")
+    ).run_id
     for path, text in texts.items():
         client.log_text(run, text, path)
     return run

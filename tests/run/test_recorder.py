@@ -42,6 +42,15 @@ def test_a_move_is_recorded_when_asked_for_and_when_done(tmp_path: Path) -> None
     ]
 
 
+def test_what_is_foreseen_is_recorded_when_it_changes_and_when_it_is_averted(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    recorder = Recorder(TimelineFile(path).append, dict)
+    for at, outlook in enumerate(("", "will miss", "will miss", "")):
+        recorder.observe(Snapshot(float(at), (RUNNING,), ()), {A: Assessment(outlook=outlook)}, {})
+    told = [(event.at, event.reason) for event in read_timeline(path) if event.kind is EventKind.OUTLOOK]
+    assert told == [(1.0, "will miss"), (3.0, "")]
+
+
 def test_each_report_of_the_objective_is_recorded_once(tmp_path: Path) -> None:
     reported = replace(RUNNING, progress=Progress(1.0, 0.5, 0.5, 7, 1.0))
     events = record(tmp_path / "t.jsonl", RUNNING, reported, reported)

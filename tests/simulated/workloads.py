@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllers.model import Action, Decision, NodeName, Place, Proposal, Snapshot, TrialId
-from controllers.policies.default import DefaultState
+from controllers.policies.stateless import NoState
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
@@ -71,13 +71,13 @@ class Idle:
     name: str = "idle"
 
     @property
-    def state_type(self) -> type[DefaultState]:
-        return DefaultState
+    def state_type(self) -> type[NoState]:
+        return NoState
 
-    def initial(self) -> DefaultState:
-        return DefaultState()
+    def initial(self) -> NoState:
+        return NoState()
 
-    def decide(self, snapshot: Snapshot, state: DefaultState) -> Decision[DefaultState]:
+    def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
         del snapshot
         return Decision(state)
 

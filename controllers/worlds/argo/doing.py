@@ -76,7 +76,7 @@ class Doer:
                 given_up()
                 self._tell_failure(pod, "ResizeFailed", f"{cpu:g} cores were refused", failure)
 
-        return self._writes.submit(pod.uid, call, done)
+        return self._writes.submit(pod.uid, call, done, share=True)
 
     def carry_out(self, deed: Deed, tally: Tally, done: Callable[[ApiError | None], None]) -> bool:
         """Begin ``deed`` unless one for the same sight of the pod was begun; return whether it was begun."""

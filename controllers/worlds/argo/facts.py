@@ -4,10 +4,11 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from controllers import labels
+from controllers.goals import AskedGoals, GoalError, goals_in
 from controllers.model import Direction, TrialId
 from mlflow_hooks import contract
 
@@ -36,6 +37,7 @@ class TrialFacts:
     params: str
     experiment: str
     tracking_uri: str
+    goals: AskedGoals = field(default_factory=AskedGoals)
 
     @property
     def name(self) -> str:
@@ -93,7 +95,16 @@ def facts_of(
         params=env.get(contract.ENV_PARAMS, ""),
         experiment=env.get("MLFLOW_EXPERIMENT_NAME", ""),
         tracking_uri=env.get("MLFLOW_TRACKING_URI", ""),
+        goals=_goals(where, notes),
     )
+
+
+def _goals(where: str, notes: Mapping[str, str]) -> AskedGoals:
+    try:
+        return goals_in(notes)
+    except GoalError as error:
+        warn_once(f"{where}: goals", f"{where} goes on without goals: {error}")
+        return AskedGoals()
 
 
 def warn_once(key: str, message: str) -> None:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from controllers.expressions import LEFT
 from controllers.model import NodeName, Phase, Trial
 from controllers.worlds.argo.facts import TrialFacts
 from controllers.worlds.argo.pods import MainState, PodRecord
 from controllers.worlds.argo.workflows import Step
-from mlflow_hooks.contract import EXIT_MIGRATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,7 @@ class TrialState:
         ``opened`` tells that its gate was just asked to be opened.
         """
         phase, pod = self.phase, self.pod
+        submitted_at = max(0.0, self.submitted_at - origin)
         held = pod if pod is not None and pod.holds and phase in {Phase.RUNNING, Phase.MOVING} else None
         return Trial(
             id=self.facts.id,
@@ -149,7 +150,7 @@ class TrialState:
             base_cpu=self.base_cpu,
             memory=self.memory,
             direction=self.facts.direction,
-            submitted_at=max(0.0, self.submitted_at - origin),
+            submitted_at=submitted_at,
             nodes=() if held is None else (NodeName(held.node),),
             attempt=self.attempt,
             moves=self.moves,
@@ -158,6 +159,7 @@ class TrialState:
             max_workers=self.facts.workers,
             moving_to=self.target if phase is Phase.MOVING else None,
             gated=phase is Phase.PENDING and pod is not None and pod.gated and pod.attempt == 1 and not opened,
+            goals=self.facts.goals.since(submitted_at),
         )
 
 
@@ -206,9 +208,7 @@ def _moves_of(pod: PodRecord) -> int:
 def _moves_recorded(step: Step) -> int:
     """Count the moves in Argo's record, for a trial whose pods are all gone."""
     pairs = zip(step.attempts, step.attempts[1:], strict=False)
-    return sum(
-        before.exit_code == EXIT_MIGRATE and bool(after.node) and after.node != before.node for before, after in pairs
-    )
+    return sum(before.exit_code in LEFT and bool(after.node) and after.node != before.node for before, after in pairs)
 
 
 def group_by_trial(pods: Sequence[PodRecord]) -> Mapping[str, list[PodRecord]]:

@@ -25,7 +25,7 @@ _OTHER_PODS = {"fieldSelector": _PLACED, "labelSelector": f"!{labels.LABEL_TRIAL
 _PAGE = 100
 _WORKFLOWS_PAGE = 10
 _REST = 5.0
-"""Times what it took to sum up all requests, that the sums then stay as they are."""
+_MOST_REST_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class ClusterView:
         self._nodes = self._watch(NODES.path(), project_node, {})
         # No pod is watched twice: with thousands of trials, reading their changes is most of the work.
         self._others = self._watches(PODS, project_other, _OTHER_PODS)
-        self._elsewhere = None if namespaces is None else self._watch(PODS.path(), project_other, self._outside())
-        self._complained = False
+        self._elsewhere = None if namespaces is None else self._watch_elsewhere()
+        self._told = False
         self._by_workflow: dict[str, list[PodRecord]] = {}
         self._index_version = -1
         self._index_lock = threading.Lock()
@@ -160,7 +160,7 @@ class ClusterView:
                 self._requests = Requests(self._nodes.records(), self.trial_pods(), self.other_pods())
                 self._requests_version = version
                 ended = time.monotonic()
-                self._requests_until = ended + _REST * (ended - began)
+                self._requests_until = ended + rest_s(ended - began)
             return self._requests
 
     def _needed(self) -> Sequence[Reflector[Any]]:
@@ -174,17 +174,19 @@ class ClusterView:
         elsewhere = self._elsewhere
         if elsewhere is None or elsewhere.refused is None or elsewhere.synced:
             return self._all()
-        if not self._complained:
-            self._complained = True
-            _LOG.warning("what pods of other namespaces request is not known: %s", elsewhere.refused)
+        if not self._told:
+            self._told = True
+            _LOG.info("only pods of the own namespaces may be seen: what others request of the nodes is not counted")
         return self._needed()
 
     def _of_others(self) -> Sequence[Reflector[OtherPod]]:
         return self._others if self._elsewhere is None else (*self._others, self._elsewhere)
 
-    def _outside(self) -> Mapping[str, str]:
+    def _watch_elsewhere(self) -> Reflector[OtherPod]:
         outside = (f"metadata.namespace!={namespace}" for namespace in self._namespaces)
-        return {"fieldSelector": ",".join((_PLACED, *outside))}
+        query = {"fieldSelector": ",".join((_PLACED, *outside))}
+        collection = Collection(PODS.path(), query, _PAGE, expendable=True)
+        return Reflector(self.api, collection, project_other, self._news.set, self._rhythm)
 
     def _pods_by_workflow(self) -> Mapping[str, list[PodRecord]]:
         with self._index_lock:
@@ -206,6 +208,14 @@ class ClusterView:
         self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = _PAGE
     ) -> Reflector[R]:
         return Reflector(self.api, Collection(path, query, page), project, self._news.set, self._rhythm)
+
+
+def rest_s(took: float) -> float:
+    """Return the seconds that a look serves which took ``took`` seconds: in a large sweep, longer than a small one's.
+
+    Not without bound: a process that was kept waiting for a core took long, and its look cost little.
+    """
+    return min(_MOST_REST_S, _REST * took)
 
 
 def _campaigns_of(workflow: WorkflowRecord, default_policy: str) -> list[Campaign]:

@@ -24,11 +24,15 @@ _TOO_SHORT_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What to watch: the path of a collection and a selection of it. ``page`` objects are asked for at once."""
+    """What to watch: the path of a collection and a selection of it. ``page`` objects are asked for at once.
+
+    ``expendable`` tells that it is nothing to complain of where it is not allowed.
+    """
 
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     page: int = 500
+    expendable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,7 @@ class Reflector(Generic[R]):
             self._version_of_list = ""
             return
         self.refused = error if isinstance(error, ForbiddenError) else None
-        if failures == 1:
+        if failures == 1 and not (self.refused and self._collection.expendable):
             _LOG.warning("watch of %s is interrupted: %s", self._collection.path, error)
 
     def _wait_s(self, failures: int) -> float:

@@ -20,11 +20,9 @@ from controllers.worlds.argo.outcome import trial_result
 from controllers.worlds.argo.pods import MainState, PodRecord
 from controllers.worlds.argo.sight import Intent, Sight, look, next_load
 from controllers.worlds.argo.trials import Remembered, TrialState
-from controllers.worlds.argo.view import Campaign, ClusterView
+from controllers.worlds.argo.view import Campaign, ClusterView, rest_s
 
 _LOOK_EVERY_S = 0.2
-_REST = 5.0
-"""Times what a look took, that it serves at least: one at thousands of trials takes longer than it would serve."""
 _LAST_WRITES_S = 5.0
 
 
@@ -53,24 +51,25 @@ class ArgoWorld:
         self._unmarked: set[TrialId] = set()
         self._steers = True
         self.clock = SweepClock(time.time() - campaign.created_epoch_s)
-        self._look_s = 0.0
+        self._look_s = self._rest_until = 0.0
         self._sight = look(view, campaign, {}, {})
 
     @property
     def finished(self) -> bool:
-        """Whether the whole workflow is over, or was deleted."""
-        workflow = self._seen().workflow
+        """Whether the whole workflow was over, or deleted, at the last look."""
+        workflow = self._sight.workflow
         return workflow is None or workflow.finished
 
     @property
     def failed(self) -> bool:
-        """Whether the workflow came to a bad end, or was deleted."""
-        workflow = self._seen().workflow
+        """Whether the workflow had come to a bad end, or was deleted, at the last look."""
+        workflow = self._sight.workflow
         return workflow is None or workflow.failed
 
     def advance(self, now: float) -> bool:
         """Do what is due at ``now`` seconds of the sweep's clock; return whether any trial or node has changed."""
-        if self._view.age_s() > self._patience.stale:
+        began = time.monotonic()
+        if began < self._rest_until or self._view.age_s() > self._patience.stale:
             return False
         before, self._sight = self._sight, self._look()
         self._adopt()
@@ -80,6 +79,8 @@ class ArgoWorld:
             deed = due(state, self._doer.asked(state.pod), outlook)
             if deed is not None:
                 self._begin(trial, state, deed)
+        ended = time.monotonic()
+        self._rest_until = ended + rest_s(ended - began)
         return (before.trials, before.nodes) != (self._sight.trials, self._sight.nodes)
 
     def trials(self) -> Sequence[Trial]:
@@ -127,6 +128,8 @@ class ArgoWorld:
         state = self._seen().states.get(action.trial)
         if state is None or state.pod is None:
             return _no("the trial is not running")
+        if isinstance(action, Migrate) and self._view.writes.overtake(state.pod.uid):
+            self._drop(action.trial)
         if action.trial in self._intents or self._view.writes.busy(state.pod.uid):
             return _no("the last action on the trial is still under way")
         if isinstance(action, Resize):
@@ -219,7 +222,7 @@ class ArgoWorld:
 
     def _seen(self) -> Sight:
         """Return the newest sight; a tick that asks thousands of times does not look thousands of times."""
-        old = time.monotonic() - self._sight.made_at > max(_LOOK_EVERY_S, _REST * self._look_s)
+        old = time.monotonic() - self._sight.made_at > max(_LOOK_EVERY_S, rest_s(self._look_s))
         if old and self._view.version != self._sight.version:
             self._sight = self._look()
         return self._sight

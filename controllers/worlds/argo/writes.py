@@ -4,20 +4,25 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from controllers.worlds.argo.api import ApiError
 
 _LOG = logging.getLogger(__name__)
-_THREADS = 8
+_THREADS = 6
 
 
 class Writes:
-    """Runs one call at a time for each key, eight at once for all keys."""
+    """Runs one call at a time for each key, several for all keys.
+
+    Changes of shares have threads of their own: in a large sweep thousands may wait, and no move waits for them.
+    """
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writes")
-        self._busy: set[str] = set()
+        self._share_pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="shares")
+        self._busy: dict[str, Future[None]] = {}
+        self._shares: set[str] = set()
         self._lock = threading.Lock()
         self._closed = False
 
@@ -25,16 +30,28 @@ class Writes:
         """Whether a call for ``key`` is waiting or under way."""
         return key in self._busy
 
-    def submit(self, key: str, call: Callable[[], None], done: Callable[[ApiError | None], None]) -> bool:
+    def submit(
+        self, key: str, call: Callable[[], None], done: Callable[[ApiError | None], None], *, share: bool = False
+    ) -> bool:
         """Have ``call`` made soon, then ``done`` with its error; refused (False) while ``key`` is busy.
 
         Both are called on another thread. An error of another kind than ``ApiError`` is a defect: it is logged whole.
+        ``share`` tells that the call changes a share, and no more.
         """
         with self._lock:
             if key in self._busy or self._closed:
                 return False
-            self._busy.add(key)
-            self._pool.submit(self._run, key, call, done)
+            self._busy[key] = (self._share_pool if share else self._pool).submit(self._run, key, call, done)
+            if share:
+                self._shares.add(key)
+        return True
+
+    def overtake(self, key: str) -> bool:
+        """Drop a change of the share of ``key`` that has not begun; return whether one was dropped."""
+        with self._lock:
+            if key not in self._shares or not self._busy[key].cancel():
+                return False
+            self._forget(key)
         return True
 
     def wait_idle(self, within_s: float) -> bool:
@@ -48,7 +65,8 @@ class Writes:
         """Drop what is waiting, and wait for what is under way."""
         with self._lock:
             self._closed = True
-        self._pool.shutdown(cancel_futures=True)
+        for pool in (self._pool, self._share_pool):
+            pool.shutdown(cancel_futures=True)
 
     def _run(self, key: str, call: Callable[[], None], done: Callable[[ApiError | None], None]) -> None:
         failure: ApiError | None = None
@@ -62,4 +80,8 @@ class Writes:
             _LOG.exception("a change of the cluster went wrong: %s", key)
         finally:
             with self._lock:
-                self._busy.discard(key)
+                self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        del self._busy[key]
+        self._shares.discard(key)

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from controllers.worlds.local.jobs import Job, file_name
-from controllers.worlds.local.processes import Exit, Launcher, ProcessSpec
+from controllers.worlds.local.processes import Launcher, ProcessSpec
 from controllers.worlds.local.shares import Shares
 from controllers.worlds.local.usage import RateMeter
 from controllers.worlds.local.workflow import PodStep
@@ -59,6 +59,15 @@ class Surroundings:
         return {**self.inherited, **step.env, **self.imposed, **ours}
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An attempt that is over: its exit code, and the CPU seconds that its process tree used."""
+
+    key: str
+    code: int
+    cpu_seconds: float
+
+
 class Attempts:
     """The running attempts of one run."""
 
@@ -88,13 +97,9 @@ class Attempts:
         self._shares.adopt(job.key, pid)
         return pid
 
-    def ended(self) -> list[Exit]:
+    def ended(self) -> list[Ended]:
         """Return the attempts that have ended since the last call; nothing of their process trees is left."""
-        exits = self._launcher.exits()
-        for end in exits:
-            self._shares.remove(end.key)
-            self._meters.pop(end.key, None)
-        return exits
+        return [self._buried(end.key, end.code) for end in self._launcher.exits()]
 
     def ask_to_leave(self, job: Job) -> None:
         """Send SIGTERM: save a checkpoint and exit 75."""
@@ -121,6 +126,12 @@ class Attempts:
         """Return what a step that is no trial printed, as its ``outputs.result``."""
         log = self._around.log_of(job)
         return log.read_text(encoding="utf-8", errors="replace").rstrip("\n") if log.exists() else ""
+
+    def _buried(self, key: str, code: int) -> Ended:
+        used = self._shares.used(key)
+        self._shares.remove(key)
+        self._meters.pop(key, None)
+        return Ended(key, code, used)
 
     def _command(self, job: Job, step: PodStep) -> tuple[str, ...]:
         if step.source is None:

@@ -18,7 +18,8 @@ class Job:
     """A pod step as a job of this machine.
 
     ``target`` is the node that the next attempt must start on: a move's destination, or the node
-    it was on when the sweep was interrupted. ``asked_at`` is when it was asked to save and leave.
+    it was on when the sweep was interrupted. ``released`` tells that its first attempt need not wait for a ``Place``
+    any more. ``asked_at`` is when it was asked to save and leave. ``cpu_seconds`` counts its attempts that are over.
     Times are seconds of the sweep's clock.
     """
 
@@ -38,7 +39,9 @@ class Job:
     not_before: float = 0.0
     ended_at: float | None = None
     exit_code: int = 0
+    cpu_seconds: float = 0.0
     result: str | None = None
+    released: bool = False
 
     @property
     def id(self) -> str:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from controllers import labels
-from controllers.model import Action, Direction, Migrate, Node, NodeName, Phase, Resize, Trial, TrialId
+from controllers.goals import goals_in
+from controllers.model import Action, Direction, Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
 from controllers.placement import Load, choose, scores
 from controllers.ports import Outcome
-from controllers.worlds.local.attempts import Attempts
+from controllers.worlds.local.attempts import Attempts, Ended
 from controllers.worlds.local.jobs import Job, Ledger
-from controllers.worlds.local.processes import Exit
 from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
@@ -26,19 +26,21 @@ class Machine:
     """The nodes of a run and how first attempts find theirs.
 
     ``pinned`` names the node of a trial's first attempt (by id without the workflow's uid), so
-    that two policies can be compared from the same initial placement.
+    that two policies can be compared from the same initial placement. With ``gate_first`` each trial's first attempt
+    waits for a ``Place``, as those of a policy that needs it do.
     """
 
     nodes: Mapping[str, float]
     memory: float
     seed: int = 0
     pinned: Mapping[str, str] = field(default_factory=dict)
+    gate_first: bool = False
 
 
 class LocalWorld:
     """The steps of one workflow run on this machine. ``advance`` moves it on; nothing else waits or blocks."""
 
-    can: frozenset[type[Action]] = frozenset({Resize, Migrate})
+    can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
 
     def __init__(
         self, program: Program, uid: str, machine: Machine, attempts: Attempts, ledger: Ledger, now: Callable[[], float]
@@ -98,15 +100,15 @@ class LocalWorld:
         return self._node(name) if name in self._machine.nodes else None
 
     def apply(self, action: Action) -> Outcome:
-        """Take on ``action`` if the trial runs and no move of it is under way."""
+        """Take on ``action`` if the trial runs and no move of it is under way, or waits for a place that there is."""
         job = self._job_of(action.trial)
+        if isinstance(action, Place):
+            return self._place(job, action.node)
         if job is None or job.phase is not Phase.RUNNING:
             return Outcome(accepted=False, detail="the trial is not running")
         if isinstance(action, Resize):
             return self._resize(job, action.cpu)
-        if isinstance(action, Migrate):
-            return self._migrate(job, action.node)
-        return Outcome(accepted=False, detail="first attempts are placed by the local world itself")
+        return self._migrate(job, action.node)
 
     def cores_used(self) -> Mapping[TrialId, float]:
         """Return the cores that each running trial used of late."""
@@ -146,6 +148,8 @@ class LocalWorld:
             attempt=job.attempt,
             moves=job.moves,
             moving_to=NodeName(job.target) if job.phase is Phase.MOVING else None,
+            gated=self._gated(job),
+            goals=goals_in(job.step.annotations).since(job.submitted_at),
         )
 
     def _resize(self, job: Job, cpu: float) -> Outcome:
@@ -155,15 +159,30 @@ class LocalWorld:
         self._jobs[job.id] = replace(job, cpu=cpu, resizes=job.resizes + 1)
         return Outcome(accepted=True)
 
+    def _gated(self, job: Job) -> bool:
+        return self._machine.gate_first and bool(job.trial) and not (job.attempt or job.released or job.phase.ended)
+
+    def _place(self, job: Job | None, node: str | None) -> Outcome:
+        if job is None or not self._gated(job):
+            return Outcome(accepted=False, detail="the trial does not wait for a place")
+        if node is not None and not self._takes(node, job):
+            return Outcome(accepted=False, detail=f"{node} has no room for it")
+        self._jobs[job.id] = replace(job, released=True, target=node or "")
+        return Outcome(accepted=True)
+
+    def _takes(self, node: str, job: Job) -> bool:
+        return node in self._machine.nodes and bool(scores(job.step.cpu, job.step.memory, [self._load(node)]))
+
     def _migrate(self, job: Job, node: str) -> Outcome:
-        if node == job.node or not scores(job.step.cpu, job.step.memory, [self._load(node)]):
+        if node == job.node or not self._takes(node, job):
             return Outcome(accepted=False, detail=f"{node} has no room for it")
         self._jobs[job.id] = replace(job, phase=Phase.MOVING, target=node, asked_at=self._now())
         self._attempts.ask_to_leave(job)
         return Outcome(accepted=True)
 
-    def _reap(self, end: Exit, now: float) -> None:
+    def _reap(self, end: Ended, now: float) -> None:
         job = next(job for job in self._jobs.values() if job.placed and job.key == end.key)
+        job = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds)
         if end.code == 0:
             self._jobs[job.id] = self._over(job, Phase.SUCCEEDED, 0, now)
         elif _left_as_asked(job, end.code) or end.code == contract.EXIT_MIGRATE:
@@ -203,7 +222,8 @@ class LocalWorld:
                 self._jobs[step.id] = Job(step, now, step.cpu)
 
     def _start_pending(self, now: float) -> None:
-        pending = [job for job in self._jobs.values() if job.phase is Phase.PENDING and now >= job.not_before]
+        waiting = (job for job in self._jobs.values() if job.phase is Phase.PENDING and not self._gated(job))
+        pending = [job for job in waiting if now >= job.not_before]
         for job in sorted(pending, key=lambda job: job.submitted_at):
             node = self._node_for(job)
             if node is not None:

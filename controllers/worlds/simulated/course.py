@@ -50,6 +50,9 @@ class Course:
         for run in self.runs.values():
             self._check(run)
             self.queue.put(run.spec.submitted_at, Due(Kind.ARRIVES, run.spec.id))
+        for node in workload.nodes:
+            for at, _ in node.supply:
+                self.queue.put(at, Due(Kind.SUPPLIED, node.name))
 
     def advance(self, until: float) -> None:
         """Let everything happen that is due until then; afterwards it is that time."""
@@ -134,6 +137,9 @@ class Course:
         self.events += 1
         if due.kind is Kind.PROGRESS:
             self._progressed(self.nodes[NodeName(due.subject)], due.version)
+            return
+        if due.kind is Kind.SUPPLIED:
+            self._unshared[NodeName(due.subject)] = None
             return
         run = self.runs[TrialId(due.subject)]
         if due.kind is Kind.ARRIVES:

@@ -27,6 +27,8 @@ class Kind(IntEnum):
     """The next attempt may be placed."""
     ARRIVES = 7
     """A trial is submitted."""
+    SUPPLIED = 8
+    """What others leave of a node's cores changes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,10 +74,11 @@ class NodeRun:
         given = fair_cores(
             [max(run.cpu, LEAST_WEIGHT) for run in computing],
             [run.most_cores for run in computing],
-            self.spec.cpu,
+            self.spec.supplied(now),
         )
+        speed = self.spec.speed_of(len(computing))
         for run, cores in zip(computing, given, strict=True):
-            run.give(now, cores, self.spec.speed)
+            run.give(now, cores, speed)
         self._cpu_used = sum(given)
         self.version += 1
         return min((run.stage_ends_at for run in computing), default=float("inf"))

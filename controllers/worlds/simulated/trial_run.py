@@ -182,4 +182,5 @@ class TrialRun:
             moves=self.moves,
             moving_to=self.target if phase is Phase.MOVING else None,
             gated=self.stage is Stage.GATED,
+            goals=spec.goals.since(spec.submitted_at),
         )

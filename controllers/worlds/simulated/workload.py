@@ -5,16 +5,18 @@ cores it can use. What it does with fewer cores is its ``Speedup``, a property o
 """
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
+from controllers.errors import SpeconError
+from controllers.goals import AskedGoals
 from controllers.model import Direction, NodeName, TrialId
 
 
-class WorkloadError(ValueError):
+class WorkloadError(SpeconError, ValueError):
     """A workload that can't be: the message names the trial or node, the field and the offending value."""
 
 
@@ -72,7 +74,8 @@ class TrialSpec:
     ``cpu`` (cores) and ``memory`` (bytes) are what its pods request; ``reports`` rise in ``work_s``, the n-th is step
     n (from 1), none lies beyond ``work_s``. ``retries`` counts the failures that it survives, moves apart.
     ``checkpoint_every_s`` is the work between periodic checkpoints; None saves only when told to leave. ``limit`` is
-    the most cores that its container may use. A ``deaf`` trial ignores the request to leave.
+    the most cores that its container may use. A ``deaf`` trial ignores the request to leave. ``goals`` is what it is
+    meant to reach.
     """
 
     id: TrialId
@@ -87,6 +90,7 @@ class TrialSpec:
     checkpoint_every_s: float | None = None
     limit: float = math.inf
     deaf: bool = False
+    goals: AskedGoals = field(default_factory=AskedGoals)
 
     def __post_init__(self) -> None:
         self._check_amounts()
@@ -110,19 +114,43 @@ class TrialSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A node: cores, bytes of memory, and the ``speed`` of its cores relative to those that work was measured on."""
+    """A node: cores, bytes of memory, and the ``speed`` of its cores relative to those that work was measured on.
+
+    ``supply`` holds pairs (from when in seconds, cores) where whatever else runs on the machine leaves the trials
+    less than ``cpu``, however much of it they request; up to the first pair they get all of it.
+    ``contention`` is what each further trial that computes there costs all of them (caches, memory bandwidth): n of
+    them go at ``speed / (1 + contention * (n - 1))``.
+    """
 
     name: NodeName
     cpu: float
     memory: float = math.inf
     speed: float = 1.0
     zone: str = ""
+    supply: tuple[tuple[float, float], ...] = ()
+    contention: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("cpu", "memory", "speed"):
             if not getattr(self, name) > 0:
                 message = f"node {self.name}: {name} must be greater than 0, not {getattr(self, name)}"
                 raise WorkloadError(message)
+        if not 0 <= self.contention < math.inf:
+            message = f"node {self.name}: contention must be at least 0, not {self.contention}"
+            raise WorkloadError(message)
+        path = ((-math.inf, self.cpu), *self.supply)
+        if any(not (a[0] < b[0] < math.inf and 0 < b[1] <= self.cpu) for a, b in pairwise(path)):
+            message = f"node {self.name}: supply must rise in time and lie in (0, {self.cpu:g}], not {self.supply!r}"
+            raise WorkloadError(message)
+
+    def supplied(self, at: float) -> float:
+        """Return the cores that its trials get together at ``at`` seconds."""
+        index = bisect_right(self.supply, (at, math.inf))
+        return self.supply[index - 1][1] if index else self.cpu
+
+    def speed_of(self, computing: int) -> float:
+        """Return the speed of a core while so many trials compute."""
+        return self.speed / (1 + self.contention * max(0, computing - 1))
 
 
 @dataclass(frozen=True, slots=True)

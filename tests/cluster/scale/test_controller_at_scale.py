@@ -10,7 +10,7 @@ from benchmarks.scale.measurement import measure
 from benchmarks.scale.size import Size
 from tests.cluster.requirement import require_a_capable_machine
 
-SMALL = Size(nodes=10, trials=40, sweeps=2, seconds=75.0, report_every=2.0, policy="specon:interval=10+flowcon")
+SMALL = Size(nodes=10, trials=40, sweeps=2, seconds=75.0, report_every=2.0, policy="specon:interval=5+flowcon")
 
 
 @pytest.mark.cluster
@@ -22,5 +22,6 @@ def test_simulated_trials_are_resized_and_moved_and_nothing_is_left_behind(tmp_p
         found = measure(SMALL, progress, logs=tmp_path)
     assert found.ticks > 0
     assert found.actions.get("resize/accepted", 0) > 0
-    assert found.moves_completed > 0
+    assert found.moves_completed >= 1
+    assert 1 <= found.moves_told <= found.moves_completed
     assert "MLflow does not answer" not in (tmp_path / "controller.log").read_text()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from controllers import labels
@@ -23,20 +24,25 @@ from tests.cluster.sweeps.controllers import ROOT, ControllerProcess, environmen
 from tests.cluster.sweeps.namespace import controller_kubeconfig, sweep_namespace
 from tests.cluster.sweeps.pods_seen import PodsSeen, SeenPod
 from tests.cluster.sweeps.ports import free_ports
-from tests.cluster.sweeps.tracking import Tracking
+from tests.cluster.sweeps.tracking import AnyTracking
 
-SWEEP: Final = Path(descent_sweep.__file__)
 STARTS_WITHIN_S: Final = 90.0
 ENDS_WITHIN_S: Final = 420.0
 
 
 @dataclass(frozen=True)
 class Workflow:
-    """A submitted sweep; ``steps`` is how many steps each trial makes."""
+    """A submitted sweep; ``steps`` is how many steps each trial makes, ``rates`` has the learning rate of each."""
 
     name: str
     uid: str
     steps: int
+    rates: tuple[float, ...]
+
+    @property
+    def trials(self) -> tuple[str, ...]:
+        """The trials, as they are called within the sweep."""
+        return tuple(f"t{number:03}" for number in range(len(self.rates)))
 
 
 @dataclass
@@ -49,7 +55,7 @@ class Bench:
 
     cluster: Cluster
     kubectl: Kubectl
-    tracking: Tracking
+    tracking: AnyTracking
     folder: Path
     api: KubeApi
     pods: PodsSeen
@@ -82,20 +88,22 @@ class Bench:
             controller.kill()
         self.pods.close()
 
-    def submit(self, *, policy: str | None = None, **settings: int | str) -> Workflow:
-        """Send the sweep as ``specon submit`` does, with these parameters of its workflow."""
+    def submit(
+        self, sweep: ModuleType = descent_sweep, *, policy: str | None = None, **settings: int | str
+    ) -> Workflow:
+        """Send a sweep as ``specon submit`` does, with these parameters of its workflow."""
         told = {name.replace("_", "-"): str(value) for name, value in settings.items()}
         arguments = ["--kubeconfig", str(self.cluster.kubeconfig), "--namespace", self.namespace, "--json"]
-        arguments += ["--mlflow-tracking-uri", self.tracking.uri]
+        arguments += ["--mlflow-tracking-uri", self.tracking.uri_for_pods]
         arguments += [] if policy is None else ["--policy", policy]
         for name, value in told.items():
             arguments += ["--parameter", f"{name}={value}"]
-        command = [sys.executable, "-m", "hera_specon.cli", "submit", str(SWEEP), *arguments]
+        command = [sys.executable, "-m", "hera_specon.cli", "submit", str(sweep.__file__), *arguments]
         done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         created = json.loads(done.stdout)
         steps = int(told.get("steps", descent_sweep.SETTINGS["steps"]))
-        return Workflow(created["name"], created["uid"], steps)
+        return Workflow(created["name"], created["uid"], steps, sweep.RATES)
 
     def workflow(self, workflow: Workflow) -> dict[str, Any]:
         """Return the workflow as the API server has it."""
@@ -120,7 +128,7 @@ class Bench:
     def wait_all_training(self, workflow: Workflow, steps: int = 5) -> None:
         """Wait until every trial has made its first steps."""
         self.wait(
-            lambda: all(self.steps_done(workflow, trial) >= steps for trial in TRIALS),
+            lambda: all(self.steps_done(workflow, trial) >= steps for trial in workflow.trials),
             f"every trial has made {steps} steps",
             STARTS_WITHIN_S,
         )
@@ -220,11 +228,8 @@ class Bench:
         return True
 
 
-TRIALS: Final = tuple(f"t{number:03}" for number in range(len(descent_sweep.RATES)))
-
-
 @contextmanager
-def opened_bench(cluster: Cluster, tracking: Tracking, folder: Path) -> Iterator[Bench]:
+def opened_bench(cluster: Cluster, tracking: AnyTracking, folder: Path) -> Iterator[Bench]:
     """Make a namespace for sweeps, and remove it and what runs for it in the end."""
     with sweep_namespace(cluster.kubectl, f"sweeps-{secrets.token_hex(3)}", folder / "state") as inside:
         api = KubeApi.load(str(cluster.kubeconfig))

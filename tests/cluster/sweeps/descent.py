@@ -53,6 +53,13 @@ def say_when_asked() -> None:
     signal.signal(signal.SIGTERM, asked)
 
 
+def work(seconds: float) -> None:
+    """Use this much CPU time."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
 def descend(t: Trial, args: argparse.Namespace) -> None:
     """Descend, slowly but with little work: waiting costs a node nothing."""
     weights = Weights()
@@ -61,6 +68,7 @@ def descend(t: Trial, args: argparse.Namespace) -> None:
     first = t.next_step
     for step in t.steps(args.steps):
         time.sleep(args.pause_ms / 1000)
+        work(args.work_ms / 1000)
         weights.x -= args.lr * weights.x
         t.log(loss=weights.x**2)
         if step == first:
@@ -73,6 +81,7 @@ def main() -> None:
     parser.add_argument("--lr", type=float, required=True)
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--pause-ms", type=float, required=True)
+    parser.add_argument("--work-ms", type=float, required=True)
     parser.add_argument("--deaf", choices=("yes", "no"), required=True)
     args = parser.parse_args()
     atexit.register(say, "left")

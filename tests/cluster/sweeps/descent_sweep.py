@@ -1,5 +1,6 @@
 """Four light trials on a cluster. What differs between tests are parameters of the workflow."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from hera.workflows import Parameter, Resources, Workflow
@@ -13,19 +14,27 @@ CLAIM: Final = "specon-state"
 STATE_ROOT: Final = "/mnt/specon"
 # The first converges in a few steps, the others go on improving to their end.
 RATES: Final = (0.3, 0.02, 0.015, 0.01)
-SETTINGS: Final = {"steps": "120", "pause-ms": "250", "deaf": "no"}
+SETTINGS: Final = {"steps": "120", "pause-ms": "250", "work-ms": "0", "deaf": "no"}
 
-with Workflow(
-    generate_name=f"{NAME}-",
-    entrypoint=NAME,
-    arguments=[Parameter(name=name, value=value) for name, value in SETTINGS.items()],
-) as w:
+
+def descent(rates: Sequence[float]) -> Workflow:
+    """Return a workflow with a trial for each of these learning rates."""
+    with Workflow(
+        generate_name=f"{NAME}-",
+        entrypoint=NAME,
+        arguments=[Parameter(name=name, value=value) for name, value in SETTINGS.items()],
+    ) as made:
+        _sweep(rates)
+    return made
+
+
+def _sweep(rates: Sequence[float]) -> None:
     Sweep(
         name=NAME,
         image="hera-specon/trainer:0.1.0",
         command=["python", "/jobs/descent.py"],
         args=[f"--{name}={{{{workflow.parameters.{name}}}}}" for name in SETTINGS],
-        space={"lr": choice(*RATES)},
+        space={"lr": choice(*rates)},
         search="grid",
         objective=minimize("loss"),
         resources=Resources(cpu_request="50m", memory_request="200Mi"),
@@ -34,3 +43,6 @@ with Workflow(
         state_root=STATE_ROOT,
         volumes=[ConfigMapVolume(name=JOBS, mount_path="/jobs")],
     )
+
+
+w = descent(RATES)

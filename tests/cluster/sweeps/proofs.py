@@ -12,8 +12,8 @@ from controllers import labels
 from controllers.worlds.argo.api import CONFIG_MAPS, PODS
 from controllers.worlds.argo.untrusted import at
 from mlflow_hooks import contract
-from tests.cluster.sweeps.bench import TRIALS, Bench, Workflow
-from tests.cluster.sweeps.descent_sweep import NAME, RATES
+from tests.cluster.sweeps.bench import Bench, Workflow
+from tests.cluster.sweeps.descent_sweep import NAME
 
 MOVED: Final = contract.EXIT_MIGRATE
 
@@ -24,7 +24,7 @@ def check_whole(bench: Bench, workflow: Workflow) -> None:
     bench.wait(lambda: _all_finished(bench, workflow), "MLflow knows that all trials have finished", 30)
     client, runs = MlflowClient(bench.tracking.uri), _runs(bench, workflow)
     assert sorted(runs) == sorted(_ids(workflow)), "a trial without an MLflow run, or a run without a trial"
-    for trial, rate in zip(_ids(workflow), RATES, strict=True):
+    for trial, rate in zip(_ids(workflow), workflow.rates, strict=True):
         (run,) = runs[trial]
         _check_history(client, run, _losses(rate, workflow.steps))
         check_journal(bench.state / trial, workflow.steps)
@@ -57,7 +57,7 @@ def check_journal(folder: Path, steps: int) -> None:
 def moves(bench: Bench, workflow: Workflow, trial: str | None = None) -> int:
     """Return how often a trial left a node with exit code 75 and went on on another, by its pods."""
     found = 0
-    for name in TRIALS if trial is None else (trial,):
+    for name in workflow.trials if trial is None else (trial,):
         attempts = [pod for pod in bench.pods.of(workflow.name, name) if "started" in pod.moments]
         pairs = pairwise(attempts)
         found += sum(before.exit_code == MOVED and before.node != after.node for before, after in pairs)
@@ -71,7 +71,7 @@ def resizes(bench: Bench, workflow: Workflow) -> int:
 
 def _check_attempts(bench: Bench, workflow: Workflow) -> None:
     """Each trial has one pod that succeeded: its newest; each before it ended, or was lost with its node."""
-    for trial in TRIALS:
+    for trial in workflow.trials:
         *earlier, last = bench.pods.of(workflow.name, trial)
         assert (last.phase, last.exit_code) == ("Succeeded", 0), f"{trial}: {last.name} is {last.phase}"
         assert all(pod.exit_code != 0 for pod in earlier), f"{trial} was run again after it had succeeded"
@@ -99,12 +99,12 @@ def _losses(rate: float, steps: int) -> list[float]:
 
 
 def _ids(workflow: Workflow) -> list[str]:
-    return [f"{workflow.uid}.{NAME}.{trial}" for trial in TRIALS]
+    return [f"{workflow.uid}.{NAME}.{trial}" for trial in workflow.trials]
 
 
 def _all_finished(bench: Bench, workflow: Workflow) -> bool:
     runs = [run for found in _runs(bench, workflow).values() for run in found]
-    return len(runs) >= len(TRIALS) and all(run.info.status == "FINISHED" for run in runs)
+    return len(runs) >= len(workflow.trials) and all(run.info.status == "FINISHED" for run in runs)
 
 
 def _runs(bench: Bench, workflow: Workflow) -> dict[str, list[Run]]:

@@ -1,4 +1,4 @@
-"""An MLflow server that pods and host reach, and that may go away and come back."""
+"""MLflow servers: one that pods and host reach, and that may go away and come back; and one in the cluster."""
 
 import os
 import subprocess
@@ -7,12 +7,32 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from tests.cluster.layout import HOST_ADDRESS
 from tests.cluster.processes import wait_until
 
 _STARTS_WITHIN_S: Final = 120.0
+
+
+class AnyTracking(Protocol):
+    """An MLflow server."""
+
+    @property
+    def uri(self) -> str:
+        """Its address from this machine."""
+
+    @property
+    def uri_for_pods(self) -> str:
+        """Its address from pods."""
+
+
+@dataclass(frozen=True)
+class ForwardedTracking:
+    """An MLflow server in the cluster, of which a port is forwarded to this machine."""
+
+    uri: str
+    uri_for_pods: str
 
 
 @dataclass
@@ -30,8 +50,13 @@ class Tracking:
 
     @property
     def uri(self) -> str:
-        """Its address, for pods and for the host."""
+        """Its address."""
         return f"http://{HOST_ADDRESS}:{self.port}"
+
+    @property
+    def uri_for_pods(self) -> str:
+        """The same: it listens on the bridge."""
+        return self.uri
 
     def start(self) -> None:
         """Start it and wait until it answers."""

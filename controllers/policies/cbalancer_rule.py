@@ -1,0 +1,78 @@
+"""C-Balancer's rule: which trial leaves a contended node, and where it goes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from controllers.model import Migrate, Node, Trial, TrialId
+from controllers.policies.cbalancer_profile import Profile
+from controllers.policies.occupancy import Occupancy
+from controllers.policies.single_moves import SingleMoves
+
+Profiles = Mapping[TrialId, Profile]
+
+
+def slowdown(node: Node, trials: Sequence[Trial], profiles: Profiles) -> float:
+    """Return how many times longer ``trials`` take on ``node`` for being together: at least 1."""
+    if not trials:
+        return 1.0
+    known = [profiles.get(trial.id, Profile()) for trial in trials]
+    appetites = sum(min(node.cpu, node.cpu if one.appetite is None else one.appetite) for one in known)
+    wear = sum(one.wear for one in known) / len(known)
+    return max(1.0, appetites / node.cpu) * wear
+
+
+def balancing(
+    occupancy: Occupancy, profiles: Profiles, moves: SingleMoves, least_gain: float
+) -> Iterator[tuple[Migrate, str]]:
+    """Yield at most one move from each node, the most slowed one first, with its reason; ``occupancy`` is kept up."""
+    nodes = occupancy.ready()
+    slowed = {node.name: slowdown(node, occupancy.on(node.name), profiles) for node in nodes}
+    for source in sorted(nodes, key=lambda node: (-slowed[node.name], node.name)):
+        best = min(_options(source, nodes, occupancy, profiles, moves), default=None, key=lambda option: option.rank)
+        if best is None or best.rank[0] > -least_gain:
+            continue
+        reason = (
+            f"contention: {source.name} slows its trials {slowed[source.name]:.2f} times, "
+            f"{best.target.name} with this one {best.there:.2f} times"
+        )
+        occupancy.move(best.trial, best.target.name)
+        yield Migrate(best.trial.id, best.target.name), reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """A possible move: by which part it changes the sum of slowdowns, and the slowdown at its target afterwards."""
+
+    trial: Trial
+    target: Node
+    change: float
+    there: float
+
+    @property
+    def rank(self) -> tuple[float, str, str]:
+        return self.change, self.trial.id, self.target.name
+
+
+def _options(
+    source: Node, nodes: Sequence[Node], occupancy: Occupancy, profiles: Profiles, moves: SingleMoves
+) -> Iterator[_Option]:
+    here = occupancy.on(source.name)
+    movable = [trial for trial in here if moves.allows(trial) and _measured(profiles.get(trial.id))]
+    totals = {node.name: _total(node, occupancy.on(node.name), profiles) for node in (nodes if movable else ())}
+    for trial in movable:
+        left = _total(source, [other for other in here if other.id != trial.id], profiles)
+        for node in nodes:
+            if node.name == source.name or not occupancy.ledger.fits(trial, node.name):
+                continue
+            there = (*occupancy.on(node.name), trial)
+            before = totals[source.name] + totals[node.name]
+            change = (left + _total(node, there, profiles)) / before - 1
+            yield _Option(trial, node, change, slowdown(node, there, profiles))
+
+
+def _measured(profile: Profile | None) -> bool:
+    return profile is not None and profile.steps.latest is not None
+
+
+def _total(node: Node, trials: Sequence[Trial], profiles: Profiles) -> float:
+    return slowdown(node, trials, profiles) * len(trials)

@@ -1,0 +1,116 @@
+"""ProCon: place by the contention that each node's trials will still cause (Fu et al., IEEE Big Data 2019).
+
+"Progress-based Container Scheduling for Short-lived Applications in a Kubernetes Cluster". It places and never moves.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pydantic import Field
+
+from controllers.model import Action, Assessment, Decision, Node, NodeName, Place, Snapshot, Trial, TrialId
+from controllers.policies.first_places import places, starting, with_places
+from controllers.policies.occupancy import Occupancy
+from controllers.policies.settings import PolicySettings
+from controllers.policies.step_times import StepMemo, timed
+
+CLOCK_SLACK = 1e-6
+"""Seconds by which a wake-up may be early: sums of intervals are not exact."""
+UNTOLD = (
+    "taken for an average trial: it never said how many steps it makes; use trial().steps(total) or log "
+    "specon.steps_total"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProConState:
+    """Step times of the trials that have not ended, where those were placed that have yet to start, the next look."""
+
+    times: Mapping[TrialId, StepMemo] = field(default_factory=dict)
+    starting: Mapping[TrialId, NodeName] = field(default_factory=dict)
+    due_at: float = 0.0
+
+
+class ProCon(PolicySettings):
+    """A new trial goes to the node of least ``sum of P x number of trials``.
+
+    ``P_j = (t_j / U_j) x left_j``: seconds of a step of trial j on average over the last interval, by the part of its
+    node's cores that it used meanwhile, times the steps that it has left. Ours: a trial that was not measured yet, or
+    never said how many steps it makes, has the mean P of those that are known, or 1 where none is; so an empty node
+    always comes first, and before anything is measured the node with the fewest trials.
+    """
+
+    name: ClassVar[str] = "procon"
+    summary: ClassVar[str] = "starts every trial on the node whose trials will still contend the least; never moves one"
+    source: ClassVar[str] = "Fu et al., IEEE Big Data 2019"
+    needs: ClassVar[frozenset[type[Action]]] = frozenset({Place})
+    placement: ClassVar[str] = "least remaining contention, as predicted from step times and steps left"
+
+    interval: float = Field(default=20.0, gt=0, description="seconds between two measurements of the step times")
+    stale_after: float = Field(
+        default=2.0, ge=1, description="age in intervals beyond which a report measures nothing: it came late"
+    )
+
+    @property
+    def state_type(self) -> type[ProConState]:
+        """Type of the state."""
+        return ProConState
+
+    def initial(self) -> ProConState:
+        """Return the state before the first decision."""
+        return ProConState()
+
+    def decide(self, snapshot: Snapshot, state: ProConState) -> Decision[ProConState]:
+        """Measure where that is due, and place what waits."""
+        due = snapshot.now >= state.due_at - CLOCK_SLACK
+        left = {trial.id: trial for trial in snapshot.trials if not trial.phase.ended}
+        times = {name: memo for name, memo in state.times.items() if name in left}
+        if due:
+            times = timed(snapshot, times, self.stale_after * self.interval)
+        placed = starting(snapshot, state.starting)
+        expected = contention(snapshot, times)
+        proposals = tuple(places(snapshot, Occupancy.of(snapshot, placed), expected.cost, _because))
+        due_at = snapshot.now + self.interval if due else state.due_at
+        untold = [name for name, trial in sorted(left.items()) if trial.progress and trial.progress.steps_total is None]
+        return Decision(
+            ProConState(times, with_places(placed, proposals), due_at),
+            proposals,
+            due_at if any(trial.live for trial in left.values()) else None,
+            {name: Assessment(outlook=UNTOLD) for name in untold},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """P of each trial that it is known of, and of any other."""
+
+    known: Mapping[TrialId, float]
+    other: float
+
+    def cost(self, node: Node, trials: Sequence[Trial]) -> float:  # noqa: ARG002 - NodeCost's shape
+        """Return the cost of a node with these trials."""
+        return sum(self.known.get(trial.id, self.other) for trial in trials) * len(trials)
+
+
+def contention(snapshot: Snapshot, times: Mapping[TrialId, StepMemo]) -> Contention:
+    """Return what each trial will still contend, by its newest step time."""
+    cores = {node.name: node.cpu for node in snapshot.nodes}
+    trials = sorted(snapshot.trials, key=lambda trial: trial.id)
+    found = ((trial.id, _remaining(trial, times.get(trial.id), cores)) for trial in trials)
+    known = {name: value for name, value in found if value is not None}
+    return Contention(known, statistics.fmean(known.values()) if known else 1.0)
+
+
+def _remaining(trial: Trial, memo: StepMemo | None, cores: Mapping[NodeName, float]) -> float | None:
+    total = trial.progress.steps_total if trial.progress is not None else None
+    there = cores.get(trial.node, 0.0) if trial.node is not None else 0.0
+    if memo is None or memo.latest is None or trial.progress is None or total is None or not there:
+        return None
+    used = min(1.0, memo.latest.cores / there)
+    return memo.latest.seconds / used * max(0, total - trial.progress.step)
+
+
+def _because(node: Node, cost: float) -> str:
+    return f"placing: {node.name} has the least contention to come ({cost:.3g})"

@@ -1,0 +1,78 @@
+"""TRADL: CPU for the trials that are still short of their targets.
+
+After Zheng et al., "Target-based resource allocation for deep learning applications in a multi-tenancy system" (TRADL),
+as its abstract and the FlowCon thesis describe it: a trial that has reached its target loss makes room.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import Field
+
+from controllers.goals import reached
+from controllers.model import Action, Assessment, Decision, Proposal, Resize, Snapshot, Trial
+from controllers.policies.node_shares import NodeShares, node_shares, shrinks_first
+from controllers.policies.stateless import NoState, Stateless
+
+
+class Tradl(Stateless):
+    """Two tiers on each node: who is past its target keeps a floor, the others share what that frees.
+
+    They share it as they share the node: by what their authors asked for. A trial without a target is never past it.
+    Once all of a node are past theirs, each has again what was asked for.
+    """
+
+    name: ClassVar[str] = "tradl"
+    summary: ClassVar[str] = "shrinks trials that have reached their targets for those still short of theirs"
+    source: ClassVar[str] = "TRADL (abstract); thesis ch. 2"
+    needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
+
+    interval: float = Field(default=20.0, gt=0, description="seconds between two looks at the metrics")
+    floor: float = Field(
+        default=0.1, gt=0, le=1, description="part of what it asked for that a trial keeps once it is past its target"
+    )
+    min_change: float = Field(
+        default=0.05, ge=0, lt=1, description="least change of a request that is worth making, as a share of it"
+    )
+    min_cpu: float = Field(default=0.01, gt=0, description="least request of a worker in cores, so that it never stops")
+
+    def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
+        """Share out each node by who has reached its target."""
+        changes = (proposal for node in node_shares(snapshot).values() for proposal in self._changes(node))
+        live = [trial for trial in sorted(snapshot.trials, key=lambda trial: trial.id) if trial.live]
+        return Decision(
+            state,
+            shrinks_first(changes, snapshot),
+            wake_at=snapshot.now + self.interval if live else None,
+            assessments={trial.id: Assessment(outlook=_outlook(trial)) for trial in live},
+        )
+
+    def _changes(self, node: NodeShares) -> Iterator[Proposal]:
+        past = {trial.id for trial in node.members if _past(trial)}
+        asked = {trial.id: trial.base_cpu * len(trial.nodes) for trial in node.members}
+        floors = {name: self.floor * asked[name] for name in past} if len(past) < len(asked) else {}
+        rest, short = sum(asked.values()) - sum(floors.values()), sum(asked[name] for name in asked.keys() - floors)
+        if short <= 0:
+            return
+        cores = {name: floors.get(name, asked[name] / short * rest) for name in asked}
+        parts = {name: of_trial / sum(asked.values()) for name, of_trial in cores.items()}
+        for name, cpu in node.requests(parts, self.min_change, self.min_cpu).items():
+            reason = "past its target: the others go first" if name in floors else "short of its target"
+            yield Proposal(Resize(name, cpu), reason if floors else "all have reached their targets, or none has")
+
+
+def _past(trial: Trial) -> bool:
+    target, progress = trial.goals.target, trial.progress
+    return target is not None and progress is not None and reached(progress.best, target, trial.direction)
+
+
+def _outlook(trial: Trial) -> str:
+    target, progress = trial.goals.target, trial.progress
+    if target is None or progress is None or not _past(trial):
+        return ""
+    if reached(progress.first, target, trial.direction):
+        return (
+            f"its first report, {progress.first:.4g}, was past its target {target:.4g} already: "
+            f"does that fit {trial.direction}?"
+        )
+    return f"has reached its target {target:.4g}"

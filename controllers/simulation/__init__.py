@@ -1,0 +1,1 @@
+"""What is simulated, and what to conclude: workloads from files and past sweeps, and experiments over many seeds."""

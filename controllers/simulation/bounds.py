@@ -1,0 +1,116 @@
+"""What no policy can beat: lower bounds for makespan and mean completion time of a workload. Pure; seconds.
+
+Both look at a relaxation in which all nodes are one pool. A trial j with W_j lone seconds of work does at most
+e_j = max over c of speed(c) / c of it per core second (speeds of nodes apart), so it takes at least V_j = W_j / e_j
+core seconds of a node of speed 1, whatever it gets when. The pool gives K = sum of cores x speed of the nodes each
+second, and trial j takes at most u_j of that: the largest speed(min(cores it can use, cores of the node)) x speed of
+the node, over the nodes, divided by e_j. Costs of starts and moves only add to that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from controllers.worlds.simulated.workload import NodeSpec, TrialSpec, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A trial to the pool: submitted at ``release``, ``volume`` core seconds, at most ``rate`` cores at once."""
+
+    release: float
+    volume: float
+    rate: float
+
+    @property
+    def alone(self) -> float:
+        """Seconds that it takes if nothing else is there."""
+        return self.volume / self.rate
+
+
+def makespan_bound(workload: Workload) -> float:
+    """Return a time, from the first submission, before which no schedule ends: the release-aware fluid bound.
+
+    Until any time t, trial j can have had no more than u_j max(0, t - r_j) of its V_j core seconds. What is left of
+    all must come out of the pool after t, so that every schedule ends at t + sum of max(0, V_j - u_j max(0, t - r_j))
+    / K or later; and no trial ends before r_j + V_j / u_j. The bound is the largest over all t. Between the times at
+    which a trial is submitted or could be done the expression is linear in t, so those suffice.
+    """
+    demands, capacity = _pool(workload)
+    first = min(demand.release for demand in demands)
+    own = max(demand.release + demand.alone for demand in demands)
+    changes = sorted(
+        [(demand.release, demand.rate) for demand in demands]
+        + [(demand.release + demand.alone, -demand.rate) for demand in demands]
+    )
+    left, rate, before, latest = sum(demand.volume for demand in demands), 0.0, first, own
+    for at, change in changes:
+        left -= rate * (at - before)
+        latest = max(latest, at + max(0.0, left) / capacity)
+        rate, before = rate + change, at
+    return latest - first
+
+
+def mean_completion_bound(workload: Workload) -> float:
+    """Return a mean completion time that no schedule gets below: the largest of three bounds.
+
+    1. Each trial takes V_j / u_j even alone.
+    2. The pool as one machine that trains one trial at a time at K: whatever shares the pool can be turned into
+       turns on that machine without any completion getting later (between two events, each trial gets its part in
+       one piece), and there shortest remaining time first is the best (Schrage 1968).
+    3. With M_j the mean of the times at which j's core seconds are given: j gets no more than u_j, so
+       C_j >= M_j + V_j / (2 u_j). The sum of M_j is least when the pool always gives all to the submitted trial
+       of the smallest V_j (Goemans, Queyranne, Schulz, Skutella and Wang, "Single machine scheduling with release
+       dates", SIAM J. Discrete Math. 15, 2002, theorem 2.4, for equal weights).
+    """
+    demands, capacity = _pool(workload)
+    releases = sum(demand.release for demand in demands)
+    alone = sum(demand.alone for demand in demands)
+    by_remaining = _one_machine(demands, capacity, remaining=True)
+    by_volume = _one_machine(demands, capacity, remaining=False)
+    completions = sum(turn.end for turn in by_remaining)
+    means = sum(turn.mean for turn in by_volume)
+    return max(alone, completions - releases, means + alone / 2 - releases) / len(demands)
+
+
+@dataclass(slots=True)
+class _Turns:
+    """When one trial had the machine: its end, and the mean of its times."""
+
+    end: float = 0.0
+    mean: float = 0.0
+
+
+def _one_machine(demands: Sequence[Demand], capacity: float, *, remaining: bool) -> list[_Turns]:
+    """Run the trials on one machine, the one with the least volume (left, or in all) first, with preemption."""
+    turns = [_Turns() for _ in demands]
+    arriving = sorted(range(len(demands)), key=lambda index: demands[index].release)
+    ready: list[tuple[float, int, float]] = []
+    now = 0.0
+    for number, index in enumerate(arriving):
+        now = max(now, demands[index].release)
+        seconds = demands[index].volume / capacity
+        heappush(ready, (seconds, index, seconds))
+        until = demands[arriving[number + 1]].release if number + 1 < len(arriving) else float("inf")
+        while ready and now < until:
+            key, current, left = heappop(ready)
+            end = min(until, now + left)
+            turns[current].mean += (end - now) * (end + now) / 2 / (demands[current].volume / capacity)
+            left -= end - now
+            if end < until or left <= 0:
+                turns[current].end = end
+            else:
+                heappush(ready, (left if remaining else key, current, left))
+            now = end
+    return turns
+
+
+def _pool(workload: Workload) -> tuple[list[Demand], float]:
+    capacity = sum(node.cpu * node.speed for node in workload.nodes)
+    return [_demand(trial, workload.nodes) for trial in workload.trials], capacity
+
+
+def _demand(trial: TrialSpec, nodes: Sequence[NodeSpec]) -> Demand:
+    per_core = max(speed / cores for cores, speed in trial.speedup.points)
+    fastest = max(trial.speedup.speed(min(trial.limit, node.cpu)) * node.speed for node in nodes)
+    return Demand(trial.submitted_at, trial.work_s / per_core, fastest / per_core)

@@ -1,0 +1,116 @@
+"""What other policies would have made of a past sweep, and how well the simulation repeats what was."""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from controllers.model import NodeName, TrialId
+from controllers.policies.base import Policy
+from controllers.results import Comparison, RunResult, compare
+from controllers.simulated_run import simulate
+from controllers.simulation.past_sweep import PastSweep
+from controllers.simulation.recording import Recording
+from controllers.simulation.variants import variant
+
+_TWENTIETHS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Mean over seeds, and the range that nine in ten of them lie in."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """Return mean, 5th and 95th percentile (interpolated between order statistics, as by Hyndman and Fan's 7)."""
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        cuts = statistics.quantiles(values, n=_TWENTIETHS, method="inclusive")
+        return cls(statistics.fmean(values), cuts[0], cuts[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A policy by the line that names it, and what it came to under each seed."""
+
+    policy: str
+    results: tuple[RunResult, ...]
+
+    def over_seeds(self, figure: Callable[[RunResult], float]) -> Interval:
+        """Return a figure of the results."""
+        return Interval.of([figure(result) for result in self.results])
+
+    def against(self, baseline: "Forecast") -> list[Comparison]:
+        """Set each result beside that of ``baseline`` under the same seed."""
+        return [compare(before, after) for before, after in zip(baseline.results, self.results, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A run as it was beside its own simulation: errors are relative to what was, over- and underestimates signed.
+
+    ``completion_errors`` are those of each trial's mean completion time over the seeds.
+    """
+
+    policy: str
+    makespan_s: float
+    simulated_makespan_s: Interval
+    completion_errors: Mapping[TrialId, float]
+
+    @property
+    def makespan_error(self) -> float:
+        """Error of the mean makespan."""
+        return self.simulated_makespan_s.mean / self.makespan_s - 1
+
+    @property
+    def worst_completion_error(self) -> float:
+        """Greatest error of a trial's completion time."""
+        return max(self.completion_errors.values(), key=abs)
+
+    @property
+    def mean_completion_error(self) -> float:
+        """Mean size of the trials' errors."""
+        return statistics.fmean(map(abs, self.completion_errors.values()))
+
+
+def forecast(
+    recording: Recording,
+    policies: Mapping[str, Policy[Any]],
+    seeds: int,
+    advanced: Callable[[], None] = lambda: None,
+) -> list[Forecast]:
+    """Simulate every policy with ``seeds`` seeds; under each, all start from the same placement.
+
+    Args:
+        recording: What is simulated.
+        policies: By the lines that name them; the first one's placement is everyone's, where none was recorded.
+        seeds: How many, from 0 on.
+        advanced: Called after each simulated run.
+    """
+    results: dict[str, list[RunResult]] = {name: [] for name in policies}
+    for seed in range(seeds):
+        first_nodes: Mapping[TrialId, NodeName] = recording.first_nodes
+        for name, policy in policies.items():
+            result = simulate(variant(recording, seed, first_nodes), policy).result
+            results[name].append(result)
+            first_nodes = {TrialId(trial.id): NodeName(trial.first_node) for trial in result.trials}
+            advanced()
+    return [Forecast(name, tuple(of_policy)) for name, of_policy in results.items()]
+
+
+def check(was: PastSweep, simulated: Forecast) -> Check:
+    """Set a past sweep beside its simulation; trials that only one of them has are left out."""
+    completions: dict[str, list[float]] = {}
+    for result in simulated.results:
+        for trial in result.trials:
+            completions.setdefault(trial.id, []).append(trial.completion_s)
+    errors = {
+        trial.id: statistics.fmean(completions[trial.id]) / trial.completion_s - 1
+        for trial in was.trials
+        if trial.id in completions and trial.completion_s > 0
+    }
+    return Check(simulated.policy, was.makespan_s, simulated.over_seeds(lambda run: run.makespan_s), errors)

@@ -1,0 +1,109 @@
+"""What an author wants the trials of a sweep to reach, as the workflow carries it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from controllers import labels
+from controllers.worlds.local.workflow.quantity import parse_duration
+from hera_specon.amounts import is_finite
+from hera_specon.errors import SweepError
+from hera_specon.space import Distribution
+
+Goal = float | str | Distribution | Sequence[float | str]
+"""One value for all trials, one for each in their order, or a distribution that each draws its own from."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepGoals:
+    """Goals as texts: ``shared`` by annotation; ``own`` by annotation, an input and its value for each trial."""
+
+    shared: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> dict[str, tuple[str, ...]]:
+        """Values by input of the trial template, one for each trial."""
+        return dict(self.own.values())
+
+    def annotations(self, placeholder: Callable[[str], str]) -> dict[str, str]:
+        """Return a trial's annotations; ``placeholder`` gives what Argo replaces by an input."""
+        return {**self.shared, **{note: placeholder(name) for note, (name, _) in self.own.items()}}
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One of the goals: its setting, annotation and input, and how a value of it is read."""
+
+    setting: str
+    annotation: str
+    input: str
+    read: Callable[[str, object], float]
+
+
+def sweep_goals(goals: Mapping[str, Goal | None], trials: int, seed: int) -> SweepGoals:
+    """Return the goals of ``trials`` trials.
+
+    Args:
+        goals: by setting: ``deadline``, ``target``, ``seconds_per_step``; None where nothing is asked.
+        trials: how many there are.
+        seed: draws the same values again.
+
+    Raises:
+        SweepError: a value is none that could be reached, or there is not one for each trial.
+    """
+    shared: dict[str, str] = {}
+    own: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for kind in _KINDS:
+        goal = goals.get(kind.setting)
+        if goal is None:
+            continue
+        texts = _texts(kind, goal, trials, seed)
+        if isinstance(goal, Distribution | list | tuple):
+            own[kind.annotation] = (kind.input, texts)
+        else:
+            shared[kind.annotation] = texts[0]
+    return SweepGoals(shared, own)
+
+
+def _texts(kind: _Kind, goal: Goal, trials: int, seed: int) -> tuple[str, ...]:
+    return tuple(f"{kind.read(kind.setting, value):.10g}" for value in _values(kind.setting, goal, trials, seed))
+
+
+def _values(setting: str, goal: Goal, trials: int, seed: int) -> Sequence[object]:
+    if isinstance(goal, Distribution):
+        chance = Random(f"{seed}:{setting}=")  # noqa: S311 - repeatable, guards no secret
+        return [goal.draw(chance) for _ in range(trials)]
+    if not isinstance(goal, list | tuple):
+        return [goal]
+    if len(goal) != trials:
+        problem = f"{setting}= gives {len(goal)} values for {trials} trials"
+        raise SweepError(problem)
+    return goal
+
+
+def _duration(setting: str, value: object) -> float:
+    """Read seconds above 0, as a number or such as ``"90m"``."""
+    problem = f"{setting}= is a time above 0 such as 5400 or '90m', not {value!r}"
+    try:
+        seconds = parse_duration(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise SweepError(problem) from error
+    if not is_finite(seconds) or seconds <= 0:
+        raise SweepError(problem)
+    return seconds
+
+
+def _target(setting: str, value: object) -> float:
+    if not is_finite(value):
+        problem = f"{setting}= is a finite value of the objective, not {value!r}"
+        raise SweepError(problem)
+    return value
+
+
+_KINDS: Final = (
+    _Kind("deadline", labels.ANNOTATION_DEADLINE, labels.INPUT_DEADLINE, _duration),
+    _Kind("target", labels.ANNOTATION_TARGET, labels.INPUT_TARGET, _target),
+    _Kind("seconds_per_step", labels.ANNOTATION_SECONDS_PER_STEP, labels.INPUT_SECONDS_PER_STEP, _duration),
+)

@@ -1,0 +1,1 @@
+"""A past sweep, read back to be simulated."""

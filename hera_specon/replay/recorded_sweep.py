@@ -1,0 +1,127 @@
+"""Our own past sweeps: their record tells times, places and moves, MLflow the curves and the CPU seconds."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from mlflow.tracking import MlflowClient
+
+from controllers.model import Direction, NodeName, Phase, TrialId
+from controllers.results import TrialResult
+from controllers.simulation.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, Stay
+from controllers.worlds.simulated.workload import NodeSpec
+from hera_specon.replay.tracked_trials import (
+    TrackedTrial,
+    chosen_objective,
+    direction_of,
+    history,
+    printable,
+)
+from hera_specon.report.history import Stretch
+from hera_specon.report.record import PolicyRun
+from mlflow_hooks import contract
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What is known of the objective beforehand: its name and direction, None where nobody said."""
+
+    metric: str | None = None
+    direction: Direction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One policy's run of a sweep: its record, the line that names its policy, its nodes, and its trials in MLflow.
+
+    ``began_epoch_s`` as in ``PastSweep``.
+    """
+
+    run: PolicyRun
+    policy: str
+    nodes: tuple[NodeSpec, ...]
+    tracked: Sequence[TrackedTrial]
+    began_epoch_s: float | None = None
+
+
+def recorded_sweep(client: MlflowClient, name: str, recorded: Recorded, objective: Objective) -> PastSweep:
+    """Return the sweep as it was under one policy.
+
+    Raises:
+        PastSweepError: It has not finished, or MLflow lacks its trials.
+        MlflowException: MLflow is away or refuses.
+    """
+    result = recorded.run.result
+    if result is None:
+        message = f"sweep {name} has not finished under {recorded.policy}: nothing to set a simulation beside"
+        raise PastSweepError(message)
+    if not recorded.tracked:
+        message = f"MLflow at {client.tracking_uri} has no trials of sweep {name} under {recorded.policy}"
+        raise PastSweepError(message)
+    metric = chosen_objective(client, recorded.tracked, objective.metric)
+    by_id = {_short(trial.trial_id, result.trials): trial for trial in recorded.tracked}
+    left_out: list[str] = []
+    trials: list[PastTrial] = []
+    for trial in result.trials:
+        past = _past_trial(client, trial, by_id.get(trial.id), metric, recorded.run.history.stretches)
+        if past is None:
+            left_out.append(f"{printable(trial.id)} {'logged no objective' if trial.succeeded else 'failed'}")
+        else:
+            trials.append(past)
+    direction = objective.direction or direction_of([trial.objective for trial in trials])
+    moves = tuple(move for of in recorded.run.history.stretches.values() for move in move_times(of))
+    return PastSweep(
+        *(name, recorded.policy, direction, tuple(trials), recorded.nodes, moves, tuple(left_out)),
+        began_epoch_s=recorded.began_epoch_s,
+    )
+
+
+def stays(stretches: Iterable[Stretch]) -> tuple[Stay, ...]:
+    """Return where a trial was when."""
+    placed = [stretch for stretch in stretches if stretch.node]
+    by_attempt = [list(of) for _, of in groupby(placed, key=lambda stretch: (stretch.node, stretch.attempt))]
+    return tuple(Stay(NodeName(str(of[0].node)), of[0].start, of[-1].end) for of in by_attempt)
+
+
+def move_times(stretches: Iterable[Stretch]) -> list[MoveTimes]:
+    """Return how long each move of a trial took, from what it went through."""
+    phases = [(phase, list(of_phase)) for phase, of_phase in groupby(stretches, key=lambda stretch: stretch.phase)]
+    moves = []
+    for (phase, leaving), (after, waiting) in pairwise(phases):
+        if phase == Phase.MOVING:
+            gone = leaving[-1].end
+            moves.append(MoveTimes(gone - leaving[0].start, waiting[-1].end - gone if after == Phase.PENDING else 0.0))
+    return moves
+
+
+def _past_trial(
+    client: MlflowClient,
+    trial: TrialResult,
+    tracked: TrackedTrial | None,
+    metric: str,
+    stretches: Mapping[str, Sequence[Stretch]],
+) -> PastTrial | None:
+    if tracked is None or not trial.succeeded:
+        return None
+    curve = history(client, tracked.run_id, metric)
+    if not curve:
+        return None
+    first = next((stretch for stretch in stretches.get(trial.id, ()) if stretch.cpu), None)
+    return PastTrial(
+        id=TrialId(trial.id),
+        submitted_at=trial.submitted_s,
+        completed_at=trial.completed_s,
+        objective=curve,
+        cpu_seconds=history(client, tracked.run_id, contract.METRIC_CPU_SECONDS),
+        total_cpu_s=trial.cpu_seconds,
+        attempts=max(1, trial.attempts),
+        first_node=NodeName(trial.first_node) if trial.first_node else None,
+        cpu=None if first is None else first.cpu,
+        began_epoch_s=tracked.began_at,
+        stays=stays(stretches.get(trial.id, ())),
+    )
+
+
+def _short(trial_id: str, trials: Sequence[TrialResult]) -> str:
+    """Return the id by which a result knows the trial: without the workflow's uid."""
+    return next((trial.id for trial in trials if trial_id == trial.id or trial_id.endswith(f".{trial.id}")), trial_id)

@@ -1,0 +1,113 @@
+"""From a past sweep to what other policies would have made of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from controllers.model import NodeName
+from controllers.policies.base import Policy
+from controllers.policies.registry import parse_policy
+from controllers.simulation.forecast import Check, Forecast, check, forecast
+from controllers.simulation.past_sweep import PastSweep, PastSweepError
+from controllers.simulation.recording import Ground, Recording, record
+from controllers.simulation.supply import with_measured_supply
+from controllers.worlds.simulated.costs import Costs
+from controllers.worlds.simulated.workload import NodeSpec
+from hera_specon.replay.sources import Past, source_of
+
+COSTS: Final[Mapping[str, Callable[[], Costs]]] = {
+    "local": Costs.local,
+    "argo": Costs.argo,
+    "thesis": Costs.thesis,
+    "free": Costs.free,
+}
+"""What things may cost where the past sweep does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What to simulate on: None for the nodes that it ran on, their size, and the costs of where it ran."""
+
+    nodes: int | None
+    cpus_per_node: float | None
+    costs: str | None
+    cores_per_trial: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What came of it. ``checks`` set each recorded run beside its own simulation."""
+
+    source: PastSweep
+    recording: Recording
+    seeds: int
+    checks: tuple[Check, ...]
+    forecasts: tuple[Forecast, ...]
+
+
+def replay(
+    past: Past,
+    what_if: WhatIf,
+    policies: Mapping[str, Policy[Any]],
+    seeds: int,
+    advanced: Callable[[], None] = lambda: None,
+) -> Replayed:
+    """Simulate a past sweep under ``policies``, and as it was.
+
+    Args:
+        past: The sweep under each policy that it ran under.
+        what_if: Where it is simulated.
+        policies: By the lines that name them; the first is the baseline.
+        seeds: How many times each is simulated.
+        advanced: Called after each of ``simulations`` runs.
+
+    Raises:
+        SpeconError: Too little is known of the sweep, or a trial fits on no node.
+    """
+    source = source_of(past.sweeps)
+    others = [sweep for sweep in past.sweeps if sweep is not source]
+    ground = Ground(nodes_for(source, what_if), _costs(past, what_if), what_if.cores_per_trial)
+    checks = [
+        _checked(sweep, record(source, replace(ground, nodes=_as_it_was(sweep, ground)), others), seeds, advanced)
+        for sweep in past.sweeps
+    ]
+    recording = record(source, ground, others)
+    return Replayed(source, recording, seeds, tuple(checks), tuple(forecast(recording, policies, seeds, advanced)))
+
+
+def simulations(past: Past, policies: Sequence[str], seeds: int) -> int:
+    """Return how many runs ``replay`` simulates."""
+    return (len(past.sweeps) + len(policies)) * seeds
+
+
+def nodes_for(sweep: PastSweep, what_if: WhatIf) -> tuple[NodeSpec, ...]:
+    """Return the nodes that were asked for, else those that the sweep ran on.
+
+    Raises:
+        PastSweepError: Neither is known.
+    """
+    if what_if.nodes is None and (what_if.cpus_per_node is None or sweep.nodes):
+        kept = with_measured_supply(sweep)
+        return kept if what_if.cpus_per_node is None else _resized(kept, what_if.cpus_per_node)
+    size = what_if.cpus_per_node or (sweep.nodes[0].cpu if sweep.nodes else None)
+    if size is None or what_if.nodes is None:
+        message = f"what sweep {sweep.name} ran on is not recorded: add --nodes and --cpus-per-node"
+        raise PastSweepError(message)
+    return tuple(NodeSpec(NodeName(f"node-{number}"), size) for number in range(1, what_if.nodes + 1))
+
+
+def _resized(nodes: Sequence[NodeSpec], cpu: float) -> tuple[NodeSpec, ...]:
+    return tuple(node if node.cpu == cpu else replace(node, cpu=cpu, supply=()) for node in nodes)
+
+
+def _as_it_was(sweep: PastSweep, ground: Ground) -> tuple[NodeSpec, ...]:
+    return with_measured_supply(sweep) if sweep.nodes else ground.nodes
+
+
+def _costs(past: Past, what_if: WhatIf) -> Costs:
+    return COSTS[what_if.costs or past.origin]()
+
+
+def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> Check:
+    name = sweep.policy or "default"
+    return check(sweep, forecast(recording, {name: parse_policy(name)}, seeds, advanced)[0])

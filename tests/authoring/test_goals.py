@@ -1,0 +1,91 @@
+import math
+from typing import Any
+
+import pytest
+from hera.workflows import Workflow
+
+from controllers import labels
+from hera_specon import Sweep, SweepError, choice, every, minimize, uniform
+
+
+def templates(**goals: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401 - settings of Sweep
+    with Workflow(generate_name="vae-", entrypoint="vae") as w:
+        Sweep(
+            name="vae",
+            image="trainer:1",
+            command=["python"],
+            space={"lr": uniform(0.1, 0.2)},
+            trials=3,
+            objective=minimize("loss"),
+            **goals,
+        )
+    return {template["name"]: template for template in w.to_dict()["spec"]["templates"]}
+
+
+def notes(built: dict[str, dict[str, Any]]) -> dict[str, str]:
+    found: dict[str, str] = built["vae-trial"]["metadata"]["annotations"]
+    return {name: value for name, value in found.items() if name not in BASIC}
+
+
+BASIC = {labels.ANNOTATION_OBJECTIVE, labels.ANNOTATION_DIRECTION}
+
+
+def test_a_sweep_without_goals_has_no_annotation_of_one() -> None:
+    assert notes(templates()) == {}
+
+
+def test_goals_of_all_trials_are_annotations_in_seconds_and_units_of_the_objective() -> None:
+    assert notes(templates(deadline="1h30m", target=0.25, seconds_per_step=2)) == {
+        labels.ANNOTATION_DEADLINE: "5400",
+        labels.ANNOTATION_TARGET: "0.25",
+        labels.ANNOTATION_SECONDS_PER_STEP: "2",
+    }
+
+
+@pytest.mark.parametrize("arrivals", [None, every(10)], ids=["at once", "over time"])
+def test_each_trial_may_have_a_deadline_of_its_own(arrivals: object) -> None:
+    built = templates(deadline=["10m", 90, 120.5], arrivals=arrivals)
+    assert notes(built) == {labels.ANNOTATION_DEADLINE: "{{inputs.parameters.goal-deadline}}"}
+    ((step,),) = built["vae"]["steps"]
+    assert [item["goal-deadline"] for item in step["withItems"]] == ["600", "90", "120.5"]
+    assert {"name": "goal-deadline", "value": "{{item.goal-deadline}}"} in step["arguments"]["parameters"]
+    assert {"name": "goal-deadline"} in built["vae-trial"]["inputs"]["parameters"]
+
+
+def test_goals_are_drawn_anew_for_each_trial_and_again_for_the_same_seed() -> None:
+    def drawn(**settings: Any) -> list[str]:  # noqa: ANN401 - settings of Sweep
+        ((step,),) = templates(deadline=uniform(60, 600), target=choice(0.1, 0.2), **settings)["vae"]["steps"]
+        return [item["goal-deadline"] for item in step["withItems"]]
+
+    assert len(set(drawn())) == 3
+    assert drawn() == drawn()
+    assert drawn() != drawn(seed=1)
+
+
+def test_a_hyperparameter_may_be_named_as_a_goal_is() -> None:
+    with Workflow(generate_name="a-", entrypoint="a") as w:
+        Sweep(
+            name="a", image="i", command=["c"], space={"target": choice(1, 2)}, search="grid", target=[0.5, 0.6],
+            objective=minimize("loss"),
+        )  # fmt: skip
+    sweep = w.to_dict()["spec"]["templates"][0]
+    assert [(i["target"], i["goal-target"]) for i in sweep["steps"][0][0]["withItems"]] == [("1", "0.5"), ("2", "0.6")]
+
+
+@pytest.mark.parametrize("value", [0, -60, "-5m", "soon", math.nan, math.inf, True, choice(60, 0)])
+def test_a_deadline_that_is_past_at_submission_is_refused_with_its_value(value: object) -> None:
+    shown = "0" if not isinstance(value, str | int | float) else repr(value)
+    with pytest.raises(SweepError, match="deadline= is a time above 0") as caught:
+        templates(deadline=value)
+    assert str(caught.value).endswith(f"not {shown}")
+
+
+@pytest.mark.parametrize(("setting", "value"), [("target", math.nan), ("target", "low"), ("seconds_per_step", -1)])
+def test_other_goals_that_cannot_be_are_refused_too(setting: str, value: object) -> None:
+    with pytest.raises(SweepError, match=f"{setting}= .*{value!r}"):
+        templates(**{setting: value})
+
+
+def test_a_list_must_have_a_goal_for_each_trial() -> None:
+    with pytest.raises(SweepError, match="deadline= gives 2 values for 3 trials"):
+        templates(deadline=[60, 70])

@@ -1,0 +1,87 @@
+"""What counts as a deadline met, a target reached, a step in time, and CPU used of what was allocated."""
+
+import pytest
+
+from controllers.goal_measures import (
+    deadlines_met,
+    satisfied,
+    seconds_per_step,
+    share_of_allocation_used,
+    times_to_target,
+)
+from controllers.goals import AskedGoals, GoalError, goals_in
+from controllers.labels import ANNOTATION_DEADLINE, ANNOTATION_SECONDS_PER_STEP, ANNOTATION_TARGET
+from controllers.model import Direction, Goals
+from controllers.results import RunResult, TrialResult
+from controllers.timeline import EventKind, TimelineEvent
+
+
+def ended(name: str, submitted: float, completed: float, *, succeeded: bool = True) -> TrialResult:
+    return TrialResult(name, submitted, completed, "n", 0, 1, None, succeeded)
+
+
+def report(at: float, trial: str, value: float, step: int) -> TimelineEvent:
+    return TimelineEvent(at, EventKind.REPORT, trial, value=value, step=step)
+
+
+def test_a_deadline_is_met_by_a_success_in_time_from_the_trials_own_submission() -> None:
+    late = ended("late", 0.0, 61.0)
+    trials = (ended("a", 100.0, 160.0), late, ended("failed", 0.0, 10.0, succeeded=False), ended("free", 0.0, 999.0))
+    goals = {name: AskedGoals(deadline_s=60.0) for name in ("a", "late", "failed")} | {"free": AskedGoals()}
+    met = deadlines_met(RunResult("p", trials), goals)
+    assert (met.asked, met.met, met.share) == (3, 1, pytest.approx(1 / 3))
+    assert deadlines_met(RunResult("p", trials), {}).share == 1.0
+
+
+def test_the_time_to_a_target_counts_from_submission_to_the_first_report_past_it() -> None:
+    events = [
+        TimelineEvent(5.0, EventKind.PHASE, "a", phase="pending"),
+        *(report(at, "a", value, 1) for at, value in ((10.0, 0.9), (15.0, 0.5), (20.0, 0.4))),
+        report(10.0, "b", 0.9, 1),
+    ]
+    goals = {name: AskedGoals(target=0.5) for name in "ab"}
+    assert times_to_target(events, goals, Direction.MINIMIZE) == {"a": 10.0}
+    assert times_to_target(events, goals, Direction.MAXIMIZE) == {"a": 5.0, "b": 0.0}
+
+
+def test_trials_are_satisfied_within_the_tolerance_of_their_time_per_step() -> None:
+    took = seconds_per_step([report(0.0, "a", 1.0, 1), report(30.0, "a", 1.0, 11), report(5.0, "b", 1.0, 1)])
+    assert took == {"a": 3.0}
+    for goal, expected in ((2.9, ("a",)), (2.0, ()), (4.0, ())):
+        assert satisfied(took, {"a": AskedGoals(seconds_per_step=goal)}, tolerance=0.1) == expected
+
+
+def test_only_use_within_the_allocation_counts_and_an_allocation_that_changes_counts_by_the_second() -> None:
+    def phase(at: float, what: str, cpu: float) -> TimelineEvent:
+        return TimelineEvent(at, EventKind.PHASE, "a", phase=what, cpu=cpu)
+
+    def usage(at: float, cores: float) -> TimelineEvent:
+        return TimelineEvent(at, EventKind.USAGE, "a", value=cores)
+
+    events = [
+        phase(0.0, "pending", 4.0),
+        phase(10.0, "running", 4.0),
+        usage(10.0, 0.0),
+        TimelineEvent(20.0, EventKind.RESIZE, "a", cpu=1.0),
+        usage(30.0, 2.0),
+        phase(30.0, "succeeded", 1.0),
+    ]
+    # 4 cores for 10 s, then 1 for 10 s; 2 are used throughout.
+    assert share_of_allocation_used(events) == pytest.approx((20 + 10) / (40 + 10))
+    assert share_of_allocation_used([]) == 1.0
+
+
+def test_goals_are_read_from_annotations_and_a_deadline_counts_from_the_submission() -> None:
+    notes = {ANNOTATION_DEADLINE: "90", ANNOTATION_TARGET: "-0.5", ANNOTATION_SECONDS_PER_STEP: "2"}
+    assert goals_in(notes).since(10.0) == Goals(100.0, -0.5, 2.0)
+    assert goals_in({}).since(10.0) == Goals()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(ANNOTATION_DEADLINE, "0"), (ANNOTATION_DEADLINE, "-3"), (ANNOTATION_TARGET, "nan"), (ANNOTATION_TARGET, "low"),
+     (ANNOTATION_SECONDS_PER_STEP, "inf")],
+)  # fmt: skip
+def test_a_goal_that_cannot_be_is_refused_with_its_name_and_value(name: str, value: str) -> None:
+    with pytest.raises(GoalError, match=f"{name} must be a .*{value}"):
+        goals_in({name: value})

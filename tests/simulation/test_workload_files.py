@@ -1,0 +1,169 @@
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.errors import SpeconError
+from controllers.model import Direction, NodeName, TrialId
+from controllers.simulation.tables import TableError
+from controllers.simulation.workload_file import read_workload, write_workload
+from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+
+
+def change(folder: Path, file: str, old: str, new: str) -> None:
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new, 1))
+
+
+def test_what_may_be_left_out_has_defaults(tables: Path) -> None:
+    workload = read_workload(tables)
+    assert workload.trials[0] == TrialSpec(TrialId("a"), 0.0, 10.0, (Report(5.0, 1.0), Report(10.0, 0.5)), 0.1)
+    assert workload.nodes == (NodeSpec(NodeName("node-1"), 0.5),)
+
+
+def test_nodes_given_replace_those_of_the_table(tables: Path) -> None:
+    (tables / "nodes.csv").unlink()
+    given_nodes = [NodeSpec(NodeName("other"), 2.0)]
+    assert read_workload(tables, given_nodes).nodes == tuple(given_nodes)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("trials.csv", "b,5,20", "b,5,-20", "line 3, column work_s: expected a number greater than 0, found '-20'"),
+        ("trials.csv", "a,0,10", "a,nan,10", "line 2, column submitted_s: expected a number, at least 0, found 'nan'"),
+        ("trials.csv", "a,0,10", "a,inf,10", "column submitted_s: expected a number, at least 0, found 'inf'"),
+        ("trials.csv", "a,0,10", "a,,10", "column submitted_s: expected a number, at least 0, found nothing"),
+        ("trials.csv", ",work_s", ",work", "trials.csv, line 1 has no column 'work_s'"),
+        ("trials.csv", "work_s,cpu", "work_s,cpu,cpu", "line 1 has twice the column 'cpu'"),
+        (
+            "trials.csv",
+            "b,5",
+            "a,5",
+            "line 3, column trial: expected each name once (line 2 has this one too), found 'a'",
+        ),
+        ("trials.csv", "b,5,20,0.1", "b,5,20", "trials.csv, line 3: 3 cells, but the header names 4 columns"),
+        (
+            "trials.csv",
+            "cpu\na,0,10,0.1\nb,5,20,0.1",
+            "cpu,direction\na,0,10,0.1,up\nb,5,20,0.1,",
+            "column direction: expected minimize or maximize, found 'up'",
+        ),
+        (
+            "trials.csv",
+            "cpu\na,0,10,0.1\nb,5,20,0.1",
+            "cpu,retries\na,0,10,0.1,1.5\nb,5,20,0.1,",
+            "column retries: expected a whole number, at least 0, found '1.5'",
+        ),
+        (
+            "trials.csv",
+            "cpu\na,0,10,0.1\nb,5,20,0.1",
+            "cpu,speedup\na,0,10,0.1,2:0.5\nb,5,20,0.1,",
+            "column speedup: expected pairs CORES:SPEED",
+        ),
+        (
+            "trials.csv",
+            "cpu\na,0,10,0.1\nb,5,20,0.1",
+            "cpu,colour\na,0,10,0.1,red\nb,5,20,0.1,",
+            "line 1 has the unknown 'colour'; it may have trial,",
+        ),
+        (
+            "trials.csv",
+            "cpu\na,0,10,0.1\nb,5,20,0.1",
+            "cpu,deaf\na,0,10,0.1,1\nb,5,20,0.1,",
+            "column deaf: expected yes or no, found '1'",
+        ),
+        ("reports.csv", "b,10,2.0", "c,10,2.0", "line 4, column trial: expected a trial of trials.csv, found 'c'"),
+        (
+            "reports.csv",
+            "a,10,0.5",
+            "a,4,0.5",
+            "line 3, column work_s: expected at least the 5 of the trial's report before it, found",
+        ),
+        ("reports.csv", "b,20,1.0", "b,21,1.0", "line 5, column work_s: expected at most the 20 that the trial has"),
+        ("reports.csv", "b,20,1.0", "b,20,nan", "line 5, column value: expected a finite number, found 'nan'"),
+        ("nodes.csv", "node-1,0.5", "node-1,0", "line 2, column cpu: expected a number greater than 0, found '0'"),
+        (
+            "nodes.csv",
+            "cpu\nnode-1,0.5",
+            "cpu,supply\nnode-1,0.5,0:0.6",
+            "line 2, column supply: expected pairs SECOND:CORES",
+        ),
+        ("nodes.csv", "node-1,0.5", "", "a workload needs at least one node"),
+    ],
+)
+def test_bad_input_is_told_with_file_line_column_and_value(
+    tables: Path, file: str, old: str, new: str, told: str
+) -> None:
+    change(tables, file, old, new)
+    with pytest.raises(TableError) as caught:
+        read_workload(tables)
+    assert told in str(caught.value)
+    assert str(tables / file) in str(caught.value) or "at least one" in told
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b'trial,submitted_s,work_s,cpu\n"a,0,1,1\n'])
+def test_what_is_no_table_is_refused_by_name(tables: Path, content: bytes) -> None:
+    (tables / "trials.csv").write_bytes(content)
+    with pytest.raises(TableError, match=r"trials\.csv"):
+        read_workload(tables)
+
+
+def test_a_missing_table_is_named(tables: Path) -> None:
+    (tables / "reports.csv").unlink()
+    with pytest.raises(TableError, match=r"reports\.csv"):
+        read_workload(tables)
+
+
+def test_a_folder_that_is_there_is_left_alone(tables: Path) -> None:
+    before = (tables / "trials.csv").read_bytes()
+    with pytest.raises(SpeconError, match="is there already"):
+        write_workload(read_workload(tables), tables)
+    assert (tables / "trials.csv").read_bytes() == before
+
+
+def test_a_writing_that_fails_leaves_nothing(tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    workload = read_workload(tables)
+    monkeypatch.setattr("controllers.simulation.workload_file.os.rename", full)
+    with pytest.raises(OSError, match="No space"):
+        write_workload(workload, tmp_path / "copy")
+    assert [path.name for path in tmp_path.iterdir()] == ["workload"]
+
+
+NAMES = st.text(st.characters(exclude_categories=("Cc", "Cs", "Z")), min_size=1, max_size=8)
+AMOUNTS = st.floats(1e-3, 1e6)
+
+
+@st.composite
+def trials(draw: st.DrawFn) -> TrialSpec:
+    marks = sorted(draw(st.lists(AMOUNTS, max_size=5)))
+    return TrialSpec(
+        id=TrialId(draw(NAMES)),
+        submitted_at=draw(st.floats(0, 1e6)),
+        work_s=marks[-1] if marks else draw(AMOUNTS),
+        reports=tuple(Report(mark, draw(st.floats(allow_nan=False, allow_infinity=False))) for mark in marks),
+        cpu=draw(st.floats(0, 64)),
+        speedup=Speedup(((0.5, 0.7), (draw(st.floats(1, 64)), 1.0))),
+        memory=draw(st.floats(0, 1e12)),
+        direction=draw(st.sampled_from(Direction)),
+        retries=draw(st.integers(0, 9)),
+        checkpoint_every_s=draw(st.none() | AMOUNTS),
+        limit=draw(st.just(math.inf) | AMOUNTS),
+        deaf=draw(st.booleans()),
+    )
+
+
+@given(st.lists(trials(), min_size=1, max_size=4, unique_by=lambda trial: trial.id), st.sampled_from([math.inf, 1e9]))
+def test_what_was_written_reads_back_the_same(
+    tmp_path_factory: pytest.TempPathFactory, made: list[TrialSpec], memory: float
+) -> None:
+    workload = Workload(tuple(made), (NodeSpec(NodeName("n"), 0.3, memory, 1.5, "zone a", ((1.5, 0.1), (20.0, 0.3))),))
+    folder = tmp_path_factory.mktemp("written") / "workload"
+    write_workload(workload, folder)
+    assert read_workload(folder) == workload
