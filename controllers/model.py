@@ -41,7 +41,7 @@ class Phase(StrEnum):
     @property
     def ended(self) -> bool:
         """Whether nothing more will happen to the trial."""
-        return self in {Phase.SUCCEEDED, Phase.FAILED}
+        return self is Phase.SUCCEEDED or self is Phase.FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Trial:
     @property
     def live(self) -> bool:
         """Whether the trial holds a place on a node."""
-        return bool(self.nodes) and self.phase in {Phase.RUNNING, Phase.MOVING}
+        return bool(self.nodes) and (self.phase is Phase.RUNNING or self.phase is Phase.MOVING)
 
     @property
     def steady(self) -> bool:

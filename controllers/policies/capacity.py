@@ -83,7 +83,10 @@ class Ledger:
         )
 
     def _load(self, node: NodeName) -> _Load:
-        return self._loads.setdefault(node, _Load())
+        load = self._loads.get(node)
+        if load is None:
+            load = self._loads[node] = _Load()
+        return load
 
     def _add(self, trial: Trial) -> None:
         if trial.phase.ended:

@@ -22,6 +22,8 @@ def reconciled(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple
 def _verdicts(proposals: Iterable[Proposal], snapshot: Snapshot) -> Iterator[tuple[Proposal, str | None]]:
     """Yield each proposal with what speaks against it beside the others, if anything."""
     ordered = list(proposals)
+    if not ordered:
+        return
     chosen = _chosen(ordered)
     ledger = Ledger.of(snapshot)
     for proposal in ordered:

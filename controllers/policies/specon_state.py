@@ -50,6 +50,9 @@ class SpeConState:
     trials: Mapping[TrialId, TrialMemo] = field(default_factory=dict)
 
 
+_UNKNOWN = TrialMemo()
+
+
 def recalled(snapshot: Snapshot, state: SpeConState) -> dict[TrialId, TrialMemo]:
     """Return the memos to go on with: of every live or moving trial, and of those that were live and have not ended.
 
@@ -57,7 +60,7 @@ def recalled(snapshot: Snapshot, state: SpeConState) -> dict[TrialId, TrialMemo]
     """
     trials = sorted(snapshot.trials, key=lambda trial: trial.id)
     return {
-        trial.id: _answered(trial, state.trials.get(trial.id, TrialMemo()), snapshot.now)
+        trial.id: _answered(trial, state.trials.get(trial.id, _UNKNOWN), snapshot.now)
         for trial in trials
         if trial.live or trial.phase is Phase.MOVING or (trial.id in state.trials and not trial.phase.ended)
     }

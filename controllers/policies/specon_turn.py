@@ -27,6 +27,11 @@ class Turn:
         categories = {trial: memo.category for trial, memo in self.memos.items()}
         return Board.of(self.snapshot, categories)
 
+    @property
+    def anyone(self) -> bool:
+        """Whether any trial is on a node, or on its way to one."""
+        return any(trial.live or trial.moving_to for trial in self.trials.values())
+
     def movable(self, trial: TrialId) -> bool:
         """Whether ``trial`` runs, alone, with no move of it asked for."""
         return self.trials[trial].steady and self.trials[trial].workers == 1 and self.memos[trial].pending is None

@@ -25,7 +25,7 @@ class NodeRun:
         self.ready = True
         self.losses = 0
         self.others_cpu = 0.0
-        self.cpu_used = 0.0
+        self._cpu_used = 0.0
 
     @property
     def name(self) -> NodeName:
@@ -90,14 +90,14 @@ class NodeRun:
         speed = self.spec.speed_of(len(computing))
         for run, cores in zip(computing, given, strict=True):
             run.give(now, cores, speed)
-        self.cpu_used = sum(given)
+        self._cpu_used = sum(given)
         self.version += 1
         return min((run.stage_ends_at for run in computing), default=float("inf"))
 
     def shown(self) -> Node:
         """Return the node for policies."""
         left = max(0.0, self.spec.cpu - self.others_cpu)
-        return Node(self.spec.name, left, self.spec.memory, self.cpu_used, self.ready)
+        return Node(self.spec.name, left, self.spec.memory, self._cpu_used, self.ready)
 
     def _all(self) -> Iterable[TrialRun]:
         return (*self.runs.values(), *self.expected.values())
