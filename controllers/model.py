@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Generic, NewType, TypeVar
 
 S = TypeVar("S")
@@ -148,13 +149,18 @@ class Node:
     ready: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
     """All that a policy may look at. Trials and nodes come sorted by name."""
 
     now: float
     trials: tuple[Trial, ...]
     nodes: tuple[Node, ...]
+
+    @cached_property
+    def unended(self) -> tuple[Trial, ...]:
+        """The trials that have not ended, by name: late in a sweep a small part of them."""
+        return tuple(sorted((trial for trial in self.trials if not trial.phase.ended), key=lambda trial: trial.id))
 
     def on(self, node: NodeName) -> tuple[Trial, ...]:
         """Return the live trials with a worker on ``node``."""

@@ -34,9 +34,9 @@ class Ledger:
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Ledger":
         """Return the ledger of what ``snapshot`` shows."""
-        trials = {trial.id: trial for trial in sorted(snapshot.trials, key=lambda trial: trial.id)}
+        trials = {trial.id: trial for trial in snapshot.trials}
         ledger = cls({node.name: node for node in snapshot.nodes}, trials)
-        for trial in trials.values():
+        for trial in snapshot.unended:
             ledger._add(trial)
         return ledger
 
@@ -89,8 +89,6 @@ class Ledger:
         return load
 
     def _add(self, trial: Trial) -> None:
-        if trial.phase.ended:
-            return
         for node in trial.nodes:
             load = self._load(node)
             load.cpu += trial.cpu

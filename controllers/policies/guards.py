@@ -86,7 +86,7 @@ class _Review:
     def __init__(self, guards: Guarded, snapshot: Snapshot, cooling: Mapping[TrialId, float]) -> None:
         self.guards, self.now, self.cooling = guards, snapshot.now, cooling
         self.ledger = Ledger.of(snapshot)
-        live = [trial for trial in snapshot.trials if trial.phase is Phase.RUNNING or trial.phase is Phase.MOVING]
+        live = [trial for trial in snapshot.unended if trial.phase is not Phase.PENDING]
         self.moving = sum(trial.phase is Phase.MOVING for trial in live)
         self.most_moving = max(1, math.floor(len(live) * guards.disruption))
         self.seen: set[TrialId] = set()

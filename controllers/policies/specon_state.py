@@ -58,11 +58,10 @@ def recalled(snapshot: Snapshot, state: SpeConState) -> dict[TrialId, TrialMemo]
 
     A moving trial may hold no node, and be new to this state, where a controller begins in mid-move.
     """
-    trials = sorted(snapshot.trials, key=lambda trial: trial.id)
     return {
         trial.id: _answered(trial, state.trials.get(trial.id, _UNKNOWN), snapshot.now)
-        for trial in trials
-        if trial.live or trial.phase is Phase.MOVING or (trial.id in state.trials and not trial.phase.ended)
+        for trial in snapshot.unended
+        if trial.live or trial.phase is Phase.MOVING or trial.id in state.trials
     }
 
 

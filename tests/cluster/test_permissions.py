@@ -292,7 +292,7 @@ def test_the_executor_may_report_with_its_role_and_not_without(office: Office, v
 def test_a_sweep_with_a_resize_and_a_move_passes_with_these_permissions_alone(
     admin: KubeApi, cluster: AnyCluster, tmp_path: Path
 ) -> None:
-    tmp_path.chmod(0o755)
+    cluster.show_folder(tmp_path)
     bench = ArgoBench(str(cluster.kubeconfig), tmp_path)
     office = Office(admin, bench._namespace)
     try:
