@@ -36,7 +36,7 @@ def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
 
 def compared(out: Path, seeds: Sequence[int], done: Done) -> None:
     """Write what other policies make of the same workloads."""
-    chosen = [EXPERIMENTS[name] for name in ("F5", "S5", "S6")]
+    chosen = [EXPERIMENTS[name] for name in ("F5", "S5")]
     summaries = run_orders([Order(experiment, COMPARED) for experiment in chosen], seeds, done)
     body = [markdown.experiment(one, [s for s in summaries if s.experiment == one.id]) for one in chosen]
     told = f"Policies that nobody published for these workloads, over {len(seeds)} seeds, to judge the others by."
