@@ -154,11 +154,31 @@ class NodeSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """The image that the trials' pods run: ``size`` in bytes, and the seconds that a node takes to pull it.
+
+    ``containers`` counts those of a pod, which kube-scheduler scores images by: Argo's are init, wait and main.
+    """
+
+    size: float
+    pull_s: float
+    containers: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("size", "pull_s", "containers"):
+            least = 1 if name == "containers" else 0
+            if not least <= getattr(self, name) < math.inf:
+                message = f"image: {name} must be at least {least}, not {getattr(self, name)}"
+                raise WorkloadError(message)
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
-    """Trials and nodes, each name once, at least one of each."""
+    """Trials and nodes, each name once, at least one of each; without an ``image``, every node has it already."""
 
     trials: tuple[TrialSpec, ...]
     nodes: tuple[NodeSpec, ...]
+    image: Image | None = None
 
     def __post_init__(self) -> None:
         _distinct("trial", [trial.id for trial in self.trials])
