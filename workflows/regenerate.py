@@ -5,7 +5,17 @@ from pathlib import Path
 
 from hera.workflows import Workflow
 
-EXAMPLES = ("decorated_function", "demo", "mixed_sweep", "vae_sweep")
+EXAMPLES = (
+    "composed_sweep",
+    "deadline_sweep",
+    "decorated_function",
+    "demo",
+    "flowcon2_sweep",
+    "mixed_sweep",
+    "pace_sweep",
+    "target_sweep",
+    "vae_sweep",
+)
 
 
 def workflow_of(example: str) -> Workflow:

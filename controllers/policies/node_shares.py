@@ -41,7 +41,7 @@ def node_shares(snapshot: Snapshot) -> Mapping[NodeName, NodeShares]:
     ledger = Ledger.of(snapshot)
     members: dict[NodeName, list[Trial]] = {}
     for trial in sorted(snapshot.trials, key=lambda trial: trial.id):
-        if trial.steady and len(set(trial.nodes)) == 1 and trial.nodes[0] in ledger.nodes:
+        if trial.steady and trial.nodes.count(trial.nodes[0]) == len(trial.nodes) and trial.nodes[0] in ledger.nodes:
             members.setdefault(trial.nodes[0], []).append(trial)
     return {name: _of_node(ledger, name, tuple(members[name])) for name in sorted(members)}
 
