@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,12 +35,13 @@ class WatchedJournal:
         """Return the state that outlived the controller."""
         return self._kept
 
-    def save(self, state: str, *, urgent: bool) -> None:
-        """Keep ``state`` now or never: the controller may die before a later one."""
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
+        """Keep the state now or never: the controller may die before a later one."""
         self._interference.edge()
-        self._check(state)
+        text = state()
+        self._check(text)
         if urgent or self._world.now - self._kept_at >= self._every_s:
-            self._kept, self._kept_at = state, self._world.now
+            self._kept, self._kept_at = text, self._world.now
         self.acting = self.acting or urgent
         self._interference.edge()
 
