@@ -146,7 +146,9 @@ def _assumptions(sweep: PastSweep, ground: Ground, upkeep: float) -> list[str]:
     cores = sum(node.cpu for node in ground.nodes)
     told = []
     if any(node.supply for node in ground.nodes):
-        told.append("the nodes get as much of their cores as they got then, whatever else the machine did")
+        told.append(
+            "the nodes get as much of their cores as they got then, and all where they were empty: others took the rest"
+        )
     if not sweep.counted:
         told.append(
             f"nobody counted CPU seconds: work is taken from timestamps, as if all that ran had shared {cores:g} cores "
