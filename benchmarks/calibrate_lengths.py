@@ -72,7 +72,6 @@ def mixed(name: str, seeds: int) -> str:
 
 def vae(seeds: int) -> str:
     """Return VAE's length, from S1's default mean; there, no seed changes anything."""
-
     experiment = EXPERIMENTS["S1"]
 
     def of(lone_s: float) -> Default:

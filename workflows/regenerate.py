@@ -6,9 +6,11 @@ from pathlib import Path
 from hera.workflows import Workflow
 
 EXAMPLES = (
+    "composed_sweep",
     "deadline_sweep",
     "decorated_function",
     "demo",
+    "flowcon2_sweep",
     "mixed_sweep",
     "pace_sweep",
     "target_sweep",

@@ -15,6 +15,7 @@ from controllers.policies.flowcon2_moves import Memos, reliefs, weight_per_core
 from controllers.policies.flowcon_rule import CLOCK_SLACK, FlowConRule
 from controllers.policies.flowcon_state import FlowConState
 from controllers.policies.occupancy import Occupancy
+from controllers.policies.pinned import waits
 from controllers.policies.reconciled import reconciled
 from controllers.policies.single_moves import SingleMoves, answered, headed
 
@@ -36,9 +37,10 @@ class FlowCon2(FlowConRule):
     or placed there, a new trial goes to the node of least (S + 2) / c that has room: itself counts as new, so that of
     empty nodes the largest is the first.
 
-    **Moves.** Every ``interval``, from each node where new trials wait on CPU (several trials, and 80 % of its cores
-    in use), the trial of least growth efficiency goes to a node whose trials are all completing, or that has none, if
-    the weight per core there, with it, is below that of the node it leaves. Each trial moves at most once.
+    **Moves.** Every ``interval``, from each node where trials wait on CPU (several of them, and 80 % of its cores in
+    use), the trial of least growth efficiency goes to an idle node, or, where one of those that wait is new, to a node
+    whose trials are all completing: if the weight per core there, with it, is below that of the node it leaves. Each
+    trial moves at most once.
     """
 
     name: ClassVar[str] = "flowcon2"
@@ -72,10 +74,12 @@ class FlowCon2(FlowConRule):
             if isinstance(proposal.action, Migrate):
                 moves = moves.with_asked(occupancy.ledger.trials[proposal.action.trial], proposal.action.node)
         due_at = snapshot.now + self.interval if due else state.due_at
+        # Room may come without any trial changing: when others' pods leave a node.
+        again = due_at if shares.wake_at is not None or any(map(waits, snapshot.trials)) else None
         return Decision(
             FlowCon2State(shares.state, with_places(placed, kept), moves, due_at),
             kept,
-            None if shares.wake_at is None else min(shares.wake_at, due_at),
+            again if again is None or shares.wake_at is None else min(again, shares.wake_at),
             shares.assessments,
             clashing,
         )

@@ -22,15 +22,16 @@ def weight_per_core(node: Node, trials: Sequence[Trial], memos: Memos) -> float:
 def reliefs(occupancy: Occupancy, memos: Memos, moves: SingleMoves) -> Iterator[Proposal]:
     """Yield at most one move from each crowded node to one that has only completing trials; ``occupancy`` is kept up.
 
-    A node is crowded while at least two trials share it, one of them is new, and its CPU is busy. The crowded node of
-    most weight per core comes first; its trial of least growth efficiency goes to where the weight per core, with it,
-    becomes least, if that is below what it leaves.
+    A node is crowded while at least two trials share it and its CPU is busy. The crowded node of most weight per core
+    comes first; its trial of least growth efficiency goes to where the weight per core, with it, becomes least, if that
+    is below what it leaves. Without new trials to make room for, only a node that is idle takes one.
     """
     nodes = {node.name: node for node in occupancy.ready()}
     weights = {name: weight_per_core(node, occupancy.on(name), memos) for name, node in nodes.items()}
-    crowded = [name for name, node in nodes.items() if _crowded(node, occupancy.on(name), memos)]
+    crowded = [name for name, node in nodes.items() if _crowded(node, occupancy.on(name))]
     for source in sorted(crowded, key=lambda name: (-weights[name], name)):
-        calm = [node for name, node in nodes.items() if name != source and _calm(occupancy.on(name), memos)]
+        new = any(_is_new(trial, memos) for trial in occupancy.on(source))
+        calm = [node for name, node in nodes.items() if _takes(occupancy.on(name), memos, beyond_idle=new)]
         trial = _least_efficient(occupancy.on(source), memos, moves)
         if trial is None:
             continue
@@ -39,20 +40,23 @@ def reliefs(occupancy: Occupancy, memos: Memos, moves: SingleMoves) -> Iterator[
         target = min(after, key=lambda name: (after[name], name), default=None)
         if target is None or after[target] >= weights[source]:
             continue
+        reason = _reason(memos[trial.id], source, target, idle=not occupancy.on(target))
         occupancy.move(trial, target)
-        yield Proposal(Migrate(trial.id, target), _reason(memos[trial.id], source, target))
+        yield Proposal(Migrate(trial.id, target), reason)
 
 
-def _crowded(node: Node, trials: Sequence[Trial], memos: Memos) -> bool:
-    return len(trials) > 1 and node.cpu_used >= BUSY * node.cpu and any(_is_new(trial, memos) for trial in trials)
+def _crowded(node: Node, trials: Sequence[Trial]) -> bool:
+    return len(trials) > 1 and node.cpu_used >= BUSY * node.cpu
 
 
 def _is_new(trial: Trial, memos: Memos) -> bool:
     return memos.get(trial.id, TrialMemo()).category is Category.PROGRESSING
 
 
-def _calm(trials: Sequence[Trial], memos: Memos) -> bool:
-    """Whether all of a node's trials are completing; so are those of a node that has none."""
+def _takes(trials: Sequence[Trial], memos: Memos, *, beyond_idle: bool) -> bool:
+    """Whether a node with ``trials`` takes one more: it is idle, or ``beyond_idle`` and all of them are completing."""
+    if not beyond_idle:
+        return not trials
     return all(trial.id in memos and memos[trial.id].category is Category.CONVERGED for trial in trials)
 
 
@@ -65,8 +69,7 @@ def _least_efficient(trials: Sequence[Trial], memos: Memos, moves: SingleMoves) 
     return min(measured)[2] if measured else None
 
 
-def _reason(memo: TrialMemo, source: str, target: str) -> str:
-    return (
-        f"making room: {memo.category} at growth efficiency {memo.efficiency:.3g}, the least on {source}, where new "
-        f"trials wait on CPU; all that {target} has is completing"
-    )
+def _reason(memo: TrialMemo, source: str, target: str, *, idle: bool) -> str:
+    why = "is idle" if idle else "has completing trials only"
+    least = f"growth efficiency {memo.efficiency:.3g} is the least on {source}, where trials wait on CPU"
+    return f"making room: {least}; {target} {why}"

@@ -1,10 +1,12 @@
 """The thesis's assumptions that were never written down, one changed at a time: which of them makes its gains?"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from controllers.simulation.campaign import Order
+from controllers.simulation.catalogue import Job, specon_jobs, specon_vae
 from controllers.simulation.experiment import Assumptions, Experiment
+from controllers.simulation.published import EXPERIMENTS
 from controllers.worlds.simulated.costs import Costs
 
 
@@ -13,7 +15,7 @@ class Switch:
     """One change: of what is assumed of the cluster, or (``parameters``) of how the policy is set."""
 
     title: str
-    assumptions: Assumptions = Assumptions()
+    assumptions: Assumptions = field(default_factory=Assumptions)
     parameters: Mapping[str, str] | None = None
 
     def order(self, experiment: Experiment, policy: str) -> Order:
@@ -50,3 +52,24 @@ SPECON_SWITCHES: tuple[Switch, ...] = (
     Switch("moves are not checked (strict=false)", parameters={"strict": "false"}),
     Switch("rebalancing as in the listing (rebalance_when=migrated)", parameters={"rebalance_when": "migrated"}),
 )
+
+
+_BY_CHANCE = Assumptions(placement="chance", cores=16.0)
+_VAE_BY_CHANCE = (specon_vae(143.5),)
+
+
+def _by_chance(name: str, jobs: tuple[Job, ...]) -> Experiment:
+    experiment = EXPERIMENTS[name]
+    return replace(experiment, title=f"{experiment.title}, placed by chance", jobs=jobs, assumptions=_BY_CHANCE)
+
+
+BY_CHANCE: Mapping[str, Experiment] = {
+    "S1": _by_chance("S1", _VAE_BY_CHANCE),
+    "S2": _by_chance("S2", _VAE_BY_CHANCE),
+    "S3": _by_chance("S3", _VAE_BY_CHANCE),
+    "S4": _by_chance("S4", specon_jobs(147.5, 2.19)),
+    "S5": _by_chance("S5", specon_jobs(141.0, 2.09)),
+    "S6": _by_chance("S6", specon_jobs(180.3, 1.56)),
+}
+"""SpeCon's experiments with first placement left to chance and trials that can use a whole node, which comes nearest to
+what was published; lengths are calibrated anew on the default column."""

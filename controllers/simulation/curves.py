@@ -25,10 +25,15 @@ class Curve:
     last: float = 0.02
 
     def __post_init__(self) -> None:
-        limits = {"early": (EARLY, 1.0), "shape": (0.0, math.inf), "noise": (-math.ulp(0.0), math.inf)}
+        # Stretched without end, a curve becomes x ** shape: what the first part brings is always more than that.
+        limits = {
+            "shape": (0.0, math.inf),
+            "early": (EARLY ** max(0.0, self.shape), 1.0),
+            "noise": (-math.ulp(0.0), math.inf),
+        }
         for name, (low, high) in limits.items():
             if not low < getattr(self, name) < high:
-                message = f"a curve's {name} must be between {low:g} and {high:g}, not {getattr(self, name)}"
+                message = f"a curve's {name} must be between {low:.4g} and {high:g}, not {getattr(self, name)}"
                 raise WorkloadError(message)
 
     @cached_property

@@ -133,7 +133,7 @@ class Experiment:
 
     ``jobs`` are submitted as they stand (``drawn`` None), or that many are drawn from them. ``settings`` are the
     published parameters: a policy that is named without them gets these. ``watched`` is the number of the trial that
-    is looked at on its own.
+    is looked at on its own. ``sizes`` are the cores of each node where these differ.
     """
 
     id: str
@@ -145,6 +145,7 @@ class Experiment:
     settings: Mapping[str, Mapping[str, float]]
     drawn: int | None = None
     watched: int | None = None
+    sizes: tuple[float, ...] = ()
     assumptions: Assumptions = field(default_factory=Assumptions)
 
     @property
@@ -210,9 +211,10 @@ class Experiment:
 
     def _nodes(self) -> tuple[NodeSpec, ...]:
         contention = self.assumptions.contention
+        sizes = self.sizes or (NODE_CORES,) * self.nodes
         return tuple(
-            NodeSpec(NodeName(f"worker-{number}"), NODE_CORES, NODE_MEMORY, contention=contention)
-            for number in range(1, self.nodes + 1)
+            NodeSpec(NodeName(f"worker-{number}"), cores, NODE_MEMORY, contention=contention)
+            for number, cores in enumerate(sizes, start=1)
         )
 
 

@@ -11,6 +11,7 @@ from importlib.resources import files
 from controllers.simulation.arrivals import FixedInterval, Trace, UniformWindow
 from controllers.simulation.catalogue import FLOWCON_JOBS, named, specon_jobs, specon_vae
 from controllers.simulation.experiment import Experiment, Published
+from controllers.simulation.published_family import FAMILY
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +212,6 @@ _S6 = Experiment(
 )
 
 EXPERIMENTS: Mapping[str, Experiment] = {
-    experiment.id: experiment for experiment in (_F1, _F2, _F3, _F4, _F5, _S1, _S2, _S3, _S4, _S5, _S6)
+    experiment.id: experiment for experiment in (_F1, _F2, _F3, _F4, _F5, _S1, _S2, _S3, _S4, _S5, _S6, *FAMILY)
 }
 """By id, as ``specon simulate`` names them."""

@@ -77,7 +77,8 @@ class FakeCluster:
     moved: list[tuple[TrialId, NodeName, NodeName]] = field(default_factory=list)
 
     def snapshot(self) -> Snapshot:
-        return snapshot(self.now, self.trials.values(), self.nodes.values())
+        nodes = [replace(node, cpu_used=min(node.cpu, self.requested(name))) for name, node in self.nodes.items()]
+        return snapshot(self.now, self.trials.values(), nodes)
 
     def requested(self, name: NodeName) -> float:
         here = sum(t.cpu * t.nodes.count(name) for t in self.trials.values() if not t.phase.ended)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from controllers.model import Decision, Migrate, NodeName, Phase, Proposal, Snapshot, TrialId
 from controllers.policies import (
+    CBalancer,
     Deadline,
     Default,
     DQoES,
@@ -19,10 +20,12 @@ from controllers.policies import (
     FairShare,
     Fifo,
     FlowCon,
+    FlowCon2,
     Gandiva,
     Guarded,
     LeastUsed,
     LongestRemaining,
+    ProCon,
     ShortestRemaining,
     SpeCon,
     Stacked,
@@ -54,6 +57,10 @@ MEASURING: list[Policy[Any]] = [
     Edf(),
     Tradl(),
     DQoES(),
+    FlowCon2(alpha=0.2),
+    ProCon(),
+    CBalancer(),
+    Guarded(policy=Stacked(policies=(ProCon(), FLOWCON, CBalancer()))),
 ]
 POLICIES = [*MEASURING, GANDIVA, Guarded(policy=Stacked(policies=(SPECON, GANDIVA)))]
 """Gandiva's turns come whatever is measured."""

@@ -2,14 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controllers.model import Migrate, Place, Resize
 from controllers.policies import Default, FlowCon, Guarded, SpeCon, Stacked
-from controllers.policies.registry import UnknownPolicyError, describe, parse_policy, policy_spec
+from controllers.policies.registry import POLICIES, UnknownPolicyError, describe, parse_policy, policy_spec
 from controllers.policies.settings import PolicyParameterError, PolicySettings
 from tests.policies.test_stacked import Scripted
 
 NAMES = (
-    "cbalancer, deadline, default, dqoes, edf, fair-share, fifo, flowcon, flowcon2, gandiva, "
-    "least-used, longest-remaining, procon, shortest-remaining, specon, tradl"
+    "cbalancer, deadline, default, dqoes, edf, fair-share, fifo, flowcon, flowcon2, gandiva, least-used, "
+    "longest-remaining, procon, shortest-remaining, specon, tradl"
 )
 unit = st.floats(0, 1, exclude_min=True, exclude_max=True)
 seconds = st.floats(0, exclude_min=True, allow_infinity=False)
@@ -106,8 +107,18 @@ def test_every_policy_describes_itself_and_each_of_its_parameters() -> None:
         for parameter in info.parameters:
             assert parameter.description
             assert parameter.constraint.startswith(("a number", "one of", "true or"))
+    assert dict(known["procon"].rules)["placement"].startswith("least remaining contention")
+    assert dict(known["procon"].rules)["shares"] == "as requested"
     alpha = known["specon"].parameters[0]
     assert (alpha.name, alpha.default, alpha.constraint) == ("alpha", 0.01, "a number in (0, 1)")
+
+
+def test_what_a_policy_is_made_of_is_said_for_every_kind_of_action_that_it_takes_and_no_other() -> None:
+    kinds = {Place: "placement", Resize: "shares", Migrate: "moves"}
+    for policy in POLICIES.values():
+        assert {kind for action, kind in kinds.items() if action in policy.needs} == {
+            kind for kind in kinds.values() if getattr(policy, kind)
+        }, policy.name
 
 
 def test_bounds_of_either_kind_and_none_are_told_apart() -> None:

@@ -1,0 +1,42 @@
+"""Tables in Markdown."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from controllers.simulation.campaign import Summary
+from controllers.simulation.experiment import Setup
+from controllers.simulation.statistics import Estimate
+from hera_specon.display.experiments import experiment_rows, titles
+
+NOTE = "<!-- Made by `python -m benchmarks.experiments`; changes belong into the code. -->"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; all columns but the first are aligned to the right."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def experiment(setup: Setup, summaries: Sequence[Summary]) -> str:
+    """Return the table of one experiment, published figures in italics beneath ours."""
+    rows = [
+        [f"*{cell.strip()}*" for cell in row.cells] if row.published else list(row.cells)
+        for row in experiment_rows(setup, summaries)
+    ]
+    return f"### {setup.id}: {setup.title}\n\n{table(titles(setup), rows)}"
+
+
+def percent(found: Estimate | None, *, signed: bool = True) -> str:
+    """Return a part as a percentage with its interval."""
+    if found is None:
+        return ""
+    reach = "" if found.half_width is None else f" ±{found.half_width * 100:.1f}"
+    value = f"{found.mean * 100:.1f}".replace("-0.0", "0.0")
+    sign = "+" if signed and float(value) > 0 else ""
+    return f"{sign}{value}{reach} %"
+
+
+def write(path: Path, title: str, introduction: str, body: Sequence[str]) -> None:
+    """Write a page."""
+    text = "\n".join([f"# {title}", "", NOTE, "", introduction, "", *body])
+    path.write_text(text.rstrip() + "\n", encoding="utf-8")

@@ -1,0 +1,158 @@
+"""The parts of docs/experiments, each made on its own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.experiments import markdown, pictures
+from benchmarks.experiments.fig_6_25 import figure_6_25
+from controllers.simulation.assumptions import BY_CHANCE, SPECON_SWITCHES, SWITCHES, Switch
+from controllers.simulation.campaign import Figures, Order, Summary, run_orders, simulate_seed
+from controllers.simulation.published import EXPERIMENTS
+from controllers.simulation.statistics import Estimate
+
+Done = Callable[[int], None]
+Part = Callable[[Path, Sequence[int], Done], None]
+COMPARED = ("default", "specon", "specon+flowcon", "fifo", "gandiva", "shortest-remaining", "longest-remaining")
+_SEED = 0
+
+
+def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
+    """Write every experiment's table, ours beside what was published."""
+    orders = [Order(experiment, experiment.policies) for experiment in EXPERIMENTS.values()]
+    summaries = run_orders(orders, seeds, done)
+    body = [
+        markdown.experiment(order.experiment, [s for s in summaries if s.experiment == order.experiment.id])
+        for order in orders
+    ]
+    told = (
+        f"Each figure is a mean over {len(seeds)} seeds with the reach of its 95 % confidence interval; what was "
+        "published, of one run, stands beneath in italics. *change* is against the default scheduler in the same seed, "
+        "*faster* the share of trials that end sooner, *worst loser* the largest ratio of a trial's completion time to "
+        "its own under the default scheduler. *x bound* is the makespan, *mean x bound* the mean completion time, as a "
+        "multiple of a time that no policy can get below."
+    )
+    markdown.write(out / "table.md", "The published experiments beside ours", told, body)
+
+
+def compared(out: Path, seeds: Sequence[int], done: Done) -> None:
+    """Write what other policies make of the same workloads."""
+    chosen = [EXPERIMENTS[name] for name in ("F5", "S5", "S6")]
+    summaries = run_orders([Order(experiment, COMPARED) for experiment in chosen], seeds, done)
+    body = [markdown.experiment(one, [s for s in summaries if s.experiment == one.id]) for one in chosen]
+    told = f"Policies that nobody published for these workloads, over {len(seeds)} seeds, to judge the others by."
+    markdown.write(out / "comparison.md", "Other policies on the same workloads", told, body)
+
+
+def assumptions(out: Path, seeds: Sequence[int], done: Done) -> None:
+    """Write what each assumption that the thesis leaves open does to the gains."""
+    body = []
+    for policy, names, switches in (
+        ("specon", ("S4", "S6"), SPECON_SWITCHES),
+        ("flowcon", ("F1", "F4"), SWITCHES),
+    ):
+        orders = [switch.order(EXPERIMENTS[name], policy) for name in names for switch in switches]
+        summaries = [summary for summary in run_orders(orders, seeds, done) if not summary.baseline]
+        for place, name in enumerate(names):
+            own = summaries[place * len(switches) : (place + 1) * len(switches)]
+            body.append(f"## {name}: {EXPERIMENTS[name].title}\n\n{_switch_table(switches, own)}")
+    told = (
+        f"One assumption changed at a time, over {len(seeds)} seeds: the change against the default scheduler under "
+        "the same assumption. Lengths stay as they were calibrated for the first line."
+    )
+    markdown.write(out / "assumptions.md", "What each assumption does", told, body)
+
+
+def by_chance(out: Path, seeds: Sequence[int], done: Done) -> None:
+    """Write the experiments under the assumptions that come nearest to what was published."""
+    orders = [Order(experiment, ("default", *(spec for spec in _SPECONS))) for experiment in BY_CHANCE.values()]
+    summaries = run_orders(orders, seeds, done)
+    body = [
+        markdown.experiment(order.experiment, [s for s in summaries if s.experiment == order.experiment.id])
+        for order in orders
+    ]
+    told = (
+        f"SpeCon's experiments once more, over {len(seeds)} seeds, with first placement left to chance, trials "
+        "that can use a whole node, and lengths calibrated anew on the default column."
+    )
+    markdown.write(out / "placed-by-chance.md", "With first placement left to chance", told, body)
+
+
+def draw(out: Path, seeds: Sequence[int], done: Done) -> None:
+    """Draw the pictures of one seed."""
+    del seeds
+    for name in ("F4", "F5", "S1", "S4", "S5", "S6"):
+        experiment = EXPERIMENTS[name]
+        policy = "flowcon" if name.startswith("F") else "specon"
+        runs = dict(zip(("default", policy), simulate_seed(Order(experiment, ("default", policy)), _SEED), strict=True))
+        bars = [pictures.Bars(label, pictures.in_order(run.result)) for label, run in runs.items()]
+        pictures.completion_bars(f"{name}, one seed", bars).save(out / f"{name.lower()}-completion.svg")
+        if name == "S5":
+            pictures.trials_over_nodes("S5, one seed: trials over nodes", runs).save(out / "s5-nodes.svg")
+        done(2)
+    chance = BY_CHANCE["S5"]
+    runs = dict(zip(("default", "specon"), simulate_seed(Order(chance, ("default", "specon")), _SEED), strict=True))
+    pictures.trials_over_nodes("S5 placed by chance, one seed", runs).save(out / "s5-nodes-by-chance.svg")
+    order = Order(EXPERIMENTS["F1"], ("default", "flowcon:alpha=0.05,interval=20"))
+    runs = dict(zip(("default", "FlowCon, alpha 5 %, interval 20 s"), simulate_seed(order, _SEED), strict=True))
+    pictures.cpu_over_time("F1: cores in use", runs).save(out / "f1-cpu.svg")
+
+
+def sensitivities(out: Path, seeds: Sequence[int], done: Done) -> None:
+    """Draw what alpha and interval do to the mean completion time (as Fig. 6.17 and 6.18)."""
+    alphas, intervals = (0.01, 0.02, 0.05, 0.1, 0.2), (10.0, 15.0, 20.0, 25.0, 30.0, 45.0, 60.0)
+    for name, experiments in (("", EXPERIMENTS), ("-by-chance", BY_CHANCE)):
+        over = {
+            "alpha": (experiments["S3"], [(alpha, f"specon:alpha={alpha},interval=30") for alpha in alphas]),
+            "interval": (experiments["S2"], [(at, f"specon:alpha=0.05,interval={at:g}") for at in intervals]),
+        }
+        for what, (experiment, specs) in over.items():
+            order = Order(experiment, ("default", *(spec for _, spec in specs)))
+            found = run_orders([order], seeds, done)[1:]
+            ours = [(at, _change(summary)) for (at, _), summary in zip(specs, found, strict=True)]
+            known = {told.policy: told.mean_change for told in experiment.published}
+            told = [(at, change) for at, spec in specs if (change := known.get(spec)) is not None]
+            title = f"{experiment.id}{', placed by chance' if name else ''}: mean completion time, change in %"
+            picture = pictures.sensitivity(title, f"{what}{' (s)' if what == 'interval' else ''}", ours, told)
+            picture.save(out / f"{what}{name}.svg")
+
+
+def _change(summary: Summary) -> Estimate:
+    found = summary.over_seeds(lambda run: run.mean_change)
+    if found is None:
+        message = f"{summary.policy} was not run"
+        raise ValueError(message)
+    return found
+
+
+def _switch_table(switches: Sequence[Switch], summaries: Sequence[Summary]) -> str:
+    columns: Mapping[str, Callable[[Figures], float | None]] = {
+        "makespan": lambda run: run.makespan_change,
+        "mean": lambda run: run.mean_change,
+        "faster": lambda run: run.faster_share,
+        "worst loser": lambda run: run.worst_loser - 1,
+    }
+    if summaries[0].runs[0].watched_change is not None:
+        columns = {**columns, "job 3": lambda run: run.watched_change}
+    rows = [
+        [
+            switch.title,
+            *(
+                markdown.percent(summary.over_seeds(figure), signed=name != "faster")
+                for name, figure in columns.items()
+            ),
+        ]
+        for switch, summary in zip(switches, summaries, strict=True)
+    ]
+    return markdown.table(["assumption", *columns], rows)
+
+
+_SPECONS = ("specon", "specon:alpha=0.05", "specon:alpha=0.1")
+PARTS: Mapping[str, Part] = {
+    "table": tables,
+    "assumptions": assumptions,
+    "chance": by_chance,
+    "compared": compared,
+    "pictures": draw,
+    "sensitivity": sensitivities,
+    "figure-6-25": figure_6_25,
+}

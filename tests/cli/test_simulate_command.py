@@ -1,0 +1,71 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controllers.simulation.published import EXPERIMENTS
+from controllers.simulation.workload_file import write_workload
+from hera_specon.cli import main
+
+
+def specon(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["simulate", *arguments])
+
+
+def test_the_table_has_ours_and_what_was_published() -> None:
+    done = specon("S4", "--policy", "default", "--policy", "specon", "--seeds", "2", "--processes", "1")
+    assert done.exit_code == 0, done.output
+    assert "S4: 20 mixed trials in [0, 300] s, 4 nodes (2 seeds)" in done.output
+    assert "specon:alpha=0.01,interval=30" not in done.output
+    assert "published" in done.output
+    assert "1421.0" in done.output
+    assert "-24.7 %" in done.output
+
+
+def test_without_policies_those_that_were_published_are_run() -> None:
+    done = specon("s1", "--seeds", "1", "--json", "-")
+    told = json.loads(done.stdout)["experiments"]
+    assert [(one["experiment"], one["policy"]) for one in told] == [("S1", spec) for spec in EXPERIMENTS["S1"].policies]
+
+
+def test_all_means_every_experiment_once(tmp_path: Path) -> None:
+    out = tmp_path / "figures.json"
+    done = specon("S6", "--all", "--policy", "default", "--seeds", "1", "--processes", "1", "--json", str(out))
+    assert done.exit_code == 0, done.output
+    assert sorted(one["experiment"] for one in json.loads(out.read_text())["experiments"]) == sorted(EXPERIMENTS)
+
+
+def test_the_same_command_gives_the_same_figures() -> None:
+    arguments = ("S5", "--policy", "default", "--policy", "specon", "--seeds", "2", "--processes", "1", "--json", "-")
+    assert specon(*arguments).stdout == specon(*arguments).stdout
+
+
+def test_a_workload_of_ones_own_is_compared_too(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    write_workload(EXPERIMENTS["F1"].workload(0), folder)
+    done = specon(str(folder), "--policy", "default", "--policy", "fifo", "--seeds", "1", "--json", "-")
+    assert done.exit_code == 0, done.output
+    assert [one["policy"] for one in json.loads(done.stdout)["experiments"]] == ["default", "fifo"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["S44"], "No experiment and no file 'S44'; did you mean 'S4'?"),
+        ([], "Name an experiment (F1, F2"),
+        (["S4", "S4"], "'S4' is named twice"),
+        (["S4", "--policy", "specn"], "did you mean 'specon'?"),
+        (["S4", "--policy", "specon:alpha=2"], "specon: alpha must be a number in (0, 1), got 2"),
+        (["S4", "--seeds", "0"], "0 is not in the range x>=1"),
+        (["S4", "--json", "nowhere/figures.json"], "is in a folder that does not exist"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(arguments: list[str], told: str) -> None:
+    done = specon(*arguments)
+    assert done.exit_code == 2
+    assert told in done.output
+
+
+def test_the_help_has_examples() -> None:
+    assert "specon simulate S4 --policy default --policy specon --seeds 30" in specon("--help").output
