@@ -27,8 +27,9 @@ from benchmarks.scale.profiling import ProfilerError
 from benchmarks.scale.programs import MissingProgramError
 from benchmarks.scale.size import Size, SizeError
 from benchmarks.scale.steering import SteeringError
+from controllers.worlds.argo.api import ApiError
 
-_ERRORS = (ControlPlaneError, MissingProgramError, NotRunningError, ProfilerError, SizeError, SteeringError)
+_ERRORS = (ApiError, ControlPlaneError, MissingProgramError, NotRunningError, ProfilerError, SizeError, SteeringError)
 _MB = 1e6
 
 
@@ -74,6 +75,7 @@ def _lines(found: Findings) -> list[tuple[str, str]]:
         ("95 % of them within s", f"{found.tick_p95:.3f}"),
         ("longest mean over a second, s", f"{found.tick_most:.3f}"),
         ("under a second", f"{found.tick_under:.1%}"),
+        ("CPU time for each, looks in between included, s", f"{found.tick_cpu:.3f}"),
         ("memory (RSS), MB", f"{found.memory / _MB:.0f}"),
         ("memory at most, MB", f"{found.memory_most / _MB:.0f}"),
         ("cores used", f"{found.cores:.2f}"),

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from controllers.model import Action, Migrate, Place, Progress, Proposal, Snapshot, Trial, TrialId
+from controllers.model import Action, Migrate, Place, Progress, Proposal, Sample, Snapshot, Trial, TrialId
 from controllers.policies.base import Policy
 from controllers.ports import Cluster, Journal, MetricSource, Observer, Outcome
 from controllers.progress import merge
@@ -49,6 +49,7 @@ class Engine(Generic[S]):
         self._observers = observers
         self._state_codec: TypeAdapter[S] = TypeAdapter(policy.state_type)
         self._state, self._progress, self._reasons = self._restored()
+        self._seen: dict[TrialId, tuple[Trial, Sample | None, Trial]] = {}
 
     def tick(self, now: float) -> float | None:
         """Look, decide and act once, at ``now`` seconds of the sweep's clock.
@@ -72,16 +73,23 @@ class Engine(Generic[S]):
     def _snapshot(self, now: float) -> Snapshot:
         samples = self._source.poll()
         trials = sorted(self._cluster.trials(), key=lambda trial: trial.id)
-        for trial in trials:
-            if trial.id in samples:
-                merged = merge(self._progress.get(trial.id), samples[trial.id], trial.direction)
-                if merged is not None:
-                    self._progress[trial.id] = merged
         return Snapshot(
             now=now,
-            trials=tuple(replace(trial, progress=self._progress.get(trial.id)) for trial in trials),
+            trials=tuple(self._informed(trial, samples.get(trial.id)) for trial in trials),
             nodes=tuple(sorted(self._cluster.nodes(), key=lambda node: node.name)),
         )
+
+    def _informed(self, trial: Trial, sample: Sample | None) -> Trial:
+        """Return ``trial`` with its progress; the same object as last time where nothing has come in since."""
+        seen = self._seen.get(trial.id)
+        if seen is not None and seen[0] is trial and seen[1] is sample:
+            return seen[2]
+        merged = None if sample is None else merge(self._progress.get(trial.id), sample, trial.direction)
+        if merged is not None:
+            self._progress[trial.id] = merged
+        informed = replace(trial, progress=self._progress.get(trial.id))
+        self._seen[trial.id] = trial, sample, informed
+        return informed
 
     def _act(self, now: float, proposal: Proposal, seen: Mapping[TrialId, Trial]) -> None:
         outcome = self._recheck(proposal.action, seen) or self._cluster.apply(proposal.action)
@@ -107,9 +115,13 @@ class Engine(Generic[S]):
         return None
 
     def _save(self, *, urgent: bool) -> None:
-        decisions = self._state_codec.dump_json(self._state).decode()
-        memory = Memory(self._policy.name, decisions, self._progress, self._reasons)
-        self._journal.save(_MEMORY.dump_json(memory).decode(), urgent=urgent)
+        state, progress, reasons = self._state, dict(self._progress), dict(self._reasons)
+
+        def dumped() -> str:
+            decisions = self._state_codec.dump_json(state).decode()
+            return _MEMORY.dump_json(Memory(self._policy.name, decisions, progress, reasons)).decode()
+
+        self._journal.save(dumped, urgent=urgent)
 
     def _restored(self) -> tuple[S, dict[TrialId, Progress], dict[TrialId, str]]:
         text = self._journal.load()

@@ -75,6 +75,18 @@ def satisfied(took: Mapping[str, float], goals: Mapping[str, AskedGoals], tolera
     )
 
 
+def fast_enough(took: Mapping[str, float], goals: Mapping[str, AskedGoals], tolerance: float) -> tuple[str, ...]:
+    """Return the trials whose steps took no longer than they should, within ``tolerance`` of that.
+
+    With shares that are soft, a trial that is alone is faster than anybody asked for, and nobody minds.
+    """
+    return tuple(
+        name
+        for name, asked in goals.items()
+        if (goal := asked.seconds_per_step) is not None and took.get(name, math.inf) <= (1 + tolerance) * goal
+    )
+
+
 def share_of_allocation_used(timeline: Iterable[TimelineEvent]) -> float:
     """Return the part of the CPU allocated to trials that they used, from 0 to 1; 1 where none was allocated.
 

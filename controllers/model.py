@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Generic, NewType, TypeVar
 
 S = TypeVar("S")
@@ -41,7 +42,7 @@ class Phase(StrEnum):
     @property
     def ended(self) -> bool:
         """Whether nothing more will happen to the trial."""
-        return self in {Phase.SUCCEEDED, Phase.FAILED}
+        return self is Phase.SUCCEEDED or self is Phase.FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class Trial:
     @property
     def live(self) -> bool:
         """Whether the trial holds a place on a node."""
-        return bool(self.nodes) and self.phase in {Phase.RUNNING, Phase.MOVING}
+        return bool(self.nodes) and (self.phase is Phase.RUNNING or self.phase is Phase.MOVING)
 
     @property
     def steady(self) -> bool:
@@ -148,13 +149,18 @@ class Node:
     ready: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
     """All that a policy may look at. Trials and nodes come sorted by name."""
 
     now: float
     trials: tuple[Trial, ...]
     nodes: tuple[Node, ...]
+
+    @cached_property
+    def unended(self) -> tuple[Trial, ...]:
+        """The trials that have not ended, by name: late in a sweep a small part of them."""
+        return tuple(sorted((trial for trial in self.trials if not trial.phase.ended), key=lambda trial: trial.id))
 
     def on(self, node: NodeName) -> tuple[Trial, ...]:
         """Return the live trials with a worker on ``node``."""

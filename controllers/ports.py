@@ -1,6 +1,6 @@
 """What the engine asks of the outside: four small Protocols that each world implements."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -67,11 +67,12 @@ class Journal(Protocol):
         """Return the state saved last, or None at the very first start."""
         ...
 
-    def save(self, state: str, *, urgent: bool) -> None:
-        """Keep ``state`` (JSON), whole or not at all.
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
+        """Keep what ``state`` returns (JSON, the same however late it is called), whole or not at all.
 
         With ``urgent`` it is kept when this returns, because something is about to be done that it accounts
-        for; otherwise a journal whose writes are dear may let the newest state wait a few seconds.
+        for; otherwise a journal whose writes are dear may let the newest state wait a few seconds, and need not call
+        ``state`` of those before.
         """
         ...
 

@@ -1,7 +1,6 @@
 """Keeps the timeline of a run: what changed from one look at the sweep to the next."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from controllers.model import Assessment, Snapshot, Trial, TrialId
 from controllers.timeline import EventKind, TimelineEvent
@@ -39,10 +38,11 @@ class Recorder:
         events: list[TimelineEvent] = []
         for trial in snapshot.trials:
             before = self._before.get(trial.id)
-            events += _events(snapshot.now, before, trial, reasons.get(trial.id))
+            if before is trial:
+                continue
+            events += _events(snapshot.now, self._short(trial.id), before, trial, reasons.get(trial.id))
             self._before[trial.id] = trial
-        events += [*self._judgements(snapshot.now, assessments), *self._usage(snapshot)]
-        self._append([replace(event, trial=self._short(event.trial)) for event in events])
+        self._append([*events, *self._judgements(snapshot.now, assessments), *self._usage(snapshot)])
 
     def _judgements(self, now: float, assessments: Mapping[TrialId, Assessment]) -> list[TimelineEvent]:
         sorted_now = {name: a.category for name, a in assessments.items() if a.category is not None}
@@ -52,10 +52,15 @@ class Recorder:
         self._outlooks |= told
         return [
             *(
-                TimelineEvent(now, EventKind.CATEGORY, name, category=category, value=assessments[name].growth)
+                TimelineEvent(
+                    now, EventKind.CATEGORY, self._short(name), category=category, value=assessments[name].growth
+                )
                 for name, category in news.items()
             ),
-            *(TimelineEvent(now, EventKind.OUTLOOK, name, reason=outlook) for name, outlook in told.items()),
+            *(
+                TimelineEvent(now, EventKind.OUTLOOK, self._short(name), reason=outlook)
+                for name, outlook in told.items()
+            ),
         ]
 
     def _usage(self, snapshot: Snapshot) -> list[TimelineEvent]:
@@ -64,21 +69,21 @@ class Recorder:
         self._usage_due = snapshot.now + _USAGE_EVERY_S
         nodes = {trial.id: trial.node for trial in snapshot.trials}
         return [
-            TimelineEvent(snapshot.now, EventKind.USAGE, name, node=nodes.get(name), value=round(cores, 4))
+            TimelineEvent(snapshot.now, EventKind.USAGE, self._short(name), node=nodes.get(name), value=round(cores, 4))
             for name, cores in self._cores_used().items()
         ]
 
 
-def _events(now: float, before: Trial | None, trial: Trial, reason: str | None) -> list[TimelineEvent]:
+def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: str | None) -> list[TimelineEvent]:
     events: list[TimelineEvent] = []
     if before is None or (before.phase, before.nodes, before.attempt) != (trial.phase, trial.nodes, trial.attempt):
         state = {"phase": trial.phase.value, "node": trial.node, "attempt": trial.attempt, "cpu": trial.cpu}
-        events.append(TimelineEvent(now, EventKind.PHASE, trial.id, **state))  # type: ignore[arg-type] # one dict of mixed fields
+        events.append(TimelineEvent(now, EventKind.PHASE, name, **state))  # type: ignore[arg-type] # one dict of mixed fields
     elif before.cpu != trial.cpu:
-        events.append(TimelineEvent(now, EventKind.RESIZE, trial.id, node=trial.node, cpu=trial.cpu, reason=reason))
+        events.append(TimelineEvent(now, EventKind.RESIZE, name, node=trial.node, cpu=trial.cpu, reason=reason))
     if trial.moving_to is not None and (before is None or before.moving_to != trial.moving_to):
-        events.append(TimelineEvent(now, EventKind.MOVE, trial.id, node=trial.moving_to, reason=reason))
+        events.append(TimelineEvent(now, EventKind.MOVE, name, node=trial.moving_to, reason=reason))
     if trial.progress is not None and (before is None or before.progress != trial.progress):
         report = trial.progress
-        events.append(TimelineEvent(now, EventKind.REPORT, trial.id, value=report.latest, step=report.step))
+        events.append(TimelineEvent(now, EventKind.REPORT, name, value=report.latest, step=report.step))
     return events

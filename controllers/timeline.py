@@ -5,7 +5,7 @@ Written while a sweep runs, read by reports and comparisons. All times are secon
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -47,7 +47,7 @@ class TimelineEvent:
 
     def to_json(self) -> str:
         """Return one line of JSON without the fields that are not set."""
-        return json.dumps({name: value for name, value in asdict(self).items() if value is not None})
+        return json.dumps({name: value for name in self.__slots__ if (value := getattr(self, name)) is not None})
 
 
 def read_timeline(path: Path) -> Iterator[TimelineEvent]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self
 
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.contract import EXIT_MIGRATE
@@ -10,6 +10,7 @@ from mlflow_hooks.delivery import sending_wanted
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.files import report
 from mlflow_hooks.journal import Journal
+from mlflow_hooks.leaving import leave_beside
 from mlflow_hooks.metrics import Metrics
 from mlflow_hooks.owner import Ownership
 from mlflow_hooks.saving import Saving
@@ -183,7 +184,7 @@ class Trial:
             MigrationExit: always.
         """
         self._save()
-        raise MigrationExit
+        self._go()
 
     def _leave_if_asked(self) -> None:
         self._exit_if_replaced()
@@ -197,7 +198,12 @@ class Trial:
     def _exit_if_replaced(self) -> None:
         if self._owner.lost:
             report(f"a newer attempt owns {self.settings.trial_id}; this one writes nothing more and leaves")
-            raise MigrationExit
+            self._go()
+
+    def _go(self) -> NoReturn:
+        if self._sender:
+            leave_beside(self._sender)
+        raise MigrationExit
 
     def _save(self) -> None:
         self._saving.save(self.next_step, self._journal, self._metrics)

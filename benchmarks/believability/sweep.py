@@ -1,4 +1,4 @@
-"""Eight PyTorch models of five kinds, one every five seconds: about 70 CPU seconds, for nodes of a quarter of a core."""
+"""Eight PyTorch models of five kinds, one every five seconds: 70 CPU seconds, for nodes of a quarter of a core."""
 
 from hera.workflows import Resources, Workflow
 

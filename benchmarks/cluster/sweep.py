@@ -9,6 +9,7 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -19,10 +20,11 @@ from mlflow.tracking import MlflowClient
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cluster.installation import NAMESPACE, ROOT, cluster_with_controller
+from benchmarks.cluster.installation import NAMESPACE, ROOT, TRAINING, cluster_with_controller
 from benchmarks.cluster.witnesses import WeightsSeen, moves_made, resizes_served
 from controllers.errors import SpeconError
 from hera_specon.report.tracked_run import tracked_record
+from tests.cluster import node_cgroups
 from tests.cluster.installation import forwarded
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.processes import wait_until
@@ -43,6 +45,9 @@ class Counted:
     resizes_served: int
     weight_changes: int
     moves: int
+    seconds: float
+    cpu_seconds: float
+    """Of the nodes that train: a run that had less for each second shared the machine with something else."""
 
 
 def main() -> None:
@@ -85,6 +90,7 @@ def _is_recorded(client: MlflowClient, workflow: str) -> bool:
 
 def _run(file: Path, kubectl: Kubectl, policy: str, like: str | None) -> Counted:
     before, weights = resizes_served(kubectl), WeightsSeen()
+    began, used = time.monotonic(), _cpu_seconds()
     weights.start()
     _TERMINAL.log(f"submitting {file.name} under {policy}")
     wishes = ["--policy", policy, *(["--first-nodes-of", like] if like else [])]
@@ -96,10 +102,16 @@ def _run(file: Path, kubectl: Kubectl, policy: str, like: str | None) -> Counted
         f"--timeout={_LONGEST_S}s",
         seconds=_LONGEST_S,
     )
+    seconds, used = time.monotonic() - began, _cpu_seconds() - used
     phase = kubectl.get("workflow", created["name"])["status"]["phase"]
     _TERMINAL.log(f"{created['name']} {phase}")
     name = created["name"]
-    return Counted(policy, name, resizes_served(kubectl) - before, weights.changes(), moves_made(kubectl, name))
+    resized, moved = resizes_served(kubectl) - before, moves_made(kubectl, name)
+    return Counted(policy, name, resized, weights.changes(), moved, round(seconds, 1), round(used, 1))
+
+
+def _cpu_seconds() -> float:
+    return sum(node_cgroups.cpu_seconds_of(node) for node in TRAINING)
 
 
 def _access(kubectl: Kubectl) -> list[str | Path]:
@@ -114,9 +126,10 @@ def _specon(*arguments: str | Path) -> str:
 
 
 def _table(runs: list[Counted]) -> Table:
-    table = Table("policy", "workflow", "resizes (API server)", "changes of weight (cgroups)", "moves (pods)")
+    table = Table("policy", "workflow", "resizes\nAPI server", "weights\ncgroups", "moves\npods", "cores\nused")
     for run in runs:
-        table.add_row(run.policy, run.workflow, str(run.resizes_served), str(run.weight_changes), str(run.moves))
+        counts = (run.resizes_served, run.weight_changes, run.moves)
+        table.add_row(run.policy, run.workflow, *map(str, counts), f"{run.cpu_seconds / run.seconds:.2f}")
     return table
 
 

@@ -26,12 +26,14 @@ def experiment(setup: Setup, summaries: Sequence[Summary]) -> str:
     return f"### {setup.id}: {setup.title}\n\n{table(titles(setup), rows)}"
 
 
-def percent(found: Estimate | None) -> str:
+def percent(found: Estimate | None, *, signed: bool = True) -> str:
     """Return a part as a percentage with its interval."""
     if found is None:
         return ""
     reach = "" if found.half_width is None else f" ±{found.half_width * 100:.1f}"
-    return f"{found.mean * 100:+.1f}{reach} %"
+    value = f"{found.mean * 100:.1f}".replace("-0.0", "0.0")
+    sign = "+" if signed and float(value) > 0 else ""
+    return f"{sign}{value}{reach} %"
 
 
 def write(path: Path, title: str, introduction: str, body: Sequence[str]) -> None:

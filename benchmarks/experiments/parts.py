@@ -134,10 +134,15 @@ def _switch_table(switches: Sequence[Switch], summaries: Sequence[Summary]) -> s
     if summaries[0].runs[0].watched_change is not None:
         columns = {**columns, "job 3": lambda run: run.watched_change}
     rows = [
-        [switch.title, *(markdown.percent(summary.over_seeds(figure)).lstrip("+" if name == "faster" else "")
-                         for name, figure in columns.items())]
+        [
+            switch.title,
+            *(
+                markdown.percent(summary.over_seeds(figure), signed=name != "faster")
+                for name, figure in columns.items()
+            ),
+        ]
         for switch, summary in zip(switches, summaries, strict=True)
-    ]  # fmt: skip
+    ]
     return markdown.table(["assumption", *columns], rows)
 
 

@@ -71,12 +71,12 @@ def trials_over_nodes(title: str, runs: Mapping[str, SimulatedRun]) -> Canvas:
 
 def cpu_over_time(title: str, runs: Mapping[str, SimulatedRun]) -> Canvas:
     """Draw the cores that each trial used, stacked (as Fig. 6.5 and 6.6)."""
-    canvas = Canvas(WIDTH, 40 + 190 * len(runs))
+    canvas = Canvas(WIDTH, 50 + 190 * len(runs))
     canvas.text(50, 18, title, size=13)
     end = max(max(event.at for event in run.timeline) for run in runs.values())
     colours = trial_colours(trial.id for run in runs.values() for trial in run.result.trials)
     for place, (name, run) in enumerate(runs.items()):
-        axes = Axes(canvas, (50, 56 + 190 * place, WIDTH - 70, 105), (0, end), (0, 16.5))
+        axes = Axes(canvas, (50, 72 + 190 * place, WIDTH - 70, 105), (0, end), (0, 16.5))
         axes.draw(name, "seconds", "cores in use")
         _stacked(axes, history(run.timeline), colours)
     canvas.legend(50, 36, [(name, colours[name]) for name in sorted(colours)])

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +14,7 @@ from benchmarks.scale.argo import Attempt, pod_of, status_nodes, status_of
 from benchmarks.scale.manifest import SWEEP, Json, SweepManifest, sweep_manifest
 from benchmarks.scale.size import NAMESPACE, Size
 from benchmarks.scale.tracking import TrackedTrial, new_run
-from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, KubeApi
+from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, KubeApi, UnavailableError
 
 _THREADS: Final = 6
 _STUCK_S: Final = 300.0
@@ -65,8 +66,8 @@ class Filler:
             NotRunningError: for five minutes no more of them did.
         """
         bar = self._progress.add_task("running", total=self._size.trials)
-        fewest, since = self._size.trials + 1, time.monotonic()
-        while (left := self._pending()) > 0:
+        left, fewest, since = self._size.trials, self._size.trials + 1, time.monotonic()
+        while left > 0:
             tend()
             self._progress.update(bar, completed=self._size.trials - left)
             if left < fewest:
@@ -75,6 +76,8 @@ class Filler:
                 message = f"{left} of {self._size.trials} pods do not run; see kwok.log"
                 raise NotRunningError(message)
             time.sleep(1)
+            with suppress(UnavailableError):  # a busy server is asked again
+                left = self._pending()
         self._progress.update(bar, completed=self._size.trials)
 
     def _pending(self) -> int:

@@ -26,7 +26,8 @@ class Findings:
     """Seconds and bytes. A tick is one look at one sweep with its decision and what follows from it.
 
     ``tick_p50`` and ``tick_p95`` are as exact as the histogram's buckets. ``tick_most`` is the longest mean between two
-    readings a second apart; ``tick_under`` the share of ticks that took less than a second. ``cores`` is what the
+    readings a second apart; ``tick_under`` the share of ticks that took less than a second, ``tick_cpu`` the CPU time
+    of the ticking thread for each, with its looks in between. ``cores`` is what the
     controller used, ``start`` how long it took until it had looked at all. ``kept_waiting`` is the share of its ticking
     thread's time that other processes of the machine had the core. ``moves_completed`` are the next attempts that were
     bound to a node, ``moves_told`` the controller's own Events of moves that it saw to be over.
@@ -41,6 +42,7 @@ class Findings:
     tick_p95: float
     tick_most: float
     tick_under: float
+    tick_cpu: float
     cores: float
     kept_waiting: float
     memory: int
@@ -117,6 +119,7 @@ def summed_up(size: Size, readings: Sequence[Reading], start: float, rest: dict[
         tick_p95=tick_quantile(0.95, first, last),
         tick_most=tick_most(readings),
         tick_under=ticks.under / ticks.number if ticks.number else 0.0,
+        tick_cpu=(last.ran - first.ran) / ticks.number if ticks.number else 0.0,
         cores=(last.cpu - first.cpu) / (last.at - first.at),
         kept_waiting=_kept_waiting(first, last),
         memory=round(statistics.median(reading.memory for reading in readings)),

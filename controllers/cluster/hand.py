@@ -67,7 +67,7 @@ class ForgetfulJournal:
     def load(self) -> str | None:
         """Return no state."""
 
-    def save(self, state: str, *, urgent: bool) -> None:
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
         """Drop ``state``."""
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
@@ -92,8 +92,8 @@ class WatchedJournal:
         """Return the state saved last."""
         return self._journal.load()
 
-    def save(self, state: str, *, urgent: bool) -> None:
-        """Keep ``state``."""
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
+        """Keep what ``state`` returns."""
         self._journal.save(state, urgent=urgent)
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:

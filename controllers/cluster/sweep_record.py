@@ -60,7 +60,7 @@ class SweepRecord:
         self._over = over
         self._wanted: Mapping[str, str] = {}
         self._opened: dict[str, SweepRun] = {}
-        self._waiting: deque[str] = deque(maxlen=_MOST_WAITING)
+        self._waiting: deque[TimelineEvent] = deque(maxlen=_MOST_WAITING)
         self._piece: _Piece | None = None
         self._pieces = 0
         self._began_ms = time.time_ns() // 1_000_000
@@ -86,7 +86,7 @@ class SweepRecord:
 
     def append(self, events: Sequence[TimelineEvent]) -> None:
         """Add to the timeline; returns at once."""
-        self._waiting.extend(event.to_json() for event in events)
+        self._waiting.extend(events)
 
     def experiment_ids(self) -> Sequence[str]:
         """Return the experiments of the sweeps that are open."""
@@ -161,7 +161,7 @@ class SweepRecord:
             self._piece = None
 
     def _next_piece(self) -> _Piece:
-        lines = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        lines = [self._waiting.popleft().to_json() for _ in range(len(self._waiting))]
         self._pieces += 1
         return _Piece(f"timeline/{self._began_ms}-{self._pieces:06d}.jsonl", "".join(f"{line}\n" for line in lines))
 

@@ -34,9 +34,9 @@ class Ledger:
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Ledger":
         """Return the ledger of what ``snapshot`` shows."""
-        trials = {trial.id: trial for trial in sorted(snapshot.trials, key=lambda trial: trial.id)}
+        trials = {trial.id: trial for trial in snapshot.trials}
         ledger = cls({node.name: node for node in snapshot.nodes}, trials)
-        for trial in trials.values():
+        for trial in snapshot.unended:
             ledger._add(trial)
         return ledger
 
@@ -83,11 +83,12 @@ class Ledger:
         )
 
     def _load(self, node: NodeName) -> _Load:
-        return self._loads.setdefault(node, _Load())
+        load = self._loads.get(node)
+        if load is None:
+            load = self._loads[node] = _Load()
+        return load
 
     def _add(self, trial: Trial) -> None:
-        if trial.phase.ended:
-            return
         for node in trial.nodes:
             load = self._load(node)
             load.cpu += trial.cpu

@@ -30,9 +30,11 @@ from controllers.policies.capacity import Ledger
 from controllers.policies.deadline_forecast import Forecast, Prospect, forecast
 from controllers.policies.deadline_moves import moves
 from controllers.policies.deadline_shares import Split, Terms, split
-from controllers.policies.deadline_state import DeadlineState, TrialMemo, places, recalled
+from controllers.policies.deadline_state import DeadlineState, measured, places
 from controllers.policies.node_shares import NodeShares, shrinks_first
+from controllers.policies.pace import Pace
 from controllers.policies.settings import PolicySettings
+from controllers.policies.single_moves import SingleMoves, answered, headed
 from controllers.progress import usable
 
 CLOCK_SLACK = 1e-6
@@ -54,7 +56,8 @@ class _Turn:
     """One decision in the making."""
 
     snapshot: Snapshot
-    memos: dict[TrialId, TrialMemo]
+    paces: Mapping[TrialId, Pace]
+    moves: SingleMoves
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,9 +75,9 @@ class Deadline(PolicySettings):
     summary: ClassVar[str] = "gives each trial the least CPU that keeps its deadline, and says early which will miss"
     source: ClassVar[str] = "QoS-oriented scheduling and autoscaling framework (abstract); the algorithm is ours"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Resize, Migrate})
-    placement: ClassVar[str] = "least slack first, where the most cores are free"
-    shares: ClassVar[str] = "the fewest cores that keep each deadline"
-    moves: ClassVar[str] = "to a node that can keep a deadline"
+    placement: ClassVar[str] = "the earliest deadline first, to the node with the most cores to spare"
+    shares: ClassVar[str] = "the least that keeps each deadline, least slack first; a floor for those out of reach"
+    moves: ClassVar[str] = "trials whose deadlines another node can keep in spite of the move"
 
     interval: float = Field(default=15.0, gt=0, description="seconds between two looks, where nothing changes")
     margin: float = Field(
@@ -103,22 +106,23 @@ class Deadline(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: DeadlineState) -> Decision[DeadlineState]:
         """Split every node anew, move whom that helps, and let in whom there is room for."""
+        state = replace(state, moves=answered(snapshot, state.moves))
+        snapshot, standing = headed(snapshot, state.moves), places(snapshot)
         due = snapshot.now >= state.due_at - CLOCK_SLACK
-        standing = places(snapshot)
-        known = state.trials
-        memos = recalled(snapshot, known, self.stale_after * self.interval) if due else _kept(standing, known)
         if not due and standing == state.places:
-            plans = self._plans(_Turn(snapshot, memos))
-            return Decision(state, wake_at=state.due_at, assessments=_assessments(snapshot, plans.values()))
-        turn = _Turn(snapshot, memos)
+            plans = self._plans(_Turn(snapshot, state.paces, state.moves))
+            return Decision(state, wake_at=state.due_at, assessments=_assessments(snapshot, plans.values(), ()))
+        if due:
+            steps, paces = measured(snapshot, state, self.stale_after * self.interval)
+            state = replace(state, due_at=snapshot.now + self.interval, steps=steps, paces=paces)
+        turn = _Turn(snapshot, state.paces, state.moves)
         plans = self._plans(turn)
         proposals = tuple(self._proposals(turn, plans))
-        due_at = snapshot.now + self.interval if due else state.due_at
         return Decision(
-            DeadlineState(due_at, turn.memos, standing),
+            replace(_of(state, standing), moves=turn.moves, places=standing),
             proposals,
-            wake_at=due_at if standing else None,
-            assessments=_assessments(snapshot, plans.values()),
+            wake_at=state.due_at if standing else None,
+            assessments=_assessments(snapshot, plans.values(), proposals),
         )
 
     def _plans(self, turn: _Turn) -> dict[NodeName, _NodePlan]:
@@ -138,24 +142,22 @@ class Deadline(PolicySettings):
     def _forecast(self, turn: _Turn, trial: Trial, cores: float) -> Forecast:
         now = turn.snapshot.now
         progress = usable(trial.progress, now, self.stale_after * self.interval)
-        return forecast(trial, turn.memos[trial.id].pace, progress, now, cores, self.margin)
+        return forecast(trial, turn.paces.get(trial.id, Pace()), progress, now, cores, self.margin)
 
     def _proposals(self, turn: _Turn, plans: Mapping[NodeName, _NodePlan]) -> Iterator[Proposal]:
         """Yield what there is room for, in an order that never asks for more of a node than it has."""
         spare = {name: plan.spare for name, plan in plans.items() if turn.ledger.nodes[name].ready}
-        missing = [
-            one for plan in plans.values() for one in _missing(plan) if turn.memos[one.trial.id].may_move(one.trial)
-        ]
-        leaving = {move.action.trial for move in moves(missing, Ledger.of(turn.snapshot), spare, self.move_cost)}
+        missing = [one for plan in plans.values() for one in _missing(plan) if turn.moves.allows(one.trial)]
+        leaving = {move.trial for move, _ in moves(missing, Ledger.of(turn.snapshot), spare, self.move_cost)}
         resizes = (one for plan in plans.values() for one in self._resizes(plan) if one.action.trial not in leaving)
         for resize in shrinks_first(resizes, turn.snapshot):
             if turn.ledger.allows(resize.action):
                 turn.ledger.take(resize.action)
                 yield resize
-        for move in moves([one for one in missing if one.trial.id in leaving], turn.ledger, spare, self.move_cost):
-            asked = turn.ledger.trials[move.action.trial].attempt
-            turn.memos[move.action.trial] = replace(turn.memos[move.action.trial], asked_in=asked)
-            yield move
+        going = [one for one in missing if one.trial.id in leaving]
+        for move, reason in moves(going, turn.ledger, spare, self.move_cost):
+            turn.moves = turn.moves.with_asked(turn.ledger.trials[move.trial], move.node)
+            yield Proposal(move, reason)
         yield from admitted(turn.snapshot, turn.ledger, by_deadline, _why_now)
 
     def _resizes(self, plan: _NodePlan) -> Iterator[Proposal]:
@@ -175,16 +177,25 @@ def _missing(plan: _NodePlan) -> Iterator[Forecast]:
             yield one
 
 
-def _kept(standing: Mapping[TrialId, str], known: Mapping[TrialId, TrialMemo]) -> dict[TrialId, TrialMemo]:
-    return {trial: known.get(trial, TrialMemo()) for trial in standing}
+def _of(state: DeadlineState, standing: Mapping[TrialId, str]) -> DeadlineState:
+    """Return ``state`` without the trials that have ended."""
+    steps = {name: memo for name, memo in state.steps.items() if name in standing}
+    return replace(state, steps=steps, paces={name: pace for name, pace in state.paces.items() if name in standing})
 
 
 def _why_now(trial: Trial) -> str:
     return "there is room" if trial.goals.deadline_at is None else "there is room, and its deadline is the next"
 
 
-def _assessments(snapshot: Snapshot, plans: Iterable[_NodePlan]) -> dict[TrialId, Assessment]:
-    told = {trial.id: words.waiting(trial, snapshot.now) for trial in snapshot.trials if trial.phase is Phase.PENDING}
+def _assessments(
+    snapshot: Snapshot, plans: Iterable[_NodePlan], proposals: Iterable[Proposal]
+) -> dict[TrialId, Assessment]:
+    starting = {proposal.action.trial for proposal in proposals if isinstance(proposal.action, Place)}
+    told = {
+        trial.id: "" if trial.id in starting else words.waiting(trial, snapshot.now)
+        for trial in snapshot.trials
+        if trial.phase is Phase.PENDING
+    }
     for plan in plans:
         for one in plan.forecasts:
             given_up = one.trial.id in plan.plan.given_up

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from controllers.model import Migrate, NodeName, Proposal
+from controllers.model import Migrate, NodeName
 from controllers.policies.capacity import Ledger
 from controllers.policies.deadline_forecast import Forecast
 from controllers.policies.deadline_words import about
@@ -10,8 +10,8 @@ from controllers.policies.deadline_words import about
 
 def moves(
     missing: Iterable[Forecast], ledger: Ledger, spare: Mapping[NodeName, float], cost: float
-) -> Iterator[Proposal]:
-    """Yield moves that keep a deadline although they cost time, the trial with the least slack first.
+) -> Iterator[tuple[Migrate, str]]:
+    """Yield moves that keep a deadline although they cost time, each with its reason, the earliest deadline first.
 
     Args:
         missing: Trials that may move and won't keep their deadlines where they are.
@@ -33,4 +33,4 @@ def moves(
             move = Migrate(one.trial.id, node)
             ledger.take(move)
             left[node] -= max(need, one.trial.base_cpu)
-            yield Proposal(move, f"deadline: {node} has the {need:.2g} cores that keep it in {about(one.left)}")
+            yield move, f"deadline: {node} has the {need:.2g} cores that keep it in {about(one.left)}"

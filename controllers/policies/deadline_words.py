@@ -44,7 +44,7 @@ def waiting(trial: Trial, now: float) -> str:
         return ""
     if deadline <= now:
         return f"missed its deadline {about(now - deadline)} ago"
-    return f"waits for room, {about(deadline - now)} before its deadline" if trial.gated else ""
+    return "waits for room" if trial.gated else ""
 
 
 def reason(one: Forecast, *, given_up: bool) -> str:

@@ -12,9 +12,8 @@ from pydantic import Field
 
 from controllers.model import Action, Assessment, Decision, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.policies.node_shares import NodeShares, node_shares, shrinks_first
-from controllers.policies.pace import Pace, measured
 from controllers.policies.settings import PolicySettings
-from controllers.progress import usable
+from controllers.policies.step_times import StepMemo, timed
 
 CLOCK_SLACK = 1e-6
 """Seconds by which a wake-up may be early: sums of intervals are not exact."""
@@ -22,10 +21,10 @@ CLOCK_SLACK = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class DQoESState:
-    """Paces of the trials that have not ended, and when to look next (seconds)."""
+    """Step times of the trials that have not ended, and when to look next (seconds)."""
 
     due_at: float = 0.0
-    paces: Mapping[TrialId, Pace] = field(default_factory=dict)
+    steps: Mapping[TrialId, StepMemo] = field(default_factory=dict)
 
 
 class DQoES(PolicySettings):
@@ -39,7 +38,7 @@ class DQoES(PolicySettings):
     summary: ClassVar[str] = "moves shares from trials faster than their time per step to those that are slower"
     source: ClassVar[str] = "DQoES (abstract); the rule is ours"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
-    shares: ClassVar[str] = "towards the seconds per step that each was promised"
+    shares: ClassVar[str] = "in proportion to how far each is from its time per step"
 
     interval: float = Field(default=20.0, gt=0, description="seconds between two looks")
     tolerance: float = Field(
@@ -67,42 +66,45 @@ class DQoES(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: DQoESState) -> Decision[DQoESState]:
         """Measure, and move shares where a measurement is new."""
-        trials = sorted((trial for trial in snapshot.trials if not trial.phase.ended), key=lambda trial: trial.id)
-        paces = {trial.id: state.paces.get(trial.id, Pace()) for trial in trials}
-        told = {trial.id: Assessment(outlook=self._outlook(trial, paces[trial.id])) for trial in trials if trial.live}
+        left = {trial.id for trial in snapshot.trials if not trial.phase.ended}
+        known = {name: memo for name, memo in state.steps.items() if name in left}
+        live = sorted((trial for trial in snapshot.trials if trial.live), key=lambda trial: trial.id)
+        told = {trial.id: Assessment(outlook=self._outlook(trial, known.get(trial.id))) for trial in live}
         if snapshot.now < state.due_at - CLOCK_SLACK:
-            return Decision(DQoESState(state.due_at, paces), wake_at=state.due_at, assessments=told)
-        new = {trial.id: self._measured(trial, paces[trial.id], snapshot.now) for trial in trials}
-        fresh = {name for name, pace in new.items() if pace.latest is not None and pace.mark != paces[name].mark}
-        changes = (proposal for node in node_shares(snapshot).values() for proposal in self._changes(node, new, fresh))
+            return Decision(DQoESState(state.due_at, known), wake_at=state.due_at, assessments=told)
+        steps = timed(snapshot, known, self.stale_after * self.interval)
+        fresh = {name: memo for name, memo in steps.items() if name in known and memo.mark != known[name].mark}
+        changes = (proposal for node in node_shares(snapshot).values() for proposal in self._changes(node, fresh))
         due_at = snapshot.now + self.interval
-        wake_at = due_at if trials else None
-        return Decision(DQoESState(due_at, new), shrinks_first(changes, snapshot), wake_at=wake_at, assessments=told)
+        wake_at = due_at if left else None
+        return Decision(DQoESState(due_at, steps), shrinks_first(changes, snapshot), wake_at=wake_at, assessments=told)
 
-    def _measured(self, trial: Trial, pace: Pace, now: float) -> Pace:
-        progress = usable(trial.progress, now, self.stale_after * self.interval)
-        return pace if progress is None or not trial.steady else measured(trial, pace, progress)
-
-    def _changes(self, node: NodeShares, paces: Mapping[TrialId, Pace], fresh: set[TrialId]) -> Iterator[Proposal]:
+    def _changes(self, node: NodeShares, fresh: Mapping[TrialId, StepMemo]) -> Iterator[Proposal]:
         if node.budget <= 0:
             return
-        ratios = {trial.id: self._ratio(trial, paces[trial.id]) if trial.id in fresh else 1.0 for trial in node.members}
-        parts = {trial.id: trial.cpu * len(trial.nodes) / node.budget * ratios[trial.id] for trial in node.members}
+        parts = {
+            trial.id: trial.cpu * len(trial.nodes) / node.budget * self._ratio(trial, fresh.get(trial.id))
+            for trial in node.members
+        }
         goals = {trial.id: trial.goals.seconds_per_step for trial in node.members}
         for name, cpu in node.requests(parts, self.min_change, self.min_cpu).items():
-            took, goal = paces[name].seconds_per_step, goals[name]
+            took, goal = _seconds(fresh.get(name)), goals[name]
             known = took is not None and goal is not None
             yield Proposal(Resize(name, cpu), f"{took:.3g} s a step, not {goal:.3g} s" if known else "makes room")
 
-    def _ratio(self, trial: Trial, pace: Pace) -> float:
+    def _ratio(self, trial: Trial, memo: StepMemo | None) -> float:
         """Return what its share is to be multiplied by: 1 where it is satisfied, or wants nothing."""
-        goal, took = trial.goals.seconds_per_step, pace.seconds_per_step
+        goal, took = trial.goals.seconds_per_step, _seconds(memo)
         if goal is None or took is None or abs(took - goal) <= self.tolerance * goal:
             return 1.0
         return min(max(took / goal, 1 - self.step), 1 / (1 - self.step))
 
-    def _outlook(self, trial: Trial, pace: Pace) -> str:
-        goal, took = trial.goals.seconds_per_step, pace.seconds_per_step
+    def _outlook(self, trial: Trial, memo: StepMemo | None) -> str:
+        goal, took = trial.goals.seconds_per_step, _seconds(memo)
         if goal is None or took is None or took <= goal * (1 + self.tolerance):
             return ""
         return f"takes {took:.2g} s a step, not the {goal:.2g} s that were asked for"
+
+
+def _seconds(memo: StepMemo | None) -> float | None:
+    return None if memo is None or memo.latest is None else memo.latest.seconds

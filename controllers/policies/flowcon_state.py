@@ -59,13 +59,15 @@ class Measure:
     stale_after: float
 
 
+_UNKNOWN = TrialMemo()
+
+
 def recalled(snapshot: Snapshot, state: FlowConState) -> dict[TrialId, TrialMemo]:
     """Return the memos to go on with: of every live trial, and of those that were live and have not ended."""
-    trials = sorted(snapshot.trials, key=lambda trial: trial.id)
     return {
-        trial.id: state.trials.get(trial.id, TrialMemo())
-        for trial in trials
-        if trial.live or (trial.id in state.trials and not trial.phase.ended)
+        trial.id: state.trials.get(trial.id, _UNKNOWN)
+        for trial in snapshot.unended
+        if trial.live or trial.id in state.trials
     }
 
 

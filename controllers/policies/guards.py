@@ -1,7 +1,7 @@
 """Checks around any policy: what it wants is let through only where that is safe."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -68,8 +68,7 @@ class Guarded(BaseModel):
         """Ask the policy and check what it wants, in its order."""
         wanted = self.policy.decide(snapshot, state.policy)
         cooling = {trial: at for trial, at in sorted(state.acted_at.items()) if snapshot.now - at < self.cooldown}
-        review = _Review(self, snapshot, cooling)
-        verdicts = list(review.verdicts(wanted.proposals))
+        verdicts = _Review(self, snapshot, cooling).verdicts(wanted.proposals) if wanted.proposals else []
         passed = tuple(proposal for proposal, objection in verdicts if objection is None)
         acted = dict.fromkeys((proposal.action.trial for proposal in passed), snapshot.now)
         return Decision(
@@ -87,18 +86,20 @@ class _Review:
     def __init__(self, guards: Guarded, snapshot: Snapshot, cooling: Mapping[TrialId, float]) -> None:
         self.guards, self.now, self.cooling = guards, snapshot.now, cooling
         self.ledger = Ledger.of(snapshot)
-        live = [trial for trial in snapshot.trials if trial.phase in {Phase.RUNNING, Phase.MOVING}]
+        live = [trial for trial in snapshot.unended if trial.phase is not Phase.PENDING]
         self.moving = sum(trial.phase is Phase.MOVING for trial in live)
         self.most_moving = max(1, math.floor(len(live) * guards.disruption))
         self.seen: set[TrialId] = set()
 
-    def verdicts(self, proposals: tuple[Proposal, ...]) -> Iterator[tuple[Proposal, str | None]]:
-        """Yield each proposal with what speaks against it, if anything."""
-        for proposal in proposals:
-            objection = self._objection(proposal.action)
-            if objection is None:
-                self._take(proposal.action)
-            yield proposal, objection
+    def verdicts(self, proposals: tuple[Proposal, ...]) -> list[tuple[Proposal, str | None]]:
+        """Return each proposal with what speaks against it, if anything."""
+        return [(proposal, self._verdict(proposal.action)) for proposal in proposals]
+
+    def _verdict(self, action: Action) -> str | None:
+        objection = self._objection(action)
+        if objection is None:
+            self._take(action)
+        return objection
 
     def _take(self, action: Action) -> None:
         self.ledger.take(action)

@@ -32,7 +32,7 @@ class LeastUsed(Stateless):
     def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
         """Place what waits, in the order of submission; trials placed together are seen to use what they ask for."""
         ledger = Ledger.of(snapshot)
-        used = {node.name: node.cpu_used / node.cpu for node in snapshot.nodes if node.ready}
+        used = {node.name: node.cpu_used / node.cpu for node in snapshot.nodes if node.ready and node.cpu > 0}
         proposals: list[Proposal] = []
         for trial in sorted(filter(waits, snapshot.trials), key=lambda trial: (trial.submitted_at, trial.id)):
             roomy = [name for name in used if ledger.fits(trial, name)]

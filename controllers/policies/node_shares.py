@@ -40,8 +40,8 @@ def node_shares(snapshot: Snapshot) -> Mapping[NodeName, NodeShares]:
     """Return the nodes that have trials to resize, by name; trials on several nodes are left out."""
     ledger = Ledger.of(snapshot)
     members: dict[NodeName, list[Trial]] = {}
-    for trial in sorted(snapshot.trials, key=lambda trial: trial.id):
-        if trial.steady and len(set(trial.nodes)) == 1 and trial.nodes[0] in ledger.nodes:
+    for trial in snapshot.unended:
+        if trial.steady and trial.nodes.count(trial.nodes[0]) == len(trial.nodes) and trial.nodes[0] in ledger.nodes:
             members.setdefault(trial.nodes[0], []).append(trial)
     return {name: _of_node(ledger, name, tuple(members[name])) for name in sorted(members)}
 
@@ -62,7 +62,7 @@ def settled(now: Mapping[TrialId, float], wanted: Mapping[TrialId, float], budge
 
 def shrinks_first(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[Proposal, ...]:
     """Return ``proposals`` in an order that never asks for more of a node than it ends up with."""
-    now = {trial.id: trial.cpu for trial in snapshot.trials}
+    now = {trial.id: trial.cpu for trial in snapshot.unended}
     return tuple(
         sorted(
             proposals,

@@ -33,7 +33,8 @@ def _line(node: NodeShares, rank: Rank, reason: str) -> Iterator[Proposal]:
     line = [trial.id for trial in sorted(node.members, key=lambda trial: (rank(trial), trial.id))]
     weights = {name: NEXT_IN_LINE**place for place, name in enumerate(line)}
     total = sum(weights.values())
-    floor = min(1.0, len(line) * MIN_CPU / node.budget) if node.budget else 1.0
+    budget = node.budget
+    floor = min(1.0, len(line) * MIN_CPU / budget) if budget else 1.0
     shares = {name: floor / len(line) + (1 - floor) * weight / total for name, weight in weights.items()}
     for name, cpu in node.requests(shares, MIN_CHANGE, MIN_CPU).items():
         yield Proposal(Resize(name, cpu), f"{reason}: number {line.index(name) + 1} of {len(line)}")

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from controllers.model import Progress, Trial
-from controllers.progress import Mark, mark, mean_cores, reported_since
+from controllers.model import Trial
+from controllers.policies.step_times import StepMemo
 
 SIMILAR = 0.15
 """Two measurements are of the same use of cores if they differ by less than this part: the newer one counts."""
@@ -22,26 +22,17 @@ class Pace:
     """What was measured of a trial's speed so far.
 
     ``points`` are pairs (cores used, steps per second), both rising. ``most`` is how many cores it can use at most,
-    None while it has used all that it was sure of. ``latest`` is the newest speed, in steps per second. ``mark`` is
-    the report that the next measurement begins at, with the ``attempt`` and the ``cpu`` requested then.
+    None while it has used all that it was sure of. ``cpu`` is what it requested at the newest report.
     """
 
     points: Points = ()
     most: float | None = None
-    latest: float | None = None
-    mark: Mark | None = None
-    attempt: int = 0
     cpu: float = 0.0
 
     @property
     def measured(self) -> bool:
         """Whether any speed is known."""
         return bool(self.points)
-
-    @property
-    def seconds_per_step(self) -> float | None:
-        """Seconds that a step took of late, None before that was measured."""
-        return None if self.latest is None else 1 / self.latest
 
     def rate(self, cores: float) -> float:
         """Return steps per second with ``cores`` cores.
@@ -66,28 +57,20 @@ class Pace:
         return cores if self.most is None or cores <= self.most else math.inf
 
 
-def measured(trial: Trial, pace: Pace, progress: Progress) -> Pace:
-    """Return ``pace`` after a look at the newest report of ``trial``, which runs on one node.
-
-    What lies between two attempts is no training, and steps that are made again are no progress: the measurement
-    then begins anew.
-    """
-    if pace.mark is None or pace.attempt != trial.attempt:
-        return _begun(trial, pace, progress)
-    if not reported_since(progress, pace.mark):
+def paced(trial: Trial, pace: Pace, before: StepMemo, after: StepMemo) -> Pace:
+    """Return ``pace`` with what was measured of ``trial``, which runs on one node, between two looks at its steps."""
+    if after.mark == before.mark:
         return pace
-    steps, seconds = progress.step - pace.mark.step, progress.at - pace.mark.at
-    if steps <= 0 or seconds <= 0:
-        return _begun(trial, pace, progress)
-    share = trial.cpu * len(trial.nodes)
-    cores = mean_cores(progress, pace.mark) or share
-    rate = steps / seconds
-    points = _with(pace.points, cores, rate)
-    return _begun(trial, replace(pace, points=points, most=_most(pace, cores, trial), latest=rate), progress)
+    found = replace(pace, cpu=trial.cpu)
+    if after.latest is None or not _went_on(before, after):
+        return found
+    cores = after.latest.cores
+    return replace(found, points=_with(pace.points, cores, 1 / after.latest.seconds), most=_most(pace, cores, trial))
 
 
-def _begun(trial: Trial, pace: Pace, progress: Progress) -> Pace:
-    return replace(pace, mark=mark(progress), attempt=trial.attempt, cpu=trial.cpu)
+def _went_on(before: StepMemo, after: StepMemo) -> bool:
+    same_attempt = before.mark is not None and before.attempt == after.attempt
+    return same_attempt and before.mark is not None and after.mark is not None and after.mark.step > before.mark.step
 
 
 def _with(points: Points, cores: float, rate: float) -> Points:

@@ -77,7 +77,7 @@ class SpeCon(PolicySettings):
         return Decision(
             SpeConState(due_at, turn.memos),
             tuple(proposals),
-            wake_at=due_at if turn.board.places else None,
+            wake_at=due_at if turn.anyone else None,
             assessments={trial: Assessment(memo.category, memo.growth) for trial, memo in turn.memos.items()},
         )
 

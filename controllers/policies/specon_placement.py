@@ -35,7 +35,7 @@ class Board:
     @classmethod
     def of(cls, snapshot: Snapshot, categories: Mapping[TrialId, Category]) -> "Board":
         """Return the board of what ``snapshot`` shows; a moving trial counts where it is heading."""
-        places = {trial.id: nodes for trial in snapshot.trials if (nodes := heading(trial))}
+        places = {trial.id: nodes for trial in snapshot.unended if (nodes := heading(trial))}
         return cls(Ledger.of(snapshot), categories, places)
 
     def on(self, node: NodeName) -> list[TrialId]:

@@ -50,16 +50,18 @@ class SpeConState:
     trials: Mapping[TrialId, TrialMemo] = field(default_factory=dict)
 
 
+_UNKNOWN = TrialMemo()
+
+
 def recalled(snapshot: Snapshot, state: SpeConState) -> dict[TrialId, TrialMemo]:
     """Return the memos to go on with: of every live or moving trial, and of those that were live and have not ended.
 
     A moving trial may hold no node, and be new to this state, where a controller begins in mid-move.
     """
-    trials = sorted(snapshot.trials, key=lambda trial: trial.id)
     return {
-        trial.id: _answered(trial, state.trials.get(trial.id, TrialMemo()), snapshot.now)
-        for trial in trials
-        if trial.live or trial.phase is Phase.MOVING or (trial.id in state.trials and not trial.phase.ended)
+        trial.id: _answered(trial, state.trials.get(trial.id, _UNKNOWN), snapshot.now)
+        for trial in snapshot.unended
+        if trial.live or trial.phase is Phase.MOVING or trial.id in state.trials
     }
 
 

@@ -17,15 +17,22 @@ class Turn:
     trials: dict[TrialId, Trial] = field(init=False)
 
     def __post_init__(self) -> None:
-        headed = tuple(self._headed(trial) for trial in self.snapshot.trials)
-        self.snapshot = replace(self.snapshot, trials=headed)
-        self.trials = {trial.id: trial for trial in headed}
+        self.trials = {trial.id: trial for trial in self.snapshot.unended}
+        if headed := {trial.id: self._headed(trial) for trial in self.snapshot.unended if self._lacks_target(trial)}:
+            self.trials |= headed
+            trials = tuple(headed.get(trial.id, trial) for trial in self.snapshot.trials)
+            self.snapshot = replace(self.snapshot, trials=trials)
 
     @cached_property
     def board(self) -> Board:
         """Where the live trials are or are heading. First looked at once all are categorised."""
         categories = {trial: memo.category for trial, memo in self.memos.items()}
         return Board.of(self.snapshot, categories)
+
+    @property
+    def anyone(self) -> bool:
+        """Whether any trial is on a node, or on its way to one."""
+        return any(trial.live or trial.moving_to for trial in self.trials.values())
 
     def movable(self, trial: TrialId) -> bool:
         """Whether ``trial`` runs, alone, with no move of it asked for."""
@@ -42,8 +49,10 @@ class Turn:
         return Proposal(Migrate(trial, node), reason)
 
     def _headed(self, trial: Trial) -> Trial:
-        """Return ``trial`` with the destination that was asked for, where its world does not tell."""
+        """Return ``trial`` with the destination that was asked for, as its world does not tell."""
         memo = self.memos.get(trial.id)
-        if trial.phase is not Phase.MOVING or trial.moving_to or memo is None or memo.pending is None:
-            return trial
-        return replace(trial, moving_to=memo.pending.destination)
+        return trial if memo is None or memo.pending is None else replace(trial, moving_to=memo.pending.destination)
+
+    @staticmethod
+    def _lacks_target(trial: Trial) -> bool:
+        return trial.phase is Phase.MOVING and not trial.moving_to

@@ -68,8 +68,8 @@ BY_CHANCE: Mapping[str, Experiment] = {
     "S2": _by_chance("S2", _VAE_BY_CHANCE),
     "S3": _by_chance("S3", _VAE_BY_CHANCE),
     "S4": _by_chance("S4", specon_jobs(147.5, 2.19)),
-    "S5": _by_chance("S5", specon_jobs(130.0, 2.1)),
-    "S6": _by_chance("S6", specon_jobs(210.0, 1.8)),
+    "S5": _by_chance("S5", specon_jobs(141.0, 2.09)),
+    "S6": _by_chance("S6", specon_jobs(180.3, 1.56)),
 }
 """SpeCon's experiments with first placement left to chance and trials that can use a whole node, which comes nearest to
 what was published; lengths are calibrated anew on the default column."""

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from controllers.model import NodeName, TrialId
+from controllers.model import NodeName, Place, TrialId
 from controllers.policies.base import Policy
+from controllers.policies.clairvoyant import informed
 from controllers.results import Comparison, RunResult, compare
 from controllers.simulated_run import simulate
 from controllers.simulation.past_sweep import PastSweep
@@ -53,13 +54,16 @@ class Forecast:
 class Check:
     """A run as it was beside its own simulation: errors are relative to what was, over- and underestimates signed.
 
-    ``completion_errors`` are those of each trial's mean completion time over the seeds.
+    ``completion_errors`` are those of each trial's mean completion time over the seeds, ``completions`` the range
+    of it, ``missed`` the trials that really completed outside.
     """
 
     policy: str
     makespan_s: float
     simulated_makespan_s: Interval
+    completions: Mapping[TrialId, Interval]
     completion_errors: Mapping[TrialId, float]
+    missed: tuple[TrialId, ...]
 
     @property
     def makespan_error(self) -> float:
@@ -83,7 +87,7 @@ def forecast(
     seeds: int,
     advanced: Callable[[], None] = lambda: None,
 ) -> list[Forecast]:
-    """Simulate every policy with ``seeds`` seeds; under each, all start from the same placement.
+    """Simulate every policy with ``seeds`` seeds, from the same placement unless a policy chooses that itself.
 
     Args:
         recording: What is simulated.
@@ -95,22 +99,28 @@ def forecast(
     for seed in range(seeds):
         first_nodes: Mapping[TrialId, NodeName] = recording.first_nodes
         for name, policy in policies.items():
-            result = simulate(variant(recording, seed, first_nodes), policy).result
+            scenario = variant(recording, seed, {} if Place in policy.needs else first_nodes)
+            work = {trial.id: trial.work_s for trial in scenario.workload.trials}
+            result = simulate(scenario, informed(policy, work)).result
             results[name].append(result)
-            first_nodes = {TrialId(trial.id): NodeName(trial.first_node) for trial in result.trials}
+            first_nodes = first_nodes or {TrialId(of.id): NodeName(of.first_node) for of in result.trials}
             advanced()
     return [Forecast(name, tuple(of_policy)) for name, of_policy in results.items()]
 
 
 def check(was: PastSweep, simulated: Forecast) -> Check:
     """Set a past sweep beside its simulation; trials that only one of them has are left out."""
-    completions: dict[str, list[float]] = {}
+    found: dict[TrialId, list[float]] = {}
     for result in simulated.results:
         for trial in result.trials:
-            completions.setdefault(trial.id, []).append(trial.completion_s)
-    errors = {
-        trial.id: statistics.fmean(completions[trial.id]) / trial.completion_s - 1
-        for trial in was.trials
-        if trial.id in completions and trial.completion_s > 0
-    }
-    return Check(simulated.policy, was.makespan_s, simulated.over_seeds(lambda run: run.makespan_s), errors)
+            found.setdefault(TrialId(trial.id), []).append(trial.completion_s)
+    really = {trial.id: trial.completion_s for trial in was.trials if trial.id in found and trial.completion_s > 0}
+    completions = {name: Interval.of(found[name]) for name in really}
+    return Check(
+        policy=simulated.policy,
+        makespan_s=was.makespan_s,
+        simulated_makespan_s=simulated.over_seeds(lambda run: run.makespan_s),
+        completions=completions,
+        completion_errors={name: completions[name].mean / seconds - 1 for name, seconds in really.items()},
+        missed=tuple(n for n, seconds in really.items() if not completions[n].low <= seconds <= completions[n].high),
+    )

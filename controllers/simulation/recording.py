@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controllers.model import NodeName, TrialId
-from controllers.simulation.past_sweep import PastSweep, PastSweepError, PastTrial, common_trials
+from controllers.simulation.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, common_trials
 from controllers.simulation.spending import Spending, counted, timed
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
@@ -49,13 +49,15 @@ def record(sweep: PastSweep, ground: Ground, others: Sequence[PastSweep] = ()) -
     Args:
         sweep: What the work is taken from.
         ground: Where it is to run.
-        others: The same sweep under other policies: how far their CPU seconds differ is the spread of the work.
+        others: The same sweep under other policies: how far their CPU seconds differ is the spread of the work, and
+            their moves tell what a move costs.
 
     Raises:
         PastSweepError: There is nothing to rebuild; says why.
     """
     spendings = _spendings(sweep, ground)
-    costs = _measured_costs(sweep, spendings, ground.costs)
+    moves = [move for run in (sweep, *others) for move in run.moves]
+    costs = _measured_costs(moves, spendings, ground.costs)
     trials = tuple(
         _trial(trial, spent, costs.start_cpu_s, sweep, ground)
         for trial, spent in zip(sweep.trials, spendings, strict=True)
@@ -63,7 +65,8 @@ def record(sweep: PastSweep, ground: Ground, others: Sequence[PastSweep] = ()) -
     same = not sweep.nodes or {node.name for node in sweep.nodes} == {node.name for node in ground.nodes}
     pins = {trial.id: trial.first_node for trial in sweep.trials if same and trial.first_node is not None}
     spread, told = _spread(sweep, spendings, others)
-    return Recording(Workload(trials, ground.nodes), costs, pins, spread, (*_assumptions(sweep, ground), told))
+    assumptions = (*_assumptions(sweep, ground), _about_moves(len(moves), costs), told)
+    return Recording(Workload(trials, ground.nodes), costs, pins, spread, assumptions)
 
 
 def _spendings(sweep: PastSweep, ground: Ground) -> list[Spending]:
@@ -72,14 +75,14 @@ def _spendings(sweep: PastSweep, ground: Ground) -> list[Spending]:
     return timed(sweep, sum(node.cpu for node in ground.nodes), ground.cores)
 
 
-def _measured_costs(sweep: PastSweep, spendings: Sequence[Spending], base: Costs) -> Costs:
+def _measured_costs(moves: Sequence[MoveTimes], spendings: Sequence[Spending], base: Costs) -> Costs:
     costs = replace(base, start_cpu_s=statistics.median(spent.before_training for spent in spendings))
-    if not sweep.moves:
+    if not moves:
         return costs
     return replace(
         costs,
-        leave_s=statistics.median(move.leave_s for move in sweep.moves),
-        next_attempt_s=max(0.0, statistics.median(move.next_attempt_s for move in sweep.moves) - base.start_s),
+        leave_s=statistics.median(move.leave_s for move in moves),
+        next_attempt_s=max(0.0, statistics.median(move.next_attempt_s for move in moves) - base.start_s),
     )
 
 
@@ -150,6 +153,10 @@ def _assumptions(sweep: PastSweep, ground: Ground) -> list[str]:
         )
     if any(trial.cpu is None for trial in sweep.trials):
         told.append("CPU requests are unknown: small enough for all that ran at a time")
-    if not sweep.moves:
-        told.append("no move was seen: its cost is that measured elsewhere")
     return told
+
+
+def _about_moves(seen: int, costs: Costs) -> str:
+    gap_s = costs.leave_s + costs.next_attempt_s + costs.start_s + costs.restore_s
+    measured = f"as in the {seen} that were seen (median)" if seen else "as measured elsewhere: none was seen"
+    return f"a move interrupts a trial for {gap_s:.1f} s and {costs.start_cpu_s:.2f} CPU seconds, {measured}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from controllers.errors import SpeconError
+from controllers.goals import AskedGoals
 from controllers.model import Direction, NodeName, TrialId
 from controllers.simulation.tables import Row, TableError, read_rows
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload, WorkloadError
@@ -22,10 +23,11 @@ TRIALS: Final = "trials.csv"
 REPORTS: Final = "reports.csv"
 NODES: Final = "nodes.csv"
 _TRIAL_COLUMNS: Final = ("trial", "submitted_s", "work_s", "cpu")
-_TRIAL_OPTIONS: Final = ("speedup", "memory", "direction", "retries", "checkpoint_every_s", "limit", "deaf")
+_GOALS: Final = ("deadline_s", "target", "seconds_per_step")
+_TRIAL_OPTIONS: Final = ("speedup", "memory", "direction", "retries", "checkpoint_every_s", "limit", "deaf", *_GOALS)
 _REPORT_COLUMNS: Final = ("trial", "work_s", "value")
 _NODE_COLUMNS: Final = ("node", "cpu")
-_NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply")
+_NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply", "contention")
 _RETRIES: Final = 2
 _ROUNDING: Final = 1e-9
 """Relative: a report written as a rounded decimal may lie this far beyond the work of its trial."""
@@ -96,10 +98,19 @@ def _trial(row: Row, reports: Sequence[Report]) -> TrialSpec:
         memory=row.number("memory", 0.0, least=0),
         direction=_direction(row),
         retries=row.whole("retries", _RETRIES, least=0),
-        checkpoint_every_s=row.number("checkpoint_every_s", above=0) if row.cells.get("checkpoint_every_s") else None,
-        limit=row.number("limit", above=0) if row.cells.get("limit") else inf,
+        checkpoint_every_s=_optional(row, "checkpoint_every_s", above=0.0),
+        limit=row.number("limit", inf, above=0.0),
         deaf=_flag(row, "deaf"),
+        goals=AskedGoals(
+            _optional(row, "deadline_s", above=0.0),
+            _optional(row, "target"),
+            _optional(row, "seconds_per_step", above=0.0),
+        ),
     )
+
+
+def _optional(row: Row, column: str, above: float = -inf) -> float | None:
+    return row.number(column, above=above) if row.cells.get(column) else None
 
 
 def _flag(row: Row, column: str) -> bool:
@@ -160,9 +171,10 @@ def _node(row: Row) -> NodeSpec:
     node = NodeSpec(
         name=NodeName(row.text("node")),
         cpu=row.number("cpu", above=0),
-        memory=row.number("memory", above=0) if row.cells.get("memory") else inf,
+        memory=row.number("memory", inf, above=0.0),
         speed=row.number("speed", 1.0, above=0),
         zone=row.cells.get("zone", ""),
+        contention=row.number("contention", 0.0, least=0.0),
     )
     expected = f"pairs SECOND:CORES that rise in time, cores above 0 and up to {node.cpu:g}, such as 0:0.2 60:0.1"
     try:
@@ -172,26 +184,30 @@ def _node(row: Row) -> NodeSpec:
 
 
 def _trial_cells(trial: TrialSpec) -> tuple[str, ...]:
-    every = trial.checkpoint_every_s
+    goals = trial.goals
     return (
         *(trial.id, _cell(trial.submitted_at), _cell(trial.work_s), _cell(trial.cpu)),
         _joined(trial.speedup.points),
-        *(_cell(trial.memory), trial.direction.value, str(trial.retries), _cell(inf if every is None else every)),
+        *(_cell(trial.memory), trial.direction.value, str(trial.retries), _cell(trial.checkpoint_every_s)),
         *(_cell(trial.limit), "yes" if trial.deaf else "no"),
+        *(_cell(goals.deadline_s), _cell(goals.target), _cell(goals.seconds_per_step)),
     )
 
 
 def _node_cells(node: NodeSpec) -> tuple[str, ...]:
-    return (node.name, _cell(node.cpu), _cell(node.memory), _cell(node.speed), node.zone, _joined(node.supply))
+    return (
+        *(node.name, _cell(node.cpu), _cell(node.memory), _cell(node.speed), node.zone),
+        *(_joined(node.supply), _cell(node.contention)),
+    )
 
 
 def _joined(pairs: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{first!r}:{second!r}" for first, second in pairs)
 
 
-def _cell(number: float) -> str:
-    """Return the shortest text that reads back as the same number; nothing where there is no bound."""
-    return "" if isinf(number) else repr(float(number))
+def _cell(number: float | None) -> str:
+    """Return the shortest text that reads back as the same number; nothing where there is none, or no bound."""
+    return "" if number is None or isinf(number) else repr(float(number))
 
 
 def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -1,5 +1,6 @@
 """What the commands call. Imported on use: ``specon --help`` must not wait for MLflow."""
 
+import gc
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,8 @@ def run_controller(settings: "ControllerSettings", stop: threading.Event) -> Non
     import_slim()
     from controllers import cluster_run  # noqa: PLC0415
 
+    # What was imported stays: to look through it again and again for garbage would be half of that work.
+    gc.freeze()
     cluster_run.run_controller(settings, stop)
 
 

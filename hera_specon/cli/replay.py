@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from hera_specon.cli.choices import PolicyChoiceError
+from hera_specon.cli.choices import parsed
 from hera_specon.cli.options import STDOUT, Cores, NewFile, NodeCount
 
 if TYPE_CHECKING:
@@ -132,14 +132,7 @@ def replay(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
 def _policies(specs: Sequence[str]) -> "Mapping[str, Policy[Any]]":
     from controllers.policies.registry import parse_policy  # noqa: PLC0415 - `specon --help` must not wait for it
 
-    policies = {}
-    for spec in specs:
-        try:
-            policies[spec] = parse_policy(spec)
-        except ValueError as error:
-            message = f"--policy, {spec!r}: {error}\nSee what there is with: specon policies"
-            raise PolicyChoiceError(message) from error
-    return policies
+    return {spec: parsed(parse_policy, spec, "--policy") for spec in specs}
 
 
 def _replayed(request: Request, policies: "Mapping[str, Policy[Any]]") -> "Replayed":

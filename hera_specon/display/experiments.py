@@ -88,19 +88,23 @@ def _told(told: Published, default: Published | None, experiment: Setup) -> tupl
         _number(told.mean_completion_s),
         _change(told.mean_change, told.mean_completion_s, None if default is None else default.mean_completion_s),
         _number(told.median_completion_s),
-        words.DASH if told.faster is None else f"{told.faster:.0%}",
+        words.DASH if told.faster is None else f"{told.faster * 100:.0f} %",
         words.DASH if told.worst_loser is None else f"{told.worst_loser:.2f}",
         *(words.DASH,) * 3,
     )
     if experiment.watched is None:
         return cells
-    return (*cells, words.DASH if told.watched_change is None else f"{told.watched_change:+.1%}")
+    return (*cells, words.DASH if told.watched_change is None else _part(told.watched_change))
 
 
 def _change(change: float | None, value: float | None, default: float | None) -> str:
     if change is None and value is not None and default is not None and value != default:
         change = value / default - 1
-    return words.DASH if change is None else f"{change:+.1%}"
+    return words.DASH if change is None else _part(change)
+
+
+def _part(change: float) -> str:
+    return f"{change * 100:+.1f} %"
 
 
 def _number(value: float | None) -> str:
@@ -130,6 +134,9 @@ def _share(found: Estimate | None) -> str:
 def _with_reach(found: Estimate | None, told: Callable[[float], str], *, signed: bool = False, unit: str = "") -> str:
     if found is None:
         return words.DASH
-    sign = "+" if signed and found.mean >= 0 else ""
+    value = told(found.mean)
+    if float(value) == 0:
+        value = value.removeprefix("-")
+    sign = "+" if signed and found.mean > 0 and float(value) > 0 else ""
     reach = "" if found.half_width is None else f" \N{PLUS-MINUS SIGN}{told(found.half_width)}"
-    return f"{sign}{told(found.mean)}{reach}{unit}"
+    return f"{sign}{value}{reach}{unit}"

@@ -42,7 +42,7 @@ def verdicts(replayed: Replayed) -> Iterator[str]:
         change = Interval.of([comparison.makespan_ratio for comparison in forecast.against(baseline)])
         claim = f"{forecast.policy} would have changed the makespan by {_changes(change)} against {baseline.policy}"
         if change.low <= 1 <= change.high:
-            yield f"{claim}: it might as well have made no difference."
+            yield f"{claim}, shorter in {_wins(forecast, baseline)}: not sure to make a difference."
         elif off > abs(change.mean - 1):
             yield f"{claim}; but the simulation misses what really happened by {off:.1%}, so this proves nothing."
         else:
@@ -66,6 +66,7 @@ def _checks_table(replayed: Replayed) -> Table:
         "error of the makespan": lambda check: f"{check.makespan_error:+.1%}",
         "error of a completion, mean": lambda check: f"{check.mean_completion_error:.1%}",
         "error of a completion, worst": lambda check: f"{check.worst_completion_error:+.1%}",
+        "completions within the range": _within,
     }
     for title, cell in rows.items():
         table.add_row(title, *(Text(cell(check)) for check in replayed.checks))
@@ -87,6 +88,13 @@ def _forecasts_table(replayed: Replayed) -> Table:
     table.add_row("worst loser", words.DASH, *(_worst(f, baseline) for f in replayed.forecasts[1:]))
     table.add_row("moves", *(f"{_mean_moves(forecast):.1f}" for forecast in replayed.forecasts))
     return table
+
+
+def _within(check: Check) -> str:
+    if all(range_.low == range_.high for range_ in check.completions.values()):
+        return words.DASH
+    trials = len(check.completions)
+    return f"{trials - len(check.missed)} of {trials}"
 
 
 def _table(title: str) -> Table:

@@ -34,6 +34,7 @@ def _check(check: Check) -> dict[str, Any]:
         "mean_completion_error": check.mean_completion_error,
         "worst_completion_error": check.worst_completion_error,
         "completion_errors": dict(check.completion_errors),
+        "missed": list(check.missed),
     }
 
 

@@ -67,10 +67,10 @@ def replay(
     source = source_of(past.sweeps)
     others = [sweep for sweep in past.sweeps if sweep is not source]
     ground = Ground(nodes_for(source, what_if), _costs(past, what_if), what_if.cores_per_trial)
-    checks = [
-        _checked(sweep, record(source, replace(ground, nodes=_as_it_was(sweep, ground)), others), seeds, advanced)
-        for sweep in past.sweeps
-    ]
+    checks = []
+    for sweep in past.sweeps:
+        as_it_was = record(source, replace(ground, nodes=_as_it_was(sweep, ground)), others)
+        checks.append(_checked(sweep, _certain(as_it_was) if sweep is source else as_it_was, seeds, advanced))
     recording = record(source, ground, others)
     return Replayed(source, recording, seeds, tuple(checks), tuple(forecast(recording, policies, seeds, advanced)))
 
@@ -106,6 +106,11 @@ def _as_it_was(sweep: PastSweep, ground: Ground) -> tuple[NodeSpec, ...]:
 
 def _costs(past: Past, what_if: WhatIf) -> Costs:
     return COSTS[what_if.costs or past.origin]()
+
+
+def _certain(recording: Recording) -> Recording:
+    """Return the recording without any doubt about the work: what it took in this very run is known."""
+    return replace(recording, spread=dict.fromkeys(recording.spread, 0.0))
 
 
 def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> Check:

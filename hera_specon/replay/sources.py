@@ -81,6 +81,8 @@ def _on_this_machine(folder: Path, where: Where) -> Past:
     specs = record.about.get("policies") or [run.policy for run in record.runs]
     sweeps = []
     for position, (run, spec, part) in enumerate(zip(record.runs, specs, parts_of(folder), strict=False)):
+        if run.result is None and any(other.result for other in record.runs):
+            continue
         uid = f"{folder.name}-{record.about.get('uid_suffix')}-{position:02d}"
         of_sweep = f"tags.`{TAG_SWEEP_ID}` LIKE '{uid}.%' AND tags.`{TAG_TRIAL_ID}` != ''"
         recorded = Recorded(run, str(spec), nodes, tracked_trials(client, experiments, of_sweep), _began(run, part))
@@ -145,6 +147,8 @@ def _of_cluster(client: MlflowClient, wanted: str, where: Where) -> tuple[PastSw
         raise PastSweepError(message)
     sweeps = []
     for parent, run in zip(parents, record.runs, strict=True):
+        if run.result is None and any(other.result for other in record.runs):
+            continue
         nodes = tuple(NodeSpec(NodeName(name), where.cpus_per_node) for name in run.history.nodes())
         nested = f"tags.`{TAG_PARENT}` = '{parent.info.run_id}'"
         tracked = tracked_trials(client, [parent.info.experiment_id], nested)

@@ -189,7 +189,7 @@ def test_a_deaf_trial_is_killed_after_its_grace_and_its_pod_removed_if_that_is_i
     bench.begin(Patience(force_every=1.0))
     bench.until(lambda: bench.pod() is None)
     assert [command for _, command in bench.pods.commands] == [ASK, FORCE, FORCE]
-    assert {"MoveForced", "Removed"} <= set(bench.told.reasons)
+    bench.until(lambda: {"MoveForced", "Removed"} <= set(bench.told.reasons))
 
 
 def test_a_trial_that_leaves_in_its_grace_is_not_killed(bench: Bench) -> None:

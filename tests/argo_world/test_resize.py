@@ -1,6 +1,7 @@
 """Shares changed in place: what is asked, what is refused, what is taken back."""
 
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -28,6 +29,10 @@ def grant(bench: Bench, cpu: str) -> None:
     bench.change("pods", "sweeps/sweep-x-a-0", status=status)
 
 
+def has(bench: Bench, cpu: float) -> bool:
+    return bench.trial().cpu == pytest.approx(cpu)
+
+
 def test_a_share_counts_when_the_kubelet_has_given_it(bench: Bench) -> None:
     bench.put("pods", pod(on="n1"))
     bench.begin()
@@ -39,6 +44,18 @@ def test_a_share_counts_when_the_kubelet_has_given_it(bench: Bench) -> None:
     assert bench.trial().base_cpu == 0.1
     bench.until(lambda: "Resized" in bench.told.reasons)
     assert bench.world.results({})[0].resizes == 1
+
+
+def test_the_number_of_resizes_outlives_the_controller_but_for_the_last_few(bench: Bench) -> None:
+    bench.put("pods", pod(on="n1"))
+    bench.begin()
+    for number in range(1, 13):
+        grant(bench, f"{100 + number}m")
+        bench.until(partial(has, bench, 0.1 + number / 1000))
+        bench.settle()
+    assert bench.world.results({})[0].resizes == 12
+    bench.begin()
+    assert bench.world.results({})[0].resizes == 10
 
 
 def test_what_the_pod_was_created_with_outlives_the_controller(bench: Bench) -> None:

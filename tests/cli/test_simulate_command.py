@@ -20,7 +20,7 @@ def test_the_table_has_ours_and_what_was_published() -> None:
     assert "specon:alpha=0.01,interval=30" not in done.output
     assert "published" in done.output
     assert "1421.0" in done.output
-    assert "-24.7%" in done.output
+    assert "-24.7 %" in done.output
 
 
 def test_without_policies_those_that_were_published_are_run() -> None:

@@ -17,7 +17,9 @@ def test_help_shows_an_example_to_begin_with() -> None:
     assert "specon run workflows/" in result.stdout
 
 
-@pytest.mark.parametrize("command", ["run", "submit", "status", "report", "release", "policies", "controller"])
+@pytest.mark.parametrize(
+    "command", ["run", "simulate", "submit", "status", "report", "release", "policies", "controller"]
+)
 def test_every_command_helps_with_an_example(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"])
 

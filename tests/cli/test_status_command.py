@@ -74,6 +74,7 @@ def test_each_trial_is_told_with_what_kubernetes_and_mlflow_know(specon_there: S
         "steps_total": 40,
         "metric": 0.25,
         "reason": "fell behind",
+        "outlook": "",
     }
     assert (second["phase"], second["node"], second["attempt"]) == ("moving", "n2 → n3", 2)
     assert second["category"] is None
@@ -95,6 +96,18 @@ def test_the_table_shows_the_same(specon_there: Specon, cluster: Cluster) -> Non
     assert row.split() == [
         *("vae.t000", "running", "n1", "0.05/0.1", "1", "0", "watching", "0.031", "12/40", "0.25", "fell", "behind")
     ]
+
+
+def test_what_is_foreseen_stands_beside_its_trial_in_table_and_json(specon_there: Specon, cluster: Cluster) -> None:
+    hold(cluster, workflow(), pods=(pod(0),))
+    track(cluster, run("t000", 0.25, 12, outlook="will miss its deadline by 12 min"))
+
+    (trial,) = told(specon_there, cluster)["trials"]
+    table = specon_there("status", "--mlflow-tracking-uri", cluster.url).stdout
+
+    assert (trial["category"], trial["outlook"]) == (None, "will miss its deadline by 12 min")
+    assert "outlook" in table
+    assert "will miss its deadline by 12 min" in table
 
 
 def test_what_a_controller_would_do_is_shown_where_it_only_recommends(specon_there: Specon, cluster: Cluster) -> None:

@@ -24,6 +24,9 @@ class AnyCluster(Protocol):
     def import_image(self, archive: Path) -> None:
         """Have the image of this archive on every node."""
 
+    def show_folder(self, folder: Path) -> None:
+        """Have pods that mount this folder of the machine, or its programs, see what is in them."""
+
     def lose_node(self, name: str) -> None:
         """End a node with all on it at once, like a power cut."""
 

@@ -43,6 +43,11 @@ def remove(path_below_hierarchy: str = CGROUP) -> None:
                 path.rmdir()
 
 
+def cpu_seconds_of(node: NodeSpec) -> float:
+    """The CPU time that a node has used, with all on it, since it was made."""
+    return int((HIERARCHIES / "cpuacct" / node.cgroup / "cpuacct.usage").read_text()) / 1e9
+
+
 def pod_folder(pod_uid: str, hierarchy: str = "cpu") -> Path:
     """The cgroup of a pod on whichever node runs it.
 

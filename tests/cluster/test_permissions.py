@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -291,7 +292,7 @@ def test_the_executor_may_report_with_its_role_and_not_without(office: Office, v
 def test_a_sweep_with_a_resize_and_a_move_passes_with_these_permissions_alone(
     admin: KubeApi, cluster: AnyCluster, tmp_path: Path
 ) -> None:
-    tmp_path.chmod(0o755)
+    cluster.show_folder(tmp_path)
     bench = ArgoBench(str(cluster.kubeconfig), tmp_path)
     office = Office(admin, bench._namespace)
     try:
@@ -331,7 +332,7 @@ def _journal(bench: ArgoBench) -> None:
     for number in range(2):
         journal = ConfigMapJournal(bench._api, campaign, time.monotonic)
         journal.load()
-        journal.save(json.dumps({"number": number}), urgent=True)
+        journal.save(partial(json.dumps, {"number": number}), urgent=True)
     assert ConfigMapJournal(bench._api, campaign, time.monotonic).load() == '{"number": 1}'
 
 

@@ -42,6 +42,8 @@ def test_what_a_given_cluster_can_not_do_is_skipped_by_name() -> None:
     given = GivenCluster(Path("kubeconfig"))
     with pytest.raises(pytest.skip.Exception, match="lose_node node-2: can't be done"):
         given.lose_node("node-2")
+    with pytest.raises(pytest.skip.Exception, match="show_folder state"):
+        given.show_folder(Path("state"))
     with pytest.raises(pytest.skip.Exception, match="cpu_shares"):
         given.cpu_shares("uid")
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.cluster import Cluster
 from tests.contract.argo_bench import ArgoBench
 from tests.contract.bench import Bench
 from tests.contract.local_bench import LocalBench
@@ -32,9 +31,5 @@ def _bench(request: pytest.FixtureRequest, folder: Path) -> Bench:
 
 def _argo_bench(request: pytest.FixtureRequest, folder: Path) -> ArgoBench:
     cluster = request.getfixturevalue("cluster")
-    if not isinstance(cluster, Cluster):
-        pytest.skip(
-            "its pods use programs and folders of this machine: not done where KUBECONFIG names another cluster"
-        )
-    folder.chmod(0o755)
+    cluster.show_folder(folder)
     return ArgoBench(str(cluster.kubeconfig), folder)

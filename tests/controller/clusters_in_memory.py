@@ -123,9 +123,9 @@ class MemoryJournal:
     def load(self) -> str | None:
         return self.text
 
-    def save(self, state: str, *, urgent: bool) -> None:
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
         del urgent
-        self.text = state
+        self.text = state()
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
         """The log and the world tell it all."""

@@ -1,6 +1,6 @@
 """The engine: what it shows a policy, what it refuses to carry out, and what survives its death."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -130,9 +130,9 @@ class MemoryJournal:
     def load(self) -> str | None:
         return self.text
 
-    def save(self, state: str, *, urgent: bool) -> None:
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
         self.urgent = urgent
-        self.text = state
+        self.text = state()
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
         assert now >= 0

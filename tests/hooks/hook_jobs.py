@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -93,3 +94,10 @@ def job_environment(trial_id: str, state_root: Path, more: dict[str, str]) -> di
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPECON_", "MLFLOW_", "JOB_"))}
     own = {"SPECON_TRIAL_ID": trial_id, "SPECON_STATE_ROOT": str(state_root), "SPECON_OBJECTIVE": "loss"}
     return {**kept, "PYTHONPATH": str(ROOT), **own, **more}
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    until = time.monotonic() + 120
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.05)

@@ -1,11 +1,12 @@
 """When an attempt leaves, what it leaves behind, and what the next one makes of it."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
 
-from tests.hooks.hook_jobs import RunJob
+from tests.hooks.hook_jobs import ROOT, RunJob, StartJob, wait_for
 
 EXPECTED = {"total": str(sum(range(30)))}
 
@@ -40,6 +41,26 @@ def test_a_hard_kill_trains_again_from_the_last_checkpoint_but_logs_no_step_twic
     ended = run_job("plain", "s.a")
     assert (ended.code, ended.out) == (0, {"start": "6", **EXPECTED})
     assert points(state_root / "s.a", "total") == [(n, sum(range(n + 1))) for n in range(30)]
+
+
+def test_an_attempt_leaves_as_it_should_while_mlflow_is_still_being_imported(
+    start_job: StartJob, state_root: Path, tmp_path: Path
+) -> None:
+    slow = tmp_path / "mlflow.py"
+    # Native libraries abort where the interpreter ends in the middle of their start.
+    slow.write_text(
+        "import os, pathlib, time\n"
+        "class Native:\n"
+        "    def __del__(self, abort=os.abort): abort()\n"
+        "native = Native()\n"
+        'pathlib.Path(os.environ["SPECON_STATE_ROOT"], "importing").touch()\n'
+        "time.sleep(300)\n"
+    )
+    more = {"JOB_STEPS": "5000", "JOB_SLEEP_S": "0.02", "MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}
+    job = start_job("plain", "s.a", PYTHONPATH=f"{tmp_path}:{ROOT}", **more)
+    wait_for((state_root / "importing").exists)
+    job.send_signal(signal.SIGTERM)
+    assert job.wait(timeout=60) == 75
 
 
 def test_sigterm_before_training_leaves_without_training(run_job: RunJob, state_root: Path) -> None:

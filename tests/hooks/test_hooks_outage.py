@@ -1,8 +1,6 @@
 """MLflow slow or down: the training doesn't notice, and nothing is missing in the end."""
 
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from mlflow import MlflowClient
 from mlflow_hooks import deliver_leftovers
 from mlflow_hooks.journal import Journal, Point, count_unsent
 from mlflow_hooks.trialfile import Ending, Identity, write_ending, write_identity
-from tests.hooks.hook_jobs import RunJob, Server, StartJob
+from tests.hooks.hook_jobs import RunJob, Server, StartJob, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -25,13 +23,6 @@ def steps_in_mlflow(uri: str, trial_id: str) -> tuple[str, list[int]]:
 def logged_lines(folder: Path) -> int:
     path = folder / "points.jsonl"
     return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    until = time.monotonic() + 120
-    while not what():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def test_a_trial_ends_while_the_server_is_down_and_its_leftovers_arrive_later(

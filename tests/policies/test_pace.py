@@ -1,41 +1,45 @@
 """How a trial's speed is measured, and what is made of it for other numbers of cores."""
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllers.model import Progress
-from controllers.policies.pace import MOST_POINTS, Pace, measured
-from tests.policies.policy_fakes import trial
+from controllers.policies.pace import MOST_POINTS, Pace, paced
+from controllers.policies.step_times import StepMemo, timed
+from tests.policies.policy_fakes import node, snapshot, trial
 
 
 def seen(step: int, at: float, cpu_seconds: float | None) -> Progress:
     return Progress(1.0, 0.5, 0.5, step, at, cpu_seconds, steps_total=100)
 
 
-def paced(*reports: Progress, cpu: float = 1.0, attempts: tuple[int, ...] = ()) -> Pace:
-    pace = Pace()
+def look(pace: Pace, memo: StepMemo, progress: Progress, cpu: float, attempt: int = 1) -> tuple[Pace, StepMemo]:
+    there = trial("a", "n", cpu=cpu, attempt=attempt, progress=progress)
+    after = timed(snapshot(progress.at, [there], [node("n")]), {there.id: memo}, 1e9)[there.id]
+    return paced(there, pace, memo, after), after
+
+
+def after(*reports: Progress, cpu: float = 1.0, attempts: tuple[int, ...] = ()) -> Pace:
+    pace, memo = Pace(), StepMemo()
     for number, progress in enumerate(reports):
-        attempt = attempts[number] if attempts else 1
-        pace = measured(trial("a", "n", cpu=cpu, attempt=attempt), pace, progress)
+        pace, memo = look(pace, memo, progress, cpu, attempts[number] if attempts else 1)
     return pace
 
 
 def test_one_report_measures_nothing() -> None:
-    assert not paced(seen(1, 0.0, 0.0)).measured
+    assert not after(seen(1, 0.0, 0.0)).measured
 
 
 def test_speed_is_steps_over_seconds_at_the_cores_that_were_used() -> None:
-    pace = paced(seen(0, 0.0, 0.0), seen(20, 10.0, 5.0))
+    pace = after(seen(0, 0.0, 0.0), seen(20, 10.0, 5.0))
     assert pace.points == ((0.5, 2.0),)
-    assert pace.seconds_per_step == 0.5
 
 
 def test_with_one_measurement_speed_is_taken_to_be_linear() -> None:
-    pace = paced(seen(0, 0.0, 0.0), seen(20, 10.0, 5.0), cpu=0.5)
+    pace = after(seen(0, 0.0, 0.0), seen(20, 10.0, 5.0), cpu=0.5)
     assert pace.rate(1.0) == pytest.approx(4.0)
     assert pace.cores_for(1.0) == pytest.approx(0.25)
 
@@ -48,32 +52,37 @@ def test_beyond_the_last_measurement_it_goes_on_as_between_the_last_two() -> Non
 
 
 def test_a_share_that_is_left_unused_tells_how_many_cores_the_trial_can_use() -> None:
-    pace = paced(seen(0, 0.0, 0.0), seen(20, 10.0, 10.0), cpu=4.0)
+    pace = after(seen(0, 0.0, 0.0), seen(20, 10.0, 10.0), cpu=4.0)
     assert pace.most == 1.0
     assert pace.rate(8.0) == pace.rate(1.0)
     assert math.isinf(pace.cores_for(pace.rate(1.0) * 1.01))
-    more = measured(trial("a", "n", cpu=2.0), pace, seen(60, 20.0, 30.0))
-    assert more.most is None
+
+
+def test_a_trial_that_uses_more_than_was_thought_possible_is_limited_no_more() -> None:
+    pace, memo = look(Pace(), StepMemo(), seen(0, 0.0, 0.0), 4.0)
+    pace, memo = look(pace, memo, seen(20, 10.0, 10.0), 4.0)
+    assert pace.most == 1.0
+    assert look(pace, memo, seen(60, 20.0, 30.0), 2.0)[0].most is None
 
 
 def test_use_beyond_the_share_tells_nothing_of_a_limit() -> None:
-    assert paced(seen(0, 0.0, 0.0), seen(20, 10.0, 10.0), cpu=0.1).most is None
+    assert after(seen(0, 0.0, 0.0), seen(20, 10.0, 10.0), cpu=0.1).most is None
 
 
 def test_a_pause_between_attempts_and_steps_made_again_are_not_measured() -> None:
-    assert not paced(seen(5, 0.0, 0.0), seen(6, 100.0, 1.0), attempts=(1, 2)).measured
-    assert not paced(seen(5, 0.0, 0.0), seen(3, 10.0, 1.0)).measured
+    assert not after(seen(5, 0.0, 0.0), seen(6, 100.0, 1.0), attempts=(1, 2)).measured
+    assert not after(seen(5, 0.0, 0.0), seen(3, 10.0, 1.0)).measured
 
 
-def test_without_cpu_seconds_the_share_stands_for_the_use() -> None:
-    assert paced(seen(0, 0.0, None), seen(10, 10.0, None), cpu=2.0).points == ((2.0, 1.0),)
+def test_without_cpu_seconds_nothing_is_measured() -> None:
+    assert not after(seen(0, 0.0, None), seen(10, 10.0, None)).measured
 
 
 def test_a_newer_measurement_replaces_what_it_contradicts() -> None:
     pace = Pace(points=((1.0, 2.0), (2.0, 3.0), (4.0, 4.0)))
-    start = replace(pace, mark=paced(seen(0, 0.0, 0.0)).mark, attempt=1)
-    after = measured(trial("a", "n"), start, seen(45, 10.0, 30.0))
-    assert after.points == ((1.0, 2.0), (2.0, 3.0), (3.0, 4.5))
+    _, memo = look(Pace(), StepMemo(), seen(0, 0.0, 0.0), 1.0)
+    newer, _ = look(pace, memo, seen(45, 10.0, 30.0), 1.0)
+    assert newer.points == ((1.0, 2.0), (2.0, 3.0), (3.0, 4.5))
 
 
 amounts = st.floats(0.01, 100)
@@ -88,7 +97,7 @@ def test_speed_rises_with_cores_and_the_fewest_cores_for_a_speed_give_it(
     for seconds, steps, cores in windows:
         step, at, used = step + steps, at + seconds, used + cores * seconds
         reports.append(seen(step, at, used))
-    pace = paced(*reports)
+    pace = after(*reports)
     assert 1 <= len(pace.points) <= MOST_POINTS
     for (c0, r0), (c1, r1) in zip(pace.points, pace.points[1:], strict=False):
         assert c0 < c1

@@ -21,7 +21,7 @@ def decided(*trials: Trial) -> Decision[Any]:
 def test_a_trial_past_its_target_keeps_a_tenth_and_the_others_share_the_rest_by_what_they_asked_for() -> None:
     decision = decided(training("a", 0.2, 0.5), training("b", 0.8, 0.5), training("c", 0.8, None, cpu=2.0))
     assert resizes(decision) == {"a": pytest.approx(0.1), "b": pytest.approx(1.3), "c": pytest.approx(2.6)}
-    assert {p.action.trial: p.reason for p in decision.proposals}["a"] == "past its target: the others go first"
+    assert {str(p.action.trial): p.reason for p in decision.proposals}["a"] == "past its target: the others go first"
     assert decision.assessments[decision.proposals[0].action.trial].outlook == "has reached its target 0.5"
 
 
@@ -34,7 +34,7 @@ def test_a_target_once_reached_stays_reached_though_the_newest_report_is_worse()
 
 
 def test_a_target_of_a_maximised_objective_lies_above() -> None:
-    up = {"direction": Direction.MAXIMIZE, "first": 0.1}
+    up: dict[str, Any] = {"direction": Direction.MAXIMIZE, "first": 0.1}
     decision = decided(training("a", 0.9, 0.8, **up), training("b", 0.7, 0.8, **up))
     assert set(resizes(decision)) == {"a", "b"}
     assert resizes(decision)["a"] == pytest.approx(0.1)

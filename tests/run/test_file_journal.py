@@ -19,14 +19,14 @@ def test_a_new_run_has_no_state_and_no_time_behind_it(tmp_path: Path) -> None:
 
 def test_the_next_controller_finds_the_newest_state_and_goes_on_at_its_time(tmp_path: Path) -> None:
     journal = FileJournal(tmp_path, SweepClock(elapsed=41.5))
-    journal.save("one", urgent=True)
-    journal.save("two", urgent=False)
+    journal.save(lambda: "one", urgent=True)
+    journal.save(lambda: "two", urgent=False)
     assert FileJournal(tmp_path, SweepClock()).load() == "two"
     assert elapsed_before(tmp_path) == pytest.approx(41.5, abs=1)
 
 
 def test_the_time_in_which_nobody_drove_the_sweep_is_told_apart(tmp_path: Path) -> None:
-    FileJournal(tmp_path, SweepClock()).save("state", urgent=True)
+    FileJournal(tmp_path, SweepClock()).save(lambda: "state", urgent=True)
     kept = json.loads((tmp_path / "engine.json").read_text())
     began = time.time() - 100
     (tmp_path / "engine.json").write_text(json.dumps({**kept, "began_epoch_s": began, "elapsed_s": 30.0}))

@@ -4,6 +4,7 @@ import pytest
 
 from controllers.goal_measures import (
     deadlines_met,
+    fast_enough,
     satisfied,
     seconds_per_step,
     share_of_allocation_used,
@@ -29,7 +30,8 @@ def test_a_deadline_is_met_by_a_success_in_time_from_the_trials_own_submission()
     trials = (ended("a", 100.0, 160.0), late, ended("failed", 0.0, 10.0, succeeded=False), ended("free", 0.0, 999.0))
     goals = {name: AskedGoals(deadline_s=60.0) for name in ("a", "late", "failed")} | {"free": AskedGoals()}
     met = deadlines_met(RunResult("p", trials), goals)
-    assert (met.asked, met.met, met.share) == (3, 1, pytest.approx(1 / 3))
+    assert (met.asked, met.met) == (3, 1)
+    assert met.share == pytest.approx(1 / 3)
     assert deadlines_met(RunResult("p", trials), {}).share == 1.0
 
 
@@ -49,6 +51,13 @@ def test_trials_are_satisfied_within_the_tolerance_of_their_time_per_step() -> N
     assert took == {"a": 3.0}
     for goal, expected in ((2.9, ("a",)), (2.0, ()), (4.0, ())):
         assert satisfied(took, {"a": AskedGoals(seconds_per_step=goal)}, tolerance=0.1) == expected
+
+
+def test_trials_that_are_faster_than_asked_are_fast_enough_though_beyond_the_tolerance() -> None:
+    took = {"fast": 1.0, "slow": 3.0}
+    goals = {name: AskedGoals(seconds_per_step=2.0) for name in took}
+    assert fast_enough(took, goals, tolerance=0.1) == ("fast",)
+    assert satisfied(took, goals, tolerance=0.1) == ()
 
 
 def test_only_use_within_the_allocation_counts_and_an_allocation_that_changes_counts_by_the_second() -> None:

@@ -47,6 +47,17 @@ def test_an_attempt_that_dies_before_it_has_caught_up_reports_nothing() -> None:
     assert sample.step == 3
 
 
+def test_an_attempt_that_died_at_once_leaves_no_work_behind_that_was_never_done() -> None:
+    log = ReportLog(trial("a", 100))
+    log.go_on(0.0, 0.0, 1.0, (0.0, 1.0))
+    log.go_on(35.0, 35.0, 0.0, (35.0, 0.0))
+    log.go_on(35.0, 0.0, 0.5, (35.0, 0.5))
+    sample = log.read(100.0)
+    assert sample is not None
+    assert sample.step == 3
+    assert log.next_at == 115.0
+
+
 def test_the_best_value_counts_what_nobody_has_polled() -> None:
     values = (5.0, 1.0, math.nan, 3.0)
     reports = tuple(Report(float(n), value) for n, value in enumerate(values, start=1))

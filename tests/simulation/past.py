@@ -1,6 +1,5 @@
 """Past sweeps made up of simulated ones: what a record of them would tell."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -30,10 +29,14 @@ def _trial(name: str, work_s: float, at: float) -> TrialSpec:
     return TrialSpec(TrialId(name), at, work_s, reports, 0.05)
 
 
+def simulated(specs: Sequence[TrialSpec], nodes: Sequence[NodeSpec] = NODES) -> SimulatedRun:
+    """Run these trials under the default policy."""
+    return simulate(Scenario(Workload(tuple(specs), tuple(nodes)), COSTS), Default())
+
+
 def past_sweep(specs: Sequence[TrialSpec], nodes: Sequence[NodeSpec] = NODES, *, counted: bool = True) -> PastSweep:
     """Return the record of these trials under the default policy."""
-    scenario = Scenario(Workload(tuple(specs), tuple(nodes)), COSTS)
-    run = simulate(scenario, Default())
+    run = simulated(specs, nodes)
     by_id = {spec.id: spec for spec in specs}
     return PastSweep(
         name="past",
@@ -52,7 +55,8 @@ def _moments(run: SimulatedRun, spec: TrialSpec) -> list[float]:
     """Return when the trial made its reports, from the cores it had."""
     usage = [(e.at, e.value or 0.0) for e in run.timeline if e.kind is EventKind.USAGE and e.trial == spec.id]
     wanted = [START_CPU_S + report.work_s for report in spec.reports]
-    moments, spent, since = [], 0.0, spec.submitted_at
+    moments: list[float] = []
+    spent, since = 0.0, spec.submitted_at
     for until, cores in usage:
         while cores and len(moments) < len(wanted) and spent + (until - since) * cores >= wanted[len(moments)]:
             moments.append(since + (wanted[len(moments)] - spent) / cores)

@@ -105,6 +105,9 @@ def test_moves_that_were_seen_give_their_cost() -> None:
     sweep = replace(past_sweep(trials()), moves=(MoveTimes(1.0, 4.0), MoveTimes(2.0, 6.0), MoveTimes(3.0, 8.0)))
     costs = record(sweep, Ground(NODES, Costs.argo())).costs
     assert (costs.leave_s, costs.next_attempt_s) == (2.0, 6.0 - Costs.argo().start_s)
+    seen_elsewhere = record(past_sweep(trials()), Ground(NODES, Costs.argo()), [sweep])
+    assert seen_elsewhere.costs == costs
+    assert "as in the 3 that were seen (median)" in " ".join(seen_elsewhere.assumptions)
 
 
 def test_two_recorded_runs_tell_how_far_work_varies() -> None:

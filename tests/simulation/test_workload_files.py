@@ -2,10 +2,11 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controllers.errors import SpeconError
+from controllers.goals import AskedGoals
 from controllers.model import Direction, NodeName, TrialId
 from controllers.simulation.tables import TableError
 from controllers.simulation.workload_file import read_workload, write_workload
@@ -142,7 +143,7 @@ AMOUNTS = st.floats(1e-3, 1e6)
 
 @st.composite
 def trials(draw: st.DrawFn) -> TrialSpec:
-    marks = sorted(draw(st.lists(AMOUNTS, max_size=5)))
+    marks = sorted(draw(st.lists(AMOUNTS, max_size=3)))
     return TrialSpec(
         id=TrialId(draw(NAMES)),
         submitted_at=draw(st.floats(0, 1e6)),
@@ -156,14 +157,18 @@ def trials(draw: st.DrawFn) -> TrialSpec:
         checkpoint_every_s=draw(st.none() | AMOUNTS),
         limit=draw(st.just(math.inf) | AMOUNTS),
         deaf=draw(st.booleans()),
+        goals=AskedGoals(draw(st.none() | AMOUNTS), draw(st.none() | st.floats(-9, 9)), draw(st.none() | AMOUNTS)),
     )
 
 
-@given(st.lists(trials(), min_size=1, max_size=4, unique_by=lambda trial: trial.id), st.sampled_from([math.inf, 1e9]))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(trials(), min_size=1, max_size=2, unique_by=lambda trial: trial.id), st.sampled_from([math.inf, 1e9]))
 def test_what_was_written_reads_back_the_same(
     tmp_path_factory: pytest.TempPathFactory, made: list[TrialSpec], memory: float
 ) -> None:
-    workload = Workload(tuple(made), (NodeSpec(NodeName("n"), 0.3, memory, 1.5, "zone a", ((1.5, 0.1), (20.0, 0.3))),))
+    workload = Workload(
+        tuple(made), (NodeSpec(NodeName("n"), 0.3, memory, 1.5, "zone a", ((1.5, 0.1), (20.0, 0.3)), 0.05),)
+    )
     folder = tmp_path_factory.mktemp("written") / "workload"
     write_workload(workload, folder)
     assert read_workload(folder) == workload

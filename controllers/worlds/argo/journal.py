@@ -42,7 +42,7 @@ class ConfigMapJournal:
         self._path = CONFIG_MAPS.path(campaign.namespace, self.name)
         self._version = ""
         self._kept: str | None = None
-        self._waiting: str | None = None
+        self._waiting: Callable[[], str] | None = None
         self._saved_at: float | None = None
         self._lock = threading.Lock()
 
@@ -60,15 +60,15 @@ class ConfigMapJournal:
         self._kept = _unpacked(at(found, "binaryData", _KEY), self.name)
         return self._kept
 
-    def save(self, state: str, *, urgent: bool) -> None:
-        """Keep ``state``: at once when ``urgent``, otherwise when ten seconds have gone since the last time.
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
+        """Keep what ``state`` returns: at once when ``urgent``, otherwise when ten seconds have gone since then.
 
         Raises:
             SpeconError: it is too large for a ConfigMap.
             ApiError: an urgent one could not be kept.
         """
         with self._lock:
-            self._waiting = None if state == self._kept else state
+            self._waiting = state
             due = self._saved_at is None or self._now() - self._saved_at >= _EVERY_S
             if urgent:
                 self._flush()
@@ -104,8 +104,11 @@ class ConfigMapJournal:
     def _flush(self) -> None:
         if self._waiting is None:
             return
-        self._write(_packed(self._waiting, self.name))
-        self._kept, self._waiting, self._saved_at = self._waiting, None, self._now()
+        state = self._waiting()
+        if state != self._kept:
+            self._write(_packed(state, self.name))
+            self._kept = state
+        self._waiting, self._saved_at = None, self._now()
 
     def _write(self, content: str) -> None:
         for _ in range(_TRIES):

@@ -13,6 +13,8 @@ from controllers.worlds.argo.room import Room
 from controllers.worlds.argo.trials import TrialState
 
 _MOST_FORCE = 2
+_MOST_UNCOUNTED = 10
+"""Resizes that a controller which is killed may leave uncounted: each note is one more write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ def due(state: TrialState, asked: Asked | None, outlook: Outlook) -> Deed | None
     if overdue(pod, outlook.now, outlook.patience.deferred):
         return Withdraw(pod)
     untold = state.moves > pod.marks.moves and not pod.marks.moved_from
-    return Note(pod) if untold and state.phase is Phase.RUNNING else None
+    uncounted = state.known.resizes - pod.marks.resizes >= _MOST_UNCOUNTED
+    return Note(pod) if (untold or uncounted) and state.phase is Phase.RUNNING else None
 
 
 def _waiting(state: TrialState, pod: PodRecord, outlook: Outlook) -> Deed | None:

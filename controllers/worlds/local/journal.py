@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,10 @@ class FileJournal:
         state = _read(self._state).get("state")
         return None if state is None else str(state)
 
-    def save(self, state: str, *, urgent: bool) -> None:
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
         """Keep ``state`` together with the time on the sweep's clock; a file is cheap enough for every tick."""
         del urgent
-        kept = {"elapsed_s": self._clock.now(), "began_epoch_s": self._began, "state": state}
+        kept = {"elapsed_s": self._clock.now(), "began_epoch_s": self._began, "state": state()}
         write_whole(self._state, json.dumps(kept).encode())
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:

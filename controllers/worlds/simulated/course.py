@@ -4,13 +4,17 @@ Between two events every attempt goes on at a constant rate, so its progress is 
 """
 
 import math
+from collections.abc import Sequence
 
 from controllers.model import NodeName, TrialId
 from controllers.worlds.simulated.default_scheduler import DefaultScheduler
 from controllers.worlds.simulated.events import Due, EventQueue, Kind
+from controllers.worlds.simulated.faults import WorldFault
+from controllers.worlds.simulated.mishaps import Mishaps
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.report_log import ReportLog
 from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.strikes import strikes
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
 from controllers.worlds.simulated.workload import WorkloadError
 
@@ -21,12 +25,13 @@ class Course:
     Args:
         scenario: what is simulated.
         gated: whether first attempts wait to be placed.
+        faults: what goes wrong.
 
     Raises:
         WorkloadError: a trial fits on no node, even an empty one.
     """
 
-    def __init__(self, scenario: Scenario, *, gated: bool) -> None:
+    def __init__(self, scenario: Scenario, *, gated: bool, faults: Sequence[WorldFault] = ()) -> None:
         workload = scenario.workload
         self.nodes = {spec.name: NodeRun(spec) for spec in workload.nodes}
         self.runs = {spec.id: TrialRun(spec, Stage.AWAY, ReportLog(spec), spec.cpu) for spec in workload.trials}
@@ -37,7 +42,7 @@ class Course:
         self.events = 0
         self.unended = len(self.runs)
         self.changed = False
-        """Whether any trial has come to look different; whoever asks takes it back."""
+        """Whether any trial or node has come to look different; whoever asks takes it back."""
         self._gated = gated
         self._scheduler = DefaultScheduler(self.nodes, scenario.seed, scenario.pinned)
         self._unshared: dict[NodeName, None] = {}
@@ -53,6 +58,10 @@ class Course:
         for node in workload.nodes:
             for at, _ in node.supply:
                 self.queue.put(at, Due(Kind.SUPPLIED, node.name))
+        self._mishaps = Mishaps(faults)
+        self._strikes = list(strikes(self, faults))
+        for number, (at, _) in enumerate(self._strikes):
+            self.queue.put(at, Due(Kind.FAULT, None, number))
 
     def advance(self, until: float) -> None:
         """Let everything happen that is due until then; afterwards it is that time."""
@@ -87,7 +96,7 @@ class Course:
         run.attempt += 1
         run.cpu = run.spec.cpu
         self.nodes[node].runs[run.spec.id] = run
-        self._touch(node, freed=False)
+        self.touch(node, freed=False)
         run.enter(Stage.STARTING)
         self.changed = True
         self._after(self.costs.start_s, Kind.STARTED, run)
@@ -95,9 +104,10 @@ class Course:
     def resize(self, run: TrialRun, node: NodeName, cpu: float) -> None:
         """Change the share of an attempt on ``node`` to ``cpu`` cores, as soon as that takes hold."""
         run.wanted_cpu = cpu
-        if self.costs.resize_s:
-            self._touch(node, freed=False)
-            self._later(self.costs.resize_s, Kind.RESIZED, run)
+        seconds = self.costs.resize_s + self._mishaps.resize_delay_s(self.now)
+        if seconds:
+            self.touch(node, freed=False)
+            self._later(seconds, Kind.RESIZED, run)
         else:
             self._take_hold(run, node, cpu)
 
@@ -105,23 +115,24 @@ class Course:
         """Tell a running attempt to save and end, so that the next one can begin on ``target``."""
         run.target = target
         self.nodes[target].expected[run.spec.id] = run
-        self._touch(target, freed=False)
+        self.touch(target, freed=False)
         self.changed = True
         if run.spec.deaf:
             run.change()
             self._later(self.costs.grace_s, Kind.KILLED, run)
         else:
-            self._halt(run)
+            self.halt(run)
             run.enter(Stage.LEAVING)
             self._after(self.costs.leave_s, Kind.LEFT, run)
 
     def fail(self, run: TrialRun) -> None:
         """End the present attempt as a crash or kill does; one that was told to leave goes on elsewhere."""
-        self._halt(run)
-        run.saved = run.work = run.checkpointed()
-        if run.target is not None:
+        self.halt(run)
+        run.lose()
+        if run.leaves:
             self._go_away(run, self.costs.next_attempt_s)
         elif run.failures < run.spec.retries:
+            run.target = None
             run.failures += 1
             self._go_away(run, self.costs.retry_s)
         else:
@@ -136,7 +147,10 @@ class Course:
     def _happen(self, due: Due) -> None:
         self.events += 1
         if due.kind is Kind.PROGRESS:
-            self._progressed(self.nodes[NodeName(due.subject)], due.version)
+            self._progressed(self.nodes[NodeName(str(due.subject))], due.version)
+            return
+        if due.subject is None:
+            self._strikes[due.version][1]()
             return
         if due.kind is Kind.SUPPLIED:
             self._unshared[NodeName(due.subject)] = None
@@ -159,7 +173,7 @@ class Course:
 
     def _came_to_it(self, run: TrialRun, due: Due) -> None:
         """Do what was asked of an attempt a while ago, if it is still the same one."""
-        if due.version != run.attempt or run.node is None or run.stage is Stage.ENDED:
+        if due.version != run.attempt or run.node is None or run.stage is Stage.ENDED or self.nodes[run.node].losses:
             return
         if due.kind is Kind.KILLED:
             self.fail(run)
@@ -170,7 +184,7 @@ class Course:
         if version != node.version:
             return
         for run in [run for run in node.runs.values() if run.stage_ends_at <= self.now]:
-            self._halt(run)
+            self.halt(run)
             if run.stage is Stage.WARMING:
                 run.enter(Stage.TRAINING)
             else:
@@ -178,12 +192,22 @@ class Course:
                 self._end(run, succeeded=True)
 
     def _started(self, run: TrialRun) -> None:
+        if self._mishaps.start_fails(run.spec.id, run.attempt):
+            self.fail(run)
+            return
         if run.moved_from is not None:
             run.moves += run.node != run.moved_from
         run.target = run.moved_from = None
         run.enter(Stage.RESTORING)
         self.changed = True
-        self._after(self.costs.restore_s if run.saved else 0.0, Kind.RESTORED, run)
+        self._after(self._restore(run) if run.saved else 0.0, Kind.RESTORED, run)
+
+    def _restore(self, run: TrialRun) -> float:
+        """Load the newest checkpoint that is whole; return how many seconds that takes."""
+        longer, broken = self._mishaps.restore(run.spec.id, run.attempt)
+        if broken:
+            run.restore_the_one_before()
+        return self.costs.restore_s + longer
 
     def _restored(self, run: TrialRun) -> None:
         run.warm_left = self.costs.start_cpu_s
@@ -192,7 +216,7 @@ class Course:
             self._unshared[run.node] = None
 
     def _left(self, run: TrialRun) -> None:
-        run.saved = run.work
+        run.save(run.work)
         self._go_away(run, self.costs.next_attempt_s)
 
     def _returned(self, run: TrialRun) -> None:
@@ -214,9 +238,9 @@ class Course:
         self._after(seconds, Kind.RETURNS, run)
 
     def _end(self, run: TrialRun, *, succeeded: bool) -> None:
-        if run.target is not None:
+        if run.leaves and run.target is not None:
             self._expect_no_more(run, run.target)
-            run.target = None
+        run.target = None
         node = run.node
         self._release(run)
         run.node, run.succeeded, run.ended_at = node, succeeded, self.now
@@ -225,7 +249,7 @@ class Course:
 
     def _expect_no_more(self, run: TrialRun, target: NodeName) -> None:
         del self.nodes[target].expected[run.spec.id]
-        self._touch(target, freed=True)
+        self.touch(target, freed=True)
 
     def _take_hold(self, run: TrialRun, node: NodeName, cpu: float) -> None:
         freed = cpu < run.cpu
@@ -233,9 +257,10 @@ class Course:
         run.resizes += 1
         run.change()
         self.changed = True
-        self._touch(node, freed=freed)
+        self.touch(node, freed=freed)
 
-    def _halt(self, run: TrialRun) -> None:
+    def halt(self, run: TrialRun) -> None:
+        """Let an attempt compute no more."""
         run.halt(self.now)
         if run.node is not None:
             self._unshared[run.node] = None
@@ -243,11 +268,11 @@ class Course:
     def _release(self, run: TrialRun) -> None:
         if run.node is not None:
             del self.nodes[run.node].runs[run.spec.id]
-            self._touch(run.node, freed=True)
+            self.touch(run.node, freed=True)
         run.node = run.wanted_cpu = None
         self.changed = True
 
-    def _touch(self, node: NodeName, *, freed: bool) -> None:
+    def touch(self, node: NodeName, *, freed: bool) -> None:
         """Note that what is requested of ``node``, or by whom, has changed."""
         self._unshared[node] = None
         self._scheduler.changed(node, freed=freed)
@@ -257,7 +282,9 @@ class Course:
         self.queue.put(self.now + seconds, Due(kind, run.spec.id, run.attempt))
 
     def _after(self, seconds: float, kind: Kind, run: TrialRun) -> None:
-        """End the present stage in ``seconds``."""
+        """End the present stage in ``seconds``; on a node that has stopped, nothing ever does."""
+        if run.node is not None and self.nodes[run.node].losses:
+            return
         if seconds:
             self.queue.put(self.now + seconds, Due(kind, run.spec.id, run.version))
         else:

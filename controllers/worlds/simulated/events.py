@@ -2,6 +2,7 @@
 
 import heapq
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -29,14 +30,16 @@ class Kind(IntEnum):
     """A trial is submitted."""
     SUPPLIED = 8
     """What others leave of a node's cores changes."""
+    FAULT = 9
+    """Something goes wrong, or is put right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """An event of ``subject``; void once the subject's ``version`` has gone on."""
+    """An event of ``subject``; void once the subject's ``version`` has gone on. A fault's ``version`` is its number."""
 
     kind: Kind
-    subject: TrialId | NodeName
+    subject: TrialId | NodeName | None
     version: int = 0
 
 
@@ -56,6 +59,11 @@ class EventQueue:
         """Add an event at ``at`` seconds."""
         heapq.heappush(self._heap, (at, due.kind, self._number, due))
         self._number += 1
+
+    @property
+    def pending(self) -> Iterator[tuple[float, Due]]:
+        """What is in it and when that is due, in no order."""
+        return ((at, due) for at, _, _, due in self._heap)
 
     def pop(self) -> Due:
         """Take the first event out."""

@@ -1,5 +1,7 @@
 """The journal of a simulated sweep: what a controller would find again after its death."""
 
+from collections.abc import Callable
+
 from controllers.model import Action
 from controllers.ports import Outcome
 
@@ -8,15 +10,15 @@ class MemoryJournal:
     """Keeps the newest state, and whether anything was refused since somebody asked."""
 
     def __init__(self) -> None:
-        self._state: str | None = None
+        self._state: Callable[[], str] | None = None
         self._refused = False
 
     def load(self) -> str | None:
         """Return the state saved last."""
-        return self._state
+        return None if self._state is None else self._state()
 
-    def save(self, state: str, *, urgent: bool) -> None:
-        """Keep ``state``."""
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
+        """Keep ``state``; it is worked out only if somebody loads it."""
         del urgent
         self._state = state
 

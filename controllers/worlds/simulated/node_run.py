@@ -11,7 +11,11 @@ _SLACK = 1e-9
 
 
 class NodeRun:
-    """A node's state. ``runs`` are the attempts on it, ``expected`` those of moves under way towards it."""
+    """A node's state. ``runs`` are the attempts on it, ``expected`` those of moves under way towards it.
+
+    ``others_cpu`` is what pods of others request; ``losses`` counts what keeps the node from working, ``ready`` is what
+    is known of that.
+    """
 
     def __init__(self, spec: NodeSpec) -> None:
         self.spec = spec
@@ -19,7 +23,9 @@ class NodeRun:
         self.expected: dict[TrialId, TrialRun] = {}
         self.version = 0
         self.ready = True
-        self.cpu_used = 0.0
+        self.losses = 0
+        self.others_cpu = 0.0
+        self._cpu_used = 0.0
 
     @property
     def name(self) -> NodeName:
@@ -29,7 +35,12 @@ class NodeRun:
     @property
     def cpu_requested(self) -> float:
         """Cores requested of it, moves towards it included."""
-        return sum(run.held_cpu for run in self.runs.values()) + sum(run.spec.cpu for run in self.expected.values())
+        return self.cpu_taken + sum(run.spec.cpu for run in self.expected.values())
+
+    @property
+    def cpu_taken(self) -> float:
+        """Cores requested by what is on it."""
+        return sum(run.held_cpu for run in self.runs.values()) + self.others_cpu
 
     @property
     def memory_requested(self) -> float:
@@ -68,7 +79,7 @@ class NodeRun:
 
     def share(self, now: float) -> float:
         """Give every attempt its part of the cores from ``now`` on; return when the first stage will be over."""
-        computing = [run for run in self.runs.values() if run.computes]
+        computing = [run for run in self.runs.values() if run.computes and not self.losses]
         for run in self.runs.values():
             run.advance(now)
         given = fair_cores(
@@ -79,13 +90,14 @@ class NodeRun:
         speed = self.spec.speed_of(len(computing))
         for run, cores in zip(computing, given, strict=True):
             run.give(now, cores, speed)
-        self.cpu_used = sum(given)
+        self._cpu_used = sum(given)
         self.version += 1
         return min((run.stage_ends_at for run in computing), default=float("inf"))
 
     def shown(self) -> Node:
         """Return the node for policies."""
-        return Node(self.spec.name, self.spec.cpu, self.spec.memory, self.cpu_used, self.ready)
+        left = max(0.0, self.spec.cpu - self.others_cpu)
+        return Node(self.spec.name, left, self.spec.memory, self._cpu_used, self.ready)
 
     def _all(self) -> Iterable[TrialRun]:
         return (*self.runs.values(), *self.expected.values())

@@ -58,6 +58,7 @@ class ReportLog:
         self._cut(at)
         cpu_seconds, cores = usage
         if work < self._most and rate > 0:
+            self._stretches.append(_Stretch(at, self._most, 0.0, cpu_seconds, cores))
             caught_up = at + (self._most - work) / rate
             stretch = _Stretch(caught_up, self._most, rate, cpu_seconds + cores * (caught_up - at), cores)
         else:
@@ -79,8 +80,8 @@ class ReportLog:
         return self.newest
 
     def _cut(self, at: float) -> None:
-        """Close the stretch that is under way at ``at``, and forget one that would have begun later."""
-        if self._stretches and self._stretches[-1].at >= at:
+        """Close the stretch that is under way at ``at``, and forget those that would have begun later."""
+        while self._stretches and self._stretches[-1].at >= at:
             self._stretches.pop()
         if self._stretches:
             self._most = max(self._most, self._stretches[-1].work_at(at))

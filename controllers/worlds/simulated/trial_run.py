@@ -47,8 +47,10 @@ class Usage:
 
 @dataclass(slots=True)
 class TrialRun:
-    """A trial's state: ``work`` in lone seconds, of which ``saved`` was kept last; ``warm_left`` in core seconds.
+    """A trial's state.
 
+    ``work`` is in lone seconds; the newest checkpoint holds ``saved`` of it, the one before ``saved_before``.
+    ``warm_left`` is in core seconds.
     ``cores`` are what it uses now and ``rate`` is what its stage gains by them each second, both since ``since``.
     ``version`` goes on with each stage, so that what was due in an earlier one is void. ``wanted_cpu`` is a share that
     was asked for and has not taken hold yet. ``target`` is where a move that is under way leads, ``moved_from`` where
@@ -69,6 +71,7 @@ class TrialRun:
     first_node: NodeName | None = None
     work: float = 0.0
     saved: float = 0.0
+    saved_before: float = 0.0
     warm_left: float = 0.0
     cores: float = 0.0
     rate: float = 0.0
@@ -85,6 +88,11 @@ class TrialRun:
     def computes(self) -> bool:
         """Whether it uses CPU now."""
         return self.stage is Stage.TRAINING or self.stage is Stage.WARMING
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it was told to leave and has not gone."""
+        return self.target is not None and self.stage in _RUNNING
 
     @property
     def held_cpu(self) -> float:
@@ -130,6 +138,10 @@ class TrialRun:
         self.version += 1
         self._shown = None
 
+    def void(self) -> None:
+        """Let nothing come of what was due in this stage."""
+        self.version += 1
+
     def advance(self, now: float) -> None:
         """Do what its cores let it do until ``now``."""
         seconds = now - self.since
@@ -161,10 +173,24 @@ class TrialRun:
         self.work = self.spec.work_s
         self.halt(now)
 
-    def checkpointed(self) -> float:
-        """Return the work that the newest checkpoint holds, a periodic one or that of the last leave."""
+    def save(self, work: float) -> None:
+        """Keep a checkpoint of ``work``, if that is more than the newest one holds."""
+        if work > self.saved:
+            self.saved_before, self.saved = self.saved, work
+
+    def lose(self) -> None:
+        """Fall back to the newest checkpoint, a periodic one or that of the last leave."""
         every = self.spec.checkpoint_every_s
-        return self.saved if every is None else max(self.saved, math.floor(self.work / every + 1e-9) * every)
+        if every is not None:
+            periodic = math.floor(self.work / every + 1e-9)
+            self.save((periodic - 1) * every)
+            self.save(periodic * every)
+        self.work = self.saved
+
+    def restore_the_one_before(self) -> None:
+        """Fall back to the checkpoint before the newest one, which is broken."""
+        self.work = self.saved = self.saved_before
+        self.saved_before = 0.0
 
     def _trial(self) -> Trial:
         phase, spec = self.phase, self.spec

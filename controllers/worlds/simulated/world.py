@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from controllers.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
 from controllers.ports import Outcome
 from controllers.worlds.simulated.course import Course
+from controllers.worlds.simulated.faults import WorldFault
 from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.strikes import crash
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
 
 
@@ -15,6 +17,7 @@ class SimulatedWorld:
     Args:
         scenario: what is simulated.
         gated: whether first attempts wait for a ``Place``, as those of a policy that needs it do.
+        faults: what goes wrong.
 
     Raises:
         WorkloadError: a trial fits on no node, even an empty one.
@@ -22,8 +25,8 @@ class SimulatedWorld:
 
     can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
 
-    def __init__(self, scenario: Scenario, *, gated: bool = False) -> None:
-        self._course = Course(scenario, gated=gated)
+    def __init__(self, scenario: Scenario, *, gated: bool = False, faults: Sequence[WorldFault] = ()) -> None:
+        self._course = Course(scenario, gated=gated, faults=faults)
 
     @property
     def now(self) -> float:
@@ -44,6 +47,11 @@ class SimulatedWorld:
     def finished(self) -> bool:
         """Whether every trial has ended."""
         return self._course.unended == 0
+
+    @property
+    def course(self) -> Course:
+        """What becomes of its trials, for whoever checks that nothing impossible does."""
+        return self._course
 
     @property
     def runs(self) -> Sequence[TrialRun]:
@@ -86,10 +94,8 @@ class SimulatedWorld:
 
     def fail(self, trial: TrialId) -> None:
         """End a trial's present attempt, if there is one, as a crash or kill does."""
-        run = self._course.submitted.get(trial)
-        if run is not None and run.node is not None and run.stage is not Stage.ENDED:
-            self._course.fail(run)
-            self._course.settle()
+        crash(self._course, trial)
+        self._course.settle()
 
     def _begin(self, run: TrialRun, action: Action) -> str:
         """Begin ``action``, or return why not."""

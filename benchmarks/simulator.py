@@ -1,0 +1,131 @@
+"""What simulating costs as the cluster grows: CPU seconds in all, for each event and each tick of the engine.
+
+    python -m benchmarks.simulator [--largest 1000] [--plot costs.html] [--profile]
+
+Ten trials come to each node over 15 minutes and learn as most do, quickly at first. One process on one core; CPU
+seconds, so that what else the machine does counts little.
+"""
+
+import argparse
+import cProfile
+import math
+import pstats
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import plotly.graph_objects as go
+from rich.console import Console
+from rich.table import Table
+
+from controllers.model import NodeName, TrialId
+from controllers.policies.registry import parse_policy
+from controllers.simulated_run import simulate
+from controllers.worlds.simulated.costs import Costs
+from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+
+_SIZES: Final = (8, 30, 100, 300, 1000)
+_POLICIES: Final = ("default", "specon+flowcon")
+_TRIALS_PER_NODE: Final = 10
+_WINDOW_S: Final = 900.0
+_REPORTS: Final = 60
+_COSTS: Final = Costs(
+    start_s=1.9, start_cpu_s=5.5, leave_s=0.5, next_attempt_s=5.2, retry_s=5.2, restore_s=0.1, metric_delay_s=1.0
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one simulated sweep took."""
+
+    policy: str
+    nodes: int
+    trials: int
+    cpu_s: float
+    events: int
+    ticks: int
+    makespan_s: float
+
+
+def workload(nodes: int, trials: int, seed: int = 0) -> Workload:
+    """Return ``trials`` trials that come over a quarter of an hour to nodes of 16 cores."""
+    chance = random.Random(seed)  # noqa: S311 - makes workloads
+    return Workload(
+        tuple(_trial(f"t{number:05d}", chance) for number in range(trials)),
+        tuple(NodeSpec(NodeName(f"n{number:04d}"), 16.0) for number in range(nodes)),
+    )
+
+
+def measured(policy: str, nodes: int, trials: int) -> Cost:
+    """Simulate one sweep and return what it took."""
+    scenario = Scenario(workload(nodes, trials), _COSTS)
+    began = time.process_time()
+    run = simulate(scenario, parse_policy(policy))
+    cpu_s = time.process_time() - began
+    return Cost(policy, nodes, trials, cpu_s, run.events, run.ticks, run.result.makespan_s)
+
+
+def plot(costs: Sequence[Cost], path: Path) -> None:
+    """Draw CPU milliseconds for each event over the number of nodes."""
+    figure = go.Figure()
+    for policy in _POLICIES:
+        own = [cost for cost in costs if cost.policy == policy]
+        figure.add_scatter(
+            x=[cost.nodes for cost in own], y=[1000 * cost.cpu_s / cost.events for cost in own], name=policy
+        )
+    figure.update_xaxes(type="log", title="nodes, ten trials for each")
+    figure.update_yaxes(type="log", title="CPU ms for each event")
+    figure.write_html(path, include_plotlyjs="cdn")
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--largest", type=int, default=_SIZES[-1], help="nodes of the largest cluster")
+    parser.add_argument("--plot", type=Path, help="HTML file for the plot")
+    parser.add_argument("--profile", action="store_true", help="say where the time of a sweep of 100 nodes goes")
+    options = parser.parse_args()
+    if options.profile:
+        _profile()
+        return
+    sizes = [nodes for nodes in _SIZES if nodes <= options.largest]
+    shapes = [(8, 50), *((nodes, nodes * _TRIALS_PER_NODE) for nodes in sizes)]
+    costs = [measured(policy, nodes, trials) for nodes, trials in shapes for policy in _POLICIES]
+    Console().print(_table(costs))
+    if options.plot:
+        plot([cost for cost in costs if cost.trials == cost.nodes * _TRIALS_PER_NODE], options.plot)
+
+
+def _trial(name: str, chance: random.Random) -> TrialSpec:
+    work, speed = chance.uniform(100, 600), chance.uniform(5, 25)
+    reports = tuple(
+        Report(work * part / _REPORTS, math.exp(-speed * part / _REPORTS) + chance.gauss(0, 0.002))
+        for part in range(1, _REPORTS + 1)
+    )
+    return TrialSpec(TrialId(name), chance.uniform(0, _WINDOW_S), work, reports, 1.0, Speedup.linear(4.0))
+
+
+def _table(costs: Sequence[Cost]) -> Table:
+    table = Table("nodes", "trials", "policy", "CPU s", "events", "ticks", "ms/event", "ms/tick", "makespan s")
+    for cost in costs:
+        per_event, per_tick = 1000 * cost.cpu_s / cost.events, 1000 * cost.cpu_s / cost.ticks
+        table.add_row(
+            str(cost.nodes), str(cost.trials), cost.policy, f"{cost.cpu_s:.2f}", str(cost.events), str(cost.ticks),
+            f"{per_event:.2f}", f"{per_tick:.2f}", f"{cost.makespan_s:.0f}",
+        )  # fmt: skip
+    return table
+
+
+def _profile() -> None:
+    scenario = Scenario(workload(100, 1000), _COSTS)
+    profile = cProfile.Profile()
+    profile.runcall(simulate, scenario, parse_policy("specon+flowcon"))
+    pstats.Stats(profile).sort_stats("cumulative").print_stats("controllers", 40)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Random faulty sweeps keep every invariant, and the search would notice if they did not."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controllers.engine import Engine
+from controllers.fault_search import faulty_run
+from controllers.fault_search.case import Case, CaseError, dump_case, load_case
+from controllers.fault_search.controller_faults import ClockStep, ControllerCrash, SlowController
+from controllers.fault_search.drawing import draw_case, every_policy
+from controllers.fault_search.faulty_run import FaultyRun, Ordeal, run_case
+from controllers.fault_search.search import smallest, try_seed
+from controllers.policies.base import Policy
+from controllers.policies.guards import Guarded
+from controllers.policies.registry import POLICIES
+from controllers.worlds.simulated.course import Course
+from controllers.worlds.simulated.faults import NodeLoss
+from controllers.worlds.simulated.trial_run import TrialRun
+from tests.simulated.mutants import ActsBeforeSaving, ForgetsInfinity, MovesWhatMoves, NeverLooksAgain, PlacesOnce
+
+_FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
+_SEED = 77_000
+_RUNS = 340
+_ENOUGH = 400
+"""Sweeps within which the search must have found what was broken on purpose."""
+
+
+@pytest.mark.parametrize("first", range(_SEED, _SEED + _RUNS, 34))
+def test_nothing_impossible_happens_under_any_policy(first: int) -> None:
+    found = [found for seed in range(first, first + 34) if (found := try_seed(seed, every_policy())[1])]
+    told = [f"specon fuzz --runs 1 --seed {one.seed}: {one.finding}\n{dump_case(one.case)}" for one in found]
+    assert not told, "\n".join(told)
+
+
+@pytest.mark.parametrize("file", _FOUND, ids=lambda file: file.stem)
+def test_what_was_found_once_is_mended(file: Path) -> None:
+    assert run_case(load_case(file)).finding is None
+
+
+def test_faults_of_every_kind_strike_under_every_policy() -> None:
+    policies = every_policy()
+    assert set(POLICIES) < set(policies)
+    cases = [draw_case(seed, policies[seed % len(policies)]) for seed in range(400)]
+    kinds = {fault.kind for case in cases for fault in case.faults}
+    assert len(kinds) == 11
+    assert {case.policy.split(":")[0] for case in cases} >= set(POLICIES)
+
+
+def test_a_seed_gives_the_same_run_again() -> None:
+    case = draw_case(12, "specon+flowcon")
+    assert dump_case(case) == dump_case(draw_case(12, "specon+flowcon"))
+    assert run_case(case) == run_case(case)
+
+
+def _engine(broken: type[Engine[Any]]) -> Callable[[pytest.MonkeyPatch], Callable[[Case], Ordeal]]:
+    def breaking(patch: pytest.MonkeyPatch) -> Callable[[Case], Ordeal]:
+        patch.setattr(faulty_run, "Engine", broken)
+        return run_case
+
+    return breaking
+
+
+def _policy(broken: Policy[Any]) -> Callable[[pytest.MonkeyPatch], Callable[[Case], Ordeal]]:
+    return lambda _: lambda case: FaultyRun(case, broken).run()
+
+
+def _free_failures(patch: pytest.MonkeyPatch) -> Callable[[Case], Ordeal]:
+    def fail(course: Course, run: TrialRun) -> None:
+        course.halt(run)
+        run.lose()
+        course._go_away(run, course.costs.retry_s)
+
+    patch.setattr(Course, "fail", fail)
+    return run_case
+
+
+@pytest.mark.parametrize(
+    ("breaking", "invariant"),
+    [
+        (_engine(ActsBeforeSaving), "nothing is done before it is saved"),
+        (_engine(NeverLooksAgain), "actions are checked afresh"),
+        (_policy(MovesWhatMoves()), "actions fit their trials"),
+        (_policy(ForgetsInfinity()), "state can be read back"),
+        (_policy(Guarded(policy=PlacesOnce())), "the sweep ends"),
+        (_free_failures, "every attempt has a cause"),
+    ],
+)
+def test_what_is_broken_on_purpose_is_found(
+    breaking: Callable[[pytest.MonkeyPatch], Callable[[Case], Ordeal]], invariant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = breaking(monkeypatch)
+    cases = (draw_case(seed, "specon+flowcon") for seed in range(_ENOUGH))
+    assert any(finding.invariant == invariant for case in cases if (finding := run(case).finding))
+
+
+def test_a_failing_case_is_made_as_small_as_it_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = _engine(NeverLooksAgain)(monkeypatch)
+    case, finding = next(
+        (case, finding)
+        for case in (draw_case(seed, "specon+flowcon") for seed in range(_ENOUGH))
+        if (finding := run(case).finding)
+    )
+    small = smallest(0, case, finding).case
+    assert len(small.faults) <= 2
+    assert any(isinstance(fault, SlowController) for fault in small.faults)
+    assert len(small.scenario.workload.trials) <= 3
+    again = run(small).finding
+    assert again is not None
+    assert again.invariant == finding.invariant
+
+
+def test_a_case_survives_its_file(tmp_path: Path) -> None:
+    for seed in range(40):
+        case = draw_case(seed, "specon+flowcon")
+        file = tmp_path / "case.json"
+        file.write_text(dump_case(case))
+        assert dump_case(load_case(file)) == dump_case(case)
+        assert run_case(load_case(file)) == run_case(case)
+
+
+def test_a_file_without_a_case_is_refused_with_the_place_and_the_value(tmp_path: Path) -> None:
+    file = tmp_path / "case.json"
+    content = json.loads(dump_case(draw_case(3, "specon")))
+    for change, words in (
+        ({"policy": "speccon"}, r"case\.json: unknown policy 'speccon'; did you mean 'specon'"),
+        ({"journal_every_s": "soon"}, r"case\.json: journal_every_s: .* not 'soon'"),
+        ({"scenario": {"workload": {"trials": [], "nodes": []}}}, "at least one trial"),
+    ):
+        file.write_text(json.dumps(content | change))
+        with pytest.raises(CaseError, match=words):
+            load_case(file)
+
+
+def test_a_controller_that_died_goes_on_after_a_node_was_lost_and_its_clock_has_jumped() -> None:
+    case = draw_case(4711, "specon+flowcon")
+    node = case.scenario.workload.nodes[0].name
+    faults = (ControllerCrash(5.0, 3, 20.0), NodeLoss(node, 10.0, 5.0, 40.0), ClockStep(12.0, -3.0))
+    ordeal = run_case(Case(case.policy, case.scenario, faults))
+    assert (ordeal.finding, ordeal.crashes) == (None, 1)
