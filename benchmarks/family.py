@@ -9,16 +9,16 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, replace
 from itertools import product
 from multiprocessing import get_context
-from typing import Literal, get_args
+from typing import get_args
 
 from controllers.results import RunResult
 from controllers.simulated_run import SimulatedRun
 from controllers.simulation.campaign import Order, simulate_seed
+from controllers.simulation.experiment import Placement
 from controllers.simulation.published import EXPERIMENTS
 from controllers.simulation.statistics import estimate
 from controllers.utilisation import utilisation_variance
 
-Placement = Literal["requests", "use", "chance"]
 POLICIES = ("default", "flowcon", "specon", "flowcon2", "procon", "cbalancer", "procon+flowcon", "procon+specon")
 """What each experiment is run under unless it is told; the first is the baseline."""
 HEADINGS = ("makespan", "mean completion", "best trial", "worst trial", "faster", "variance of use", "moves")
