@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from controllers.model import TrialId
 from controllers.worlds.simulated.faults import Fault
 
-METRIC_TROUBLES = ("away", "late", "old", "again", "nan", "infinite")
+Trouble = Literal["away", "late", "old", "again", "nan", "infinite"]
+METRIC_TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class MetricFault(Fault):
     newest one, a second later. ``nan``, ``infinite``: so is their value.
     """
 
-    trouble: Literal["away", "late", "old", "again", "nan", "infinite"]
+    trouble: Trouble
     trial: TrialId | None
     at: float
     seconds: float
