@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from controllers.model import TrialId
 from controllers.worlds.simulated.faults import Fault
 
-Trouble = Literal["away", "late", "old", "again", "nan", "infinite"]
-METRIC_TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
+MetricTrouble = Literal["away", "late", "old", "again", "nan", "infinite"]
+METRIC_TROUBLES: Final[tuple[MetricTrouble, ...]] = get_args(MetricTrouble)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class MetricFault(Fault):
     newest one, a second later. ``nan``, ``infinite``: so is their value.
     """
 
-    trouble: Trouble
+    trouble: MetricTrouble
     trial: TrialId | None
     at: float
     seconds: float

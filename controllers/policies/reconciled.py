@@ -1,6 +1,6 @@
 """Actions that several rules want at the same time, made to agree."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from controllers.model import Migrate, Proposal, Snapshot, TrialId
 from controllers.policies.capacity import Ledger
@@ -14,16 +14,14 @@ def reconciled(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple
     A trial gets one action at most: a move of it wins over a change of its share, otherwise the first wins. What no
     longer fits its node because of that is left out too, and comes back with the next decision.
     """
-    verdicts = list(_verdicts(proposals, snapshot))
+    ordered = list(proposals)
+    verdicts = list(_verdicts(ordered, snapshot)) if ordered else []
     kept = tuple(proposal for proposal, objection in verdicts if objection is None)
     return kept, tuple((proposal, objection) for proposal, objection in verdicts if objection is not None)
 
 
-def _verdicts(proposals: Iterable[Proposal], snapshot: Snapshot) -> Iterator[tuple[Proposal, str | None]]:
+def _verdicts(ordered: Sequence[Proposal], snapshot: Snapshot) -> Iterator[tuple[Proposal, str | None]]:
     """Yield each proposal with what speaks against it beside the others, if anything."""
-    ordered = list(proposals)
-    if not ordered:
-        return
     chosen = _chosen(ordered)
     ledger = Ledger.of(snapshot)
     for proposal in ordered:
