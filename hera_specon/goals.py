@@ -6,9 +6,13 @@ from random import Random
 from typing import Final
 
 from controllers import labels
+from controllers.policies.registry import parse_policy
+from controllers.policies.settings import PolicySettings
+from controllers.policies.stacked import Stacked
 from controllers.worlds.local.workflow.quantity import parse_duration
 from hera_specon.amounts import is_finite
 from hera_specon.errors import SweepError
+from hera_specon.policy_choice import PolicyChoice, policy_text
 from hera_specon.space import Distribution
 
 Goal = float | str | Distribution | Sequence[float | str]
@@ -65,6 +69,19 @@ def sweep_goals(goals: Mapping[str, Goal | None], trials: int, seed: int) -> Swe
         else:
             shared[kind.annotation] = texts[0]
     return SweepGoals(shared, own)
+
+
+def check_served(policy: PolicyChoice, goals: Mapping[str, Goal | None]) -> None:
+    """Check that a sweep sets the goals that its policy goes by.
+
+    Raises:
+        SweepError: It lacks one.
+    """
+    chosen = parse_policy(policy_text(policy))
+    for part in chosen.policies if isinstance(chosen, Stacked) else (chosen,):
+        if isinstance(part, PolicySettings) and part.goal and goals.get(part.goal) is None:
+            problem = f"policy {part.name!r} goes by {part.goal}=, which the sweep does not set"
+            raise SweepError(problem)
 
 
 def _texts(kind: _Kind, goal: Goal, trials: int, seed: int) -> tuple[str, ...]:

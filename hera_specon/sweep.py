@@ -18,7 +18,7 @@ from hera_specon.checks import check_templates
 from hera_specon.continuing import let_continue
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
-from hera_specon.goals import Goal, SweepGoals, sweep_goals
+from hera_specon.goals import Goal, SweepGoals, check_served, sweep_goals
 from hera_specon.names import check_distinct, check_sweep_name
 from hera_specon.objective import Objective
 from hera_specon.policy_choice import PolicyChoice, policy_text
@@ -143,6 +143,8 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
         if not is_whole(self.workers) or self.workers < 1:
             problem = f"workers= is a whole number from 1, not {self.workers!r}"
             raise SweepError(problem)
+        if self.policy is not None:
+            check_served(self.policy, self._asked())
         fan_out, _ = self._fan_out(), self._build_trial()
         added = [parameter.name for parameter in fan_out.added.parameters or []]
         check_distinct([*fan_out.names, *added], "inputs= declares what every trial has already, or an input twice")
@@ -154,8 +156,10 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
         return FanOut(name, trials, delays, added, self.parallelism, self._goals(len(trials)).inputs)
 
     def _goals(self, trials: int) -> SweepGoals:
-        asked = {"deadline": self.deadline, "target": self.target, "seconds_per_step": self.seconds_per_step}
-        return sweep_goals(asked, trials, self.seed)
+        return sweep_goals(self._asked(), trials, self.seed)
+
+    def _asked(self) -> dict[str, Goal | None]:
+        return {"deadline": self.deadline, "target": self.target, "seconds_per_step": self.seconds_per_step}
 
     def _settings(self) -> TrialSettings:
         name = check_sweep_name(self.name)

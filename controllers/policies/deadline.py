@@ -75,6 +75,7 @@ class Deadline(PolicySettings):
     summary: ClassVar[str] = "gives each trial the least CPU that keeps its deadline, and says early which will miss"
     source: ClassVar[str] = "QoS-oriented scheduling and autoscaling framework (abstract); the algorithm is ours"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Resize, Migrate})
+    goal: ClassVar[str] = "deadline"
     placement: ClassVar[str] = "the earliest deadline first, to the node with the most cores to spare"
     shares: ClassVar[str] = "the least that keeps each deadline, least slack first; a floor for those out of reach"
     moves: ClassVar[str] = "trials whose deadlines another node can keep in spite of the move"

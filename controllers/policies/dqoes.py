@@ -38,6 +38,7 @@ class DQoES(PolicySettings):
     summary: ClassVar[str] = "moves shares from trials faster than their time per step to those that are slower"
     source: ClassVar[str] = "DQoES (abstract); the rule is ours"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
+    goal: ClassVar[str] = "seconds_per_step"
     shares: ClassVar[str] = "in proportion to how far each is from its time per step"
 
     interval: float = Field(default=20.0, gt=0, description="seconds between two looks")

@@ -32,6 +32,7 @@ class PolicySettings(BaseModel):
 
     A policy is made of at most three rules, one for each kind of action: where trials start (``Place``), what share
     each gets (``Resize``), and which of them go elsewhere (``Migrate``). Each says in words what its rules go by.
+    ``goal`` is the setting of a sweep without which it has nothing to go by, empty where there is none.
 
     Raises:
         PolicyParameterError: a parameter is unknown or out of bounds; the message carries its value.
@@ -46,6 +47,7 @@ class PolicySettings(BaseModel):
     placement: ClassVar[str] = ""
     shares: ClassVar[str] = ""
     moves: ClassVar[str] = ""
+    goal: ClassVar[str] = ""
 
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - pydantic checks them
         try:

@@ -26,6 +26,7 @@ class Tradl(Stateless):
     summary: ClassVar[str] = "shrinks trials that have reached their targets for those still short of theirs"
     source: ClassVar[str] = "TRADL (abstract); thesis ch. 2"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
+    goal: ClassVar[str] = "target"
     shares: ClassVar[str] = "a floor for those past their targets, the rest for the others"
 
     interval: float = Field(default=20.0, gt=0, description="seconds between two looks at the metrics")

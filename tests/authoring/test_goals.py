@@ -5,10 +5,15 @@ import pytest
 from hera.workflows import Workflow
 
 from controllers import labels
-from hera_specon import Sweep, SweepError, choice, every, minimize, uniform
+from controllers.errors import SpeconError
+from controllers.expressions import GATE_FIRST, GATE_MOVED
+from controllers.sweep_checks import check_sweep
+from controllers.worlds.local.workflow import read_workflow
+from hera_specon import Deadline, SpeCon, Sweep, SweepError, Tradl, choice, every, minimize, uniform
+from hera_specon.submission.edits import Wishes, edited
 
 
-def templates(**goals: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401 - settings of Sweep
+def manifest(**goals: Any) -> dict[str, Any]:  # noqa: ANN401 - settings of Sweep
     with Workflow(generate_name="vae-", entrypoint="vae") as w:
         Sweep(
             name="vae",
@@ -19,7 +24,12 @@ def templates(**goals: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401 - sett
             objective=minimize("loss"),
             **goals,
         )
-    return {template["name"]: template for template in w.to_dict()["spec"]["templates"]}
+    found: dict[str, Any] = w.to_dict()
+    return found
+
+
+def templates(**goals: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401 - settings of Sweep
+    return {template["name"]: template for template in manifest(**goals)["spec"]["templates"]}
 
 
 def notes(built: dict[str, dict[str, Any]]) -> dict[str, str]:
@@ -89,3 +99,27 @@ def test_other_goals_that_cannot_be_are_refused_too(setting: str, value: object)
 def test_a_list_must_have_a_goal_for_each_trial() -> None:
     with pytest.raises(SweepError, match="deadline= gives 2 values for 3 trials"):
         templates(deadline=[60, 70])
+
+
+@pytest.mark.parametrize(("policy", "setting"), [(Deadline(), "deadline"), ([SpeCon(), Tradl()], "target")])
+def test_a_policy_that_goes_by_a_goal_is_refused_without_it(policy: Any, setting: str) -> None:  # noqa: ANN401
+    with pytest.raises(SweepError, match=f"goes by {setting}=, which the sweep does not set"):
+        templates(policy=policy)
+    assert templates(policy=policy, **{setting: 5.0})
+
+
+@pytest.mark.parametrize(("policy", "gate"), [(Deadline(), GATE_FIRST), (SpeCon(), GATE_MOVED)])
+def test_first_attempts_are_gated_when_submitted_under_a_policy_that_places_them(policy: Any, gate: str) -> None:  # noqa: ANN401
+    sent = edited(manifest(policy=policy, deadline=60), Wishes())
+    (patch,) = [template["podSpecPatch"] for template in sent["spec"]["templates"] if "podSpecPatch" in template]
+    assert gate in patch
+
+
+def test_a_goal_that_cannot_be_is_refused_by_the_local_world_though_a_person_wrote_it() -> None:
+    sent = manifest(deadline=60)
+    for template in sent["spec"]["templates"]:
+        if template["name"] == "vae-trial":
+            template["metadata"]["annotations"][labels.ANNOTATION_DEADLINE] = "-60"
+    program = read_workflow(sent, "vae", "uid", {})
+    with pytest.raises(SpeconError, match=r"deadline must be a finite number above 0, not -60"):
+        check_sweep(program, {"node-1": 4.0}, 1e12, "vae.py")

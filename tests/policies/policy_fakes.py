@@ -107,7 +107,8 @@ class FakeCluster:
     def report(self, name: TrialId, value: float, at: float) -> None:
         known = self.trials[name]
         step = 1 + (known.progress.step if known.progress else 0)
-        sample = Sample(value, step, at, cpu_seconds=at * known.cpu, steps_total=STEPS)
+        # What is older than the sweep tells nothing of its steps.
+        sample = Sample(value, step, at, cpu_seconds=at * known.cpu, steps_total=STEPS if at >= 0 else None)
         self.trials[name] = replace(known, progress=merge(known.progress, sample, known.direction))
 
     def apply(self, proposal: Proposal) -> None:
