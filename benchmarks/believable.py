@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--run", type=Path, help="folder of an earlier run")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="believable-") as folder:
+    with tempfile.TemporaryDirectory(prefix="believable-", ignore_cleanup_errors=True) as folder:
         run = asked.run or train(Path(folder), asked.nodes, asked.cpus_per_node)
         found = judge(run, asked.seeds)
     console = Console(width=130)

@@ -6,13 +6,15 @@ intervals; every figure is against the default scheduler's run of the same seed.
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from itertools import product
 from multiprocessing import get_context
+from typing import get_args
 
 from controllers.results import RunResult
 from controllers.simulated_run import SimulatedRun
 from controllers.simulation.campaign import Order, simulate_seed
+from controllers.simulation.experiment import Placement
 from controllers.simulation.published import EXPERIMENTS
 from controllers.simulation.statistics import estimate
 from controllers.utilisation import utilisation_variance
@@ -35,9 +37,10 @@ class Outcome:
     moves: float
 
 
-def outcomes(experiment: str, policies: tuple[str, ...], seed: int) -> tuple[Outcome, ...]:
-    """Return what each policy made of one seed."""
-    order = Order(EXPERIMENTS[experiment], policies)
+def outcomes(experiment: str, placement: Placement, policies: tuple[str, ...], seed: int) -> tuple[Outcome, ...]:
+    """Return what each policy made of one seed; ``placement`` is how the default scheduler is taken to place."""
+    asked = EXPERIMENTS[experiment]
+    order = Order(asked.under(replace(asked.assumptions, placement=placement)), policies)
     cores = {str(node.name): node.cpu for node in order.experiment.workload(seed).nodes}
     runs = simulate_seed(order, seed)
     variances = [utilisation_variance(run.timeline, cores) for run in runs]
@@ -86,13 +89,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("experiments", nargs="*", default=["G1", "G2", "G3", "P1", "B1"])
     parser.add_argument("--policy", action="append", help="may be given more than once; the first is the baseline")
+    parser.add_argument("--placement", choices=get_args(Placement), default="requests")
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     policies = tuple(given.policy or POLICIES)
     with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
         for name in given.experiments:
-            tasks = list(product((name,), (policies,), range(given.seeds)))
+            tasks = list(product((name,), (given.placement,), (policies,), range(given.seeds)))
             runs = list(pool.map(outcomes, *zip(*tasks, strict=True)))
             print(
                 f"\n**{name}**: {EXPERIMENTS[name].title}; {given.seeds} seeds\n\n{table(policies, runs)}", flush=True

@@ -1,6 +1,6 @@
 """What simulating costs as the cluster grows: CPU seconds in all, for each event and each tick of the engine.
 
-    python -m benchmarks.simulator [--largest 1000] [--plot costs.html] [--profile]
+    python -m benchmarks.simulator [--largest 1000] [--plot costs.svg] [--profile]
 
 Ten trials come to each node over 15 minutes and learn as most do, quickly at first. One process on one core; CPU
 seconds, so that what else the machine does counts little.
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import plotly.graph_objects as go
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.experiments.svg import Axes, Canvas
 from controllers.model import NodeName, TrialId
 from controllers.policies.registry import parse_policy
 from controllers.simulated_run import simulate
@@ -30,6 +30,7 @@ from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, Tri
 
 _SIZES: Final = (8, 30, 100, 300, 1000)
 _POLICIES: Final = ("default", "specon+flowcon")
+_COLOURS: Final = ("#8a94a0", "#1f77b4")
 _TRIALS_PER_NODE: Final = 10
 _WINDOW_S: Final = 900.0
 _REPORTS: Final = 60
@@ -49,6 +50,11 @@ class Cost:
     events: int
     ticks: int
     makespan_s: float
+
+    @property
+    def ms_per_event(self) -> float:
+        """CPU milliseconds for each event of the simulated world."""
+        return 1000 * self.cpu_s / self.events
 
 
 def workload(nodes: int, trials: int, seed: int = 0) -> Workload:
@@ -70,23 +76,27 @@ def measured(policy: str, nodes: int, trials: int) -> Cost:
 
 
 def plot(costs: Sequence[Cost], path: Path) -> None:
-    """Draw CPU milliseconds for each event over the number of nodes."""
-    figure = go.Figure()
-    for policy in _POLICIES:
-        own = [cost for cost in costs if cost.policy == policy]
-        figure.add_scatter(
-            x=[cost.nodes for cost in own], y=[1000 * cost.cpu_s / cost.events for cost in own], name=policy
-        )
-    figure.update_xaxes(type="log", title="nodes, ten trials for each")
-    figure.update_yaxes(type="log", title="CPU ms for each event")
-    figure.write_html(path, include_plotlyjs="cdn")
+    """Draw CPU milliseconds for each event over the number of nodes, as SVG."""
+    grown = [cost for cost in costs if cost.trials == cost.nodes * _TRIALS_PER_NODE]
+    most = max(cost.ms_per_event for cost in grown)
+    canvas = Canvas(480, 280)
+    axes = Axes(canvas, (50, 50, 400, 175), (0, max(cost.nodes for cost in grown)), (0, most * 1.1))
+    axes.draw("", "nodes, with ten trials for each", "CPU ms for each event")
+    canvas.text(50, 18, "What an event costs as the cluster grows", size=13)
+    for policy, colour in zip(_POLICIES, _COLOURS, strict=True):
+        own = [(axes.x(cost.nodes), axes.y(cost.ms_per_event)) for cost in grown if cost.policy == policy]
+        canvas.line(own, colour, 2)
+        for x, y in own:
+            canvas.rect(x - 3, y - 3, 6, 6, colour)
+    canvas.legend(50, 38, list(zip(_POLICIES, _COLOURS, strict=True)))
+    canvas.save(path)
 
 
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=_SIZES[-1], help="nodes of the largest cluster")
-    parser.add_argument("--plot", type=Path, help="HTML file for the plot")
+    parser.add_argument("--plot", type=Path, help="SVG file for the plot")
     parser.add_argument("--profile", action="store_true", help="say where the time of a sweep of 100 nodes goes")
     options = parser.parse_args()
     if options.profile:
@@ -97,7 +107,7 @@ def main() -> None:
     costs = [measured(policy, nodes, trials) for nodes, trials in shapes for policy in _POLICIES]
     Console().print(_table(costs))
     if options.plot:
-        plot([cost for cost in costs if cost.trials == cost.nodes * _TRIALS_PER_NODE], options.plot)
+        plot(costs, options.plot)
 
 
 def _trial(name: str, chance: random.Random) -> TrialSpec:
@@ -112,10 +122,10 @@ def _trial(name: str, chance: random.Random) -> TrialSpec:
 def _table(costs: Sequence[Cost]) -> Table:
     table = Table("nodes", "trials", "policy", "CPU s", "events", "ticks", "ms/event", "ms/tick", "makespan s")
     for cost in costs:
-        per_event, per_tick = 1000 * cost.cpu_s / cost.events, 1000 * cost.cpu_s / cost.ticks
+        per_tick = 1000 * cost.cpu_s / cost.ticks
         table.add_row(
             str(cost.nodes), str(cost.trials), cost.policy, f"{cost.cpu_s:.2f}", str(cost.events), str(cost.ticks),
-            f"{per_event:.2f}", f"{per_tick:.2f}", f"{cost.makespan_s:.0f}",
+            f"{cost.ms_per_event:.2f}", f"{per_tick:.2f}", f"{cost.makespan_s:.0f}",
         )  # fmt: skip
     return table
 

@@ -1,11 +1,12 @@
 """Where kube-scheduler would put a pod that names no nodes of its own.
 
 Modelled on the default profile of Kubernetes 1.35: the sum, with weight 1 each, of NodeResourcesFit (strategy
-LeastAllocated, cpu and memory alike) and NodeResourcesBalancedAllocation, in Go's integer arithmetic. The profile's
-other plugins give all nodes the same for such a pod and are left out of the sum: ImageLocality (every node has the
-image), NodeAffinity, InterPodAffinity and TaintToleration (nothing to prefer), and PodTopologySpread, whose built-in
-constraints count the pods of the same Service, ReplicaSet or StatefulSet: a workflow's pods belong to none.
-Sidecars that request nothing (Argo's ``wait``) are not counted.
+LeastAllocated, cpu and memory alike), NodeResourcesBalancedAllocation and ImageLocality, in Go's integer arithmetic.
+Nobody gets points for an image unless the caller says so, which is right once every node has it. The profile's other
+plugins give all nodes the same for such a pod and are left out of the sum: NodeAffinity, InterPodAffinity and
+TaintToleration (nothing to prefer), and PodTopologySpread, whose built-in constraints count the pods of the same
+Service, ReplicaSet or StatefulSet: a workflow's pods belong to none. Sidecars that request nothing (Argo's ``wait``)
+are not counted.
 
 Kubernetes 1.36 scores how much a pod *changes* a node's balance (kubernetes/kubernetes#135573) where 1.35 scores the
 balance that results; ``BalanceRule`` has both.
@@ -24,6 +25,8 @@ UNREQUESTED_CPU: Final = 0.1
 """Cores that LeastAllocated counts for a pod that requests none."""
 UNREQUESTED_MEMORY: Final = 200.0 * 1024 * 1024
 """Bytes that LeastAllocated counts for a pod that requests none."""
+_LEAST_IMAGE: Final = 23 * 1024 * 1024
+_MOST_IMAGE: Final = 1000 * 1024 * 1024
 
 
 class BalanceRule(Enum):
@@ -38,7 +41,7 @@ class Load:
     """A node and what its pods request: ``cpu`` and ``memory`` to give, in cores and bytes, memory perhaps infinite.
 
     ``pods_without_cpu`` and ``pods_without_memory`` count the pods that request none, since LeastAllocated counts
-    something for each. An unready node takes no pods.
+    something for each. An unready node takes no pods. ``image_points`` are those of ``image_locality``.
     """
 
     node: str
@@ -49,12 +52,13 @@ class Load:
     ready: bool = True
     pods_without_cpu: int = 0
     pods_without_memory: int = 0
+    image_points: int = 0
 
 
 def scores(
     pod_cpu: float, pod_memory: float, loads: Sequence[Load], balance: BalanceRule = BalanceRule.RESULT
 ) -> dict[str, int]:
-    """Return the score (0 to 200) of each node that a pod fits on; the highest gets the pod.
+    """Return the score (0 to 300) of each node that a pod fits on; the highest gets the pod.
 
     Args:
         pod_cpu: Cores that the pod requests, 0 for none.
@@ -71,6 +75,23 @@ def scores(
             raise ValueError(message)
     pod = (_milli(pod_cpu), math.ceil(pod_memory))
     return {load.node: _score(pod, load, balance) for load in loads if _fits(pod, load)}
+
+
+def image_locality(size: float, having: int, nodes: int, containers: int) -> int:
+    """Return the points (0 to 100) of a node for having an image, by the formula of ImageLocality.
+
+    The size counts by the share of nodes that have the image, between 23 MiB and 1000 MiB for each of the pod's
+    containers (pkg/scheduler/framework/plugins/imagelocality).
+
+    Args:
+        size: Bytes of the image.
+        having: How many nodes have it, this one included.
+        nodes: How many nodes there are.
+        containers: How many containers the pod has, those that run first included.
+    """
+    most = _MOST_IMAGE * containers
+    counted = min(max(int(size * (having / nodes)), _LEAST_IMAGE), most)
+    return MAX_NODE_SCORE * (counted - _LEAST_IMAGE) // (most - _LEAST_IMAGE)
 
 
 def choose(scored: Mapping[N, int], pick: Callable[[Sequence[N]], N]) -> N:
@@ -105,7 +126,7 @@ def _fits(pod: tuple[int, int], load: Load) -> bool:
 
 
 def _score(pod: tuple[int, int], load: Load, balance: BalanceRule) -> int:
-    least = _least_allocated(pod, load)
+    least = _least_allocated(pod, load) + load.image_points
     if pod == (0, 0):
         return least  # kube-scheduler skips the other for a pod that requests nothing
     return least + _balanced_allocation(pod, load, balance)

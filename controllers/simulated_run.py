@@ -75,7 +75,6 @@ class _Sweep:
         while not world.finished:
             if world.next_at <= tick_at and world.next_at < math.inf:
                 world.advance(world.next_at)
-                self._idle = 0
                 if world.take_changed():
                     tick_at = min(tick_at, self._from(world.now))
             else:
@@ -91,7 +90,7 @@ class _Sweep:
         self._world.advance(at)
         self._heartbeat = math.ceil(at / self._heartbeat_s - _SLACK)
         self._ticks += 1
-        self._idle += 1
+        self._idle = self._idle + 1 if self._world.next_at == math.inf else 0
         wake = self._engine.tick(at)
         if self._journal.take_refused() or self._world.take_changed():
             return self._from(at)

@@ -16,8 +16,10 @@ from controllers.simulation.published import EXPERIMENTS, fig_6_25
 from controllers.simulation.statistics import estimate
 from controllers.worlds.simulated.scenario import Scenario
 
-_MOST_SEEDS = 10
+_MOST_SEEDS = 8
 """Each takes 30 runs to find the lengths."""
+_MOST_MISSED = 0.02
+"""Part of a published time by which a fitted one may differ; for some arrivals no lengths fit at all."""
 
 
 def figure_6_25(out: Path, seeds: Sequence[int], done: Callable[[int], None]) -> None:
@@ -32,14 +34,14 @@ def figure_6_25(out: Path, seeds: Sequence[int], done: Callable[[int], None]) ->
     for title, base in (("placed by requests", EXPERIMENTS["S6"]), ("placed by chance", BY_CHANCE["S6"])):
         found = [_predicted(seed, base) for seed in chosen]
         done(len(chosen))
-        misses = max(miss for miss, _ in found)
-        ratios = [[ours / pair.default_s for ours, pair in zip(run, pairs, strict=True)] for _, run in found]
-        bars.append(pictures.Bars(f"ours: SpeCon, {title}, one seed", found[0][1]))
+        fitted = [run for miss, run in found if miss <= _MOST_MISSED]
+        ratios = [[ours / pair.default_s for ours, pair in zip(run, pairs, strict=True)] for run in fitted]
+        bars.append(pictures.Bars(f"ours: SpeCon, {title}, one seed", fitted[0]))
         rows = [_row("published", [published], published), _row("ours", ratios, published)]
         body.append(
             f"## {title.capitalize()}\n\n"
-            f"The default run misses no trial's published time by more than {misses:.1%}.\n\n"
-            + markdown.table(_COLUMNS, rows)
+            f"In {len(fitted)} of {len(found)} draws there are lengths with which the default run comes within "
+            f"{_MOST_MISSED:.0%} of every published time; of these:\n\n" + markdown.table(_COLUMNS, rows)
         )
     colours = ("#c4ccd4", "#e5731f", "#2f7ed8", "#2aa198")
     pictures.completion_bars("S6", bars, colours).save(out / "s6-per-trial.svg")

@@ -8,13 +8,15 @@ from controllers.simulation.experiment import Setup
 from controllers.simulation.statistics import Estimate
 from hera_specon.display.experiments import experiment_rows, titles
 
+BAR = "\\|"
+"""A bar within a cell."""
 NOTE = "<!-- Made by `python -m benchmarks.experiments`; changes belong into the code. -->"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table; all columns but the first are aligned to the right."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    return "\n".join(f"| {' | '.join(cell.replace('|', BAR) for cell in line)} |" for line in lines) + "\n"
 
 
 def experiment(setup: Setup, summaries: Sequence[Summary]) -> str:

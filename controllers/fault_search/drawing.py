@@ -27,14 +27,14 @@ from controllers.worlds.simulated.faults import (
 )
 from controllers.worlds.simulated.scenario import Scenario
 
-STACKED = "specon+flowcon"
+STACKED = ("specon+flowcon", "procon+flowcon+specon")
 _SPANS_S = (20.0, 60.0, 150.0)
 _EDGES = ((0, 4), (5, 8), (5, 8), (5, 30))
 
 
 def every_policy() -> tuple[str, ...]:
-    """Return the names of all policies there are, and the two of the thesis together."""
-    return (*sorted(POLICIES), STACKED)
+    """Return the names of all policies there are, and some of several together."""
+    return (*sorted(POLICIES), *STACKED)
 
 
 def draw_case(seed: int, policy: str) -> Case:

@@ -28,6 +28,7 @@ class WatchedJournal:
         self._every_s = every_s
         self._kept: str | None = None
         self._kept_at = -math.inf
+        self._last: tuple[Callable[[], str], str] | None = None
         self.acting = False
         self.refused = False
 
@@ -38,7 +39,9 @@ class WatchedJournal:
     def save(self, state: Callable[[], str], *, urgent: bool) -> None:
         """Keep the state now or never: the controller may die before a later one."""
         self._interference.edge()
+        self._check_the_last()
         text = state()
+        self._last = state, text
         self._check(text)
         if urgent or self._world.now - self._kept_at >= self._every_s:
             self._kept, self._kept_at = text, self._world.now
@@ -50,6 +53,10 @@ class WatchedJournal:
         del now, action, reason
         self._interference.edge()
         self.refused = self.refused or not outcome.accepted
+
+    def _check_the_last(self) -> None:
+        if self._last is not None and (now := self._last[0]()) != self._last[1]:
+            broken("a state stays as it was saved", f"{self._last[1]} has become {now}")
 
     def _check(self, state: str) -> None:
         decisions = str(json.loads(state)["decisions"])

@@ -139,7 +139,7 @@ class Watch:
     def _check_counts(self, run: TrialRun, past: _Past) -> None:
         name, begun = run.spec.id, self._moves_begun.get(run.spec.id, 0)
         counts = (run.attempt, run.failures, run.moves)
-        if any(new < old for new, old in zip(counts, (past.attempt, past.failures, past.moves), strict=True)):
+        if run.attempt < past.attempt or run.failures < past.failures or run.moves < past.moves:
             broken("counts never fall", f"{name}: attempt, failures, moves {counts} after {past}")
         if run.failures > run.spec.retries:
             broken("retries are kept to", f"{name}: {run.failures} failures, {run.spec.retries} retries")

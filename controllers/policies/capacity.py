@@ -34,7 +34,7 @@ class Ledger:
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Ledger":
         """Return the ledger of what ``snapshot`` shows."""
-        trials = {trial.id: trial for trial in snapshot.trials}
+        trials = {trial.id: trial for trial in sorted(snapshot.trials, key=lambda trial: trial.id)}
         ledger = cls({node.name: node for node in snapshot.nodes}, trials)
         for trial in snapshot.unended:
             ledger._add(trial)

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 
 from controllers.model import Migrate, Node, Trial, TrialId
 from controllers.policies.cbalancer_profile import Profile
 from controllers.policies.occupancy import Occupancy
 from controllers.policies.single_moves import SingleMoves
+
+MOST_TARGETS = 16
+"""Nodes that are looked at for each trial, the least crowded first: on a large cluster there is no need for all."""
 
 Profiles = Mapping[TrialId, Profile]
 
@@ -15,10 +19,14 @@ def slowdown(node: Node, trials: Sequence[Trial], profiles: Profiles) -> float:
     """Return how many times longer ``trials`` take on ``node`` for being together: at least 1."""
     if not trials:
         return 1.0
-    known = [profiles.get(trial.id, Profile()) for trial in trials]
-    appetites = sum(min(node.cpu, node.cpu if one.appetite is None else one.appetite) for one in known)
-    wear = sum(one.wear for one in known) / len(known)
-    return max(1.0, appetites / node.cpu) * wear
+    wear = sum(profiles.get(trial.id, Profile()).wear for trial in trials) / len(trials)
+    return max(1.0, crowding(node, trials, profiles)) * wear
+
+
+def crowding(node: Node, trials: Sequence[Trial], profiles: Profiles) -> float:
+    """Return the sum of the appetites of ``trials`` as a multiple of the cores of ``node``."""
+    known = [profiles.get(trial.id, Profile()).appetite for trial in trials]
+    return sum(min(node.cpu, node.cpu if appetite is None else appetite) for appetite in known) / node.cpu
 
 
 def balancing(
@@ -27,8 +35,10 @@ def balancing(
     """Yield at most one move from each node, the most slowed one first, with its reason; ``occupancy`` is kept up."""
     nodes = occupancy.ready()
     slowed = {node.name: slowdown(node, occupancy.on(node.name), profiles) for node in nodes}
+    crowded = {node.name: crowding(node, occupancy.on(node.name), profiles) for node in nodes}
     for source in sorted(nodes, key=lambda node: (-slowed[node.name], node.name)):
-        best = min(_options(source, nodes, occupancy, profiles, moves), default=None, key=lambda option: option.rank)
+        targets = nsmallest(MOST_TARGETS, nodes, key=lambda node: (crowded[node.name], node.name))
+        best = min(_options(source, targets, occupancy, profiles, moves), default=None, key=lambda option: option.rank)
         if best is None or best.rank[0] > -least_gain:
             continue
         reason = (
@@ -36,6 +46,8 @@ def balancing(
             f"{best.target.name} with this one {best.there:.2f} times"
         )
         occupancy.move(best.trial, best.target.name)
+        for node in (source, best.target):
+            crowded[node.name] = crowding(node, occupancy.on(node.name), profiles)
         yield Migrate(best.trial.id, best.target.name), reason
 
 
@@ -54,19 +66,19 @@ class _Option:
 
 
 def _options(
-    source: Node, nodes: Sequence[Node], occupancy: Occupancy, profiles: Profiles, moves: SingleMoves
+    source: Node, targets: Sequence[Node], occupancy: Occupancy, profiles: Profiles, moves: SingleMoves
 ) -> Iterator[_Option]:
     here = occupancy.on(source.name)
     movable = [trial for trial in here if moves.allows(trial) and _measured(profiles.get(trial.id))]
-    totals = {node.name: _total(node, occupancy.on(node.name), profiles) for node in (nodes if movable else ())}
+    whole = _total(source, here, profiles)
+    totals = {node.name: _total(node, occupancy.on(node.name), profiles) for node in (targets if movable else ())}
     for trial in movable:
         left = _total(source, [other for other in here if other.id != trial.id], profiles)
-        for node in nodes:
+        for node in targets:
             if node.name == source.name or not occupancy.ledger.fits(trial, node.name):
                 continue
             there = (*occupancy.on(node.name), trial)
-            before = totals[source.name] + totals[node.name]
-            change = (left + _total(node, there, profiles)) / before - 1
+            change = (left + _total(node, there, profiles)) / (whole + totals[node.name]) - 1
             yield _Option(trial, node, change, slowdown(node, there, profiles))
 
 

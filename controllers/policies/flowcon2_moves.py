@@ -29,19 +29,20 @@ def reliefs(occupancy: Occupancy, memos: Memos, moves: SingleMoves) -> Iterator[
     nodes = {node.name: node for node in occupancy.ready()}
     weights = {name: weight_per_core(node, occupancy.on(name), memos) for name, node in nodes.items()}
     crowded = [name for name, node in nodes.items() if _crowded(node, occupancy.on(name))]
+    calm = [name for name in nodes if _completing(occupancy.on(name), memos)]
     for source in sorted(crowded, key=lambda name: (-weights[name], name)):
-        new = any(_is_new(trial, memos) for trial in occupancy.on(source))
-        calm = [node for name, node in nodes.items() if _takes(occupancy.on(name), memos, beyond_idle=new)]
         trial = _least_efficient(occupancy.on(source), memos, moves)
         if trial is None:
             continue
-        roomy = [node for node in calm if occupancy.ledger.fits(trial, node.name)]
-        after = {node.name: weight_per_core(node, (*occupancy.on(node.name), trial), memos) for node in roomy}
+        new = any(_is_new(one, memos) for one in occupancy.on(source))
+        roomy = [name for name in calm if (new or not occupancy.on(name)) and occupancy.ledger.fits(trial, name)]
+        after = {name: weight_per_core(nodes[name], (*occupancy.on(name), trial), memos) for name in roomy}
         target = min(after, key=lambda name: (after[name], name), default=None)
         if target is None or after[target] >= weights[source]:
             continue
         reason = _reason(memos[trial.id], source, target, idle=not occupancy.on(target))
         occupancy.move(trial, target)
+        calm = [name for name in calm if name != target or _completing(occupancy.on(name), memos)]
         yield Proposal(Migrate(trial.id, target), reason)
 
 
@@ -53,10 +54,8 @@ def _is_new(trial: Trial, memos: Memos) -> bool:
     return memos.get(trial.id, TrialMemo()).category is Category.PROGRESSING
 
 
-def _takes(trials: Sequence[Trial], memos: Memos, *, beyond_idle: bool) -> bool:
-    """Whether a node with ``trials`` takes one more: it is idle, or ``beyond_idle`` and all of them are completing."""
-    if not beyond_idle:
-        return not trials
+def _completing(trials: Sequence[Trial], memos: Memos) -> bool:
+    """Whether all of a node's trials are completing; so are those of an idle one."""
     return all(trial.id in memos and memos[trial.id].category is Category.CONVERGED for trial in trials)
 
 

@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from pydantic import Field
+
 from controllers.model import Decision, Snapshot
 from controllers.policies.clairvoyant import Clairvoyant
 from controllers.policies.order_shares import in_order
@@ -16,6 +18,11 @@ class LongestRemaining(Clairvoyant):
     source: ClassVar[str] = "a textbook's (LRPT); for comparison"
     shares: ClassVar[str] = "all to the one with the most left"
 
+    interval: float = Field(default=30.0, gt=0, description="seconds after which the order is looked at again")
+
     def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
         """Order each node's trials by what they have left, most first."""
-        return Decision(state, in_order(snapshot, lambda trial: -self.remaining(trial), "longest remaining first"))
+        proposals = in_order(snapshot, lambda trial: -self.remaining(trial), "longest remaining first")
+        # The longest does not stay the longest while it alone is trained.
+        live = any(trial.live for trial in snapshot.trials)
+        return Decision(state, proposals, wake_at=snapshot.now + self.interval if live else None)

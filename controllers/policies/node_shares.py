@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from controllers.model import NodeName, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.policies.capacity import Ledger
 
+LEAST_CHANGE = 0.001
+"""Cores: requests are counted in thousandths of a core, so a smaller change is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeShares:
@@ -81,7 +84,7 @@ def _wanted(trial: Trial, cpu: float, min_change: float, min_cpu: float) -> floa
 
 
 def _worth_it(trial: Trial, cpu: float, min_change: float) -> bool:
-    return cpu != trial.cpu and abs(cpu - trial.cpu) >= min_change * trial.cpu
+    return abs(cpu - trial.cpu) >= max(min_change * trial.cpu, LEAST_CHANGE)
 
 
 def _of_node(ledger: Ledger, name: NodeName, members: tuple[Trial, ...]) -> NodeShares:

@@ -77,7 +77,7 @@ class SpeCon(PolicySettings):
         return Decision(
             SpeConState(due_at, turn.memos),
             tuple(proposals),
-            wake_at=due_at if turn.anyone else None,
+            wake_at=due_at if turn.placed else None,
             assessments={trial: Assessment(memo.category, memo.growth) for trial, memo in turn.memos.items()},
         )
 
@@ -110,9 +110,9 @@ class SpeCon(PolicySettings):
 
     def _rebalancing(self, turn: Turn) -> Iterator[Proposal]:
         """Run Algorithm 5 once every live trial has settled."""
-        settled = {trial: self._settled_at(turn.trials[trial], turn.memos[trial]) for trial in turn.board.places}
-        if None in settled.values():
+        if any(self._settled_at(turn.trials[trial], turn.memos[trial]) is None for trial in turn.placed):
             return
+        settled = {trial: self._settled_at(turn.trials[trial], turn.memos[trial]) for trial in turn.placed}
         offered = {
             trial: at
             for trial, at in settled.items()

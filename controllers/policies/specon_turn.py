@@ -29,10 +29,10 @@ class Turn:
         categories = {trial: memo.category for trial, memo in self.memos.items()}
         return Board.of(self.snapshot, categories)
 
-    @property
-    def anyone(self) -> bool:
-        """Whether any trial is on a node, or on its way to one."""
-        return any(trial.live or trial.moving_to for trial in self.trials.values())
+    @cached_property
+    def placed(self) -> tuple[TrialId, ...]:
+        """The trials that were on a node, or on their way to one, as the decision began."""
+        return tuple(trial.id for trial in self.trials.values() if trial.live or trial.moving_to)
 
     def movable(self, trial: TrialId) -> bool:
         """Whether ``trial`` runs, alone, with no move of it asked for."""

@@ -71,5 +71,5 @@ BY_CHANCE: Mapping[str, Experiment] = {
     "S5": _by_chance("S5", specon_jobs(141.0, 2.09)),
     "S6": _by_chance("S6", specon_jobs(180.3, 1.56)),
 }
-"""SpeCon's experiments with first placement left to chance and trials that can use a whole node, which comes nearest to
-what was published; lengths are calibrated anew on the default column."""
+"""SpeCon's experiments with first placement left to chance and trials that can use a whole node; lengths are calibrated
+anew on the default column (for S1, S4, S5 and S6; S2 and S3 have S1's)."""

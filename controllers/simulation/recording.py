@@ -9,6 +9,7 @@ from typing import Final
 from controllers.model import NodeName, TrialId
 from controllers.simulation.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, common_trials
 from controllers.simulation.spending import Spending, counted, timed
+from controllers.simulation.upkeep import measured_upkeep
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 
@@ -55,23 +56,28 @@ def record(sweep: PastSweep, ground: Ground, others: Sequence[PastSweep] = ()) -
     Raises:
         PastSweepError: There is nothing to rebuild; says why.
     """
-    spendings = _spendings(sweep, ground)
+    upkeep = _upkeep(sweep)
+    spendings = _spendings(sweep, ground, upkeep)
     moves = [move for run in (sweep, *others) for move in run.moves]
     costs = _measured_costs(moves, spendings, ground.costs)
     trials = tuple(
-        _trial(trial, spent, costs.start_cpu_s, sweep, ground)
+        replace(_trial(trial, spent, costs.start_cpu_s, sweep, ground), upkeep=upkeep)
         for trial, spent in zip(sweep.trials, spendings, strict=True)
     )
     same = not sweep.nodes or {node.name for node in sweep.nodes} == {node.name for node in ground.nodes}
     pins = {trial.id: trial.first_node for trial in sweep.trials if same and trial.first_node is not None}
     spread, told = _spread(sweep, spendings, others)
-    assumptions = (*_assumptions(sweep, ground), _about_moves(len(moves), costs), told)
+    assumptions = (*_assumptions(sweep, ground, upkeep), _about_moves(len(moves), costs), told)
     return Recording(Workload(trials, ground.nodes), costs, pins, spread, assumptions)
 
 
-def _spendings(sweep: PastSweep, ground: Ground) -> list[Spending]:
+def _upkeep(sweep: PastSweep) -> float:
+    return measured_upkeep(sweep) if sweep.counted and sweep.began_epoch_s is not None else 0.0
+
+
+def _spendings(sweep: PastSweep, ground: Ground, upkeep: float) -> list[Spending]:
     if sweep.counted:
-        return [counted(trial) for trial in sweep.trials]
+        return [counted(trial, upkeep, sweep.began_epoch_s or 0.0) for trial in sweep.trials]
     return timed(sweep, sum(node.cpu for node in ground.nodes), ground.cores)
 
 
@@ -119,7 +125,8 @@ def _spread(
     comparable = [other for other in others if other.counted] if sweep.counted else []
     shared = sorted(common_trials([sweep, *comparable])) if comparable else []
     if len(shared) > 1:
-        totals = [_totals(run) for run in (sweep, *comparable)]
+        upkeep = _upkeep(sweep)
+        totals = [_totals(run, upkeep) for run in (sweep, *comparable)]
         logs = [[math.log(run[trial]) for run in totals] for trial in shared]
         sigma = math.sqrt(statistics.fmean(statistics.variance(of_trial) for of_trial in logs))
         told = f"the work of a trial varies by {sigma:.1%}, as between its {len(totals)} recorded runs"
@@ -129,17 +136,19 @@ def _spread(
     return spreads, f"the work of a trial varies by {median:.1%} (median), as the cost of its steps did while it ran"
 
 
-def _totals(sweep: PastSweep) -> dict[TrialId, float]:
+def _totals(sweep: PastSweep, upkeep: float) -> dict[TrialId, float]:
     """Return the core seconds of each trial's training."""
-    spent = {trial.id: counted(trial) for trial in sweep.trials}
+    spent = {trial.id: counted(trial, upkeep, sweep.began_epoch_s or 0.0) for trial in sweep.trials}
     return {name: max(of.total - of.before_training, _LEAST_WORK_S) for name, of in spent.items()}
 
 
-def _assumptions(sweep: PastSweep, ground: Ground) -> list[str]:
+def _assumptions(sweep: PastSweep, ground: Ground, upkeep: float) -> list[str]:
     cores = sum(node.cpu for node in ground.nodes)
     told = []
     if any(node.supply for node in ground.nodes):
-        told.append("the nodes get as much of their cores as they got then, whatever else the machine did")
+        told.append(
+            "the nodes get as much of their cores as they got then, and all where they were empty: others took the rest"
+        )
     if not sweep.counted:
         told.append(
             f"nobody counted CPU seconds: work is taken from timestamps, as if all that ran had shared {cores:g} cores "
@@ -151,6 +160,8 @@ def _assumptions(sweep: PastSweep, ground: Ground) -> list[str]:
             f"it ran on {len(sweep.nodes)} nodes of {were:g} cores together, and is simulated on "
             f"{len(ground.nodes)} of {cores:g}"
         )
+    if upkeep:
+        told.append(f"logging takes {upkeep:.4f} cores of each trial all the time, as measured")
     if any(trial.cpu is None for trial in sweep.trials):
         told.append("CPU requests are unknown: small enough for all that ran at a time")
     return told

@@ -9,6 +9,7 @@ from typing import Final
 
 from controllers.model import TrialId
 from controllers.simulation.past_sweep import PastSweep, PastTrial
+from controllers.simulation.upkeep import trained_s
 
 _WINDOW_S: Final = 2.0
 """Seconds over which the cores in use are averaged: CPU counters tick in hundredths."""
@@ -55,12 +56,20 @@ class Spending:
         return statistics.stdev(costs) / statistics.fmean(costs) if any(costs) else 0.0
 
 
-def counted(trial: PastTrial) -> Spending:
-    """Return what ``trial`` spent by its own count, without what its further attempts cost it."""
+def counted(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -> Spending:
+    """Return what ``trial`` spent by its own count, without what its further attempts cost it.
+
+    Args:
+        trial: It must have counted.
+        upkeep: Cores that went into logging all the time; they are left out too.
+        began_epoch_s: When the sweep's clock began, in Unix seconds.
+    """
     steps = [point.step for point in trial.cpu_seconds]
     totals = list(accumulate((point.value for point in trial.cpu_seconds), max))
-    raw = [_between(steps, totals, point.step) for point in trial.objective]
-    total = max(totals[-1], trial.total_cpu_s or 0.0)
+    logging = [upkeep * trained_s(trial, point.at - began_epoch_s) for point in trial.objective]
+    raw = [_between(steps, totals, of.step) - less for of, less in zip(trial.objective, logging, strict=True)]
+    raw = list(accumulate((max(0.0, spent) for spent in raw), max))
+    total = max(totals[-1], trial.total_cpu_s or 0.0) - upkeep * trained_s(trial, trial.completed_at)
     spent = _without_restarts(raw, trial.attempts - 1)
     return Spending(trial.id, tuple(spent), max(total - (raw[-1] - spent[-1]), spent[-1]), cores_used(trial))
 

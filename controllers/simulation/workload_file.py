@@ -24,7 +24,17 @@ REPORTS: Final = "reports.csv"
 NODES: Final = "nodes.csv"
 _TRIAL_COLUMNS: Final = ("trial", "submitted_s", "work_s", "cpu")
 _GOALS: Final = ("deadline_s", "target", "seconds_per_step")
-_TRIAL_OPTIONS: Final = ("speedup", "memory", "direction", "retries", "checkpoint_every_s", "limit", "deaf", *_GOALS)
+_TRIAL_OPTIONS: Final = (
+    "speedup",
+    "memory",
+    "direction",
+    "retries",
+    "checkpoint_every_s",
+    "limit",
+    "deaf",
+    *_GOALS,
+    "upkeep",
+)
 _REPORT_COLUMNS: Final = ("trial", "work_s", "value")
 _NODE_COLUMNS: Final = ("node", "cpu")
 _NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply", "contention")
@@ -101,6 +111,7 @@ def _trial(row: Row, reports: Sequence[Report]) -> TrialSpec:
         checkpoint_every_s=_optional(row, "checkpoint_every_s", above=0.0),
         limit=row.number("limit", inf, above=0.0),
         deaf=_flag(row, "deaf"),
+        upkeep=row.number("upkeep", 0.0, least=0.0),
         goals=AskedGoals(
             _optional(row, "deadline_s", above=0.0),
             _optional(row, "target"),
@@ -190,7 +201,7 @@ def _trial_cells(trial: TrialSpec) -> tuple[str, ...]:
         _joined(trial.speedup.points),
         *(_cell(trial.memory), trial.direction.value, str(trial.retries), _cell(trial.checkpoint_every_s)),
         *(_cell(trial.limit), "yes" if trial.deaf else "no"),
-        *(_cell(goals.deadline_s), _cell(goals.target), _cell(goals.seconds_per_step)),
+        *(_cell(goals.deadline_s), _cell(goals.target), _cell(goals.seconds_per_step), _cell(trial.upkeep)),
     )
 
 

@@ -70,7 +70,7 @@ class Tally:
     "policies",
     multiple=True,
     metavar="NAME[:PARAM=VALUE,...][+...]",
-    help="Policy to run under; several take turns.  [default: every one there is, and specon+flowcon]",
+    help="Policy to run under; several take turns.  [default: every one there is, and some together]",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the first sweep.")
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Begin no sweep after so many minutes.")

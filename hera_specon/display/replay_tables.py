@@ -1,5 +1,6 @@
 """What a replay says, drawn with rich: how true the simulation is, then what other policies would have made of it."""
 
+import math
 import statistics
 from collections.abc import Callable, Iterator
 
@@ -28,7 +29,7 @@ def replay_view(replayed: Replayed) -> RenderableType:
     return Group(
         Text(f"{head} {len(nodes)} nodes of {words.cores(sum(node.cpu for node in nodes))} cores together"),
         *(Text(f"· {told}", style="dim") for told in _small_print(replayed)),
-        _checks_table(replayed),
+        *([_checks_table(replayed)] if replayed.checks else []),
         _forecasts_table(replayed),
         *(Text(verdict) for verdict in verdicts(replayed)),
     )
@@ -37,12 +38,14 @@ def replay_view(replayed: Replayed) -> RenderableType:
 def verdicts(replayed: Replayed) -> Iterator[str]:
     """Yield for each policy after the first what may be claimed of it, and what may not."""
     baseline = replayed.forecasts[0]
-    off = max((abs(check.makespan_error) for check in replayed.checks), default=0.0)
+    off = max((abs(check.makespan_error) for check in replayed.checks), default=math.inf)
     for forecast in replayed.forecasts[1:]:
         change = Interval.of([comparison.makespan_ratio for comparison in forecast.against(baseline)])
         claim = f"{forecast.policy} would have changed the makespan by {_changes(change)} against {baseline.policy}"
         if change.low <= 1 <= change.high:
             yield f"{claim}, shorter in {_wins(forecast, baseline)}: not sure to make a difference."
+        elif math.isinf(off):
+            yield f"{claim}; nothing tells how far the simulation is from what really happened."
         elif off > abs(change.mean - 1):
             yield f"{claim}; but the simulation misses what really happened by {off:.1%}, so this proves nothing."
         else:

@@ -70,8 +70,9 @@ def replay(
     checks = []
     for sweep in past.sweeps:
         as_it_was = record(source, replace(ground, nodes=_as_it_was(sweep, ground)), others)
-        checks.append(_checked(sweep, _certain(as_it_was) if sweep is source else as_it_was, seeds, advanced))
+        checks += _checked(sweep, _certain(as_it_was) if sweep is source else as_it_was, seeds, advanced)
     recording = record(source, ground, others)
+    recording = replace(recording, assumptions=(*recording.assumptions, *_about_parameters(past)))
     return Replayed(source, recording, seeds, tuple(checks), tuple(forecast(recording, policies, seeds, advanced)))
 
 
@@ -113,6 +114,17 @@ def _certain(recording: Recording) -> Recording:
     return replace(recording, spread=dict.fromkeys(recording.spread, 0.0))
 
 
-def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> Check:
+def _about_parameters(past: Past) -> list[str]:
+    """Return what is taken for granted of policies of which a cluster's record keeps the name only."""
+    names = [sweep.policy for sweep in past.sweeps if past.origin == "argo" and sweep.policy not in {None, "default"}]
+    return [f"{name} is taken to have had its default parameters" for name in names]
+
+
+def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> list[Check]:
+    """Return the sweep beside its simulation; nothing for a policy unknown here, since its name is MLflow's word."""
     name = sweep.policy or "default"
-    return check(sweep, forecast(recording, {name: parse_policy(name)}, seeds, advanced)[0])
+    try:
+        policy = parse_policy(name)
+    except ValueError:
+        return []
+    return [check(sweep, forecast(recording, {name: policy}, seeds, advanced)[0])]

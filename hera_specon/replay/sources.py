@@ -152,7 +152,7 @@ def _of_cluster(client: MlflowClient, wanted: str, where: Where) -> tuple[PastSw
         nodes = tuple(NodeSpec(NodeName(name), where.cpus_per_node) for name in run.history.nodes())
         nested = f"tags.`{TAG_PARENT}` = '{parent.info.run_id}'"
         tracked = tracked_trials(client, [parent.info.experiment_id], nested)
-        recorded = Recorded(run, str(parent.data.tags["specon.policy"]), nodes, tracked)
+        recorded = Recorded(run, printable(str(parent.data.tags["specon.policy"])), nodes, tracked)
         sweeps.append(recorded_sweep(client, printable(wanted), recorded, where.objective))
     return tuple(sweeps)
 

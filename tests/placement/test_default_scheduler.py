@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.placement import BalanceRule, Load, choose, scores
+from controllers.placement import BalanceRule, Load, choose, image_locality, scores
 
 GIB = 1024.0**3
 
@@ -123,3 +123,17 @@ def test_the_order_of_nodes_changes_nothing(
     assert scores(cpu, memory, loads) == scores(cpu, memory, shuffled)
     if found := scores(cpu, memory, loads):
         assert choose(found, min) == choose(dict(reversed(found.items())), min)
+
+
+def test_an_image_counts_by_its_size_and_by_how_many_nodes_have_it() -> None:
+    mib = 1024 * 1024
+    # 250 MiB on 2 of 4 nodes count as 125: (125-23)*100/(1000-23) = 10.
+    assert image_locality(250 * mib, 2, 4, 1) == 10
+    assert image_locality(40 * mib, 1, 4, 1) == 0
+    assert image_locality(5000 * mib, 4, 4, 1) == 100
+    assert image_locality(1023 * mib, 1, 1, 3) == (1023 - 23) * 100 // (3000 - 23)
+
+
+def test_the_points_of_an_image_are_added() -> None:
+    plain = node("a", 0, 0)
+    assert scores(1.0, 100.0, [replace(plain, image_points=7)])["a"] == scores(1.0, 100.0, [plain])["a"] + 7

@@ -51,6 +51,12 @@ def test_the_clairvoyant_order_by_what_is_left_of_the_work() -> None:
     assert longest["new"] > 1.9
 
 
+def test_the_longest_is_looked_for_again_as_it_gets_shorter_and_the_shortest_need_not_be() -> None:
+    seen = snapshot(20.0, [OLD, NEW], [X])
+    assert run(LongestRemaining(work=WORK, interval=15), [seen])[0].wake_at == 35.0
+    assert run(ShortestRemaining(work=WORK), [seen])[0].wake_at is None
+
+
 def test_a_clairvoyant_policy_that_was_told_nothing_is_refused_by_name() -> None:
     both = Guarded(policy=Stacked(policies=(SpeCon(), parse_policy("shortest-remaining"))))
     assert uninformed(both) == ["shortest-remaining"]

@@ -14,7 +14,7 @@ from controllers.timeline import EventKind
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Speedup, Workload, WorkloadError
-from tests.simulated.workloads import PLACES, Idle, Scripted, scenario, trial
+from tests.simulated.workloads import PLACES, EveryHeartbeat, Idle, Scripted, scenario, trial
 
 
 def by_id(run: SimulatedRun) -> dict[str, TrialResult]:
@@ -148,3 +148,8 @@ def test_usage_adds_up_to_the_work_done() -> None:
 def test_a_trial_that_cannot_be_is_refused_with_the_field_and_its_value(field: str, amount: float) -> None:
     with pytest.raises(WorkloadError, match=f"trial a: {field} .*{amount}"):
         replace(trial("a"), **{field: amount})  # type: ignore[arg-type] # any field
+
+
+def test_a_long_calm_is_not_taken_for_the_end() -> None:
+    calm = scenario([trial("a", 3000)], costs=Costs(heartbeat_s=0.5))
+    assert completions(simulate(calm, EveryHeartbeat(Default()))) == {"a": 3000.0}

@@ -3,10 +3,11 @@
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controllers.model import Action, Decision, NodeName, Place, Proposal, Snapshot, TrialId
+from controllers.policies.base import Policy
 from controllers.policies.stateless import NoState
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
@@ -80,6 +81,31 @@ class Idle:
     def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
         del snapshot
         return Decision(state)
+
+
+class EveryHeartbeat:
+    """Asks to be woken at the next heartbeat, whatever ``policy`` asks for."""
+
+    def __init__(self, policy: Policy[Any]) -> None:
+        self._policy = policy
+
+    @property
+    def name(self) -> str:
+        return self._policy.name
+
+    @property
+    def needs(self) -> frozenset[type[Action]]:
+        return self._policy.needs
+
+    @property
+    def state_type(self) -> type[Any]:
+        return self._policy.state_type
+
+    def initial(self) -> Any:  # noqa: ANN401 - each policy has its own state
+        return self._policy.initial()
+
+    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - as above
+        return replace(self._policy.decide(snapshot, state), wake_at=snapshot.now)
 
 
 PLACES: frozenset[type[Action]] = frozenset({Place})

@@ -104,3 +104,11 @@ def test_faster_nodes_lower_the_bounds_and_limits_raise_them() -> None:
     spec = trial(0, 0.0, 12.0, WIDE)
     assert makespan_bound(workload([spec], NodeSpec(NodeName("n"), 4.0, speed=1.5))) == pytest.approx(8.0)
     assert makespan_bound(workload([trial(0, 0.0, 12.0, WIDE, limit=1.0)], NODE)) == pytest.approx(48.0)
+
+
+def test_trials_that_contend_for_a_node_slow_one_another_and_the_bounds_hold() -> None:
+    both = [trial(0, 0.0, 10.0, Speedup.linear(2.0)), trial(1, 0.0, 10.0, Speedup.linear(2.0))]
+    contended = workload(both, NodeSpec(NodeName("n"), 4.0, contention=0.5))
+    result = simulate(Scenario(contended, Costs.free()), FairShare()).result
+    assert [one.completion_s for one in result.trials] == pytest.approx([15.0, 15.0])
+    assert makespan_bound(contended) == 10.0

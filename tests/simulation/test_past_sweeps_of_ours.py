@@ -11,8 +11,11 @@ from mlflow.tracking import MlflowClient
 
 from controllers.errors import SpeconError
 from controllers.model import Direction, TrialId
+from controllers.policies.registry import parse_policy
 from controllers.simulation.past_sweep import Logged, PastSweep
+from hera_specon.display.replay_tables import verdicts
 from hera_specon.replay.recorded_sweep import Objective
+from hera_specon.replay.replaying import WhatIf, replay
 from hera_specon.replay.sources import Past, Where, find_past
 from mlflow_hooks import contract
 from tests.simulation.past import EPOCH, NODES, past_sweep, simulated, trials
@@ -133,3 +136,33 @@ def test_a_run_that_does_not_tell_its_nodes_is_refused_by_file(kept: Kept, tmp_p
         (part / name).write_text((kept.folder / "00-default" / name).read_text())
     with pytest.raises(SpeconError, match=r"run\.json does not tell nodes and cpus_per_node"):
         find_past("past-1", Where(tmp_path, str(kept.client.tracking_uri), None, Objective()))
+
+
+def test_a_policy_that_is_not_known_here_leaves_nothing_to_check_against(kept: Kept) -> None:
+    past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, Objective()))
+    unknown = replace(past, sweeps=(replace(past.sweeps[0], policy="ofother"),), origin="argo")
+    policies = {name: parse_policy(name) for name in ("default", "longest-remaining")}
+    replayed = replay(unknown, WhatIf(None, None, "free", 1.0), policies, 2)
+    assert replayed.checks == ()
+    assert "ofother is taken to have had its default parameters" in replayed.recording.assumptions
+    (verdict,) = verdicts(replayed)
+    assert verdict.startswith("longest-remaining would have changed the makespan by")
+    assert "misses what really happened" not in verdict
+
+
+def test_a_run_beside_its_own_simulation_is_found_true(kept: Kept) -> None:
+    past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, Objective()))
+    replayed = replay(past, WhatIf(None, None, "free", 1.0), {"default": parse_policy("default")}, 2)
+    (found,) = replayed.checks
+    assert abs(found.makespan_error) < 0.02
+    assert abs(found.worst_completion_error) < 0.05
+
+
+def test_other_nodes_can_be_asked_for(kept: Kept) -> None:
+    past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, Objective()))
+    replayed = replay(past, WhatIf(3, 2.0, None, 1.0), {"default": parse_policy("default")}, 1)
+    assert [node.cpu for node in replayed.recording.workload.nodes] == [2.0] * 3
+    assert "it ran on 2 nodes of 1 cores together, and is simulated on 3 of 6" in replayed.recording.assumptions
+    (check,) = replayed.checks
+    assert abs(check.makespan_error) < 0.02
+    assert replayed.forecasts[0].results[0].makespan_s < 0.7 * past.sweeps[0].makespan_s

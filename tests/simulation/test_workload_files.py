@@ -157,6 +157,7 @@ def trials(draw: st.DrawFn) -> TrialSpec:
         checkpoint_every_s=draw(st.none() | AMOUNTS),
         limit=draw(st.just(math.inf) | AMOUNTS),
         deaf=draw(st.booleans()),
+        upkeep=draw(st.floats(0, 1)),
         goals=AskedGoals(draw(st.none() | AMOUNTS), draw(st.none() | st.floats(-9, 9)), draw(st.none() | AMOUNTS)),
     )
 

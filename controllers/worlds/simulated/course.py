@@ -10,6 +10,7 @@ from controllers.model import NodeName, TrialId
 from controllers.worlds.simulated.default_scheduler import DefaultScheduler
 from controllers.worlds.simulated.events import Due, EventQueue, Kind
 from controllers.worlds.simulated.faults import WorldFault
+from controllers.worlds.simulated.images import Images
 from controllers.worlds.simulated.mishaps import Mishaps
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.report_log import ReportLog
@@ -44,7 +45,8 @@ class Course:
         self.changed = False
         """Whether any trial or node has come to look different; whoever asks takes it back."""
         self._gated = gated
-        self._scheduler = DefaultScheduler(self.nodes, scenario.seed, scenario.pinned)
+        self._images = Images(workload.image, len(self.nodes), lambda: self.now)
+        self._scheduler = DefaultScheduler(self.nodes, self._images, scenario.seed, scenario.pinned)
         self._unshared: dict[NodeName, None] = {}
         self._steps = {
             Kind.LEFT: self._left,
@@ -99,7 +101,7 @@ class Course:
         self.touch(node, freed=False)
         run.enter(Stage.STARTING)
         self.changed = True
-        self._after(self.costs.start_s, Kind.STARTED, run)
+        self._after(self.costs.start_s + self._images.wait_s(node), Kind.STARTED, run)
 
     def resize(self, run: TrialRun, node: NodeName, cpu: float) -> None:
         """Change the share of an attempt on ``node`` to ``cpu`` cores, as soon as that takes hold."""

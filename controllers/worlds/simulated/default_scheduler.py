@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 
 from controllers.model import NodeName, TrialId
 from controllers.placement import Load, choose, scores
+from controllers.worlds.simulated.images import Images
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.trial_run import TrialRun
 
 _SCORE_ALL_BELOW = 100
 _LEAST_PERCENTAGE = 5
+_MOST_SHAPES = 32
+"""Kinds of pods whose scores are kept up to date from one placement to the next."""
 
 
 def nodes_to_find(nodes: int) -> int:
@@ -54,8 +57,11 @@ class DefaultScheduler:
     ``pinned`` names the nodes of first attempts: such a trial waits for that node, unless it could never hold it.
     """
 
-    def __init__(self, nodes: Mapping[NodeName, NodeRun], seed: int, pinned: Mapping[TrialId, NodeName]) -> None:
+    def __init__(
+        self, nodes: Mapping[NodeName, NodeRun], images: Images, seed: int, pinned: Mapping[TrialId, NodeName]
+    ) -> None:
         self._nodes = nodes
+        self._images = images
         self._order = list(nodes)
         self._next = 0
         self._pinned = pinned
@@ -82,6 +88,8 @@ class DefaultScheduler:
 
     def placements(self) -> Iterator[tuple[TrialRun, NodeName]]:
         """Yield what can be placed now and where; each must be placed before the next is asked for."""
+        if self._images.arrived():
+            self._scores.clear()
         while untried := [shape for shape in self._waiting if not self._tried[shape]]:
             shape = min(untried, key=lambda shape: self._waiting[shape][0][0])
             node = self._node_for(shape)
@@ -101,7 +109,7 @@ class DefaultScheduler:
 
     def _node_for(self, shape: _Shape) -> NodeName | None:
         if shape.pinned is not None:
-            fits = scores(shape.cpu, shape.memory, [_load(self._nodes[shape.pinned])])
+            fits = scores(shape.cpu, shape.memory, [self._load(shape.pinned)])
             return shape.pinned if fits else None
         found = self._found(self._scored(shape))
         return choose(found, self._random.choice) if found else None
@@ -109,8 +117,10 @@ class DefaultScheduler:
     def _scored(self, shape: _Shape) -> dict[NodeName, int]:
         scored = self._scores.get(shape)
         if scored is None:
+            if len(self._scores) == _MOST_SHAPES:
+                del self._scores[next(iter(self._scores))]
             scored = self._scores[shape] = _Scores(stale=set(self._order))
-        fresh = scores(shape.cpu, shape.memory, [_load(self._nodes[name]) for name in scored.stale])
+        fresh = scores(shape.cpu, shape.memory, [self._load(name) for name in scored.stale])
         for name in scored.stale:
             scored.by_node.pop(name, None)
         scored.by_node.update((NodeName(name), score) for name, score in fresh.items())
@@ -133,15 +143,16 @@ class DefaultScheduler:
                     break
         return found
 
-
-def _load(node: NodeRun) -> Load:
-    return Load(
-        node.name,
-        node.spec.cpu,
-        node.spec.memory,
-        node.cpu_requested,
-        node.memory_requested,
-        node.ready,
-        node.without_cpu,
-        node.without_memory,
-    )
+    def _load(self, name: NodeName) -> Load:
+        node = self._nodes[name]
+        return Load(
+            name,
+            node.spec.cpu,
+            node.spec.memory,
+            node.cpu_requested,
+            node.memory_requested,
+            node.ready,
+            node.without_cpu,
+            node.without_memory,
+            self._images.points(name),
+        )

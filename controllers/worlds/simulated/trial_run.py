@@ -160,7 +160,7 @@ class TrialRun:
         if cores != self.cores:
             self.usage.append(Usage(now, self.node, self.cores))
         self.cores = cores
-        self.rate = (self.spec.speedup.speed(cores) if training else cores) * speed
+        self.rate = (self.spec.speedup.speed(self.spec.left_to_train(cores)) if training else cores) * speed
         self.log.go_on(now, self.work, self.rate if training else 0.0, (self.cpu_seconds, cores))
 
     def halt(self, now: float) -> None:

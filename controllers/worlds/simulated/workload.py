@@ -75,7 +75,7 @@ class TrialSpec:
     n (from 1), none lies beyond ``work_s``. ``retries`` counts the failures that it survives, moves apart.
     ``checkpoint_every_s`` is the work between periodic checkpoints; None saves only when told to leave. ``limit`` is
     the most cores that its container may use. A ``deaf`` trial ignores the request to leave. ``goals`` is what it is
-    meant to reach.
+    meant to reach. ``upkeep`` is the cores that go into logging while it trains, however few it has.
     """
 
     id: TrialId
@@ -91,6 +91,11 @@ class TrialSpec:
     limit: float = math.inf
     deaf: bool = False
     goals: AskedGoals = field(default_factory=AskedGoals)
+    upkeep: float = 0.0
+
+    def left_to_train(self, cores: float) -> float:
+        """Return the cores that training gets of ``cores``: half of them at least, since logging can wait."""
+        return max(cores - self.upkeep, cores / 2)
 
     def __post_init__(self) -> None:
         self._check_amounts()
@@ -100,7 +105,7 @@ class TrialSpec:
             raise WorkloadError(message)
 
     def _check_amounts(self) -> None:
-        for name in ("submitted_at", "cpu", "memory", "retries"):
+        for name in ("submitted_at", "cpu", "memory", "retries", "upkeep"):
             if not 0 <= getattr(self, name) < math.inf:
                 message = f"trial {self.id}: {name} must be at least 0, not {getattr(self, name)}"
                 raise WorkloadError(message)
@@ -154,11 +159,31 @@ class NodeSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """The image that the trials' pods run: ``size`` in bytes, and the seconds that a node takes to pull it.
+
+    ``containers`` counts those of a pod, which kube-scheduler scores images by: Argo's are init, wait and main.
+    """
+
+    size: float
+    pull_s: float
+    containers: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("size", "pull_s", "containers"):
+            least = 1 if name == "containers" else 0
+            if not least <= getattr(self, name) < math.inf:
+                message = f"image: {name} must be at least {least}, not {getattr(self, name)}"
+                raise WorkloadError(message)
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
-    """Trials and nodes, each name once, at least one of each."""
+    """Trials and nodes, each name once, at least one of each; without an ``image``, every node has it already."""
 
     trials: tuple[TrialSpec, ...]
     nodes: tuple[NodeSpec, ...]
+    image: Image | None = None
 
     def __post_init__(self) -> None:
         _distinct("trial", [trial.id for trial in self.trials])

@@ -1,6 +1,7 @@
 """Where the simulated kube-scheduler puts what waits. The scores themselves are tested in tests/placement."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from controllers.policies.default import Default
 from controllers.simulated_run import simulate
 from controllers.worlds.simulated.default_scheduler import nodes_to_find
 from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.workload import Image
 from tests.simulated.workloads import scenario, trial
 
 
@@ -57,3 +59,26 @@ def test_memory_keeps_a_trial_waiting_as_cpu_does() -> None:
         Scenario(type(heavy.workload)(heavy.workload.trials, nodes), heavy.costs), Default()
     ).result.trials
     assert [result.completed_s for result in results] == [100.0, 200.0]
+
+
+def test_a_node_pulls_the_image_once_and_everybody_there_waits_for_it() -> None:
+    both = scenario([trial("a", cpu=0.5, limit=0.5), trial("b", cpu=0.5, limit=0.5, at=10)])
+    pulled = replace(both, workload=replace(both.workload, image=Image(size=1e9, pull_s=30.0)))
+    results = simulate(pulled, Default()).result.trials
+    assert [result.completed_s for result in results] == [230.0, 230.0]
+
+
+def test_a_large_image_draws_the_next_trial_to_the_node_that_has_it() -> None:
+    pair = scenario([trial("a", 50), trial("b", 50, at=20)], [16.0, 16.0])
+    image = Image(size=4e9, pull_s=10.0, containers=1)
+    for seed in range(5):
+        seeded = replace(pair, seed=seed)
+        apart = simulate(seeded, Default()).result.trials
+        together = simulate(replace(seeded, workload=replace(pair.workload, image=image)), Default()).result.trials
+        assert apart[0].node != apart[1].node
+        assert together[0].node == together[1].node
+
+
+def test_trials_that_all_ask_for_something_else_are_placed_as_well() -> None:
+    motley = scenario([trial(f"t{n:02}", cpu=0.01 * (n + 1)) for n in range(60)], [10.0] * 4)
+    assert len(simulate(motley, Default()).result.trials) == 60
