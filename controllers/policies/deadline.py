@@ -128,7 +128,7 @@ class Deadline(PolicySettings):
 
     def _plans(self, turn: _Turn) -> dict[NodeName, _NodePlan]:
         members: dict[NodeName, list[Trial]] = {}
-        for trial in turn.ledger.trials.values():
+        for trial in sorted(turn.snapshot.trials, key=lambda trial: trial.id):
             if trial.steady and trial.workers == 1 and trial.nodes[0] in turn.ledger.nodes:
                 members.setdefault(trial.nodes[0], []).append(trial)
         return {name: self._plan(turn, name, tuple(members.get(name, ()))) for name in sorted(turn.ledger.nodes)}

@@ -5,17 +5,26 @@ as its abstract and the FlowCon thesis describe it: a trial that has reached its
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import Field
 
 from controllers.goals import reached
-from controllers.model import Action, Assessment, Decision, Proposal, Resize, Snapshot, Trial
+from controllers.model import Action, Assessment, Decision, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.policies.node_shares import NodeShares, node_shares, shrinks_first
-from controllers.policies.stateless import NoState, Stateless
+from controllers.policies.settings import PolicySettings
+from controllers.progress import usable
 
 
-class Tradl(Stateless):
+@dataclass(frozen=True, slots=True)
+class TradlState:
+    """Trials that have not ended and have reached their targets, by name."""
+
+    past: tuple[TrialId, ...] = ()
+
+
+class Tradl(PolicySettings):
     """Two tiers on each node: who is past its target keeps a floor, the others share what that frees.
 
     They share it as they share the node: by what their authors asked for. A trial without a target is never past it.
@@ -38,22 +47,41 @@ class Tradl(Stateless):
     )
     min_cpu: float = Field(default=0.01, gt=0, description="least request of a worker in cores, so that it never stops")
 
-    def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
+    stale_after: float = Field(
+        default=3.0, ge=1, description="age in intervals beyond which a report decides nothing: it came late"
+    )
+
+    @property
+    def state_type(self) -> type[TradlState]:
+        """Type of the state."""
+        return TradlState
+
+    def initial(self) -> TradlState:
+        """Return the state before the first decision."""
+        return TradlState()
+
+    def decide(self, snapshot: Snapshot, state: TradlState) -> Decision[TradlState]:
         """Share out each node by who has reached its target."""
-        changes = (proposal for node in node_shares(snapshot).values() for proposal in self._changes(node))
-        live = [trial for trial in sorted(snapshot.trials, key=lambda trial: trial.id) if trial.live]
+        bound = self.stale_after * self.interval
+        left = sorted((trial for trial in snapshot.trials if not trial.phase.ended), key=lambda trial: trial.id)
+        past = {trial.id for trial in left if trial.id in state.past or _reached(trial, snapshot.now, bound)}
+        changes = (proposal for node in node_shares(snapshot).values() for proposal in self._changes(node, past))
+        live = [trial for trial in left if trial.live]
         return Decision(
-            state,
+            TradlState(tuple(sorted(past))),
             shrinks_first(changes, snapshot),
             wake_at=snapshot.now + self.interval if live else None,
-            assessments={trial.id: Assessment(outlook=_outlook(trial)) for trial in live},
+            assessments={trial.id: Assessment(outlook=_outlook(trial) if trial.id in past else "") for trial in live},
         )
 
-    def _changes(self, node: NodeShares) -> Iterator[Proposal]:
-        past = {trial.id for trial in node.members if _past(trial)}
+    def _changes(self, node: NodeShares, past: set[TrialId]) -> Iterator[Proposal]:
         asked = {trial.id: trial.base_cpu * len(trial.nodes) for trial in node.members}
-        floors = {name: self.floor * asked[name] for name in past} if len(past) < len(asked) else {}
-        rest, short = sum(asked.values()) - sum(floors.values()), sum(asked[name] for name in asked.keys() - floors)
+        here = sorted(past & asked.keys())  # sums of floats depend on their order
+        floors = {name: self.floor * asked[name] for name in here} if len(here) < len(asked) else {}
+        rest, short = (
+            sum(asked.values()) - sum(floors.values()),
+            sum(asked[name] for name in asked if name not in floors),
+        )
         if short <= 0:
             return
         cores = {name: floors.get(name, asked[name] / short * rest) for name in asked}
@@ -63,14 +91,14 @@ class Tradl(Stateless):
             yield Proposal(Resize(name, cpu), reason if floors else "all have reached their targets, or none has")
 
 
-def _past(trial: Trial) -> bool:
-    target, progress = trial.goals.target, trial.progress
+def _reached(trial: Trial, now: float, bound: float) -> bool:
+    target, progress = trial.goals.target, usable(trial.progress, now, bound)
     return target is not None and progress is not None and reached(progress.best, target, trial.direction)
 
 
 def _outlook(trial: Trial) -> str:
     target, progress = trial.goals.target, trial.progress
-    if target is None or progress is None or not _past(trial):
+    if target is None or progress is None:
         return ""
     if reached(progress.first, target, trial.direction):
         return (
