@@ -24,7 +24,7 @@ from controllers.worlds.simulated.world import SimulatedWorld
 
 _SLACK = 1e-6
 _MOST_TICKS_AT_REST = 1000
-"""Ticks without any event after which nothing is held to come any more."""
+"""Ticks without any event after which nothing is held to come any more, unless the world says when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class FaultyRun:
     def _go_on(self) -> None:
         tick_at, due = self._tick_at(), self._world.next_at
         step = next((step.at for step in self._steps if step.at > self._world.now), math.inf)
-        if min(tick_at, due) == math.inf or self._at_rest > _MOST_TICKS_AT_REST:
+        if due == math.inf and (tick_at == math.inf or self._at_rest > _MOST_TICKS_AT_REST):
             waiting = sorted(run.spec.id for run in self._world.runs if run.ended_at is None)
             broken("the sweep ends", f"nothing is due, {waiting} have not ended")
         if self._world.now > self._bound:
