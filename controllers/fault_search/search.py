@@ -86,9 +86,13 @@ def search(
 
 def _end_with_the_parent() -> None:
     """Leave no process behind that goes on searching for nobody."""
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+
+    def follow() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def _run_batch(seeds: range, policies: Sequence[str]) -> Batch:
