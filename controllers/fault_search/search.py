@@ -8,7 +8,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import get_context, parent_process
-from multiprocessing.process import BaseProcess
 
 from controllers.fault_search.case import Case
 from controllers.fault_search.drawing import draw_case
@@ -87,14 +86,13 @@ def search(
 
 def _end_with_the_parent() -> None:
     """Leave no process behind that goes on searching for nobody."""
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
 
+    def follow() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(1)
 
-def _end_after(parent: BaseProcess) -> None:
-    parent.join()
-    os._exit(1)
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def _run_batch(seeds: range, policies: Sequence[str]) -> Batch:
