@@ -43,7 +43,7 @@ def node_shares(snapshot: Snapshot) -> Mapping[NodeName, NodeShares]:
     """Return the nodes that have trials to resize, by name; trials on several nodes are left out."""
     ledger = Ledger.of(snapshot)
     members: dict[NodeName, list[Trial]] = {}
-    for trial in snapshot.unended:
+    for trial in sorted(snapshot.unended, key=lambda trial: trial.id):
         if trial.steady and trial.nodes.count(trial.nodes[0]) == len(trial.nodes) and trial.nodes[0] in ledger.nodes:
             members.setdefault(trial.nodes[0], []).append(trial)
     return {name: _of_node(ledger, name, tuple(members[name])) for name in sorted(members)}

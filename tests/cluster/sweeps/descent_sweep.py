@@ -17,18 +17,18 @@ RATES: Final = (0.3, 0.02, 0.015, 0.01)
 SETTINGS: Final = {"steps": "120", "pause-ms": "250", "work-ms": "0", "deaf": "no"}
 
 
-def descent(rates: Sequence[float]) -> Workflow:
-    """Return a workflow with a trial for each of these learning rates."""
+def descent(rates: Sequence[float], deadlines: Sequence[str] | None = None) -> Workflow:
+    """Return a workflow with a trial for each of these learning rates, to be done within these times if any."""
     with Workflow(
         generate_name=f"{NAME}-",
         entrypoint=NAME,
         arguments=[Parameter(name=name, value=value) for name, value in SETTINGS.items()],
     ) as made:
-        _sweep(rates)
+        _sweep(rates, deadlines)
     return made
 
 
-def _sweep(rates: Sequence[float]) -> None:
+def _sweep(rates: Sequence[float], deadlines: Sequence[str] | None) -> None:
     Sweep(
         name=NAME,
         image="hera-specon/trainer:0.1.0",
@@ -38,6 +38,7 @@ def _sweep(rates: Sequence[float]) -> None:
         search="grid",
         objective=minimize("loss"),
         resources=Resources(cpu_request="50m", memory_request="200Mi"),
+        deadline=None if deadlines is None else list(deadlines),
         grace=10,
         state_claim=CLAIM,
         state_root=STATE_ROOT,

@@ -22,7 +22,7 @@ def check_whole(bench: Bench, workflow: Workflow) -> None:
     """Check that the workflow succeeded and that of each trial nothing was lost, doubled or left behind."""
     assert bench.phase(workflow) == "Succeeded", bench.story()
     bench.wait(lambda: _all_finished(bench, workflow), "MLflow knows that all trials have finished", 30)
-    client, runs = MlflowClient(bench.tracking.uri), _runs(bench, workflow)
+    client, runs = MlflowClient(bench.tracking.uri), runs_of(bench, workflow)
     assert sorted(runs) == sorted(_ids(workflow)), "a trial without an MLflow run, or a run without a trial"
     for trial, rate in zip(_ids(workflow), workflow.rates, strict=True):
         (run,) = runs[trial]
@@ -69,6 +69,19 @@ def resizes(bench: Bench, workflow: Workflow) -> int:
     return sum(len(pod.shares) - 1 for pod in bench.pods.all(workflow.name) if pod.shares)
 
 
+def runs_of(bench: Bench, workflow: Workflow) -> dict[str, list[Run]]:
+    """Return the MLflow runs of each trial, by its whole id."""
+    client = MlflowClient(bench.tracking.uri)
+    experiment = client.get_experiment_by_name(NAME)
+    found: dict[str, list[Run]] = {}
+    if experiment is None:
+        return found
+    wanted = f"tags.`{contract.TAG_TRIAL_ID}` LIKE '{workflow.uid}.%'"
+    for run in client.search_runs([experiment.experiment_id], wanted):
+        found.setdefault(run.data.tags[contract.TAG_TRIAL_ID], []).append(run)
+    return found
+
+
 def _check_attempts(bench: Bench, workflow: Workflow) -> None:
     """Each trial has one pod that succeeded: its newest; each before it ended, or was lost with its node."""
     for trial in workflow.trials:
@@ -103,20 +116,8 @@ def _ids(workflow: Workflow) -> list[str]:
 
 
 def _all_finished(bench: Bench, workflow: Workflow) -> bool:
-    runs = [run for found in _runs(bench, workflow).values() for run in found]
+    runs = [run for found in runs_of(bench, workflow).values() for run in found]
     return len(runs) >= len(workflow.trials) and all(run.info.status == "FINISHED" for run in runs)
-
-
-def _runs(bench: Bench, workflow: Workflow) -> dict[str, list[Run]]:
-    client = MlflowClient(bench.tracking.uri)
-    experiment = client.get_experiment_by_name(NAME)
-    found: dict[str, list[Run]] = {}
-    if experiment is None:
-        return found
-    wanted = f"tags.`{contract.TAG_TRIAL_ID}` LIKE '{workflow.uid}.%'"
-    for run in client.search_runs([experiment.experiment_id], wanted):
-        found.setdefault(run.data.tags[contract.TAG_TRIAL_ID], []).append(run)
-    return found
 
 
 def _names(bench: Bench, path: str, label: str) -> list[str]:
