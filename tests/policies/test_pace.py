@@ -86,10 +86,12 @@ def test_a_newer_measurement_replaces_what_it_contradicts() -> None:
 
 
 amounts = st.floats(0.01, 100)
+# A trial is idle below a hundredth of a core; that it is not must survive the rounding of differences.
+busy_cores = st.floats(0.011, 100)
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(amounts, st.integers(1, 50), amounts), min_size=1, max_size=30))
+@given(st.lists(st.tuples(amounts, st.integers(1, 50), busy_cores), min_size=1, max_size=30))
 def test_speed_rises_with_cores_and_the_fewest_cores_for_a_speed_give_it(
     windows: list[tuple[float, int, float]],
 ) -> None:
