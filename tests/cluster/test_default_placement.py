@@ -16,7 +16,8 @@ from tests.cluster.versions import SHELL_IMAGE
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-_MIXED = (("100m", "64Mi"), ("250m", "16Mi"), ("10m", "256Mi"), ("150m", "128Mi"), ("50m", "32Mi"), ("200m", "9Mi")) * 2
+# Three quarters of a core in all: they must fit on what the cluster of these tests has to give.
+_MIXED = (("50m", "64Mi"), ("120m", "16Mi"), ("10m", "256Mi"), ("70m", "128Mi"), ("25m", "32Mi"), ("100m", "9Mi")) * 2
 
 
 def sleeper(name: str, cpu: str, memory: str) -> JsonObject:
