@@ -1,13 +1,15 @@
 """What a policy is. A policy decides as data; it never acts, waits, or looks anything up."""
 
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from controllers.model import Action, Decision, Snapshot
 
 S = TypeVar("S")
+CLOCK_SLACK: Final = 1e-6
+"""Seconds by which a wake-up may be early: sums of intervals are not exact."""
 
 
 class PolicyStateError(ValueError):

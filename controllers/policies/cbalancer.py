@@ -11,14 +11,12 @@ from typing import ClassVar
 from pydantic import Field
 
 from controllers.model import Action, Decision, Migrate, Proposal, Snapshot, TrialId
+from controllers.policies.base import CLOCK_SLACK
 from controllers.policies.cbalancer_profile import Profile, profiled
 from controllers.policies.cbalancer_rule import balancing
 from controllers.policies.occupancy import Occupancy
 from controllers.policies.settings import PolicySettings
 from controllers.policies.single_moves import SingleMoves, answered, headed
-
-CLOCK_SLACK = 1e-6
-"""Seconds by which a wake-up may be early: sums of intervals are not exact."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from controllers.model import (
 )
 from controllers.policies import deadline_words as words
 from controllers.policies.admission import admitted, by_deadline
+from controllers.policies.base import CLOCK_SLACK
 from controllers.policies.capacity import Ledger
 from controllers.policies.deadline_forecast import Forecast, Prospect, forecast
 from controllers.policies.deadline_moves import moves
@@ -36,9 +37,6 @@ from controllers.policies.pace import Pace
 from controllers.policies.settings import PolicySettings
 from controllers.policies.single_moves import SingleMoves, answered, headed
 from controllers.progress import usable
-
-CLOCK_SLACK = 1e-6
-"""Seconds by which a wake-up may be early: sums of intervals are not exact."""
 
 
 @dataclass(frozen=True, slots=True)

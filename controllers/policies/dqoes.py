@@ -11,12 +11,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from controllers.model import Action, Assessment, Decision, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.policies.base import CLOCK_SLACK
 from controllers.policies.node_shares import NodeShares, node_shares, shrinks_first
 from controllers.policies.settings import PolicySettings
 from controllers.policies.step_times import StepMemo, timed
-
-CLOCK_SLACK = 1e-6
-"""Seconds by which a wake-up may be early: sums of intervals are not exact."""
 
 
 @dataclass(frozen=True, slots=True)

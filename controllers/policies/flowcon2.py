@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from controllers.model import Action, Category, Decision, Migrate, Node, NodeName, Place, Resize, Snapshot, TrialId
+from controllers.policies.base import CLOCK_SLACK
 from controllers.policies.category_weights import WEIGHTS
 from controllers.policies.first_places import NodeCost, places, starting, with_places
 from controllers.policies.flowcon2_moves import Memos, reliefs, weight_per_core
-from controllers.policies.flowcon_rule import CLOCK_SLACK, FlowConRule
+from controllers.policies.flowcon_rule import FlowConRule
 from controllers.policies.flowcon_state import FlowConState
 from controllers.policies.occupancy import Occupancy
 from controllers.policies.pinned import waits

@@ -19,6 +19,7 @@ from controllers.model import (
     Trial,
     TrialId,
 )
+from controllers.policies.base import CLOCK_SLACK
 from controllers.policies.flowcon_shares import fair_shares, limits
 from controllers.policies.flowcon_state import FlowConState, Measure, NodeMemo, TrialMemo, measured, recalled
 from controllers.policies.node_shares import NodeShares, node_shares, shrinks_first
@@ -27,8 +28,6 @@ from controllers.progress import Normalise
 
 BACK_OFF_CAP = 8
 """How many times the interval the back-off may reach; the thesis doubles without end."""
-CLOCK_SLACK = 1e-6
-"""Seconds by which a wake-up may be early: sums of intervals are not exact."""
 
 
 class FlowConRule(PolicySettings):

@@ -12,12 +12,11 @@ from typing import ClassVar
 from pydantic import Field
 
 from controllers.model import Action, Decision, Migrate, NodeName, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.policies.base import CLOCK_SLACK
 from controllers.policies.capacity import Ledger
 from controllers.policies.order_shares import Rank, in_order
 from controllers.policies.settings import PolicySettings
 
-CLOCK_SLACK = 1e-6
-"""Seconds by which a wake-up may be early: sums of intervals are not exact."""
 LEAST_GAP = 2
 """Trials that a node must have more than another to give it one: with less, they would only change places."""
 

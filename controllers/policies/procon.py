@@ -11,14 +11,13 @@ from typing import ClassVar
 from pydantic import Field
 
 from controllers.model import Action, Assessment, Decision, Node, NodeName, Place, Snapshot, Trial, TrialId
+from controllers.policies.base import CLOCK_SLACK
 from controllers.policies.first_places import places, starting, with_places
 from controllers.policies.occupancy import Occupancy
 from controllers.policies.pinned import waits
 from controllers.policies.settings import PolicySettings
 from controllers.policies.step_times import StepMemo, timed
 
-CLOCK_SLACK = 1e-6
-"""Seconds by which a wake-up may be early: sums of intervals are not exact."""
 UNTOLD = (
     "taken for an average trial: it never said how many steps it makes; use trial().steps(total) or log "
     "specon.steps_total"

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from controllers.model import Action, Assessment, Decision, Migrate, NodeName, Proposal, Snapshot, Trial, TrialId
+from controllers.policies.base import CLOCK_SLACK
 from controllers.policies.settings import PolicySettings
 from controllers.policies.specon_categories import Threshold, categorised, went_on_declining
 from controllers.policies.specon_placement import destination
@@ -17,9 +18,6 @@ from controllers.policies.specon_rebalance import rebalance
 from controllers.policies.specon_state import MoveKind, SpeConState, TrialMemo, recalled
 from controllers.policies.specon_turn import Turn
 from controllers.progress import Normalise
-
-CLOCK_SLACK = 1e-6
-"""Seconds by which a wake-up may be early: sums of intervals are not exact."""
 
 
 class SpeCon(PolicySettings):

@@ -46,7 +46,6 @@ class Tradl(PolicySettings):
         default=0.05, ge=0, lt=1, description="least change of a request that is worth making, as a share of it"
     )
     min_cpu: float = Field(default=0.01, gt=0, description="least request of a worker in cores, so that it never stops")
-
     stale_after: float = Field(
         default=3.0, ge=1, description="age in intervals beyond which a report decides nothing: it came late"
     )
