@@ -16,7 +16,6 @@ from controllers.policies.flowcon2_moves import Memos, reliefs, weight_per_core
 from controllers.policies.flowcon_rule import FlowConRule
 from controllers.policies.flowcon_state import FlowConState
 from controllers.policies.occupancy import Occupancy
-from controllers.policies.pinned import waits
 from controllers.policies.reconciled import reconciled
 from controllers.policies.single_moves import SingleMoves, answered, headed
 
@@ -75,12 +74,10 @@ class FlowCon2(FlowConRule):
             if isinstance(proposal.action, Migrate):
                 moves = moves.with_asked(occupancy.ledger.trials[proposal.action.trial], proposal.action.node)
         due_at = snapshot.now + self.interval if due else state.due_at
-        # Room may come without any trial changing: when others' pods leave a node.
-        again = due_at if shares.wake_at is not None or any(map(waits, snapshot.trials)) else None
         return Decision(
             FlowCon2State(shares.state, with_places(placed, kept), moves, due_at),
             kept,
-            again if again is None or shares.wake_at is None else min(again, shares.wake_at),
+            None if shares.wake_at is None else min(due_at, shares.wake_at),
             shares.assessments,
             clashing,
         )

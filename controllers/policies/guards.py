@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 from controllers.model import Action, Decision, Migrate, Phase, Place, Proposal, Snapshot, Trial, TrialId
 from controllers.policies.base import Policy
 from controllers.policies.capacity import Ledger
+from controllers.policies.pinned import waits
 from controllers.progress import is_stale, usable
 
 S = TypeVar("S")
@@ -29,6 +30,9 @@ class Guarded(BaseModel):
     A proposal is held back where its trial is not running or a gang is incomplete; was acted on less than
     ``cooldown`` ago; would be the one move too many; has a stale metric, or for a move none; or where the
     node has no room, counting requests and the moves under way to it. A trial may be placed if it waits for that.
+
+    While a trial waits for a place, a policy that gives places is asked again every ``look_again``: room may come
+    without any trial changing, when others' pods leave a node.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
@@ -43,6 +47,7 @@ class Guarded(BaseModel):
     stale_after: float = Field(
         default=300.0, gt=0, description="seconds after which a trial's newest report is too old to act on"
     )
+    look_again: float = Field(default=10.0, gt=0, description="seconds between two looks for room for trials that wait")
 
     @property
     def name(self) -> str:
@@ -74,10 +79,16 @@ class Guarded(BaseModel):
         return Decision(
             GuardedState(wanted.state, {**cooling, **acted}),
             passed,
-            wanted.wake_at,
+            self._wake_at(snapshot, wanted.wake_at),
             wanted.assessments,
             (*wanted.vetoed, *((proposal, objection) for proposal, objection in verdicts if objection is not None)),
         )
+
+    def _wake_at(self, snapshot: Snapshot, asked: float | None) -> float | None:
+        if Place not in self.needs or not any(map(waits, snapshot.unended)):
+            return asked
+        again = snapshot.now + self.look_again
+        return again if asked is None else min(asked, again)
 
 
 class _Review:
@@ -122,7 +133,7 @@ class _Review:
     def _unplaceable(self, trial: Trial) -> str | None:
         if trial.id in self.seen:
             return "the trial has another action in this decision"
-        return None if trial.phase is Phase.PENDING and trial.gated else "the trial does not wait for a place"
+        return None if waits(trial) else "the trial does not wait for a place"
 
     def _unfit(self, trial: Trial) -> str | None:
         if not trial.steady:

@@ -14,7 +14,6 @@ from controllers.model import Action, Assessment, Decision, Node, NodeName, Plac
 from controllers.policies.base import CLOCK_SLACK
 from controllers.policies.first_places import places, starting, with_places
 from controllers.policies.occupancy import Occupancy
-from controllers.policies.pinned import waits
 from controllers.policies.settings import PolicySettings
 from controllers.policies.step_times import StepMemo, timed
 
@@ -77,7 +76,7 @@ class ProCon(PolicySettings):
         return Decision(
             ProConState(times, with_places(placed, proposals), due_at),
             proposals,
-            due_at if any(trial.live or waits(trial) for trial in left.values()) else None,
+            due_at if any(trial.live for trial in left.values()) else None,
             {name: Assessment(outlook=UNTOLD) for name in untold},
         )
 

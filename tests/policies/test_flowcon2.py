@@ -103,12 +103,6 @@ def test_a_trial_that_was_moved_or_never_measured_stays() -> None:
     assert relieved({"x": 4.0, "y": 4.0}, 1.0, unmeasured) == []
 
 
-def test_while_a_trial_waits_it_is_looked_for_room_again_even_if_no_trial_changes() -> None:
-    full = snapshot(5.0, [waiting("a")], [node("x", 0.5)])
-    assert FlowCon2(interval=20).decide(full, FlowCon2State()).wake_at == 25.0
-    assert FlowCon2(interval=20).decide(replace(full, trials=()), FlowCon2State()).wake_at is None
-
-
 def two_on_one_node(now: float) -> list[Trial]:
     return [
         trial("a", "x", progress=progress(100.0 - now, now, cpu=now)),

@@ -66,12 +66,6 @@ def test_a_trial_that_never_says_how_many_steps_it_makes_counts_as_the_mean_and_
     assert known.cost(node("y"), [looks[-1].trials[1]]) == known.other == known.known[TrialId("told")]
 
 
-def test_while_a_trial_waits_it_is_looked_for_room_again_even_if_no_trial_changes() -> None:
-    full = snapshot(5.0, [waiting()], [node("x", 0.5)])
-    assert ProCon(interval=20).decide(full, ProConState()).wake_at == 25.0
-    assert ProCon(interval=20).decide(replace(full, trials=()), ProConState()).wake_at is None
-
-
 def test_nothing_is_measured_across_a_move() -> None:
     begun, grown = story(("a", "x", 10, 40.0, 100))
     elsewhere = replace(grown, trials=tuple(replace(one, attempt=2) for one in grown.trials))

@@ -1,0 +1,93 @@
+"""A trial that waits for room is placed once others' pods have left, though no trial of the sweep changes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from controllers.engine import Engine
+from controllers.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
+from controllers.policies import Edf, Guarded
+from controllers.policies.base import Policy
+from controllers.policies.registry import POLICIES, parse_policy
+from controllers.ports import Outcome
+from tests.policies.policy_fakes import node, trial
+
+OTHERS_LEAVE_AT = 95.0
+MOST_WAIT = 30.0
+PLACING = sorted(name for name, policy in POLICIES.items() if Place in policy.needs)
+
+
+@dataclass
+class CrowdedNode:
+    """A node of 2 cores, of which others' pods hold 1.5 until they leave, and a trial that asks for 1."""
+
+    trials_there: list[Trial]
+    now: float = 0.0
+    placed_at: float | None = None
+    can: frozenset[type[Action]] = frozenset({Place, Resize, Migrate})
+
+    def trials(self) -> Sequence[Trial]:
+        return self.trials_there
+
+    def nodes(self) -> Sequence[Node]:
+        return [node("n", 0.5 if self.now < OTHERS_LEAVE_AT else 2.0)]
+
+    def trial(self, name: TrialId) -> Trial | None:
+        return next((one for one in self.trials_there if one.id == name), None)
+
+    def node(self, name: NodeName) -> Node | None:
+        return next((one for one in self.nodes() if one.name == name), None)
+
+    def apply(self, action: Action) -> Outcome:
+        if isinstance(action, Place):
+            self.placed_at = self.now
+        return Outcome(accepted=True)
+
+
+class NoMetrics:
+    def poll(self) -> Mapping[TrialId, Sample]:
+        return {}
+
+
+class ForgetfulJournal:
+    def load(self) -> str | None:
+        return None
+
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
+        del state, urgent
+
+    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
+        del now, action, reason, outcome
+
+
+def placed_at(policy: Policy[Any], *beside: Trial) -> float | None:
+    """Return when the waiting trial is placed, None where never; the engine ticks only when it asked for that."""
+    waiting = trial("waits", phase=Phase.PENDING, gated=True, attempt=0)
+    world = CrowdedNode([*beside, waiting])
+    engine = Engine(policy, world, NoMetrics(), ForgetfulJournal())
+    wake = engine.tick(world.now)
+    while world.placed_at is None and wake is not None and wake <= OTHERS_LEAVE_AT + MOST_WAIT:
+        assert wake > world.now
+        world.now = wake
+        wake = engine.tick(world.now)
+    return world.placed_at
+
+
+@pytest.mark.parametrize("beside", [(), (trial("runs", "n", cpu=0.25),)], ids=["alone", "beside one that runs"])
+@pytest.mark.parametrize("spec", [*PLACING, "edf+flowcon"])
+def test_a_trial_that_fits_nowhere_is_placed_soon_after_others_have_left(spec: str, beside: tuple[Trial, ...]) -> None:
+    found = placed_at(Guarded(policy=parse_policy(spec)), *beside)
+    assert found is not None
+    assert OTHERS_LEAVE_AT <= found <= OTHERS_LEAVE_AT + MOST_WAIT
+
+
+def test_without_the_guard_nothing_would_ask_such_a_policy_again() -> None:
+    assert placed_at(Edf()) is None
+
+
+def test_a_policy_that_places_nothing_is_not_woken_for_a_trial_that_waits() -> None:
+    waiting = replace(trial("waits"), phase=Phase.PENDING, gated=True)
+    engine = Engine(Guarded(policy=parse_policy("fifo")), CrowdedNode([waiting]), NoMetrics(), ForgetfulJournal())
+    assert engine.tick(0.0) is None
