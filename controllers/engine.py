@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from controllers.goals import with_goals_told
 from controllers.model import Action, Migrate, Place, Progress, Proposal, Sample, Snapshot, Trial, TrialId
 from controllers.policies.base import Policy
 from controllers.ports import Cluster, Journal, MetricSource, Observer, Outcome
@@ -66,8 +67,9 @@ class Engine(Generic[S]):
         before = {trial.id: trial for trial in snapshot.trials}
         for proposal in decision.proposals:
             self._act(now, proposal, before)
+        assessments = with_goals_told(snapshot, decision.assessments)
         for observer in self._observers:
-            observer.observe(snapshot, decision.assessments, self._reasons)
+            observer.observe(snapshot, assessments, self._reasons)
         return decision.wake_at
 
     def _snapshot(self, now: float) -> Snapshot:

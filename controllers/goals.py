@@ -1,11 +1,11 @@
-"""What a trial is meant to reach, as the annotations of its template or pod carry it. Pure."""
+"""What a trial is meant to reach, as the annotations of its template or pod carry it, and what became of it. Pure."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from controllers import labels
-from controllers.model import Direction, Goals
+from controllers.model import Assessment, Direction, Goals, Snapshot, Trial, TrialId
 
 
 class GoalError(ValueError):
@@ -44,6 +44,32 @@ def goals_in(notes: Mapping[str, str]) -> AskedGoals:
 def reached(value: float, target: float, direction: Direction) -> bool:
     """Return whether ``value`` of the objective is as good as ``target``, or better."""
     return value <= target if direction is Direction.MINIMIZE else value >= target
+
+
+def with_goals_told(snapshot: Snapshot, assessments: Mapping[TrialId, Assessment]) -> Mapping[TrialId, Assessment]:
+    """Return a policy's ``assessments`` with what is to be told of the goals of trials, whatever the policy goes by."""
+    told = {trial.id: words for trial in snapshot.unended if (words := "; ".join(_became_of(trial, snapshot.now)))}
+    return {**assessments, **{name: _also(assessments.get(name, Assessment()), words) for name, words in told.items()}}
+
+
+def _also(assessment: Assessment, words: str) -> Assessment:
+    return replace(assessment, outlook=f"{assessment.outlook}; {words}" if assessment.outlook else words)
+
+
+def _became_of(trial: Trial, now: float) -> Iterator[str]:
+    """Yield what is to be told of the trial's goals: words that stay the same, since each change of them is written."""
+    deadline, target, progress = trial.goals.deadline_at, trial.goals.target, trial.progress
+    if deadline is not None and deadline <= now:
+        yield f"missed its deadline, {deadline - trial.submitted_at:.10g} s after its submission"
+    if target is None or progress is None:
+        return
+    if reached(progress.first, target, trial.direction):
+        yield (
+            f"its first report, {progress.first:.4g}, was past its target {target:.4g} already: "
+            f"does that fit {trial.direction}?"
+        )
+    elif reached(progress.best, target, trial.direction):
+        yield f"has reached its target {target:.4g}"
 
 
 def _number(name: str, written: str | None) -> float | None:

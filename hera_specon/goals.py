@@ -1,11 +1,12 @@
 """What an author wants the trials of a sweep to reach, as the workflow carries it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from controllers import labels
+from controllers.policies.base import Policy
 from controllers.policies.registry import parse_policy
 from controllers.policies.settings import PolicySettings
 from controllers.policies.stacked import Stacked
@@ -77,11 +78,22 @@ def check_served(policy: PolicyChoice, goals: Mapping[str, Goal | None]) -> None
     Raises:
         SweepError: It lacks one.
     """
-    chosen = parse_policy(policy_text(policy))
-    for part in chosen.policies if isinstance(chosen, Stacked) else (chosen,):
-        if isinstance(part, PolicySettings) and part.goal and goals.get(part.goal) is None:
-            problem = f"policy {part.name!r} goes by {part.goal}=, which the sweep does not set"
+    for name, goal in goals_served(parse_policy(policy_text(policy))):
+        if goals.get(goal) is None:
+            problem = f"policy {name!r} goes by {goal}=, which the sweep does not set"
             raise SweepError(problem)
+
+
+def goals_served(policy: Policy[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each part of ``policy`` that goes by a goal, with the setting that this is."""
+    for part in policy.policies if isinstance(policy, Stacked) else (policy,):
+        if isinstance(part, PolicySettings) and part.goal:
+            yield part.name, part.goal
+
+
+def goals_set(notes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the settings of a sweep that are among a trial's annotations ``notes``."""
+    return (kind.setting for kind in _KINDS if kind.annotation in notes)
 
 
 def _texts(kind: _Kind, goal: Goal, trials: int, seed: int) -> tuple[str, ...]:

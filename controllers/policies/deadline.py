@@ -191,7 +191,7 @@ def _assessments(
 ) -> dict[TrialId, Assessment]:
     starting = {proposal.action.trial for proposal in proposals if isinstance(proposal.action, Place)}
     told = {
-        trial.id: "" if trial.id in starting else words.waiting(trial, snapshot.now)
+        trial.id: "" if trial.id in starting else words.waiting(trial)
         for trial in snapshot.trials
         if trial.phase is Phase.PENDING
     }

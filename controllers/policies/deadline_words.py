@@ -12,17 +12,15 @@ _UNTOLD = "its end can't be foreseen: it never said how many steps it makes; use
 
 
 def outlook(one: Forecast, share: float, *, given_up: bool) -> str:
-    """Return what is foreseen of a running trial; empty where its deadline is kept, as far as can be told.
+    """Return what is foreseen of a running trial; empty once its deadline has passed or while it is kept, it seems.
 
     Args:
         one: The forecast.
         share: Cores that it gets.
         given_up: Whether its deadline is given up for those of others.
     """
-    if one.prospect is Prospect.FREE:
+    if one.prospect is Prospect.FREE or one.left <= 0:
         return ""
-    if one.left <= 0:
-        return f"missed its deadline {about(-one.left)} ago"
     if one.prospect is Prospect.OUT_OF_REACH:
         return (
             f"will miss its deadline by {about(one.fastest - one.left)} at the most it can get ({one.need:.2g} cores)"
@@ -37,14 +35,9 @@ def outlook(one: Forecast, share: float, *, given_up: bool) -> str:
     return f"{_UNTOLD}specon.steps_total" if untold and one.prospect is Prospect.UNKNOWN else ""
 
 
-def waiting(trial: Trial, now: float) -> str:
+def waiting(trial: Trial) -> str:
     """Return what is foreseen of a trial that has not started."""
-    deadline = trial.goals.deadline_at
-    if deadline is None:
-        return ""
-    if deadline <= now:
-        return f"missed its deadline {about(now - deadline)} ago"
-    return "waits for room" if trial.gated else ""
+    return "waits for room" if trial.gated and trial.goals.deadline_at is not None else ""
 
 
 def reason(one: Forecast, *, given_up: bool) -> str:

@@ -15,6 +15,7 @@ class Edf(Stateless):
     summary: ClassVar[str] = "starts waiting trials in the order of their deadlines, with the CPU they asked for"
     source: ClassVar[str] = "a textbook's; for comparison"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place})
+    goal: ClassVar[str] = "deadline"
     placement: ClassVar[str] = "the earliest deadline first, to the node with the most cores to spare"
 
     def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:

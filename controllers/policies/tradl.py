@@ -11,7 +11,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from controllers.goals import reached
-from controllers.model import Action, Assessment, Decision, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.model import Action, Decision, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.policies.node_shares import NodeShares, node_shares, shrinks_first
 from controllers.policies.settings import PolicySettings
 from controllers.progress import usable
@@ -65,12 +65,10 @@ class Tradl(PolicySettings):
         left = sorted((trial for trial in snapshot.trials if not trial.phase.ended), key=lambda trial: trial.id)
         past = {trial.id for trial in left if trial.id in state.past or _reached(trial, snapshot.now, bound)}
         changes = (proposal for node in node_shares(snapshot).values() for proposal in self._changes(node, past))
-        live = [trial for trial in left if trial.live]
         return Decision(
             TradlState(tuple(sorted(past))),
             shrinks_first(changes, snapshot),
-            wake_at=snapshot.now + self.interval if live else None,
-            assessments={trial.id: Assessment(outlook=_outlook(trial) if trial.id in past else "") for trial in live},
+            wake_at=snapshot.now + self.interval if any(trial.live for trial in left) else None,
         )
 
     def _changes(self, node: NodeShares, past: set[TrialId]) -> Iterator[Proposal]:
@@ -93,15 +91,3 @@ class Tradl(PolicySettings):
 def _reached(trial: Trial, now: float, bound: float) -> bool:
     target, progress = trial.goals.target, usable(trial.progress, now, bound)
     return target is not None and progress is not None and reached(progress.best, target, trial.direction)
-
-
-def _outlook(trial: Trial) -> str:
-    target, progress = trial.goals.target, trial.progress
-    if target is None or progress is None:
-        return ""
-    if reached(progress.first, target, trial.direction):
-        return (
-            f"its first report, {progress.first:.4g}, was past its target {target:.4g} already: "
-            f"does that fit {trial.direction}?"
-        )
-    return f"has reached its target {target:.4g}"

@@ -110,10 +110,13 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
 
 def _carried_out(backend: Backend, request: Request) -> "LocalRun":
     from controllers.bootstrap import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
+    from hera_specon.goal_warnings import run_warnings  # noqa: PLC0415
 
     workflow = chosen_workflow(backend, request.file)
     policies = chosen_policies(backend, request.policies, workflow, request.file)
     check_parameters(request.parameters, workflow, request.file)
+    for warning in run_warnings(workflow, policies):
+        click.echo(f"Warning: {warning}", err=True)
     settings = LocalSettings(
         nodes=request.nodes,
         cpus_per_node=request.cpus_per_node,

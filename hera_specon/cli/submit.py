@@ -191,9 +191,10 @@ def _token(request: Request) -> str | None:
 
 def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
     from hera_specon.cluster.claims import claim_warnings  # noqa: PLC0415 - imported only by who submits
+    from hera_specon.goal_warnings import submission_warnings  # noqa: PLC0415
     from hera_specon.submission.prepare import host_path_warning, state_claims  # noqa: PLC0415
 
-    warnings = [host_path_warning(manifest)]
+    warnings = [host_path_warning(manifest), *submission_warnings(manifest)]
     warnings += claim_warnings(access, state_claims(manifest)) if access is not None else []
     for warning in filter(None, warnings):
         click.echo(f"Warning: {warning}", err=True)

@@ -5,6 +5,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from controllers import labels
+from controllers.goals import GoalError, goals_in
 from controllers.model import Direction
 from controllers.policies.registry import parse_policy
 from controllers.worlds.local.workflow import RetryRule, WorkflowError
@@ -110,3 +111,7 @@ def _annotations(notes: dict[str, Any]) -> Iterator[str]:
             parse_policy(str(policy))
         except ValueError as error:
             yield f"names the policy {policy!r}: {error}"
+    try:
+        goals_in({name: str(value) for name, value in notes.items() if "{{" not in str(value)})
+    except GoalError as error:
+        yield f"has a goal that can't be reached: {error}"

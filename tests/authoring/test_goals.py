@@ -82,7 +82,7 @@ def test_a_hyperparameter_may_be_named_as_a_goal_is() -> None:
     assert [(i["target"], i["goal-target"]) for i in sweep["steps"][0][0]["withItems"]] == [("1", "0.5"), ("2", "0.6")]
 
 
-@pytest.mark.parametrize("value", [0, -60, "-5m", "soon", math.nan, math.inf, True, choice(60, 0)])
+@pytest.mark.parametrize("value", [0, -60, "-5m", "0s", "yesterday", "", math.nan, math.inf, True, choice(60, 0)])
 def test_a_deadline_that_is_past_at_submission_is_refused_with_its_value(value: object) -> None:
     shown = "0" if not isinstance(value, str | int | float) else repr(value)
     with pytest.raises(SweepError, match="deadline= is a time above 0") as caught:
@@ -101,7 +101,9 @@ def test_a_list_must_have_a_goal_for_each_trial() -> None:
         templates(deadline=[60, 70])
 
 
-@pytest.mark.parametrize(("policy", "setting"), [(Deadline(), "deadline"), ([SpeCon(), Tradl()], "target")])
+@pytest.mark.parametrize(
+    ("policy", "setting"), [(Deadline(), "deadline"), ([SpeCon(), Tradl()], "target"), ("edf", "deadline")]
+)
 def test_a_policy_that_goes_by_a_goal_is_refused_without_it(policy: Any, setting: str) -> None:  # noqa: ANN401
     with pytest.raises(SweepError, match=f"goes by {setting}=, which the sweep does not set"):
         templates(policy=policy)

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from controllers.bootstrap import LocalRun, LocalSettings
 from controllers.errors import SpeconError, SweepInterrupted
-from controllers.labels import ANNOTATION_POLICY
+from controllers.labels import ANNOTATION_DEADLINE, ANNOTATION_POLICY, ANNOTATION_TARGET, LABEL_SWEEP
 from controllers.local_run import Screen
 from controllers.model import Snapshot
 from controllers.policies.base import Policy
@@ -253,3 +253,31 @@ def test_a_fault_of_specon_itself_shows_its_traceback_only_on_demand(
     assert "RuntimeError: boom" in polite.stderr
     assert "Traceback" not in polite.stderr
     assert debugged.exception is runs.run_error
+
+
+def with_goals(*annotations: str) -> dict[str, Any]:
+    metadata = {"labels": {LABEL_SWEEP: "s"}, "annotations": dict.fromkeys(annotations, "60")}
+    return {"spec": {"templates": [{"name": "s-trial", "container": {"image": "i"}, "metadata": metadata}]}}
+
+
+def test_goals_that_no_policy_of_the_run_goes_by_are_told_beside_the_policies_that_do(
+    specon: Specon, runs: FakeRuns, sweep: str
+) -> None:
+    runs.workflow = with_goals(ANNOTATION_DEADLINE, ANNOTATION_TARGET)
+
+    result = specon("run", sweep, "--policy", "default", "--policy", "tradl+specon", "--json", "-")
+
+    assert result.exit_code == 0
+    assert result.stderr.splitlines()[0] == (
+        "Warning: the sweep sets deadline=, but none of the policies default, tradl+specon goes by it; "
+        "policies that go by it: deadline, edf"
+    )
+    assert result.stderr.count("Warning") == 1
+    assert json.loads(result.stdout)
+
+
+def test_a_run_that_compares_a_policy_with_others_that_do_not_go_by_its_goal_warns_of_nothing(
+    specon: Specon, runs: FakeRuns, sweep: str
+) -> None:
+    runs.workflow = with_goals(ANNOTATION_DEADLINE)
+    assert "Warning" not in specon("run", sweep, "--policy", "default", "--policy", "deadline").stderr

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from controllers.expressions import GATE_FIRST, GATE_MOVED
-from controllers.labels import ANNOTATION_FIRST_NODES, ANNOTATION_POLICY
+from controllers.labels import ANNOTATION_DEADLINE, ANNOTATION_FIRST_NODES, ANNOTATION_POLICY
 from tests.cli.api_server import Cluster
 from tests.cli.conftest import Specon
 
@@ -287,3 +287,42 @@ def ran(manifest: dict[str, Any], nodes: dict[str, list[str]]) -> dict[str, Any]
     metadata = {"name": "vae-old", "namespace": "lab", "uid": "uid-0", "creationTimestamp": "2024-01-01T00:00:00Z"}
     over = {"phase": "Succeeded", "finishedAt": "2024-01-01T01:00:00Z", "nodes": status}
     return {**manifest, "metadata": metadata, "status": over}
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        (
+            ["--policy", "specon+flowcon"],
+            "the sweep sets deadline=, but policy specon+flowcon does not go by it; policies that go by it: deadline, edf",
+        ),
+        ([], "names no policy, and whether the controller's own goes by it is not known here"),
+        (["--policy", "deadline"], ""),
+        (["--policy", "edf+flowcon"], ""),
+    ],
+)
+def test_a_goal_that_the_policy_does_not_go_by_is_told_at_once(
+    specon_there: Specon, cluster: Cluster, sweep: str, policy: list[str], told: str
+) -> None:
+    Path(sweep).write_text(SWEEP.replace('search="grid"', 'search="grid", deadline="90m"'))
+
+    result = specon_there("submit", sweep, *policy)
+
+    assert (result.exit_code, cluster.asked[-1].path) == (0, WORKFLOWS)
+    assert told in result.stderr
+    assert bool(result.stderr) == bool(told)
+
+
+@pytest.mark.parametrize(("deadline", "told"), [("-300", "above 0, not -300"), ("yesterday", "not 'yesterday'")])
+def test_a_goal_written_by_hand_that_cannot_be_is_refused_with_its_value(
+    specon_there: Specon, cluster: Cluster, tmp_path: Path, sweep: str, deadline: str, told: str
+) -> None:
+    manifest, file = written(sweep), tmp_path / "sweep.yaml"
+    trial(manifest)["metadata"]["annotations"][ANNOTATION_DEADLINE] = deadline
+    file.write_text(yaml.safe_dump(manifest))
+
+    result = specon_there("submit", str(file))
+
+    assert (result.exit_code, cluster.asked) == (2, [])
+    assert f"annotation {ANNOTATION_DEADLINE}" in result.stderr
+    assert told in result.stderr

@@ -22,7 +22,6 @@ def test_a_trial_past_its_target_keeps_a_tenth_and_the_others_share_the_rest_by_
     decision = decided(training("a", 0.2, 0.5), training("b", 0.8, 0.5), training("c", 0.8, None, cpu=2.0))
     assert resizes(decision) == {"a": pytest.approx(0.1), "b": pytest.approx(1.3), "c": pytest.approx(2.6)}
     assert {str(p.action.trial): p.reason for p in decision.proposals}["a"] == "past its target: the others go first"
-    assert decision.assessments[decision.proposals[0].action.trial].outlook == "has reached its target 0.5"
 
 
 def test_a_target_once_reached_stays_reached_though_the_newest_report_is_worse() -> None:
@@ -48,12 +47,3 @@ def test_once_all_have_reached_theirs_each_has_again_what_it_asked_for() -> None
 
 def test_nothing_changes_where_no_trial_has_a_target() -> None:
     assert resizes(decided(training("a", 0.2, None), training("b", 0.3, None))) == {}
-
-
-@pytest.mark.parametrize(("direction", "target"), [(Direction.MINIMIZE, 5.0), (Direction.MAXIMIZE, 0.5)])
-def test_a_target_that_the_first_report_has_passed_already_is_questioned(direction: Direction, target: float) -> None:
-    decision = decided(training("a", 1.0, target, first=1.0, direction=direction))
-    (assessment,) = decision.assessments.values()
-    assert assessment.outlook == (
-        f"its first report, 1, was past its target {target:g} already: does that fit {direction}?"
-    )

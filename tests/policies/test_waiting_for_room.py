@@ -1,11 +1,12 @@
 """A trial that waits for room is placed once others' pods have left, though no trial of the sweep changes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from controllers.cluster.hand import ForgetfulJournal
 from controllers.engine import Engine
 from controllers.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
 from controllers.policies import Edf, Guarded
@@ -49,17 +50,6 @@ class CrowdedNode:
 class NoMetrics:
     def poll(self) -> Mapping[TrialId, Sample]:
         return {}
-
-
-class ForgetfulJournal:
-    def load(self) -> str | None:
-        return None
-
-    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
-        del state, urgent
-
-    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
-        del now, action, reason, outcome
 
 
 def placed_at(policy: Policy[Any], *beside: Trial) -> float | None:
