@@ -9,10 +9,14 @@ from controllers.model import Action, Assessment, Node, NodeName, Sample, Snapsh
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Whether a world took an action on, and why not."""
+    """Whether a world took an action on, and why not.
+
+    ``busy`` tells that it was not for now, since the last action on the trial is still under way: nothing is wrong.
+    """
 
     accepted: bool
     detail: str = ""
+    busy: bool = False
 
 
 class Cluster(Protocol):

@@ -125,10 +125,14 @@ class WatchedJournal:
 
     def _refuse(self, action: Action, reason: str, outcome: Outcome) -> None:
         """Tell a refusal once: what is wanted again and again is refused again and again."""
+        level = logging.DEBUG if outcome.busy or self._told(action, outcome) else logging.WARNING
+        self._tell(level, action, "refused", reason, outcome)
+
+    def _told(self, action: Action, outcome: Outcome) -> bool:
+        """Return whether this was the last refusal of an action on the trial, and remember that it is now."""
         known, this = self._refused.get(action.trial), (type(action), outcome.detail)
         self._refused[action.trial] = this
-        level = logging.DEBUG if known == this else logging.WARNING
-        self._tell(level, action, "refused", reason, outcome)
+        return known == this
 
     def _tell(self, level: int, action: Action, became: str, reason: str, outcome: Outcome) -> None:
         if not _LOG.isEnabledFor(level):

@@ -1,5 +1,6 @@
 """Shares changed in place: what is asked, what is refused, what is taken back."""
 
+import threading
 import time
 from functools import partial
 from typing import Any
@@ -81,10 +82,26 @@ def test_shrinking_one_trial_makes_room_for_the_next_at_once(bench: Bench) -> No
     bench.put("pods", pod("b", on="n1", cpu="400m"))
     bench.begin()
     b = TrialId(trial("b"))
-    assert not bench.world.apply(Resize(b, 0.7)).accepted
+    refused = bench.world.apply(Resize(b, 0.7))
+    assert (refused.accepted, refused.busy) == (False, False)
     assert bench.world.apply(Resize(A, 0.3)).accepted
     assert bench.world.apply(Resize(b, 0.7)).accepted
-    assert not bench.world.apply(Resize(b, 0.7)).accepted
+
+
+def test_a_trial_whose_last_action_is_still_under_way_is_only_busy(bench: Bench) -> None:
+    bench.put("pods", pod(on="n1"))
+    bench.begin()
+    answered = threading.Event()
+    for number in range(20):
+        bench.view.writes.submit(f"jam-{number}", lambda: _held(answered), lambda _: None, share=True)
+    assert bench.world.apply(Resize(A, 0.3)).accepted
+    again = bench.world.apply(Resize(A, 0.4))
+    answered.set()
+    assert (again.accepted, again.busy) == (False, True)
+
+
+def _held(until: threading.Event) -> None:
+    until.wait(10)
 
 
 @pytest.mark.parametrize(

@@ -294,7 +294,7 @@ def ran(manifest: dict[str, Any], nodes: dict[str, list[str]]) -> dict[str, Any]
     [
         (
             ["--policy", "specon+flowcon"],
-            "the sweep sets deadline=, but policy specon+flowcon does not go by it; policies that go by it: deadline, edf",
+            "sets deadline=, but policy specon+flowcon does not go by it; policies that go by it: deadline, edf",
         ),
         ([], "names no policy, and whether the controller's own goes by it is not known here"),
         (["--policy", "deadline"], ""),

@@ -101,6 +101,18 @@ def test_a_wish_that_varies_is_refused_aloud_once_for_each_reason(caplog: pytest
     assert [record.__dict__["fields"]["detail"] for record in caplog.records] == ["no room", "no node", "no room"]
 
 
+def test_that_an_action_is_still_under_way_is_no_warning_and_makes_none_of_what_was_told_before(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    desk = Desk()
+    with caplog.at_level(logging.DEBUG):
+        for detail, busy in (("no room", False), ("still under way", True), ("no room", False)):
+            desk.hand.apply(RESIZE)
+            desk.journal.acted(1.0, RESIZE, "because", Outcome(accepted=False, detail=detail, busy=busy))
+    assert [record.levelname for record in caplog.records] == ["WARNING", "DEBUG", "DEBUG"]
+    assert desk.counted() == {"refused": 3}
+
+
 def test_what_never_reached_the_world_was_vetoed(caplog: pytest.LogCaptureFixture) -> None:
     desk = Desk()
     desk.act()

@@ -24,6 +24,7 @@ from controllers.worlds.argo.view import Campaign, ClusterView, rest_s
 
 _LOOK_EVERY_S = 0.2
 _LAST_WRITES_S = 5.0
+_BUSY = Outcome(accepted=False, detail="the last action on the trial is still under way", busy=True)
 
 
 class ArgoWorld:
@@ -131,7 +132,7 @@ class ArgoWorld:
         if isinstance(action, Migrate) and self._view.writes.overtake(state.pod.uid):
             self._drop(action.trial)
         if action.trial in self._intents or self._view.writes.busy(state.pod.uid):
-            return _no("the last action on the trial is still under way")
+            return _BUSY
         if isinstance(action, Resize):
             return self._resize(state, state.pod, action)
         if isinstance(action, Migrate):
@@ -191,7 +192,7 @@ class ArgoWorld:
 
     def _take_on(self, action: Action, pod: PodRecord, begun: bool) -> Outcome:  # noqa: FBT001 - what the call before said
         if not begun:
-            return _no("the last action on the trial is still under way")
+            return _BUSY
         intent = Intent.of(action, pod)
         self._intents[action.trial] = intent
         self._sight.promise(action.trial, intent, self._campaign.created_epoch_s)

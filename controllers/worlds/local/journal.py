@@ -41,7 +41,8 @@ class FileJournal:
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
         """Append the action to the record."""
-        line = {"at": now, "kind": type(action).__name__, **asdict(action), "reason": reason, **asdict(outcome)}
+        came_of_it = {"accepted": outcome.accepted, "detail": outcome.detail}
+        line = {"at": now, "kind": type(action).__name__, **asdict(action), "reason": reason, **came_of_it}
         with self._actions.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
