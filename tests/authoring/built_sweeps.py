@@ -1,0 +1,50 @@
+"""A sweep of three trials with whatever settings a test gives it, and its parts in the manifest."""
+
+import json
+from typing import Any
+
+from hera.workflows import Workflow
+
+from controllers.expressions import GATE_MOVED
+from hera_specon import Sweep, choice, integer, log_uniform, minimize
+
+SPACE = {"lr": log_uniform(1e-4, 1e-2), "activation": choice("relu", "tanh"), "hidden": integer(32, 256)}
+
+
+def sweep(**settings: object) -> Sweep:
+    basics: dict[str, Any] = {
+        "name": "vae",
+        "image": "trainer:1",
+        "command": ["python", "-m", "jobs.vae"],
+        "space": SPACE,
+        "trials": 3,
+        "objective": minimize("loss"),
+    }
+    return Sweep(**basics | settings)
+
+
+def built(**settings: object) -> dict[str, Any]:
+    with Workflow(generate_name="vae-", entrypoint="vae") as w:
+        sweep(**settings)
+    return {template["name"]: template for template in w.to_dict()["spec"]["templates"]}
+
+
+def items(templates: dict[str, Any]) -> list[dict[str, Any]]:
+    ((step,),) = templates["vae"]["steps"]
+    found: list[dict[str, Any]] = step["withItems"]
+    return found
+
+
+def environment(template: dict[str, Any]) -> dict[str, str]:
+    return {variable["name"]: variable["value"] for variable in template["container"]["env"] if "value" in variable}
+
+
+def fields_of_the_pod(template: dict[str, Any]) -> dict[str, str]:
+    variables = [variable for variable in template["container"]["env"] if "valueFrom" in variable]
+    return {variable["name"]: variable["valueFrom"]["fieldRef"]["fieldPath"] for variable in variables}
+
+
+def pod_patch(template: dict[str, Any], gates: str = "[]") -> dict[str, Any]:
+    """The podSpecPatch with ``gates`` in the place of the expression of its gates."""
+    patch: dict[str, Any] = json.loads(template["podSpecPatch"].replace(GATE_MOVED, gates))
+    return patch

@@ -1,0 +1,146 @@
+"""The pods of a sweep's trials: marks, environment, requests, rights and volumes."""
+
+import json
+
+import pytest
+from hera.workflows import ExistingVolume, NFSVolume, Resources, Volume, Workflow
+from hera.workflows.models import PodSecurityContext, SecurityContext
+
+from controllers import labels
+from controllers.expressions import SWEEP_UID
+from hera_specon import FlowCon, SpeCon, every, maximize
+from mlflow_hooks import contract
+from tests.authoring.built_sweeps import built, environment, fields_of_the_pod, pod_patch, sweep
+
+
+def test_a_trial_is_marked_for_whoever_watches_it() -> None:
+    metadata = built(objective=maximize("val/accuracy"))["vae-trial"]["metadata"]
+    assert metadata["labels"] == {labels.LABEL_SWEEP: "vae", labels.LABEL_TRIAL: "{{inputs.parameters.trial}}"}
+    assert metadata["annotations"] == {
+        labels.ANNOTATION_OBJECTIVE: "val/accuracy",
+        labels.ANNOTATION_DIRECTION: "maximize",
+    }
+
+
+@pytest.mark.parametrize(
+    ("policy", "written"),
+    [
+        (SpeCon(alpha=0.02), "specon:alpha=0.02"),
+        ([SpeCon(alpha=0.02), FlowCon()], "specon:alpha=0.02+flowcon"),
+        ("flowcon + specon: alpha=0.02", "flowcon+specon:alpha=0.02"),
+    ],
+)
+def test_the_policy_travels_with_every_trial(policy: object, written: str) -> None:
+    annotations = built(policy=policy)["vae-trial"]["metadata"]["annotations"]
+    assert annotations[labels.ANNOTATION_POLICY] == written
+
+
+def test_a_trial_finds_its_contract_in_the_environment() -> None:
+    assert environment(built()["vae-trial"]) == {
+        contract.ENV_SWEEP_ID: f"{SWEEP_UID}.vae",
+        contract.ENV_TRIAL_ID: f"{SWEEP_UID}.vae.{{{{inputs.parameters.trial}}}}",
+        contract.ENV_PARAMS: "{{inputs.parameters.params}}",
+        contract.ENV_OBJECTIVE: "loss",
+        contract.ENV_DIRECTION: "minimize",
+        contract.ENV_STATE_ROOT: "/mnt/specon",
+        contract.ENV_FLUSH: "300",
+        "MLFLOW_EXPERIMENT_NAME": "vae",
+        "MLFLOW_TRACKING_URI": "http://mlflow:5000",
+    }
+
+
+def test_the_environment_follows_the_settings() -> None:
+    found = environment(
+        built(state_root="/state", experiment="thesis", mlflow_tracking_uri="http://mlflow.lab:80", env={"OMP": "1"})[
+            "vae-trial"
+        ]
+    )
+    assert found[contract.ENV_STATE_ROOT] == "/state"
+    assert found["MLFLOW_EXPERIMENT_NAME"] == "thesis"
+    assert found["MLFLOW_TRACKING_URI"] == "http://mlflow.lab:80"
+    assert found["OMP"] == "1"
+
+
+def test_a_trial_requests_a_small_share_of_cpu_and_has_no_limit() -> None:
+    assert built()["vae-trial"]["container"]["resources"] == {"requests": {"cpu": "100m"}}
+
+
+def test_the_grace_period_joins_the_authors_own_patch() -> None:
+    patch = pod_patch(built(grace=90, pod_spec_patch="priorityClassName: low")["vae-trial"])
+    assert patch["terminationGracePeriodSeconds"] == 90
+    assert patch["priorityClassName"] == "low"
+
+
+def test_every_container_of_a_trial_requests_cpu() -> None:
+    patch = pod_patch(built(resources=Resources(cpu_request="250m"))["vae-trial"])
+    assert patch["containers"] == [{"name": "wait", "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}}}]
+    assert patch["initContainers"][0]["resources"]["requests"]["cpu"] == "250m"
+
+
+def test_an_authors_patch_of_argos_containers_stays() -> None:
+    own = {"name": "wait", "resources": {"requests": {"cpu": "50m"}}}
+    other = {"name": "main", "stdin": True}
+    for written, patched in (([own], [own]), ([other], [other, pod_patch(built()["vae-trial"])["containers"][0]])):
+        patch = pod_patch(built(pod_spec_patch=json.dumps({"containers": written}))["vae-trial"])
+        assert patch["containers"] == patched
+
+
+def test_an_attempt_is_told_apart_by_its_pods_uid_for_names_come_again_after_a_retry() -> None:
+    for templates in (built(), built(arrivals=every(50))):
+        found = fields_of_the_pod(templates["vae-trial"])
+        assert found == {contract.ENV_ATTEMPT: "metadata.uid", contract.ENV_NODE: "spec.nodeName"}
+
+
+def test_a_trial_runs_without_rights_unless_its_author_says_otherwise() -> None:
+    trial = built()["vae-trial"]
+    assert trial["securityContext"]["runAsNonRoot"]
+    assert trial["securityContext"]["runAsUser"] > 0
+    assert trial["container"]["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    given = built(
+        pod_security_context=PodSecurityContext(run_as_user=7), security_context=SecurityContext(privileged=True)
+    )["vae-trial"]
+    assert given["securityContext"] == {"runAsUser": 7}
+    assert given["container"]["securityContext"] == {"privileged": True}
+
+
+def test_the_workflows_own_security_context_is_not_overridden() -> None:
+    with Workflow(
+        generate_name="vae-", entrypoint="vae", security_context=PodSecurityContext(run_as_user=7)
+    ) as workflow:
+        sweep()
+    spec = workflow.to_dict()["spec"]
+    assert spec["securityContext"] == {"runAsUser": 7}
+    assert "securityContext" not in spec["templates"][1]
+
+
+def test_the_claim_of_the_state_is_mounted_where_checkpoints_go() -> None:
+    trial = built(state_claim="lab", state_root="/state")["vae-trial"]
+    (volume,), (mount,) = trial["volumes"], trial["container"]["volumeMounts"]
+    assert volume == {"name": mount["name"], "persistentVolumeClaim": {"claimName": "lab"}}
+    assert mount["mountPath"] == "/state"
+
+
+def test_any_volume_of_heras_can_hold_the_state_beside_the_authors_own() -> None:
+    own = ExistingVolume(name="data", claim_name="data", mount_path="/data")
+    nfs = NFSVolume(name="nfs", server="files.lab", path="/state")
+    trial = built(volumes=own, state_volume=nfs)["vae-trial"]
+    assert [volume["name"] for volume in trial["volumes"]] == ["data", "nfs"]
+    assert {mount["mountPath"] for mount in trial["container"]["volumeMounts"]} == {"/data", "/mnt/specon"}
+
+
+def test_a_volume_claimed_for_each_workflow_can_hold_the_state() -> None:
+    with Workflow(generate_name="vae-", entrypoint="vae") as workflow:
+        sweep(state_volume=Volume(name="state", size="1Gi", access_modes=["ReadWriteMany"]))
+    spec = workflow.to_dict()["spec"]
+    assert [claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]] == ["state"]
+    assert spec["templates"][1]["container"]["volumeMounts"] == [{"name": "state", "mountPath": "/mnt/specon"}]
+
+
+def test_what_hera_offers_for_a_container_goes_to_the_trials() -> None:
+    trial = built(node_selector={"disk": "ssd"}, working_dir="/src", labels={"team": "vision"})["vae-trial"]
+    assert trial["nodeSelector"] == {"disk": "ssd"}
+    assert trial["container"]["workingDir"] == "/src"
+    assert trial["metadata"]["labels"]["team"] == "vision"
