@@ -34,7 +34,7 @@ from controllers.policies.deadline_shares import Split, Terms, split
 from controllers.policies.deadline_state import DeadlineState, measured, places
 from controllers.policies.node_shares import NodeShares, shrinks_first
 from controllers.policies.pace import Pace
-from controllers.policies.settings import PolicySettings
+from controllers.policies.settings import MinChange, PolicySettings
 from controllers.policies.single_moves import SingleMoves, answered, headed
 from controllers.progress import usable
 
@@ -90,9 +90,7 @@ class Deadline(PolicySettings):
     stale_after: float = Field(
         default=8.0, ge=1, description="age in intervals beyond which a report decides nothing: the share stays"
     )
-    min_change: float = Field(
-        default=0.05, ge=0, lt=1, description="least change of a request that is worth making, as a share of it"
-    )
+    min_change: MinChange = 0.05
 
     @property
     def state_type(self) -> type[DeadlineState]:

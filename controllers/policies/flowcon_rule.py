@@ -23,7 +23,7 @@ from controllers.policies.base import CLOCK_SLACK
 from controllers.policies.flowcon_shares import fair_shares, limits
 from controllers.policies.flowcon_state import FlowConState, Measure, NodeMemo, TrialMemo, measured, recalled
 from controllers.policies.node_shares import NodeShares, node_shares, shrinks_first
-from controllers.policies.settings import PolicySettings
+from controllers.policies.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 from controllers.progress import Normalise
 
 BACK_OFF_CAP = 8
@@ -42,13 +42,9 @@ class FlowConRule(PolicySettings):
     )
     interval: float = Field(default=20.0, gt=0, description="seconds between two runs on a node, before any back-off")
     beta: float = Field(default=2.0, ge=1, description="the least limit of n trials is 1 / (beta n) of the node")
-    stale_after: float = Field(
-        default=2.0, ge=1, description="age in intervals beyond which a report decides nothing: it came late"
-    )
-    min_change: float = Field(
-        default=0.05, ge=0, lt=1, description="least change of a request that is worth making, as a share of it"
-    )
-    min_cpu: float = Field(default=0.01, gt=0, description="least request of a worker in cores, so that it never stops")
+    stale_after: StaleAfter = 2.0
+    min_change: MinChange = 0.05
+    min_cpu: MinCpu = 0.01
     normalise: Normalise = Field(
         default="range", description="range compares gains over objectives of any unit; none takes the paper's raw |dE|"
     )

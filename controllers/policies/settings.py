@@ -3,14 +3,22 @@
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from controllers.model import Action
+
+MinChange = Annotated[
+    float, Field(ge=0, lt=1, description="least change of a request that is worth making, as a share of it")
+]
+MinCpu = Annotated[float, Field(gt=0, description="least request of a worker in cores, so that it never stops")]
+StaleAfter = Annotated[
+    float, Field(ge=1, description="age in intervals beyond which a report decides nothing: it came late")
+]
 
 
 class PolicyParameterError(ValueError):

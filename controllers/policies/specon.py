@@ -11,7 +11,7 @@ from pydantic import Field
 
 from controllers.model import Action, Assessment, Decision, Migrate, NodeName, Proposal, Snapshot, Trial, TrialId
 from controllers.policies.base import CLOCK_SLACK
-from controllers.policies.settings import PolicySettings
+from controllers.policies.settings import PolicySettings, StaleAfter
 from controllers.policies.specon_categories import Threshold, categorised, went_on_declining
 from controllers.policies.specon_placement import destination
 from controllers.policies.specon_rebalance import rebalance
@@ -39,9 +39,7 @@ class SpeCon(PolicySettings):
         description="gain per interval, as a share of all gained so far, that is slow",
     )
     interval: float = Field(default=30.0, gt=0, description="seconds between two categorisations of a trial")
-    stale_after: float = Field(
-        default=2.0, ge=1, description="age in intervals beyond which a report decides nothing: it came late"
-    )
+    stale_after: StaleAfter = 2.0
     normalise: Normalise = Field(
         default="range", description="range compares gains over objectives of any unit; none takes the paper's raw |dE|"
     )

@@ -13,7 +13,7 @@ from pydantic import Field
 from controllers.goals import reached
 from controllers.model import Action, Decision, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.policies.node_shares import NodeShares, node_shares, shrinks_first
-from controllers.policies.settings import PolicySettings
+from controllers.policies.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 from controllers.progress import usable
 
 
@@ -42,13 +42,9 @@ class Tradl(PolicySettings):
     floor: float = Field(
         default=0.1, gt=0, le=1, description="part of what it asked for that a trial keeps once it is past its target"
     )
-    min_change: float = Field(
-        default=0.05, ge=0, lt=1, description="least change of a request that is worth making, as a share of it"
-    )
-    min_cpu: float = Field(default=0.01, gt=0, description="least request of a worker in cores, so that it never stops")
-    stale_after: float = Field(
-        default=3.0, ge=1, description="age in intervals beyond which a report decides nothing: it came late"
-    )
+    min_change: MinChange = 0.05
+    min_cpu: MinCpu = 0.01
+    stale_after: StaleAfter = 3.0
 
     @property
     def state_type(self) -> type[TradlState]:
