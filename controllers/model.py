@@ -206,7 +206,8 @@ class Proposal:
 class Assessment:
     """What a policy thinks of a trial: shown to people, never read back.
 
-    ``category`` is None under a policy that sorts trials into none; ``outlook`` is in words what it foresees.
+    ``category`` is None under a policy that sorts trials into none; ``outlook`` is in words what it foresees, to which
+    the engine adds what became of the trial's goals.
     """
 
     category: Category | None = None

@@ -22,7 +22,7 @@ class EventKind(StrEnum):
     CATEGORY = "category"
     """A policy changed its mind: ``category``, ``value`` is the growth."""
     OUTLOOK = "outlook"
-    """A policy foresees something else: ``reason`` is that in words, empty where nothing is to be told any more."""
+    """Something else is foreseen, or became of a goal: ``reason`` is that in words, empty where nothing is any more."""
     REPORT = "report"
     """The objective was read: ``value``, ``step``."""
     USAGE = "usage"

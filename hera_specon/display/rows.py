@@ -12,7 +12,7 @@ ORDER = {Phase.RUNNING: 0, Phase.MOVING: 0, Phase.PENDING: 1, Phase.FAILED: 2, P
 class TrialRow:
     """One trial's line. ``share`` and ``done`` run from 0 to 1; ``done`` is None while unknown.
 
-    ``reason`` is what its policy foresees for it, or where that is nothing, why it was acted on last.
+    ``reason`` is what is foreseen for it or became of its goals, or where that is nothing, why it was acted on last.
     """
 
     id: TrialId
