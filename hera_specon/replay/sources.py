@@ -108,7 +108,9 @@ def _kept_uri(folder: Path, record: RunRecord) -> str:
 
 def _local_nodes(record: RunRecord) -> tuple[NodeSpec, ...]:
     try:
-        settings = LocalSettings(int(record.about["nodes"]), float(record.about["cpus_per_node"]))
+        told = record.about["cpus_per_node"]
+        cores = tuple(map(float, told)) if isinstance(told, list) else float(told)
+        settings = LocalSettings(int(record.about["nodes"]), cores)
     except (KeyError, TypeError, ValueError) as error:
         message = f"{record.folder / 'run.json'} does not tell nodes and cpus_per_node: {error!r}"
         raise BrokenRunError(message) from error
