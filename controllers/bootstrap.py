@@ -194,7 +194,8 @@ def _check(order: _Order) -> tuple[PlannedTrial, ...]:
         raise SpeconError(message)
     cores = len(os.sched_getaffinity(0))
     if sum(settings.cores) > cores * (1 + 1e-9):
-        message = f"{settings.nodes} nodes of {settings.shown_cores} cores are more than the {cores} cores that are here"
+        asked = f"{settings.nodes} nodes of {settings.shown_cores} cores"
+        message = f"{asked} are more than the {cores} cores that are here"
         raise SpeconError(message)
     for policy in order.policies:
         check_policy(policy, LocalWorld.can, "local")
