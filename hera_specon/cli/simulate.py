@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from controllers.simulation.campaign import Order, Summary
     from controllers.simulation.experiment import Setup
 
-_WIDE = 200
+_WIDE = 240
 """Columns where the output is no terminal, so that nothing is cut off."""
 
 
@@ -91,38 +91,39 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
 def _orders(request: Request) -> "list[Order]":
     from controllers.policies.registry import parse_policy  # noqa: PLC0415 - `specon --help` must not wait for it
     from controllers.simulation.campaign import Order  # noqa: PLC0415
-    from controllers.simulation.published import EXPERIMENTS  # noqa: PLC0415
+    from controllers.simulation.every_experiment import EVERY_EXPERIMENT  # noqa: PLC0415
 
     for spec in request.policies:
         parsed(parse_policy, spec, "--policy")
-    names = [*request.experiments, *(name for name in EXPERIMENTS if request.every and name not in request.experiments)]
-    if not names:
-        message = f"Name an experiment ({', '.join(EXPERIMENTS)}), the folder of a workload, or --all."
-        raise ExperimentError(message)
+    setups = [_setup(name) for name in request.experiments]
+    names = [setup.id for setup in setups]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         message = f"{twice[0]!r} is named twice."
         raise ExperimentError(message)
-    setups = [_setup(name) for name in names]
-    ours = ("default", "specon", "flowcon")
-    published = [tuple(told.policy for told in setup.published) for setup in setups]
-    return [Order(setup, request.policies or known or ours) for setup, known in zip(setups, published, strict=True)]
+    if request.every:
+        setups += [setup for name, setup in EVERY_EXPERIMENT.items() if name not in names]
+    if not setups:
+        message = f"Name an experiment ({', '.join(EVERY_EXPERIMENT)}), the folder of a workload, or --all."
+        raise ExperimentError(message)
+    return [Order(setup, request.policies or setup.policies) for setup in setups]
 
 
 def _setup(name: str) -> "Setup":
     from controllers.policies.settings import suggestion  # noqa: PLC0415 - see above
-    from controllers.simulation.experiment import GivenWorkload  # noqa: PLC0415
-    from controllers.simulation.published import EXPERIMENTS  # noqa: PLC0415
+    from controllers.simulation.every_experiment import EVERY_EXPERIMENT, experiment_named  # noqa: PLC0415
+    from controllers.simulation.experiment import given_workload  # noqa: PLC0415
     from controllers.simulation.workload_file import read_workload  # noqa: PLC0415
 
-    if name.upper() in EXPERIMENTS:
-        return EXPERIMENTS[name.upper()]
+    if known := experiment_named(name):
+        return known
     path = Path(name)
     if not path.exists():
         message = (
-            f"No experiment and no file {name!r}{suggestion(name.upper(), EXPERIMENTS)}, or the folder of a workload"
+            f"No experiment and no file {name!r}{suggestion(name[:1].upper() + name[1:], EVERY_EXPERIMENT)}, "
+            "or the folder of a workload"
         )
         raise ExperimentError(message)
-    return GivenWorkload(name, read_workload(path))
+    return given_workload(name, read_workload(path))
 
 
 def _run(request: Request, orders: "Sequence[Order]", progress: Progress) -> "tuple[Summary, ...]":

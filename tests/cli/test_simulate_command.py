@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from controllers.simulation.every_experiment import EVERY_EXPERIMENT
 from controllers.simulation.published import EXPERIMENTS
 from controllers.simulation.workload_file import write_workload
 from hera_specon.cli import main
@@ -23,6 +24,16 @@ def test_the_table_has_ours_and_what_was_published() -> None:
     assert "-24.7 %" in done.output
 
 
+def test_a_papers_own_measures_stand_beside_the_times_in_the_table_and_in_the_figures_for_scripts() -> None:
+    arguments = ("D1", "--policy", "default", "--policy", "deadline", "--seeds", "1", "--processes", "1")
+    lines = [line.split() for line in specon(*arguments).output.splitlines() if line.strip()]
+    assert " ".join(lines[1]).startswith("policy deadlines met change CPU used of allocated makespan change mean")
+    assert lines[-1][:6] == ["published", "–", "+26.0", "%", "100", "%"]
+    _, deadline = json.loads(specon(*arguments, "--json", "-").stdout)["experiments"]
+    met, change, used = (deadline["measures"][name]["mean"] for name in deadline["measures"])
+    assert lines[-2][:7] == ["deadline", f"{met * 100:.1f}", "%", f"{change * 100:+.1f}", "%", f"{used * 100:.1f}", "%"]
+
+
 def test_without_policies_those_that_were_published_are_run() -> None:
     done = specon("s1", "--seeds", "1", "--json", "-")
     told = json.loads(done.stdout)["experiments"]
@@ -33,7 +44,7 @@ def test_all_means_every_experiment_once(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     done = specon("S6", "--all", "--policy", "default", "--seeds", "1", "--processes", "1", "--json", str(out))
     assert done.exit_code == 0, done.output
-    assert sorted(one["experiment"] for one in json.loads(out.read_text())["experiments"]) == sorted(EXPERIMENTS)
+    assert sorted(one["experiment"] for one in json.loads(out.read_text())["experiments"]) == sorted(EVERY_EXPERIMENT)
 
 
 def test_the_same_command_gives_the_same_figures() -> None:
@@ -53,8 +64,10 @@ def test_a_workload_of_ones_own_is_compared_too(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (["S44"], "No experiment and no file 'S44'; did you mean 'S4'?"),
+        (["d1-haf"], "did you mean 'D1-half'?"),
         ([], "Name an experiment (F1, F2"),
-        (["S4", "S4"], "'S4' is named twice"),
+        ([], "D1, D1-half, D1-most, D2, D2-half, D2-most, T1, Q1)"),
+        (["S4", "s4"], "'S4' is named twice"),
         (["S4", "--policy", "specn"], "did you mean 'specon'?"),
         (["S4", "--policy", "specon:alpha=2"], "specon: alpha must be a number in (0, 1), got 2"),
         (["S4", "--seeds", "0"], "0 is not in the range x>=1"),
