@@ -8,6 +8,7 @@ from controllers.simulation.every_experiment import EVERY_EXPERIMENT
 from controllers.simulation.published import EXPERIMENTS
 from controllers.simulation.workload_file import write_workload
 from hera_specon.cli import main
+from hera_specon.display import words
 
 
 def specon(*arguments: str) -> Result:
@@ -28,7 +29,7 @@ def test_a_papers_own_measures_stand_beside_the_times_in_the_table_and_in_the_fi
     arguments = ("D1", "--policy", "default", "--policy", "deadline", "--seeds", "1", "--processes", "1")
     lines = [line.split() for line in specon(*arguments).output.splitlines() if line.strip()]
     assert " ".join(lines[1]).startswith("policy deadlines met change CPU used of allocated makespan change mean")
-    assert lines[-1][:6] == ["published", "–", "+26.0", "%", "100", "%"]
+    assert lines[-1][:6] == ["published", words.DASH, "+26.0", "%", "100", "%"]
     _, deadline = json.loads(specon(*arguments, "--json", "-").stdout)["experiments"]
     met, change, used = (deadline["measures"][name]["mean"] for name in deadline["measures"])
     assert lines[-2][:7] == ["deadline", f"{met * 100:.1f}", "%", f"{change * 100:+.1f}", "%", f"{used * 100:.1f}", "%"]
@@ -60,6 +61,40 @@ def test_a_workload_of_ones_own_is_compared_too(tmp_path: Path) -> None:
     assert [one["policy"] for one in json.loads(done.stdout)["experiments"]] == ["default", "fifo"]
 
 
+CURVES = "task,config,epoch,seconds,loss\n" + "".join(
+    f"{task},{config},{epoch},{100 * epoch},{1 / epoch}\n"
+    for task in "xy" for config in range(6) for epoch in (1, 2, 3)
+)  # fmt: skip
+
+
+def test_each_seed_draws_a_sweep_from_a_table_of_learning_curves(tmp_path: Path) -> None:
+    (table := tmp_path / "curves.csv").write_text(CURVES)
+    options = ("--policy", "default", "--objective", "loss", "--trials", "4", "--nodes", "1")
+    done = specon(str(table), *options, "--seeds", "2", "--json", "-", "--processes", "1")
+    (told,) = json.loads(done.stdout)["experiments"]
+    # Four trials of 300 lone seconds share one node from the start.
+    assert told["makespan_s"]["mean"] == pytest.approx(1200.0, rel=0.05)
+    assert "4 trials of a task, all at once, 1 node (2 seeds)" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "has loss: name the objective with --objective."),
+        (["--objective", "los"], "has no metric 'los', but loss: name the objective"),
+        (["--objective", "loss"], "task x has 6 configurations, fewer than 20 trials"),
+        (["--objective", "loss", "--nodes", "0"], "'0' is no number of nodes"),
+    ],
+)
+def test_what_is_wrong_with_a_sweep_of_curves_is_said_before_anything_runs(
+    tmp_path: Path, options: list[str], told: str
+) -> None:
+    (table := tmp_path / "curves.csv").write_text(CURVES)
+    done = specon(str(table), *options)
+    assert done.exit_code == 2
+    assert told in done.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -70,6 +105,7 @@ def test_a_workload_of_ones_own_is_compared_too(tmp_path: Path) -> None:
         (["S4", "s4"], "'S4' is named twice"),
         (["S4", "--policy", "specn"], "did you mean 'specon'?"),
         (["S4", "--policy", "specon:alpha=2"], "specon: alpha must be a number in (0, 1), got 2"),
+        (["S4", "--trials", "5"], "--trials 5 says how to draw a sweep from a table of learning curves, but none"),
         (["S4", "--seeds", "0"], "0 is not in the range x>=1"),
         (["S4", "--json", "nowhere/figures.json"], "is in a folder that does not exist"),
     ],
