@@ -39,29 +39,40 @@ _TRACKING_URI = "MLFLOW_TRACKING_URI"
 class LocalSettings:
     """How this machine is cut into nodes, and where runs are kept.
 
-    ``cpus_per_node`` is in cores; None gives four fifths of the machine's cores to the nodes
-    and leaves the rest to MLflow and the controller, as a kubelet reserves some for the system.
+    ``cpus_per_node`` is in cores, for all nodes or for each of them; None gives four fifths of the machine's cores to
+    the nodes and leaves the rest to MLflow and the controller, as a kubelet reserves some for the system.
     ``seed`` breaks the default scheduler's ties. ``fresh`` starts anew where an unfinished run is.
     """
 
     nodes: int = 4
-    cpus_per_node: float | None = None
+    cpus_per_node: float | tuple[float, ...] | None = None
     seed: int = 0
     state_dir: Path = Path(".specon")
     fresh: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def cpu_of_node(self) -> float:
+    def cores(self) -> tuple[float, ...]:
         """Cores of each node."""
-        if self.cpus_per_node is not None:
+        if isinstance(self.cpus_per_node, tuple):
             return self.cpus_per_node
-        return round(len(os.sched_getaffinity(0)) * _CORES_FOR_TRIALS / self.nodes, 3)
+        evenly = len(os.sched_getaffinity(0)) * _CORES_FOR_TRIALS / self.nodes
+        return (round(evenly, 3) if self.cpus_per_node is None else self.cpus_per_node,) * self.nodes
+
+    @property
+    def shown_cores(self) -> str:
+        """The same in words."""
+        return ", ".join(f"{cpu:g}" for cpu in dict.fromkeys(self.cores))
+
+    @property
+    def told_cores(self) -> float | tuple[float, ...]:
+        """Cores of every node, one by one only where they differ."""
+        return self.cores[0] if len(set(self.cores)) == 1 else self.cores
 
     def machine(self, pinned: Mapping[str, str], *, gate_first: bool = False) -> Machine:
         """Return the nodes; memory is divided evenly among them. The rest is as in ``Machine``."""
         width = len(str(self.nodes))
-        nodes = {f"node-{number:0{width}d}": self.cpu_of_node for number in range(1, self.nodes + 1)}
+        nodes = {f"node-{number:0{width}d}": cpu for number, cpu in enumerate(self.cores, start=1)}
         return Machine(nodes, psutil.virtual_memory().total / self.nodes, self.seed, pinned, gate_first)
 
 
@@ -175,14 +186,16 @@ def _check(order: _Order) -> tuple[PlannedTrial, ...]:
     if settings.nodes < 1:
         message = f"a sweep needs at least one node, not {settings.nodes}"
         raise SpeconError(message)
-    if settings.cpu_of_node <= 0:
-        message = f"a node needs more than 0 cores, not {settings.cpu_of_node:g}"
+    if len(settings.cores) != settings.nodes:
+        message = f"{len(settings.cores)} sizes are given for {settings.nodes} nodes"
+        raise SpeconError(message)
+    if min(settings.cores) <= 0:
+        message = f"a node needs more than 0 cores, not {min(settings.cores):g}"
         raise SpeconError(message)
     cores = len(os.sched_getaffinity(0))
-    if settings.nodes * settings.cpu_of_node > cores * (1 + 1e-9):
-        message = (
-            f"{settings.nodes} nodes of {settings.cpu_of_node:g} cores are more than the {cores} cores that are here"
-        )
+    if sum(settings.cores) > cores * (1 + 1e-9):
+        asked = f"{settings.nodes} nodes of {settings.shown_cores} cores"
+        message = f"{asked} are more than the {cores} cores that are here"
         raise SpeconError(message)
     for policy in order.policies:
         check_policy(policy, LocalWorld.can, "local")
@@ -203,7 +216,7 @@ def _identity(order: _Order) -> dict[str, Any]:
         "workflow": order.workflow,
         "policies": [policy_spec(policy) for policy in order.policies],
         "nodes": order.settings.nodes,
-        "cpus_per_node": order.settings.cpu_of_node,
+        "cpus_per_node": order.settings.told_cores,
         "seed": order.settings.seed,
         "parameters": dict(order.settings.parameters),
     }
@@ -216,7 +229,7 @@ def _facts(order: _Order, planned: Sequence[PlannedTrial], uri: str) -> dict[str
         "policies": [policy_spec(policy) for policy in order.policies],
         "seed": order.settings.seed,
         "nodes": order.settings.nodes,
-        "cpus_per_node": order.settings.cpu_of_node,
+        "cpus_per_node": order.settings.told_cores,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "objective": annotations[labels.ANNOTATION_OBJECTIVE],
         "direction": annotations[labels.ANNOTATION_DIRECTION],

@@ -2,7 +2,8 @@
 
 Run ``python -m benchmarks.cluster.sweep [--policy default --policy specon:…] [--out FOLDER]``. It brings up the test
 cluster with one more node for the project's own manifests, submits the sweep once under each policy from the same
-initial placement, and prints the comparison, and moves and resizes as counted by API server and cgroups.
+initial placement, and prints the comparison, moves and resizes as counted by API server and cgroups, and the deadlines
+that were met where the sweep has any: ``--file benchmarks/cluster/deadlines_ten.py --policy default --policy edf …``
 """
 
 import argparse
@@ -10,7 +11,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,11 @@ from rich.table import Table
 
 from benchmarks.cluster.installation import NAMESPACE, ROOT, TRAINING, cluster_with_controller
 from benchmarks.cluster.witnesses import WeightsSeen, moves_made, resizes_served
+from benchmarks.family_for_real.measures import asked_goals
 from controllers.errors import SpeconError
+from controllers.goal_measures import deadlines_met
+from controllers.goals import AskedGoals
+from controllers.results import RunResult
 from hera_specon.report.tracked_run import tracked_record
 from tests.cluster import node_cgroups
 from tests.cluster.installation import forwarded
@@ -70,11 +75,23 @@ def main() -> None:
             kubectl("logs", "--selector=app.kubernetes.io/name=specon-controller", "--tail=-1", "--prefix")
         )
         with forwarded(kubectl, "mlflow") as uri:
-            _report([run.workflow for run in runs], given.out / "report.html", kubectl, uri)
+            client = MlflowClient(uri)
+            _report([run.workflow for run in runs], given.out / "report.html", kubectl, client)
+            results = [tracked_record(client, run.workflow).results()[0] for run in runs]
+            _tell_deadlines(results, asked_goals(given.file))
 
 
-def _report(workflows: Sequence[str], page: Path, kubectl: Kubectl, uri: str) -> None:
-    client = MlflowClient(uri)
+def _tell_deadlines(results: Sequence[RunResult], goals: Mapping[str, AskedGoals]) -> None:
+    table = Table("policy", "deadlines met", "makespan", "mean completion")
+    for result in results:
+        met, times = deadlines_met(result, goals), (result.makespan_s, result.mean_completion_s)
+        table.add_row(result.policy, f"{met.met} of {met.asked}", *(f"{seconds:.0f} s" for seconds in times))
+    if any(asked.deadline_s for asked in goals.values()):
+        _TERMINAL.print(table)
+
+
+def _report(workflows: Sequence[str], page: Path, kubectl: Kubectl, client: MlflowClient) -> None:
+    uri = client.tracking_uri
     for name in workflows:
         wait_until(partial(_is_recorded, client, name), f"the record of {name} is complete", _RECORDED_S)
         _specon("status", name, *_access(kubectl), "--mlflow-tracking-uri", uri)

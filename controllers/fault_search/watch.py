@@ -87,7 +87,7 @@ class Watch:
                 broken("a trial fails only without retries left", f"{run.spec.id}: {run.failures} failures")
 
     def _check_capacity(self, node: NodeRun) -> None:
-        cpu, memory = node.cpu_taken, sum(run.spec.memory for run in node.runs.values())
+        cpu, memory = max(node.cpu_given, node.cpu_promised), sum(run.spec.memory for run in node.runs.values())
         if cpu > node.spec.cpu + _SLACK or memory > node.spec.memory:
             broken("requests fit their node", f"{node.name}: {cpu} of {node.spec.cpu} cores, {memory} bytes")
         if sum(run.cores for run in node.runs.values()) > node.spec.cpu + _SLACK:

@@ -43,6 +43,21 @@ class Cores(click.ParamType[float]):
         return number
 
 
+class CoresOfNodes(click.ParamType["float | tuple[float, ...]"]):
+    """Cores of every node alike, or of each, separated by commas."""
+
+    name = "cores"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | tuple[float, ...]:
+        """Return ``value`` as one number of cores, or as one for each node."""
+        if isinstance(value, tuple):  # click converts what it has converted once more
+            return value
+        sizes = tuple(Cores().convert(size, param, ctx) for size in str(value).split(","))
+        return sizes if len(sizes) > 1 else sizes[0]
+
+
 class NewFile(click.ParamType[Path]):
     """A file to be written, in a folder that exists; with ``stdout``, ``-`` stands for standard output."""
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.console import Console
@@ -14,7 +14,7 @@ from controllers.results import RunResult
 from hera_specon.cli.backend import Backend, real_backend
 from hera_specon.cli.choices import check_parameters, chosen_policies, chosen_workflow
 from hera_specon.cli.failures import Failure
-from hera_specon.cli.options import STDOUT, Cores, NewFile, NodeCount, assignments
+from hera_specon.cli.options import STDOUT, CoresOfNodes, NewFile, NodeCount, assignments
 from hera_specon.display.live import LiveScreen
 from hera_specon.display.plain import PlainScreen
 from hera_specon.display.tables import comparison_table
@@ -24,6 +24,8 @@ from hera_specon.report.page import REPORT_FILE, write_report
 if TYPE_CHECKING:
     from controllers.bootstrap import LocalRun
 
+_NODES: Final = 4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -31,8 +33,8 @@ class Request:
 
     file: Path
     policies: tuple[str, ...]
-    nodes: int
-    cpus_per_node: float | None
+    nodes: int | None
+    cpus_per_node: float | tuple[float, ...] | None
     seed: int
     parameters: Mapping[str, str]
     state_dir: Path
@@ -53,9 +55,16 @@ class Request:
     "and the later ones are compared with the first. Default: the policy that the workflow names, "
     "else specon+flowcon.",
 )
-@click.option("--nodes", type=NodeCount(), default=4, show_default=True, help="Nodes to divide this machine into.")
 @click.option(
-    "--cpus-per-node", type=Cores(), help="Cores of each node.  [default: 80 % of the machine's cores, divided evenly]"
+    "--nodes",
+    type=NodeCount(),
+    help="Nodes to divide this machine into.  [default: 4, or as many as --cpus-per-node gives sizes]",
+)
+@click.option(
+    "--cpus-per-node",
+    type=CoresOfNodes(),
+    help="Cores of each node; for nodes of different size one number for each, such as 0.8,0.4,0.4.  [default: 80 % of "
+    "the machine's cores, divided evenly]",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of whatever is drawn by chance.")
 @click.option(
@@ -115,7 +124,7 @@ def _carried_out(backend: Backend, request: Request) -> "LocalRun":
     policies = chosen_policies(backend, request.policies, workflow, request.file)
     check_parameters(request.parameters, workflow, request.file)
     settings = LocalSettings(
-        nodes=request.nodes,
+        nodes=_number_of_nodes(request),
         cpus_per_node=request.cpus_per_node,
         seed=request.seed,
         state_dir=request.state_dir,
@@ -124,6 +133,12 @@ def _carried_out(backend: Backend, request: Request) -> "LocalRun":
     )
     with _screen(request) as screen:
         return backend.run_locally(workflow, request.file, policies, settings, screen)
+
+
+def _number_of_nodes(request: Request) -> int:
+    if request.nodes is None:
+        return len(request.cpus_per_node) if isinstance(request.cpus_per_node, tuple) else _NODES
+    return request.nodes
 
 
 def _console(request: Request) -> Console:

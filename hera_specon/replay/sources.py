@@ -76,7 +76,7 @@ def _on_this_machine(folder: Path, where: Where) -> Past:
     record = load_run(folder)
     client = MlflowClient(where.tracking_uri or _kept_uri(folder, record))
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-    nodes = _local_nodes(record)
+    nodes = tuple(NodeSpec(NodeName(name), cpu) for name, cpu in cores_of(record).items())
     objective = _objective(record, where.objective)
     specs = record.about.get("policies") or [run.policy for run in record.runs]
     sweeps = []
@@ -106,14 +106,20 @@ def _kept_uri(folder: Path, record: RunRecord) -> str:
     return f"sqlite:///{database}" if database.is_file() else str(record.about.get("tracking_uri"))
 
 
-def _local_nodes(record: RunRecord) -> tuple[NodeSpec, ...]:
+def cores_of(record: RunRecord) -> dict[str, float]:
+    """Return the cores of each node of a run on this machine, by name.
+
+    Raises:
+        BrokenRunError: Its folder does not tell.
+    """
     try:
-        settings = LocalSettings(int(record.about["nodes"]), float(record.about["cpus_per_node"]))
+        told = record.about["cpus_per_node"]
+        cores = tuple(map(float, told)) if isinstance(told, list) else float(told)
+        settings = LocalSettings(int(record.about["nodes"]), cores)
     except (KeyError, TypeError, ValueError) as error:
         message = f"{record.folder / 'run.json'} does not tell nodes and cpus_per_node: {error!r}"
         raise BrokenRunError(message) from error
-    machine = settings.machine({})
-    return tuple(NodeSpec(NodeName(name), cpu) for name, cpu in machine.nodes.items())
+    return dict(settings.machine({}).nodes)
 
 
 def _objective(record: RunRecord, known: Objective) -> Objective:

@@ -86,4 +86,8 @@ FACTS = {
 
 def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what was run as pairs for the page's head, those that are known."""
-    return [(title, str(about[name])) for name, title in FACTS.items() if about.get(name) not in (None, "")]
+    return [(title, _shown(about[name])) for name, title in FACTS.items() if about.get(name) not in (None, "")]
+
+
+def _shown(fact: object) -> str:
+    return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)

@@ -128,6 +128,18 @@ def test_every_option_reaches_the_run(specon: Specon, runs: FakeRuns, sweep: str
     assert runs.started == [(["default", "specon:interval=5+flowcon:interval=5"], settings)]
 
 
+@pytest.mark.parametrize("nodes", [[], ["--nodes", "3"]])
+def test_nodes_of_different_size_are_given_one_by_one(
+    specon: Specon, runs: FakeRuns, sweep: str, nodes: list[str]
+) -> None:
+    result = specon("run", sweep, *nodes, "--cpus-per-node", "0.8,0.4,0.2")
+
+    assert result.exit_code == 0, result.stderr
+    settings = runs.started[0][1]
+    assert (settings.nodes, settings.cores) == (3, (0.8, 0.4, 0.2))
+    assert settings.machine({}).nodes == {"node-1": 0.8, "node-2": 0.4, "node-3": 0.2}
+
+
 def test_the_comparison_and_where_the_report_is_end_the_run(specon: Specon, sweep: str, runs: FakeRuns) -> None:
     result = specon("run", sweep, "--policy", "default", "--policy", "specon")
 
@@ -182,6 +194,8 @@ def test_failed_trials_fail_the_command_by_name_after_the_figures(specon: Specon
         (["--nodes", "two"], ["--nodes", "'two'"]),
         (["--nodes", "1.5"], ["--nodes", "'1.5'"]),
         (["--cpus-per-node", "0"], ["--cpus-per-node", "'0'", "above 0"]),
+        (["--cpus-per-node", "0.5,0,1"], ["--cpus-per-node", "'0'", "above 0"]),
+        (["--cpus-per-node", "0.5,"], ["--cpus-per-node", "''"]),
         (["--cpus-per-node", "-1"], ["--cpus-per-node", "'-1'"]),
         (["--cpus-per-node", "nan"], ["--cpus-per-node", "'nan'"]),
         (["--cpus-per-node", "inf"], ["--cpus-per-node", "'inf'"]),

@@ -131,6 +131,41 @@ def test_a_late_resize_takes_hold_late() -> None:
     assert world.runs[0].cpu == 0.5
 
 
+def test_a_share_grows_into_room_that_is_being_given_up_as_soon_as_it_is() -> None:
+    two = scenario([trial("a", cpu=0.5), trial("b", cpu=0.5)], [1.0], Costs(resize_s=10.0))
+    world = SimulatedWorld(two, faults=(ResizeDelay(at=0.0, seconds=0.0, delay_s=20.0),))
+    world.advance(0.0)
+    assert world.apply(Resize(A, 0.2)).accepted  # late: takes hold at 30
+    world.advance(1.0)
+    assert world.apply(Resize(TrialId("b"), 0.8)).accepted
+    for now, shares in ((29.0, [0.5, 0.5]), (30.0, [0.2, 0.8])):
+        world.advance(now)
+        assert [run.cpu for run in world.runs] == shares
+
+
+def test_a_share_does_not_grow_into_room_that_is_promised_to_another() -> None:
+    three = scenario([trial("a", cpu=0.5), trial("b", cpu=0.25), trial("c", cpu=0.25)], [1.0], Costs(resize_s=10.0))
+    world = SimulatedWorld(three)
+    world.advance(1.0)
+    assert world.apply(Resize(A, 0.3)).accepted
+    assert world.apply(Resize(TrialId("b"), 0.45)).accepted
+    refused = world.apply(Resize(TrialId("c"), 0.45))
+    assert (refused.accepted, refused.detail) == (False, "0.45 cores do not fit on n1")
+
+
+def test_who_waits_to_grow_does_so_when_the_other_has_ended() -> None:
+    two = scenario([trial("a", 10, cpu=0.5), trial("b", cpu=0.5)], [1.0])
+    world = SimulatedWorld(two, faults=(ResizeDelay(at=0.0, seconds=0.0, delay_s=99.0),))
+    world.advance(0.0)
+    assert world.apply(Resize(A, 0.2)).accepted
+    world.advance(1.0)
+    assert world.apply(Resize(TrialId("b"), 0.8)).accepted
+    world.advance(19.0)
+    assert world.runs[1].cpu == 0.5
+    world.advance(20.0)
+    assert (world.runs[0].ended_at, world.runs[1].cpu) == (20.0, 0.8)
+
+
 def test_an_impossible_fault_is_named_with_its_value() -> None:
     with pytest.raises(WorkloadError, match="NodeLoss: known_after_s can't be -1"):
         replace(NodeLoss(N1, 0.0, 0.0, 0.0), known_after_s=-1)

@@ -104,6 +104,17 @@ def test_a_run_of_this_machine_is_read_from_its_folder_and_its_mlflow(kept: Kept
     assert past.sweeps[0].began_epoch_s == EPOCH
 
 
+def test_a_run_on_nodes_of_different_size_is_read_with_them(kept: Kept) -> None:
+    described = kept.folder / "run.json"
+    about = described.read_text()
+    described.write_text(json.dumps({**json.loads(about), "cpus_per_node": [0.5, 0.25]}))
+    try:
+        past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, Objective()))
+    finally:
+        described.write_text(about)
+    assert [node.cpu for node in past.sweeps[0].nodes] == [0.5, 0.25]
+
+
 def test_a_sweep_of_a_cluster_is_read_from_mlflow_alone(kept: Kept) -> None:
     past = find_past("past-x7k2p", Where(Path("elsewhere"), str(kept.client.tracking_uri), 0.5, Objective()))
     assert_as_it_was(past)

@@ -80,6 +80,7 @@ class Course:
             self.place(run, chosen)
         for name in self._unshared:
             node = self.nodes[name]
+            self._give_deferred(node)
             first = node.share(self.now)
             if first < math.inf:
                 self.queue.put(first, Due(Kind.PROGRESS, name, node.version))
@@ -111,7 +112,7 @@ class Course:
             self.touch(node, freed=False)
             self._later(seconds, Kind.RESIZED, run)
         else:
-            self._take_hold(run, node, cpu)
+            self._give(run, node)
 
     def ask_to_leave(self, run: TrialRun, target: NodeName) -> None:
         """Tell a running attempt to save and end, so that the next one can begin on ``target``."""
@@ -180,7 +181,7 @@ class Course:
         if due.kind is Kind.KILLED:
             self.fail(run)
         elif run.wanted_cpu is not None:
-            self._take_hold(run, run.node, run.wanted_cpu)
+            self._give(run, run.node)
 
     def _progressed(self, node: NodeRun, version: int) -> None:
         if version != node.version:
@@ -253,10 +254,23 @@ class Course:
         del self.nodes[target].expected[run.spec.id]
         self.touch(target, freed=True)
 
-    def _take_hold(self, run: TrialRun, node: NodeName, cpu: float) -> None:
-        freed = cpu < run.cpu
-        run.cpu, run.wanted_cpu = cpu, None
+    def _give(self, run: TrialRun, node: NodeName) -> None:
+        """Let a change of a share take hold; as in a kubelet, a growth waits until others have given up theirs."""
+        if self.nodes[node].can_give(run):
+            self._take_hold(run, node)
+        else:
+            self.nodes[node].deferred[run.spec.id] = run
+
+    def _give_deferred(self, node: NodeRun) -> None:
+        for run in list(node.deferred.values()):
+            if node.can_give(run) and not node.losses:
+                self._take_hold(run, node.name)
+
+    def _take_hold(self, run: TrialRun, node: NodeName) -> None:
+        freed = run.wished_cpu < run.cpu
+        run.cpu, run.wanted_cpu = run.wished_cpu, None
         run.resizes += 1
+        self.nodes[node].deferred.pop(run.spec.id, None)
         run.change()
         self.changed = True
         self.touch(node, freed=freed)
@@ -270,6 +284,7 @@ class Course:
     def _release(self, run: TrialRun) -> None:
         if run.node is not None:
             del self.nodes[run.node].runs[run.spec.id]
+            self.nodes[run.node].deferred.pop(run.spec.id, None)
             self.touch(run.node, freed=True)
         run.node = run.wanted_cpu = None
         self.changed = True

@@ -13,6 +13,7 @@ _SLACK = 1e-9
 class NodeRun:
     """A node's state. ``runs`` are the attempts on it, ``expected`` those of moves under way towards it.
 
+    ``deferred`` are attempts on it that were promised a greater share, and wait for others to have given theirs up.
     ``others_cpu`` is what pods of others request; ``losses`` counts what keeps the node from working, ``ready`` is what
     is known of that.
     """
@@ -21,6 +22,7 @@ class NodeRun:
         self.spec = spec
         self.runs: dict[TrialId, TrialRun] = {}
         self.expected: dict[TrialId, TrialRun] = {}
+        self.deferred: dict[TrialId, TrialRun] = {}
         self.version = 0
         self.ready = True
         self.losses = 0
@@ -35,12 +37,27 @@ class NodeRun:
     @property
     def cpu_requested(self) -> float:
         """Cores requested of it, moves towards it included."""
-        return self.cpu_taken + sum(run.spec.cpu for run in self.expected.values())
+        return self.cpu_taken + self.cpu_expected
+
+    @property
+    def cpu_expected(self) -> float:
+        """Cores requested by moves towards it."""
+        return sum(run.spec.cpu for run in self.expected.values())
 
     @property
     def cpu_taken(self) -> float:
-        """Cores requested by what is on it."""
+        """Cores requested by what is on it, changes under way counted at their larger end."""
         return sum(run.held_cpu for run in self.runs.values()) + self.others_cpu
+
+    @property
+    def cpu_given(self) -> float:
+        """Cores that what is on it has now, before changes under way."""
+        return sum(run.cpu for run in self.runs.values()) + self.others_cpu
+
+    @property
+    def cpu_promised(self) -> float:
+        """Cores that what is on it will have after all changes under way."""
+        return sum(run.wished_cpu for run in self.runs.values()) + self.others_cpu
 
     @property
     def memory_requested(self) -> float:
@@ -74,8 +91,12 @@ class NodeRun:
         return run.spec.cpu <= self.spec.cpu + _SLACK and run.spec.memory <= self.spec.memory
 
     def has_cores_for(self, run: TrialRun, cpu: float) -> bool:
-        """Whether the share of a trial that is here can become ``cpu`` cores."""
-        return self.cpu_requested - run.held_cpu + cpu <= self.spec.cpu + _SLACK
+        """Whether the share of a trial that is here can become ``cpu`` cores, once shrinks under way took hold."""
+        return self.cpu_promised + self.cpu_expected - run.wished_cpu + cpu <= self.spec.cpu + _SLACK
+
+    def can_give(self, run: TrialRun) -> bool:
+        """Whether a trial that is here can have now what it was promised."""
+        return self.cpu_given - run.cpu + run.wished_cpu <= self.spec.cpu + _SLACK
 
     def share(self, now: float) -> float:
         """Give every attempt its part of the cores from ``now`` on; return when the first stage will be over."""

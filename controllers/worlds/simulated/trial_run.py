@@ -95,9 +95,14 @@ class TrialRun:
         return self.target is not None and self.stage in _RUNNING
 
     @property
+    def wished_cpu(self) -> float:
+        """Cores that it will have once nothing is under way."""
+        return self.cpu if self.wanted_cpu is None else self.wanted_cpu
+
+    @property
     def held_cpu(self) -> float:
-        """Cores that count as requested on its node."""
-        return self.cpu if self.wanted_cpu is None else max(self.cpu, self.wanted_cpu)
+        """Cores that count as requested on its node where the next attempt of a trial is to go."""
+        return max(self.cpu, self.wished_cpu)
 
     @property
     def most_cores(self) -> float:
