@@ -111,7 +111,7 @@ class Setup(Protocol):
 
 @dataclass(frozen=True)
 class OwnExperiment:
-    """A workload of our own, or the user's: ``draw`` gives that of a seed. No parameters of any policy were published."""
+    """A workload of ours or of the user's: ``draw`` gives that of a seed. No policy's parameters were published."""
 
     id: str
     title: str
