@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
@@ -11,10 +12,11 @@ from controllers.model import NodeName, Place, TrialId
 from controllers.policies.base import Policy
 from controllers.policies.clairvoyant import informed
 from controllers.policies.registry import parse_policy, policy_spec
-from controllers.results import RunResult, compare
+from controllers.results import compare
 from controllers.simulated_run import SimulatedRun, simulate
 from controllers.simulation.bounds import makespan_bound, mean_completion_bound
 from controllers.simulation.experiment import Setup
+from controllers.simulation.measures import Measure, Ran
 from controllers.simulation.statistics import Estimate, estimate
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Workload
@@ -25,7 +27,7 @@ class Figures:
     """What one run came to: seconds, and parts of the same seed's run under the first policy.
 
     ``bound_ratio`` is the makespan, ``mean_bound_ratio`` the mean completion time, as a multiple of its lower bound.
-    ``watched_change`` is None where the experiment watches no trial in particular.
+    ``measures`` are the experiment's own, by name: None where there is nothing to measure or to compare with.
     """
 
     makespan_s: float
@@ -37,9 +39,9 @@ class Figures:
     worst_loser: float
     bound_ratio: float
     mean_bound_ratio: float
-    watched_change: float | None
     moves: int
     resizes: int
+    measures: Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +73,24 @@ class Summary:
             "experiment": self.experiment,
             "policy": self.policy,
             "seeds": self.seeds,
+            "effective": self.effective,
             "makespan_s": self._told(lambda run: run.makespan_s),
+            "makespan_change": None if self.baseline else self._told(lambda run: run.makespan_change),
             "mean_completion_s": self._told(lambda run: run.mean_completion_s),
+            "mean_change": None if self.baseline else self._told(lambda run: run.mean_change),
             "median_completion_s": self._told(lambda run: run.median_completion_s),
             "faster_share": None if self.baseline else self._told(lambda run: run.faster_share),
             "worst_loser": self._told(lambda run: run.worst_loser),
             "bound_ratio": self._told(lambda run: run.bound_ratio),
+            "mean_bound_ratio": self._told(lambda run: run.mean_bound_ratio),
+            "moves": self._told(lambda run: run.moves),
+            "resizes": self._told(lambda run: run.resizes),
+            "measures": {name: self._told(partial(_own_measure, name)) for name in self.runs[0].measures},
         }
 
-    def _told(self, figure: Callable[[Figures], float]) -> dict[str, Any]:
-        return estimate([figure(run) for run in self.runs]).to_dict()
+    def _told(self, figure: Callable[[Figures], float | None]) -> dict[str, Any] | None:
+        found = self.over_seeds(figure)
+        return None if found is None else found.to_dict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +115,7 @@ def run_seed(order: Order, seed: int) -> tuple[Figures, ...]:
     runs = simulate_seed(order, seed)
     workload = order.experiment.workload(seed)
     bounds = (makespan_bound(workload), mean_completion_bound(workload))
-    watched = None if order.experiment.watched is None else workload.trials[order.experiment.watched].id
-    baseline = runs[0].result
-    return tuple(_figures(baseline, run.result, bounds, watched) for run in runs)
+    return tuple(_figures(Ran(workload, run, runs[0]), bounds, order.experiment.measures) for run in runs)
 
 
 def simulate_seed(order: Order, seed: int) -> tuple[SimulatedRun, ...]:
@@ -178,8 +186,9 @@ def _each(tasks: Sequence[tuple[Order, int]], processes: int) -> Iterable[tuple[
             yield numbers[future], future.result()
 
 
-def _figures(baseline: RunResult, result: RunResult, bounds: tuple[float, float], watched: TrialId | None) -> Figures:
-    against = compare(baseline, result)
+def _figures(ran: Ran, bounds: tuple[float, float], measures: Sequence[Measure]) -> Figures:
+    result = ran.run.result
+    against = compare(ran.baseline.result, result)
     return Figures(
         makespan_s=result.makespan_s,
         mean_completion_s=result.mean_completion_s,
@@ -190,11 +199,15 @@ def _figures(baseline: RunResult, result: RunResult, bounds: tuple[float, float]
         worst_loser=against.worst_loser,
         bound_ratio=result.makespan_s / bounds[0],
         mean_bound_ratio=result.mean_completion_s / bounds[1],
-        watched_change=None if watched is None else _completion(result, watched) / _completion(baseline, watched) - 1,
         moves=sum(trial.moves for trial in result.trials),
         resizes=sum(trial.resizes for trial in result.trials),
+        measures={measure.name: _measured(measure, ran) for measure in measures},
     )
 
 
-def _completion(result: RunResult, trial: TrialId) -> float:
-    return next(one.completion_s for one in result.trials if one.id == trial)
+def _own_measure(name: str, figures: Figures) -> float | None:
+    return figures.measures[name]
+
+
+def _measured(measure: Measure, ran: Ran) -> float | None:
+    return None if measure.unit == "change" and ran.run is ran.baseline else measure.of(ran)

@@ -1,9 +1,10 @@
 """An experiment: what is submitted when, to which nodes, under which assumptions, and what was published of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from controllers.model import NodeName, TrialId
 from controllers.policies import Default, LeastUsed
@@ -12,6 +13,7 @@ from controllers.policies.settings import PolicySettings
 from controllers.policies.stacked import Stacked
 from controllers.simulation.arrivals import Arrivals, generator
 from controllers.simulation.catalogue import NODE_CORES, Job
+from controllers.simulation.measures import Measure, measures_of
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.workload import NodeSpec, Speedup, TrialSpec, Workload
 
@@ -44,10 +46,10 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the thesis says of a run under ``policy``; None where it does not tell.
+    """What the paper says of a run under ``policy``; None where it does not tell.
 
-    ``mean_change``, ``makespan_change`` and ``watched_change`` are parts, so -0.147 for -14.7 %; ``faster`` is the
-    share of trials that are.
+    ``mean_change`` and ``makespan_change`` are parts, so -0.147 for -14.7 %; ``faster`` is the share of trials that
+    are. ``measures`` holds what was published of the experiment's own measures, by name.
     """
 
     policy: str
@@ -56,9 +58,9 @@ class Published:
     median_completion_s: float | None = None
     makespan_change: float | None = None
     mean_change: float | None = None
-    watched_change: float | None = None
     faster: float | None = None
     worst_loser: float | None = None
+    measures: Mapping[str, float] = field(default_factory=dict)
 
 
 class Setup(Protocol):
@@ -80,8 +82,13 @@ class Setup(Protocol):
         ...
 
     @property
-    def watched(self) -> int | None:
-        """Number of the trial that is looked at on its own, from 0."""
+    def policies(self) -> tuple[str, ...]:
+        """What it is run under unless others are asked for; the first is the baseline."""
+        ...
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What it is judged by beside its times."""
         ...
 
     @property
@@ -103,20 +110,24 @@ class Setup(Protocol):
 
 
 @dataclass(frozen=True)
-class GivenWorkload:
-    """A workload of one's own; only ties between nodes are left to chance."""
+class OwnExperiment:
+    """A workload of ours or of the user's: ``draw`` gives that of a seed. No policy's parameters were published."""
 
     id: str
-    given: Workload
+    title: str
+    draw: Callable[[int], Workload]
+    published: tuple[Published, ...] = ()
+    measures: tuple[Measure, ...] = ()
     costs: Costs = field(default_factory=Costs.argo)
 
-    title: ClassVar[str] = "a workload from a file"
-    published: ClassVar[tuple[Published, ...]] = ()
-    watched: ClassVar[int | None] = None
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The policies that something was published of, or else those that most of this project is about."""
+        return tuple(published.policy for published in self.published) or ("default", "specon", "flowcon")
 
-    def workload(self, seed: int) -> Workload:  # noqa: ARG002 - Setup's shape
-        """Return the workload."""
-        return self.given
+    def workload(self, seed: int) -> Workload:
+        """Return the workload of ``seed``."""
+        return self.draw(seed)
 
     def scheduler(self, seed: int) -> Policy[Any]:  # noqa: ARG002 - Setup's shape
         """Return the default scheduler."""
@@ -127,13 +138,22 @@ class GivenWorkload:
         return policy
 
 
+def given_workload(name: str, workload: Workload) -> OwnExperiment:
+    """Return the experiment of one workload, in which only ties between nodes are left to chance."""
+    return OwnExperiment(name, "a workload from a file", partial(_given, workload), measures=measures_of(workload))
+
+
+def _given(workload: Workload, seed: int) -> Workload:  # noqa: ARG001 - what OwnExperiment calls
+    return workload
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One row of published results.
 
     ``jobs`` are submitted as they stand (``drawn`` None), or that many are drawn from them. ``settings`` are the
-    published parameters: a policy that is named without them gets these. ``watched`` is the number of the trial that
-    is looked at on its own. ``sizes`` are the cores of each node where these differ.
+    published parameters: a policy that is named without them gets these. ``measures`` are what it is judged by beside
+    its times. ``sizes`` are the cores of each node where these differ.
     """
 
     id: str
@@ -144,7 +164,7 @@ class Experiment:
     published: tuple[Published, ...]
     settings: Mapping[str, Mapping[str, float]]
     drawn: int | None = None
-    watched: int | None = None
+    measures: tuple[Measure, ...] = ()
     sizes: tuple[float, ...] = ()
     assumptions: Assumptions = field(default_factory=Assumptions)
 

@@ -11,6 +11,7 @@ from importlib.resources import files
 from controllers.simulation.arrivals import FixedInterval, Trace, UniformWindow
 from controllers.simulation.catalogue import FLOWCON_JOBS, named, specon_jobs, specon_vae
 from controllers.simulation.experiment import Experiment, Published
+from controllers.simulation.measures import watched
 from controllers.simulation.published_family import FAMILY
 
 
@@ -34,6 +35,10 @@ def _flowcon(alpha: float, interval: float) -> Mapping[str, Mapping[str, float]]
     return {"flowcon": {"alpha": alpha, "interval": interval}}
 
 
+def _watched(change: float) -> Mapping[str, float]:
+    return {"watched_change": change}
+
+
 def _specon(alpha: float = 0.01, interval: float = 30) -> Mapping[str, Mapping[str, float]]:
     return {"specon": {"alpha": alpha, "interval": interval}}
 
@@ -48,12 +53,12 @@ _F1 = Experiment(
     jobs=_THREE,
     arrivals=Trace((0.0, 40.0, 80.0)),
     nodes=1,
-    watched=2,
+    measures=(watched(2),),
     settings=_flowcon(0.05, 30),
     published=(
         Published("default", makespan_s=394.0),
         Published("flowcon:alpha=0.05,interval=20", makespan_s=386.1),
-        Published("flowcon:alpha=0.05,interval=30", makespan_s=372.4, watched_change=-0.319),
+        Published("flowcon:alpha=0.05,interval=30", makespan_s=372.4, measures=_watched(-0.319)),
         Published("flowcon:alpha=0.05,interval=40", makespan_s=384.8),
         Published("flowcon:alpha=0.05,interval=50", makespan_s=389.0),
         Published("flowcon:alpha=0.05,interval=60", makespan_s=388.1),
@@ -65,19 +70,19 @@ _F2 = Experiment(
     jobs=_THREE,
     arrivals=Trace((0.0, 40.0, 80.0)),
     nodes=1,
-    watched=2,
+    measures=(watched(2),),
     settings=_flowcon(0.10, 20),
     published=(
         Published("default", makespan_s=394.0),
-        Published("flowcon:alpha=0.1,interval=20", watched_change=-0.262),
-        Published("flowcon:alpha=0.1,interval=30", watched_change=-0.324),
-        Published("flowcon:alpha=0.1,interval=40", watched_change=-0.143),
-        Published("flowcon:alpha=0.1,interval=50", watched_change=-0.153),
-        Published("flowcon:alpha=0.1,interval=60", watched_change=-0.031),
-        Published("flowcon:alpha=0.01,interval=20", watched_change=-0.321),
-        Published("flowcon:alpha=0.03,interval=20", watched_change=-0.310),
-        Published("flowcon:alpha=0.05,interval=20", watched_change=-0.214),
-        Published("flowcon:alpha=0.15,interval=20", watched_change=-0.198),
+        Published("flowcon:alpha=0.1,interval=20", measures=_watched(-0.262)),
+        Published("flowcon:alpha=0.1,interval=30", measures=_watched(-0.324)),
+        Published("flowcon:alpha=0.1,interval=40", measures=_watched(-0.143)),
+        Published("flowcon:alpha=0.1,interval=50", measures=_watched(-0.153)),
+        Published("flowcon:alpha=0.1,interval=60", measures=_watched(-0.031)),
+        Published("flowcon:alpha=0.01,interval=20", measures=_watched(-0.321)),
+        Published("flowcon:alpha=0.03,interval=20", measures=_watched(-0.310)),
+        Published("flowcon:alpha=0.05,interval=20", measures=_watched(-0.214)),
+        Published("flowcon:alpha=0.15,interval=20", measures=_watched(-0.198)),
     ),
 )
 _F3 = Experiment(

@@ -1,6 +1,6 @@
 """Tables of simulated experiments: ours over many seeds, and what was published beneath."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich import box
@@ -10,13 +10,15 @@ from rich.text import Text
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.simulation.campaign import Summary
 from controllers.simulation.experiment import Published, Setup
+from controllers.simulation.measures import Measure, Unit
 from controllers.simulation.statistics import Estimate
 from hera_specon.display import words
 
 TITLES = (
-    "policy", "makespan", "change", "mean", "change", "median", "faster", "worst loser", "x bound", "mean x bound",
-    "moves",
+    "makespan", "change", "mean", "change", "median", "faster", "worst loser", "x bound", "mean x bound", "moves",
+    "resizes",
 )  # fmt: skip
+"""Of the columns that every experiment has, after the policy and the experiment's own measures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class ExperimentRow:
 
 
 def experiment_rows(experiment: Setup, summaries: Sequence[Summary]) -> list[ExperimentRow]:
-    """Return the lines of one experiment's table, under ``TITLES``; a watched trial's change comes last."""
+    """Return the lines of one experiment's table, under ``titles``."""
     rows: list[ExperimentRow] = []
     known = {_canonical(told.policy): told for told in experiment.published}
     default = next((told for told in experiment.published if told.policy == "default"), None)
@@ -42,14 +44,14 @@ def experiment_rows(experiment: Setup, summaries: Sequence[Summary]) -> list[Exp
 
 def titles(experiment: Setup) -> tuple[str, ...]:
     """Return what stands above the columns."""
-    return TITLES if experiment.watched is None else (*TITLES, f"job {experiment.watched + 1}")
+    return ("policy", *(measure.title for measure in experiment.measures), *TITLES)
 
 
 def experiment_table(experiment: Setup, summaries: Sequence[Summary]) -> Table:
     """Return the table of one experiment."""
     seeds = summaries[0].seeds
-    table = Table(title=f"{experiment.id}: {experiment.title} ({seeds} seed{'s' * (seeds > 1)})", box=box.SIMPLE_HEAD)
-    table.title_justify = "left"
+    title = f"{experiment.id}: {experiment.title} ({seeds} seed{'s' * (seeds > 1)})"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for number, title in enumerate(titles(experiment)):
         table.add_column(title, justify="right" if number else "left", overflow="fold")
     for row in experiment_rows(experiment, summaries):
@@ -63,38 +65,45 @@ def _canonical(spec: str) -> str:
 
 def _ours(summary: Summary, experiment: Setup) -> tuple[str, ...]:
     against = not summary.baseline
-    watched = summary.over_seeds(lambda run: run.watched_change) if against else None
-    cells = (
+    return (
         summary.policy if summary.effective == _canonical(summary.policy) else summary.effective,
+        *(_measured(summary, measure) for measure in experiment.measures),
         _seconds(summary.over_seeds(lambda run: run.makespan_s)),
         _percent(summary.over_seeds(lambda run: run.makespan_change) if against else None),
         _seconds(summary.over_seeds(lambda run: run.mean_completion_s)),
         _percent(summary.over_seeds(lambda run: run.mean_change) if against else None),
         _seconds(summary.over_seeds(lambda run: run.median_completion_s)),
         _share(summary.over_seeds(lambda run: run.faster_share) if against else None),
-        _times(summary.over_seeds(lambda run: run.worst_loser) if against else None),
-        _times(summary.over_seeds(lambda run: run.bound_ratio)),
-        _times(summary.over_seeds(lambda run: run.mean_bound_ratio)),
-        _count(summary.over_seeds(lambda run: float(run.moves))),
+        _two_places(summary.over_seeds(lambda run: run.worst_loser) if against else None),
+        _two_places(summary.over_seeds(lambda run: run.bound_ratio)),
+        _two_places(summary.over_seeds(lambda run: run.mean_bound_ratio)),
+        _count(summary.over_seeds(lambda run: run.moves)),
+        _count(summary.over_seeds(lambda run: run.resizes)),
     )
-    return cells if experiment.watched is None else (*cells, _percent(watched))
+
+
+def _measured(summary: Summary, measure: Measure) -> str:
+    return _WITH_REACH[measure.unit](summary.over_seeds(lambda run: run.measures[measure.name]))
 
 
 def _told(told: Published, default: Published | None, experiment: Setup) -> tuple[str, ...]:
-    cells = (
+    return (
         "  published",
+        *(_published(told, measure) for measure in experiment.measures),
         _number(told.makespan_s),
         _change(told.makespan_change, told.makespan_s, None if default is None else default.makespan_s),
         _number(told.mean_completion_s),
         _change(told.mean_change, told.mean_completion_s, None if default is None else default.mean_completion_s),
         _number(told.median_completion_s),
-        words.DASH if told.faster is None else f"{told.faster * 100:.0f} %",
+        words.DASH if told.faster is None else _share_alone(told.faster),
         words.DASH if told.worst_loser is None else f"{told.worst_loser:.2f}",
-        *(words.DASH,) * 3,
+        *(words.DASH,) * 4,
     )
-    if experiment.watched is None:
-        return cells
-    return (*cells, words.DASH if told.watched_change is None else _part(told.watched_change))
+
+
+def _published(told: Published, measure: Measure) -> str:
+    value = told.measures.get(measure.name)
+    return words.DASH if value is None else _ALONE[measure.unit](value)
 
 
 def _change(change: float | None, value: float | None, default: float | None) -> str:
@@ -111,11 +120,15 @@ def _number(value: float | None) -> str:
     return words.DASH if value is None else f"{value:.1f}"
 
 
+def _share_alone(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
+
 def _seconds(found: Estimate | None) -> str:
     return _with_reach(found, lambda value: f"{value:.1f}")
 
 
-def _times(found: Estimate | None) -> str:
+def _two_places(found: Estimate | None) -> str:
     return _with_reach(found, lambda value: f"{value:.2f}")
 
 
@@ -131,6 +144,10 @@ def _share(found: Estimate | None) -> str:
     return _with_reach(found, lambda value: f"{value * 100:.0f}", unit=" %")
 
 
+def _finer_share(found: Estimate | None) -> str:
+    return _with_reach(found, lambda value: f"{value * 100:.1f}", unit=" %")
+
+
 def _with_reach(found: Estimate | None, told: Callable[[float], str], *, signed: bool = False, unit: str = "") -> str:
     if found is None:
         return words.DASH
@@ -140,3 +157,17 @@ def _with_reach(found: Estimate | None, told: Callable[[float], str], *, signed:
     sign = "+" if signed and found.mean > 0 and float(value) > 0 else ""
     reach = "" if found.half_width is None else f" \N{PLUS-MINUS SIGN}{told(found.half_width)}"
     return f"{sign}{value}{reach}{unit}"
+
+
+_WITH_REACH: Mapping[Unit, Callable[[Estimate | None], str]] = {
+    "share": _finer_share,
+    "change": _percent,
+    "seconds": _seconds,
+    "trials": _two_places,
+}
+_ALONE: Mapping[Unit, Callable[[float], str]] = {
+    "share": _share_alone,
+    "change": _part,
+    "seconds": _number,
+    "trials": _number,
+}

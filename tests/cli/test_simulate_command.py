@@ -4,9 +4,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from controllers.simulation.every_experiment import EVERY_EXPERIMENT
 from controllers.simulation.published import EXPERIMENTS
 from controllers.simulation.workload_file import write_workload
 from hera_specon.cli import main
+from hera_specon.display import words
 
 
 def specon(*arguments: str) -> Result:
@@ -23,6 +25,16 @@ def test_the_table_has_ours_and_what_was_published() -> None:
     assert "-24.7 %" in done.output
 
 
+def test_a_papers_own_measures_stand_beside_the_times_in_the_table_and_in_the_figures_for_scripts() -> None:
+    arguments = ("D1", "--policy", "default", "--policy", "deadline", "--seeds", "1", "--processes", "1")
+    lines = [line.split() for line in specon(*arguments).output.splitlines() if line.strip()]
+    assert " ".join(lines[1]).startswith("policy deadlines met change CPU used of allocated makespan change mean")
+    assert lines[-1][:6] == ["published", words.DASH, "+26.0", "%", "100", "%"]
+    _, deadline = json.loads(specon(*arguments, "--json", "-").stdout)["experiments"]
+    met, change, used = (deadline["measures"][name]["mean"] for name in deadline["measures"])
+    assert lines[-2][:7] == ["deadline", f"{met * 100:.1f}", "%", f"{change * 100:+.1f}", "%", f"{used * 100:.1f}", "%"]
+
+
 def test_without_policies_those_that_were_published_are_run() -> None:
     done = specon("s1", "--seeds", "1", "--json", "-")
     told = json.loads(done.stdout)["experiments"]
@@ -33,7 +45,7 @@ def test_all_means_every_experiment_once(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     done = specon("S6", "--all", "--policy", "default", "--seeds", "1", "--processes", "1", "--json", str(out))
     assert done.exit_code == 0, done.output
-    assert sorted(one["experiment"] for one in json.loads(out.read_text())["experiments"]) == sorted(EXPERIMENTS)
+    assert sorted(one["experiment"] for one in json.loads(out.read_text())["experiments"]) == sorted(EVERY_EXPERIMENT)
 
 
 def test_the_same_command_gives_the_same_figures() -> None:
@@ -49,14 +61,51 @@ def test_a_workload_of_ones_own_is_compared_too(tmp_path: Path) -> None:
     assert [one["policy"] for one in json.loads(done.stdout)["experiments"]] == ["default", "fifo"]
 
 
+CURVES = "task,config,epoch,seconds,loss\n" + "".join(
+    f"{task},{config},{epoch},{100 * epoch},{1 / epoch}\n"
+    for task in "xy" for config in range(6) for epoch in (1, 2, 3)
+)  # fmt: skip
+
+
+def test_each_seed_draws_a_sweep_from_a_table_of_learning_curves(tmp_path: Path) -> None:
+    (table := tmp_path / "curves.csv").write_text(CURVES)
+    options = ("--policy", "default", "--objective", "loss", "--trials", "4", "--nodes", "1")
+    done = specon(str(table), *options, "--seeds", "2", "--json", "-", "--processes", "1")
+    (told,) = json.loads(done.stdout)["experiments"]
+    # Four trials of 300 lone seconds share one node from the start.
+    assert told["makespan_s"]["mean"] == pytest.approx(1200.0, rel=0.05)
+    assert "4 trials of a task, all at once, 1 node (2 seeds)" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "has loss: name the objective with --objective."),
+        (["--objective", "los"], "has no metric 'los', but loss: name the objective"),
+        (["--objective", "loss"], "task x has 6 configurations, fewer than 20 trials"),
+        (["--objective", "loss", "--nodes", "0"], "'0' is no number of nodes"),
+    ],
+)
+def test_what_is_wrong_with_a_sweep_of_curves_is_said_before_anything_runs(
+    tmp_path: Path, options: list[str], told: str
+) -> None:
+    (table := tmp_path / "curves.csv").write_text(CURVES)
+    done = specon(str(table), *options)
+    assert done.exit_code == 2
+    assert told in done.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["S44"], "No experiment and no file 'S44'; did you mean 'S4'?"),
+        (["d1-haf"], "did you mean 'D1-half'?"),
         ([], "Name an experiment (F1, F2"),
-        (["S4", "S4"], "'S4' is named twice"),
+        ([], "D1, D1-half, D1-most, D2, D2-half, D2-most, T1, Q1)"),
+        (["S4", "s4"], "'S4' is named twice"),
         (["S4", "--policy", "specn"], "did you mean 'specon'?"),
         (["S4", "--policy", "specon:alpha=2"], "specon: alpha must be a number in (0, 1), got 2"),
+        (["S4", "--trials", "5"], "--trials 5 says how to draw a sweep from a table of learning curves, but none"),
         (["S4", "--seeds", "0"], "0 is not in the range x>=1"),
         (["S4", "--json", "nowhere/figures.json"], "is in a folder that does not exist"),
     ],

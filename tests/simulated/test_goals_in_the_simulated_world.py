@@ -6,7 +6,6 @@ from controllers.goal_measures import deadlines_met
 from controllers.goals import AskedGoals
 from controllers.policies import Deadline, Default, DQoES, Edf, Tradl
 from controllers.simulated_run import SimulatedRun, simulate
-from controllers.simulation.goal_experiments import AMPLE, SHORT, run_with_deadlines
 from controllers.timeline import EventKind
 from controllers.worlds.simulated.workload import Report, TrialSpec
 from tests.simulated.workloads import scenario, trial
@@ -74,11 +73,3 @@ def test_the_slower_of_two_paces_gets_the_share_that_the_faster_does_not_need() 
     ends = {t.id: t.completed_s for t in run.result.trials}
     assert ends["b"] < 330.0
     assert simulate(scenario([slow, fast]), Default()).result.makespan_s == 400.0
-
-
-def test_more_deadlines_are_met_than_by_default_where_resources_are_short_and_all_where_they_are_not() -> None:
-    shorts = [run_with_deadlines(SHORT, policy, "start", 0) for policy in (Default(), Deadline())]
-    assert shorts[1].deadlines_met > shorts[0].deadlines_met
-    ample = run_with_deadlines(AMPLE, Deadline(), "start", 0)
-    assert ample.deadlines_met == 1.0
-    assert ample.allocation_used > 0.95

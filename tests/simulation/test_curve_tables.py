@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from controllers.simulation.curve_table import read_curves
+from controllers.simulation.curve_table import metrics_in, read_curves
 from controllers.simulation.tables import TableError
 from controllers.worlds.simulated.workload import Report
 
@@ -18,7 +18,8 @@ def test_curves_are_kept_apart_by_task_and_configuration(tmp_path: Path) -> None
     path = tmp_path / "curves.csv.gz"
     path.write_bytes(gzip.compress(TABLE.encode()))
     curves = read_curves(path, "val_cross_entropy")
-    assert curves == {"3945.0": (Report(10.53, 0.6352), Report(17.29, 0.6579)), "3945.1": (Report(4.5, 0.5),)}
+    assert curves == {"3945": {"3945.0": (Report(10.53, 0.6352), Report(17.29, 0.6579)), "3945.1": (Report(4.5, 0.5),)}}
+    assert metrics_in(path) == ("val_accuracy", "val_cross_entropy")
 
 
 @pytest.mark.parametrize(

@@ -83,10 +83,13 @@ def test_figures_for_scripts_are_complete_and_the_baseline_is_not_compared_with_
         json.dumps(to_json(summaries(Order(EXPERIMENTS["S1"], ("default", "specon")), seeds=2)))
     )["experiments"]
     keys = [
-        "experiment", "policy", "seeds", "makespan_s", "mean_completion_s", "median_completion_s", "faster_share",
-        "worst_loser", "bound_ratio",
+        "experiment", "policy", "seeds", "effective", "makespan_s", "makespan_change", "mean_completion_s",
+        "mean_change", "median_completion_s", "faster_share", "worst_loser", "bound_ratio", "mean_bound_ratio", "moves",
+        "resizes", "measures",
     ]  # fmt: skip
     assert list(default) == list(specon) == keys
+    assert specon["effective"] == "specon"
+    assert default["makespan_change"] is default["mean_change"] is None
     assert (specon["experiment"], specon["policy"], specon["seeds"]) == ("S1", "specon", 2)
     assert default["faster_share"] is None
     assert set(specon["faster_share"]) == {"mean", "ci95"}
@@ -127,6 +130,6 @@ def test_figure_6_25_has_the_means_that_the_thesis_gives() -> None:
 
 def test_a_job_that_can_use_less_of_a_node_takes_as_long_alone() -> None:
     narrow = next(job for job in FLOWCON_JOBS if job.name == "lstm-cfc-t")
-    alone = replace(EXPERIMENTS["F1"], jobs=(narrow,), drawn=None, watched=None)
+    alone = replace(EXPERIMENTS["F1"], jobs=(narrow,), measures=())
     run = simulate_seed(Order(alone, ("default",)), 0)[0].result
     assert run.makespan_s == pytest.approx(narrow.lone_s)
