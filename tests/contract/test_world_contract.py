@@ -1,5 +1,7 @@
 """What every world promises the engine. One suite; each world passes it."""
 
+from itertools import combinations
+
 from controllers.model import Migrate, Phase, Resize, TrialId
 from tests.contract.bench import Behaviour, Bench
 
@@ -37,6 +39,18 @@ def test_a_resize_beyond_the_node_is_refused_with_the_amount(bench: Bench) -> No
     assert not outcome.accepted
     assert "0.5" in outcome.detail
     assert bench.trial("a").cpu == 0.1
+
+
+def test_a_share_grows_at_once_into_room_that_a_neighbour_was_just_told_to_give_up(bench: Bench) -> None:
+    names = ("a", "b", "c")
+    bench.submit(**dict.fromkeys(names, Behaviour(steps=400, cpu="150m")))
+    for name in names:
+        bench.until_running(name)
+    nodes = {name: bench.trial(name).node for name in names}
+    smaller, larger = next(pair for pair in combinations(names, 2) if nodes[pair[0]] == nodes[pair[1]])
+    assert bench.world.apply(Resize(bench.trial(smaller).id, 0.05)).accepted
+    assert bench.world.apply(Resize(bench.trial(larger).id, 0.3)).accepted
+    bench.until(lambda: (bench.trial(smaller).cpu, bench.trial(larger).cpu) == (0.05, 0.3))
 
 
 def test_a_move_ends_on_the_other_node_with_no_step_missing_or_doubled(bench: Bench) -> None:
