@@ -18,7 +18,7 @@ from controllers.cluster.hand import Hand, WatchedJournal
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
 from controllers.cluster.ports import Campaign, Worlds
-from controllers.cluster.reported_usage import ReportedUsage
+from controllers.cluster.reported_usage import BusyNodes, ReportedUsage
 from controllers.cluster.run_tags import done_tags, recommended_tags
 from controllers.cluster.sweep_record import Ending, SweepRecord
 from controllers.engine import Engine
@@ -172,7 +172,7 @@ class CampaignRun:
         recorder = Recorder(record.append, usage.cores_used, world.short)
         first = first_nodes(campaign)
         pinned = Pinned(policy=Guarded(policy=policy), first_nodes=first, short=world.short)
-        return Engine(pinned, hand, background, journal, (tags, usage, recorder))
+        return Engine(pinned, BusyNodes(hand, usage), background, journal, (tags, usage, recorder))
 
     def _policy(self) -> Policy[Any]:
         """Return what steers the campaign; one that can't be had leaves its trials alone, and says so."""

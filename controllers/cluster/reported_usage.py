@@ -1,8 +1,10 @@
 """Cores that trials used, told from what they report themselves: no other source is needed in a cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from controllers.model import Assessment, Snapshot, TrialId
+from controllers.model import Action, Assessment, Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.ports import Cluster, Outcome
 
 
 class ReportedUsage:
@@ -10,6 +12,7 @@ class ReportedUsage:
 
     def __init__(self) -> None:
         self._before: dict[TrialId, tuple[float, float]] = {}
+        self._newest: dict[TrialId, float] = {}
         self._news: dict[TrialId, float] = {}
 
     def observe(
@@ -26,10 +29,56 @@ class ReportedUsage:
         news, self._news = self._news, {}
         return news
 
+    def on_nodes(self, trials: Sequence[Trial]) -> dict[NodeName, float]:
+        """Return the cores that those of ``trials`` that run use on each node, as far as they have reported."""
+        used: dict[NodeName, float] = {}
+        for trial in trials:
+            cores = self._newest.get(trial.id) if trial.phase is Phase.RUNNING else None
+            for node in trial.nodes if cores else ():
+                used[node] = used.get(node, 0.0) + (cores or 0.0) / len(trial.nodes)
+        return used
+
     def _take(self, trial: TrialId, at: float, cpu_seconds: float) -> None:
         before = self._before.get(trial)
         if before is not None and at <= before[0]:
             return
         self._before[trial] = (at, cpu_seconds)
         if before is not None and cpu_seconds >= before[1]:
-            self._news[trial] = (cpu_seconds - before[1]) / (at - before[0])
+            self._newest[trial] = self._news[trial] = (cpu_seconds - before[1]) / (at - before[0])
+
+
+class BusyNodes:
+    """A cluster whose nodes show the cores that its trials report to use, for a world that can't look itself."""
+
+    def __init__(self, cluster: Cluster, usage: ReportedUsage) -> None:
+        self._cluster = cluster
+        self._usage = usage
+
+    @property
+    def can(self) -> frozenset[type[Action]]:
+        """What the cluster can."""
+        return self._cluster.can
+
+    def trials(self) -> Sequence[Trial]:
+        """Return the cluster's trials."""
+        return self._cluster.trials()
+
+    def nodes(self) -> Sequence[Node]:
+        """Return the cluster's nodes with what is in use of each, at most all that there is."""
+        used = self._usage.on_nodes(self._cluster.trials())
+        return [
+            replace(node, cpu_used=min(node.cpu, used[node.name])) if node.name in used else node
+            for node in self._cluster.nodes()
+        ]
+
+    def trial(self, name: TrialId) -> Trial | None:
+        """Return one of the cluster's trials."""
+        return self._cluster.trial(name)
+
+    def node(self, name: NodeName) -> Node | None:
+        """Return one of the cluster's nodes; what is in use of it is not looked up."""
+        return self._cluster.node(name)
+
+    def apply(self, action: Action) -> Outcome:
+        """Have the cluster carry out ``action``."""
+        return self._cluster.apply(action)
