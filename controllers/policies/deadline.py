@@ -6,6 +6,7 @@ training time predicted, resources scaled to it), of which only the abstract is 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import ClassVar
 
 from pydantic import Field
@@ -29,7 +30,7 @@ from controllers.policies.admission import admitted, by_deadline
 from controllers.policies.base import CLOCK_SLACK
 from controllers.policies.capacity import Ledger
 from controllers.policies.deadline_forecast import Forecast, Prospect, forecast
-from controllers.policies.deadline_moves import moves
+from controllers.policies.deadline_moves import moves, to_idle_nodes
 from controllers.policies.deadline_shares import Split, Terms, split
 from controllers.policies.deadline_state import DeadlineState, measured, places
 from controllers.policies.node_shares import NodeShares, shrinks_first
@@ -76,7 +77,7 @@ class Deadline(PolicySettings):
     goal: ClassVar[str] = "deadline"
     placement: ClassVar[str] = "the earliest deadline first, to the node with the most cores to spare"
     shares: ClassVar[str] = "the least that keeps each deadline, least slack first; a floor for those out of reach"
-    moves: ClassVar[str] = "trials whose deadlines another node can keep in spite of the move"
+    moves: ClassVar[str] = "trials whose deadlines another node can keep in spite of the move; late ones to idle nodes"
 
     interval: float = Field(default=15.0, gt=0, description="seconds between two looks, where nothing changes")
     margin: float = Field(
@@ -145,17 +146,24 @@ class Deadline(PolicySettings):
         """Yield what there is room for, in an order that never asks for more of a node than it has."""
         spare = {name: plan.spare for name, plan in plans.items() if turn.ledger.nodes[name].ready}
         missing = [one for plan in plans.values() for one in _missing(plan) if turn.moves.allows(one.trial)]
-        leaving = {move.trial for move, _ in moves(missing, Ledger.of(turn.snapshot), spare, self.move_cost)}
+        rescued = {move.trial for move, _ in moves(missing, Ledger.of(turn.snapshot), spare, self.move_cost)}
+        spread = [] if rescued else list(self._spread(turn, plans))
+        leaving = rescued | {move.trial for move, _ in spread}
         resizes = (one for plan in plans.values() for one in self._resizes(plan) if one.action.trial not in leaving)
         for resize in shrinks_first(resizes, turn.snapshot):
             if turn.ledger.allows(resize.action):
                 turn.ledger.take(resize.action)
                 yield resize
-        going = [one for one in missing if one.trial.id in leaving]
-        for move, reason in moves(going, turn.ledger, spare, self.move_cost):
+        going = [one for one in missing if one.trial.id in rescued]
+        for move, reason in chain(moves(going, turn.ledger, spare, self.move_cost), spread):
             turn.moves = turn.moves.with_asked(turn.ledger.trials[move.trial], move.node)
             yield Proposal(move, reason)
         yield from admitted(turn.snapshot, turn.ledger, by_deadline, _why_now)
+
+    def _spread(self, turn: _Turn, plans: Mapping[NodeName, _NodePlan]) -> Iterator[tuple[Migrate, str]]:
+        shared = [plan for plan in plans.values() if len(plan.forecasts) > 1]
+        late = [[one for one in _missing(plan) if turn.moves.allows(one.trial)] for plan in shared]
+        return to_idle_nodes(late, turn.snapshot, Ledger.of(turn.snapshot), self.move_cost)
 
     def _resizes(self, plan: _NodePlan) -> Iterator[Proposal]:
         budget = plan.members.budget

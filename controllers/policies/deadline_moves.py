@@ -1,8 +1,8 @@
 """Moves of trials whose deadlines their own nodes can't keep."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from controllers.model import Migrate, NodeName
+from controllers.model import Migrate, NodeName, Phase, Snapshot
 from controllers.policies.capacity import Ledger
 from controllers.policies.deadline_forecast import Forecast
 from controllers.policies.deadline_words import about
@@ -34,3 +34,33 @@ def moves(
             ledger.take(move)
             left[node] -= max(need, one.trial.base_cpu)
             yield move, f"deadline: {node} has the {need:.2g} cores that keep it in {about(one.left)}"
+
+
+def to_idle_nodes(
+    crowded: Sequence[Sequence[Forecast]], snapshot: Snapshot, ledger: Ledger, cost: float
+) -> Iterator[tuple[Migrate, str]]:
+    """Yield moves of late trials to nodes that nobody needs, each with its reason; none while any trial is to start.
+
+    From the node with the most late trials goes the one with the most to do, if it has others beside it and more to do
+    than the move costs: it is late in any case, but the sweep need not be.
+
+    Args:
+        crowded: For each node that has others beside them, the late trials that may move.
+        snapshot: What is there.
+        ledger: What is requested of each node; kept up.
+        cost: Seconds for which a trial that moves does not train.
+    """
+    if any(trial.phase is Phase.PENDING for trial in snapshot.unended):
+        return
+    taken = {node for trial in snapshot.unended for node in (*trial.nodes, trial.moving_to)}
+    idle = [node for node in ledger.nodes.values() if node.ready and node.name not in taken]
+    sources = sorted(crowded, key=len, reverse=True)
+    for node in sorted(idle, key=lambda node: (-node.cpu, node.name)):
+        for place, late in enumerate(sources):
+            worth = [one for one in late if one.fastest > cost and ledger.fits(one.trial, node.name)]
+            if worth:
+                move = Migrate(max(worth, key=lambda one: (one.fastest, one.trial.id)).trial.id, node.name)
+                ledger.take(move)
+                del sources[place]
+                yield move, f"late in any case: {node.name} is idle"
+                break

@@ -1,6 +1,7 @@
 """Worked examples of the deadline policy. Every trial here makes one step per core second."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -126,22 +127,59 @@ def test_a_trial_moves_where_its_deadline_can_be_kept_in_spite_of_the_move() -> 
     # 140 steps are left for 60 s: 2.33 cores each. One stays; 140 in 40 s need 3.5 on the other node.
     assert moves(decision) == [("b", "m")]
     assert decision.proposals[-1].reason == "deadline: m has the 3.5 cores that keep it in 60 s"
-    dear = last(EXACT.model_copy(update={"move_cost": 30.0}), crowded)
+    dear = last(EXACT.model_copy(update={"move_cost": 50.0}), crowded)
     assert moves(dear) == []
 
 
-def test_a_trial_leaves_a_node_for_its_deadline_once() -> None:
-    trials = [{"name": name, "deadline": 80.0, "steps": 160} for name in ("a", "b")]
-    seen = story(*trials, nodes=[NODE, node("m", 4.0)])
-    failed = [training("a", 30.0, deadline=80.0, steps=160), training("b", 30.0, deadline=80.0, steps=160, attempt=2)]
-    decisions = run(EXACT, [*seen, snapshot(30.0, failed, [NODE, node("m", 4.0)])])
-    assert [moves(decision) for decision in decisions[-2:]] == [[("b", "m")], []]
+def test_a_trial_moves_once_and_again_only_where_that_failed() -> None:
+    pair, nodes = [{"name": name, "deadline": 80.0, "steps": 160} for name in ("a", "b")], [NODE, node("m", 4.0)]
+    later = [training(name, 30.0, deadline=80.0, steps=400) for name in ("a", "b")]
+    failed = [later[0], replace(later[1], attempt=2)]
+    arrived = [replace(one, nodes=(nodes[1].name,), attempt=2) for one in later]
+    for what_came_of_it, again in ((failed, [("b", "m")]), (arrived, [("a", "n")])):
+        decisions = run(EXACT, [*story(*pair, nodes=nodes), snapshot(30.0, what_came_of_it, nodes)])
+        assert [moves(decision) for decision in decisions[-2:]] == [[("b", "m")], again]
 
 
 def waiting(name: str, deadline: float | None, cpu: float = 1.0) -> Trial:
     return trial(
         name, cpu=cpu, phase=Phase.PENDING, gated=True, attempt=0, workers=1, goals=Goals(deadline_at=deadline)
     )
+
+
+LATE: dict[str, Any] = {"deadline": 30.0, "steps": 500, "cpu": 0.5}
+
+
+def test_who_is_late_in_any_case_goes_to_an_idle_node_the_one_with_the_most_to_do_first() -> None:
+    trials = ({"name": "a", **LATE}, {"name": "b", **LATE, "steps": 700}, {"name": "c", **LATE})
+    decision = last(EXACT, story(*trials, nodes=[NODE, node("m", 4.0)]))
+    assert moves(decision) == [("b", "m")]
+    assert "b" not in resizes(decision)
+    assert {one.reason for one in decision.proposals if one.action.trial == "b"} == {"late in any case: m is idle"}
+
+
+@pytest.mark.parametrize(
+    "why_not",
+    [
+        pytest.param({"trials": [{"name": "a", **LATE}]}, id="it is alone"),
+        pytest.param(
+            {"trials": [{"name": "a", **LATE, "steps": 50}, {"name": "b", **LATE, "steps": 50}]}, id="too short"
+        ),
+        pytest.param({"nodes": [NODE]}, id="no other node"),
+        pytest.param({"nodes": [NODE, replace(node("m", 4.0), ready=False)]}, id="it is not ready"),
+        pytest.param({"waiting": trial("w", phase=Phase.PENDING, gated=True)}, id="another waits for it"),
+        pytest.param({"waiting": trial("w", phase=Phase.PENDING)}, id="another may be about to start there"),
+        pytest.param({"waiting": training("w", 20.0, deadline=None, on="m")}, id="it is not idle"),
+        pytest.param({"waiting": trial("w", "n", phase=Phase.MOVING, moving_to="m")}, id="another is on its way there"),
+    ],
+)
+def test_who_is_late_stays_where_it_is_unless_a_node_is_idle_and_it_has_time_to_win(why_not: dict[str, Any]) -> None:
+    told: dict[str, Any] = {"trials": [{"name": "a", **LATE}, {"name": "b", **LATE}], "nodes": [NODE, node("m", 4.0)]}
+    told |= why_not
+    snapshots = story(*told["trials"], nodes=told["nodes"])
+    if "waiting" in told:
+        snapshots = [replace(one, trials=(*one.trials, told["waiting"])) for one in snapshots]
+    assert moves(last(EXACT, snapshots)) == []
 
 
 @pytest.mark.parametrize("policy", [EXACT, Edf()], ids=["deadline", "edf"])
