@@ -38,12 +38,12 @@ def run(comparison: Comparison, seed: int, state_dir: Path) -> list[Measured]:
     return measured(folder, comparison.file)
 
 
-def table(comparison: Comparison, runs: list[list[Measured]]) -> Table:
+def table(comparison: Comparison, runs: list[list[Measured]], first_seed: int) -> Table:
     """Return a row for each policy and seed."""
     title = f"{comparison.name}: {comparison.nodes} nodes of {comparison.cores} cores"
     drawn = Table("policy", "seed", *comparison.columns, title=title, title_justify="left")
     for place in range(len(comparison.policies)):
-        for seed, of_seed in enumerate(runs, start=1):
+        for seed, of_seed in enumerate(runs, start=first_seed):
             told = of_seed[place].told(of_seed[0])
             drawn.add_row(of_seed[place].policy, str(seed), *(told[column] for column in comparison.columns))
         drawn.add_section()
@@ -54,19 +54,20 @@ def main() -> None:
     """Run what is asked for, and print and keep it after each sweep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=list(COMPARISONS), help=", ".join(COMPARISONS))
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=2, help="how many")
+    parser.add_argument("--first-seed", type=int, default=1, help="to add to an earlier measurement")
     parser.add_argument("--out", type=Path, default=_OUT, help="folder for runs and figures")
     given = parser.parse_args()
     if unknown := sorted(set(given.names) - set(COMPARISONS)):
         parser.error(f"{unknown[0]!r} is none of {', '.join(COMPARISONS)}")
     given.out.mkdir(parents=True, exist_ok=True)
     runs: dict[str, list[list[Measured]]] = {name: [] for name in given.names}
-    for seed in range(1, given.seeds + 1):
+    for seed in range(given.first_seed, given.first_seed + given.seeds):
         for name in given.names:
             runs[name].append(run(COMPARISONS[name], seed, given.out))
             figures = {one: [[asdict(of) for of in of_seed] for of_seed in seeds] for one, seeds in runs.items()}
             (given.out / "figures.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
-            Console(width=140).print(table(COMPARISONS[name], runs[name]))
+            Console(width=140).print(table(COMPARISONS[name], runs[name], given.first_seed))
 
 
 if __name__ == "__main__":
