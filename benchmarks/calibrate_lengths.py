@@ -10,13 +10,13 @@ import argparse
 import math
 import statistics
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 
 from controllers.simulated_run import simulate
 from controllers.simulation.catalogue import FLOWCON_JOBS, FLOWCON_OTHER_S, Job, specon_jobs, specon_vae
 from controllers.simulation.experiment import Experiment
 from controllers.simulation.published import EXPERIMENTS
+from controllers.worker_pool import worker_pool
 from controllers.worlds.simulated.scenario import Scenario
 
 STEPS = 9
@@ -101,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=30)
     seeds = parser.parse_args().seeds
-    with ProcessPoolExecutor() as pool:
+    with worker_pool() as pool:
         found = [pool.submit(vae, seeds), pool.submit(flowcon, seeds)]
         found += [pool.submit(mixed, name, seeds) for name in ("S6", "S5", "S4")]
         for one in found:

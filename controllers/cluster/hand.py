@@ -1,13 +1,14 @@
 """The controller's hand: every action of a campaign passes here, is counted, logged, and done only by the leader."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Final
 
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
-from controllers.model import Action, Migrate, Node, NodeName, Place, Resize, Trial, TrialId
+from controllers.cluster.wrapped import Wrapped
+from controllers.model import Action, Migrate, Place, Resize, TrialId
 from controllers.ports import Cluster, Journal, Outcome
 
 _LOG = logging.getLogger(__name__)
@@ -23,35 +24,14 @@ class Recommendation:
     reason: str
 
 
-class Hand:
+class Hand(Wrapped):
     """A cluster that acts only while ``leading``, and not at all where it is only to recommend."""
 
     def __init__(self, cluster: Cluster, leading: Callable[[], bool], *, recommend: bool) -> None:
-        self._cluster = cluster
+        super().__init__(cluster)
         self._leading = leading
         self._recommend = recommend
         self.last: Action | None = None
-
-    @property
-    def can(self) -> frozenset[type[Action]]:
-        """What the cluster can."""
-        return self._cluster.can
-
-    def trials(self) -> Sequence[Trial]:
-        """Return the cluster's trials."""
-        return self._cluster.trials()
-
-    def nodes(self) -> Sequence[Node]:
-        """Return the cluster's nodes."""
-        return self._cluster.nodes()
-
-    def trial(self, name: TrialId) -> Trial | None:
-        """Return one of the cluster's trials."""
-        return self._cluster.trial(name)
-
-    def node(self, name: NodeName) -> Node | None:
-        """Return one of the cluster's nodes."""
-        return self._cluster.node(name)
 
     def apply(self, action: Action) -> Outcome:
         """Carry out ``action``, if this controller may."""

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from controllers.model import Action, Assessment, Node, NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.ports import Cluster, Outcome
+from controllers.cluster.wrapped import Wrapped
+from controllers.model import Assessment, Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.ports import Cluster
 
 
 class ReportedUsage:
@@ -47,21 +48,12 @@ class ReportedUsage:
             self._newest[trial] = self._news[trial] = (cpu_seconds - before[1]) / (at - before[0])
 
 
-class BusyNodes:
+class BusyNodes(Wrapped):
     """A cluster whose nodes show the cores that its trials report to use, for a world that can't look itself."""
 
     def __init__(self, cluster: Cluster, usage: ReportedUsage) -> None:
-        self._cluster = cluster
+        super().__init__(cluster)
         self._usage = usage
-
-    @property
-    def can(self) -> frozenset[type[Action]]:
-        """What the cluster can."""
-        return self._cluster.can
-
-    def trials(self) -> Sequence[Trial]:
-        """Return the cluster's trials."""
-        return self._cluster.trials()
 
     def nodes(self) -> Sequence[Node]:
         """Return the cluster's nodes with what is in use of each, at most all that there is."""
@@ -70,15 +62,3 @@ class BusyNodes:
             replace(node, cpu_used=min(node.cpu, used[node.name])) if node.name in used else node
             for node in self._cluster.nodes()
         ]
-
-    def trial(self, name: TrialId) -> Trial | None:
-        """Return one of the cluster's trials."""
-        return self._cluster.trial(name)
-
-    def node(self, name: NodeName) -> Node | None:
-        """Return one of the cluster's nodes; what is in use of it is not looked up."""
-        return self._cluster.node(name)
-
-    def apply(self, action: Action) -> Outcome:
-        """Have the cluster carry out ``action``."""
-        return self._cluster.apply(action)

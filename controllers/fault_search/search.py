@@ -1,18 +1,17 @@
 """Faulty runs by the thousand, over all cores."""
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing import get_context, parent_process
 
 from controllers.fault_search.case import Case
 from controllers.fault_search.drawing import draw_case
 from controllers.fault_search.faulty_run import Finding, Ordeal, run_case
 from controllers.fault_search.minimising import minimised
+from controllers.worker_pool import worker_pool
 
 _BATCH = 25
 
@@ -72,7 +71,7 @@ def search(
     until = None if minutes is None else time.monotonic() + 60 * minutes
     batches = (seeds[first : first + _BATCH] for first in range(0, len(seeds), _BATCH))
     workers = processes or os.cpu_count() or 1
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_the_parent) as pool:
+    with worker_pool(workers) as pool:
         running: set[Future[Batch]] = set()
         while True:
             in_time = until is None or time.monotonic() < until
@@ -82,17 +81,6 @@ def search(
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in done)
-
-
-def _end_with_the_parent() -> None:
-    """Leave no process behind that goes on searching for nobody."""
-
-    def follow() -> None:
-        if (parent := parent_process()) is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
 
 
 def _run_batch(seeds: range, policies: Sequence[str]) -> Batch:

@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 from controllers.model import NodeName, Place, TrialId
@@ -18,6 +17,7 @@ from controllers.simulation.bounds import makespan_bound, mean_completion_bound
 from controllers.simulation.experiment import Setup
 from controllers.simulation.measures import Measure, Ran
 from controllers.simulation.statistics import Estimate, estimate
+from controllers.worker_pool import worker_pool
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Workload
 
@@ -179,8 +179,7 @@ def _each(tasks: Sequence[tuple[Order, int]], processes: int) -> Iterable[tuple[
         for number, (order, seed) in enumerate(tasks):
             yield number, run_seed(order, seed)
         return
-    # Forking would copy a progress bar's thread in whatever state it is.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with worker_pool(processes) as pool:
         numbers = {pool.submit(run_seed, order, seed): number for number, (order, seed) in enumerate(tasks)}
         for future in as_completed(numbers):
             yield numbers[future], future.result()

@@ -1,0 +1,26 @@
+"""Processes that compute for whoever started them, and end with it."""
+
+import os
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context, parent_process
+
+
+def worker_pool(processes: int | None = None) -> ProcessPoolExecutor:
+    """Return a pool of that many processes, None for one on each core that may be used.
+
+    They are spawned: forking would copy a progress bar's thread in whatever state it is.
+    """
+    workers = processes or len(os.sched_getaffinity(0))
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_the_parent)
+
+
+def _end_with_the_parent() -> None:
+    """Leave no process behind that goes on computing for nobody."""
+
+    def follow() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
