@@ -35,7 +35,7 @@ from controllers.policies.deadline_shares import Split, Terms, split
 from controllers.policies.deadline_state import DeadlineState, measured, places
 from controllers.policies.node_shares import NodeShares, shrinks_first
 from controllers.policies.pace import Pace
-from controllers.policies.settings import MinChange, PolicySettings
+from controllers.policies.settings import MinChange, MinCpu, PolicySettings
 from controllers.policies.single_moves import SingleMoves, answered, headed
 from controllers.progress import usable
 
@@ -84,7 +84,13 @@ class Deadline(PolicySettings):
         default=0.1, ge=0, lt=1, description="part of the time from submission to deadline that is kept in reserve"
     )
     probe: float = Field(default=1.0, gt=0, description="cores for a trial whose pace is not known yet")
-    floor: float = Field(default=0.05, gt=0, description="cores that a trial keeps whose deadline can't be kept")
+    floor: float = Field(
+        default=0.05,
+        gt=0,
+        le=1,
+        description="part of what it asked for that a trial keeps if its deadline can't be kept",
+    )
+    min_cpu: MinCpu = 0.005
     move_cost: float = Field(
         default=20.0, ge=0, description="seconds that a move takes: it must keep the deadline in spite of them"
     )
@@ -134,7 +140,7 @@ class Deadline(PolicySettings):
         others = turn.ledger.requested(name) - sum(trial.cpu for trial in members)
         cores = max(0.0, turn.ledger.nodes[name].cpu - others)
         forecasts = [self._forecast(turn, trial, cores) for trial in members]
-        plan = split(forecasts, cores, Terms(self.floor, self.probe))
+        plan = split(forecasts, cores, Terms(self.floor, self.min_cpu, self.probe))
         return _NodePlan(NodeShares(members, cores), forecasts, plan, cores - sum(plan.shares.values()))
 
     def _forecast(self, turn: _Turn, trial: Trial, cores: float) -> Forecast:
@@ -171,7 +177,7 @@ class Deadline(PolicySettings):
             return
         parts = {trial: cores / budget for trial, cores in plan.plan.shares.items()}
         forecasts = {one.trial.id: one for one in plan.forecasts}
-        for name, cpu in plan.members.requests(parts, self.min_change, self.floor).items():
+        for name, cpu in plan.members.requests(parts, self.min_change, self.min_cpu).items():
             why = words.reason(forecasts[name], given_up=name in plan.plan.given_up)
             yield Proposal(Resize(name, cpu), why)
 

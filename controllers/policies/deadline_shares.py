@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from controllers.model import TrialId
+from controllers.model import Trial, TrialId
 from controllers.policies.deadline_forecast import Forecast, Prospect
 
 
@@ -17,10 +17,18 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Shares of trials that no deadline says anything about, in cores: of those without any hope, and of new ones."""
+    """What trials get that no deadline says anything about: those without any hope, and new ones.
+
+    ``floor`` is a part of what a trial asked for, but at least ``min_cpu`` cores; ``probe`` is in cores.
+    """
 
     floor: float
+    min_cpu: float
     probe: float
+
+    def least(self, trial: Trial) -> float:
+        """Return the cores that ``trial`` keeps in any case."""
+        return max(self.floor * trial.base_cpu, self.min_cpu)
 
 
 def split(forecasts: Sequence[Forecast], cores: float, terms: Terms) -> Split:
@@ -29,10 +37,10 @@ def split(forecasts: Sequence[Forecast], cores: float, terms: Terms) -> Split:
     Everybody keeps the floor, and what can't be decided on keeps what it has. Then those that can be kept together
     get what they need, the one with the least slack first; then new trials; then those without a deadline.
     """
-    shares = {one.trial.id: _least(one, terms.floor) for one in forecasts}
+    shares = {one.trial.id: _least(one, terms) for one in forecasts}
     left = cores - sum(shares.values())
     hopeful = [one for one in forecasts if one.prospect is Prospect.WITHIN_REACH]
-    kept = together(hopeful, left + len(hopeful) * terms.floor)
+    kept = together(hopeful, left + sum(terms.least(one.trial) for one in hopeful))
     new = [one for one in forecasts if one.prospect is Prospect.UNKNOWN]
     free = [one for one in forecasts if one.prospect is Prospect.FREE]
     for one in sorted(kept, key=lambda one: (one.slack, one.trial.id)):
@@ -70,8 +78,8 @@ def _give(shares: dict[TrialId, float], one: Forecast, want: float, left: float)
     return more
 
 
-def _least(one: Forecast, floor: float) -> float:
-    return one.trial.cpu if one.prospect is Prospect.STALE else floor
+def _least(one: Forecast, terms: Terms) -> float:
+    return one.trial.cpu if one.prospect is Prospect.STALE else terms.least(one.trial)
 
 
 def _urgency(one: Forecast) -> tuple[float, float, str]:

@@ -82,6 +82,12 @@ def test_a_deadline_out_of_reach_is_told_early_and_gives_way() -> None:
     assert told == {"a": "will miss its deadline by 7 min at the most it can get (4 cores)", "b": ""}
 
 
+def test_who_is_late_keeps_a_part_of_what_it_asked_for_but_never_stops() -> None:
+    for base_cpu, left in ((0.4, 0.04), (0.01, 0.005)):
+        decision = last(EXACT, story({"name": "a", "deadline": 120.0, "steps": 2000, "base_cpu": base_cpu}))
+        assert resizes(decision) == {"a": pytest.approx(left)}
+
+
 def test_of_deadlines_that_cannot_all_be_kept_the_most_demanding_is_given_up() -> None:
     trials = [{"name": name, "deadline": 60.0, "steps": steps} for name, steps in (("a", 100), ("b", 90), ("c", 110))]
     decision = last(EXACT, story(*trials))
