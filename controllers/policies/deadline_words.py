@@ -44,7 +44,7 @@ def reason(one: Forecast, *, given_up: bool) -> str:
     """Return why a trial gets the share it gets."""
     match one.prospect:
         case Prospect.WITHIN_REACH if not given_up:
-            return f"deadline in {about(one.left)}: {one.need:.2g} cores do for its {one.steps} steps"
+            return f"deadline in {about(one.left)}: {one.need:.2g} cores do for its {one.steps} step{'s' * (one.steps != 1)}"
         case Prospect.WITHIN_REACH:
             return f"deadline in {about(one.left)}: beside the others it can't be kept"
         case Prospect.OUT_OF_REACH:
