@@ -44,7 +44,7 @@ def reason(one: Forecast, *, given_up: bool) -> str:
     """Return why a trial gets the share it gets."""
     match one.prospect:
         case Prospect.WITHIN_REACH if not given_up:
-            return f"deadline in {about(one.left)}: {one.need:.2g} cores do for its {one.steps} step{'s' * (one.steps != 1)}"
+            return f"deadline in {about(one.left)}: {one.need:.2g} cores do for {_steps_left(one)}"
         case Prospect.WITHIN_REACH:
             return f"deadline in {about(one.left)}: beside the others it can't be kept"
         case Prospect.OUT_OF_REACH:
@@ -53,6 +53,10 @@ def reason(one: Forecast, *, given_up: bool) -> str:
             return "deadline: its pace is not known yet"
         case _:
             return "no deadline: it gets what the others leave"
+
+
+def _steps_left(one: Forecast) -> str:
+    return f"its {one.steps} steps" if one.steps != 1 else "its last step"
 
 
 def about(seconds: float) -> str:
