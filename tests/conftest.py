@@ -4,9 +4,14 @@ import contextlib
 import importlib
 
 import pytest
+from hypothesis import settings
 from mlflow.tracking import MlflowClient
 
 pytest_plugins = ["tests.cluster.fixtures"]
+
+# How long an example takes says something of the machine, and nothing of what is tested.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

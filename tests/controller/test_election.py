@@ -148,7 +148,7 @@ class Electing(RuleBasedStateMachine):
 
 
 TestElecting = Electing.TestCase
-TestElecting.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestElecting.settings = settings(max_examples=150, stateful_step_count=60)
 
 
 def go_on(candidate: Candidate, stored: StoredLease) -> None:

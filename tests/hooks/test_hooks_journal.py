@@ -15,7 +15,7 @@ def points(folder: Path) -> list[Point]:
     return list(filter(None, map(Point.decode, (folder / POINTS).read_bytes().splitlines())))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     steps=st.integers(1, 25),
     every=st.integers(1, 6),

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.model import Progress, Snapshot, TrialId
@@ -73,7 +73,6 @@ def test_a_trial_moves_once_only() -> None:
 appetites = st.lists(st.tuples(st.sampled_from("xyz"), st.floats(0.1, 8.0)), max_size=12)
 
 
-@settings(deadline=None)
 @given(appetites)
 def test_moves_never_slow_the_cluster_down_in_sum(placed: list[tuple[str, float]]) -> None:
     nodes = {name: node(name, cpu) for name, cpu in (("x", 4.0), ("y", 4.0), ("z", 8.0))}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.model import Decision, Goals, Node, Phase, Place, Progress, Snapshot, Trial
@@ -209,7 +209,6 @@ def test_who_waits_is_told_so() -> None:
 demands = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 60)), min_size=1, max_size=9)
 
 
-@settings(deadline=None)
 @given(demands, st.integers(1, 4))
 def test_no_more_deadlines_can_be_kept_together_than_are(jobs: list[tuple[int, int]], cores: int) -> None:
     """Against every subset, each trial being able to use all cores."""

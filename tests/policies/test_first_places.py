@@ -1,7 +1,7 @@
 import math
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.model import NodeName, Phase, Place, Snapshot, Trial, TrialId
@@ -55,7 +55,6 @@ def test_a_place_is_forgotten_once_the_trial_runs_waits_again_or_has_ended() -> 
     assert starting(snapshot(0.0, [trial("runs", "x"), gated("waits"), ended], [node("x")]), before) == {}
 
 
-@settings(deadline=None)
 @given(
     cpus=st.lists(st.floats(0.1, 5.0), max_size=12),
     nodes=st.lists(st.tuples(st.floats(0.0, 8.0), st.booleans()), min_size=1, max_size=4),

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.model import Progress
@@ -90,7 +90,6 @@ amounts = st.floats(0.01, 100)
 busy_cores = st.floats(0.011, 100)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(amounts, st.integers(1, 50), busy_cores), min_size=1, max_size=30))
 def test_speed_rises_with_cores_and_the_fewest_cores_for_a_speed_give_it(
     windows: list[tuple[float, int, float]],

@@ -177,7 +177,7 @@ def driven(policy: Policy[Any], story: list[Event]) -> Drive:
 
 
 @every_policy
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(story=events)
 def test_capacity_determinism_order_and_round_trips_hold_and_each_reason_moves_a_trial_once(
     policy: Policy[Any], story: list[Event]
@@ -186,7 +186,7 @@ def test_capacity_determinism_order_and_round_trips_hold_and_each_reason_moves_a
 
 
 @every_policy
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(story=events)
 def test_the_state_holds_no_more_than_the_trials_that_have_not_ended(policy: Policy[Any], story: list[Event]) -> None:
     drive = driven(policy, story)
@@ -208,7 +208,7 @@ def calm(drive: Drive) -> None:
 
 
 @pytest.mark.parametrize("policy", MEASURING, ids=named)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(story=events)
 def test_nan_and_stale_metrics_never_cause_an_action(policy: Policy[Any], story: list[Event]) -> None:
     drive = driven(policy, story)
@@ -221,7 +221,7 @@ def test_nan_and_stale_metrics_never_cause_an_action(policy: Policy[Any], story:
         assert [p for p in drive.decide().proposals if not p.reason.startswith("rebalancing")] == []
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(story=events)
 def test_gandivas_turns_are_the_same_whatever_is_reported(story: list[Event]) -> None:
     drive = driven(GANDIVA, story)
@@ -236,4 +236,4 @@ def test_the_random_stories_do_come_to_moves_for_either_reason(reason: str) -> N
     def tells(story: list[Event]) -> bool:
         return any(why == reason for _, why in driven(SPECON, story).reasons)
 
-    assert find(events, tells, settings=settings(max_examples=500, phases=[Generate.generate], deadline=None))
+    assert find(events, tells, settings=settings(max_examples=500, phases=[Generate.generate]))

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.timeline import EventKind, TimelineEvent
@@ -44,7 +44,6 @@ def test_nothing_that_happened_does_not_vary() -> None:
     assert utilisation_variance([submitted("a")], {"x": 1.0}) == 0.0
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0.1, 10), st.sampled_from("xy"), st.floats(0, 4)), min_size=1, max_size=8))
 def test_one_trial_on_equal_nodes_varies_no_more_than_if_it_used_one_of_them_wholly(
     stays: list[tuple[float, str, float]],

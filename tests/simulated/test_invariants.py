@@ -39,7 +39,7 @@ def check(world: SimulatedWorld) -> None:
         assert (trial.moving_to is not None) == (trial.phase is Phase.MOVING)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 10_000), st.booleans())
 def test_actions_and_failures_at_any_time_lose_no_trial_and_overfill_no_node(seed: int, deaf: bool) -> None:  # noqa: FBT001 - drawn
     chance = random.Random(seed)  # noqa: S311 - makes workloads
@@ -61,7 +61,7 @@ def test_actions_and_failures_at_any_time_lose_no_trial_and_overfill_no_node(see
             assert run.work == pytest.approx(run.spec.work_s)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10_000))
 def test_a_sweep_that_nobody_touches_does_exactly_its_work(seed: int) -> None:
     world = SimulatedWorld(mixed(10, [1.0, 2.0], seed, Costs.free()))

@@ -61,7 +61,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     return workload(trials, *nodes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(workloads(), st.sampled_from(POLICIES))
 def test_no_simulated_run_beats_a_bound(given_workload: Workload, policy: Policy[Any]) -> None:
     told = informed(policy, {spec.id: spec.work_s for spec in given_workload.trials})

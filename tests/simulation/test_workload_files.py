@@ -162,7 +162,7 @@ def trials(draw: st.DrawFn) -> TrialSpec:
     )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(trials(), min_size=1, max_size=2, unique_by=lambda trial: trial.id), st.sampled_from([math.inf, 1e9]))
 def test_what_was_written_reads_back_the_same(
     tmp_path_factory: pytest.TempPathFactory, made: list[TrialSpec], memory: float
