@@ -40,6 +40,10 @@ class Curve:
     def tau(self) -> float:
         """Part of the time after which a curve without end would have brought 63 % of its reduction."""
         low, high = 1e-3, 1e3
+        while low > _LEAST_TAU and self._reached(EARLY, low) < self.early:
+            low /= 10
+        while high < 1 / _LEAST_TAU and self._reached(EARLY, high) > self.early:
+            high *= 10
         while high - low > 1e-12 * high:
             middle = math.sqrt(low * high)
             low, high = (middle, high) if self._reached(EARLY, middle) > self.early else (low, middle)
@@ -63,6 +67,8 @@ class Curve:
         return math.expm1(-((part / tau) ** self.shape)) / math.expm1(-((1 / tau) ** self.shape))
 
 
+_LEAST_TAU = 1e-12
+"""No curve that a double can tell from a step is steeper."""
 EARLY = 0.2
 """Part of the time for which the thesis tells the reduction."""
 GRU_LATER = (0.27, 0.99)

@@ -3,7 +3,7 @@ from dataclasses import replace
 from statistics import stdev
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from controllers.simulation.arrivals import generator
@@ -22,6 +22,7 @@ def test_gru_has_nearly_all_of_its_reduction_at_27_percent() -> None:
 
 
 @given(st.floats(0.65, 0.995), st.floats(0.3, 3.0))
+@example(0.995, 0.3125)
 def test_a_curve_without_noise_only_falls_and_ends_at_its_last_value(early: float, shape: float) -> None:
     curve = Curve(early, shape, first=5.0, last=1.0)
     reports = curve.reports(100.0, 50, generator(0))
