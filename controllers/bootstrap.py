@@ -60,11 +60,6 @@ class LocalSettings:
         return (round(evenly, 3) if self.cpus_per_node is None else self.cpus_per_node,) * self.nodes
 
     @property
-    def shown_cores(self) -> str:
-        """The same in words."""
-        return ", ".join(f"{cpu:g}" for cpu in dict.fromkeys(self.cores))
-
-    @property
     def told_cores(self) -> float | tuple[float, ...]:
         """Cores of every node, one by one only where they differ."""
         return self.cores[0] if len(set(self.cores)) == 1 else self.cores
@@ -194,8 +189,9 @@ def _check(order: _Order) -> tuple[PlannedTrial, ...]:
         raise SpeconError(message)
     cores = len(os.sched_getaffinity(0))
     if sum(settings.cores) > cores * (1 + 1e-9):
-        asked = f"{settings.nodes} nodes of {settings.shown_cores} cores"
-        message = f"{asked} are more than the {cores} cores that are here"
+        told = settings.told_cores
+        sizes = " + ".join(f"{cpu:g}" for cpu in (told if isinstance(told, tuple) else (told,)))
+        message = f"{settings.nodes} nodes of {sizes} cores are more than the {cores} cores that are here"
         raise SpeconError(message)
     for policy in order.policies:
         check_policy(policy, LocalWorld.can, "local")

@@ -70,7 +70,7 @@ def search(
     """
     until = None if minutes is None else time.monotonic() + 60 * minutes
     batches = (seeds[first : first + _BATCH] for first in range(0, len(seeds), _BATCH))
-    workers = processes or os.cpu_count() or 1
+    workers = processes or len(os.sched_getaffinity(0))
     with worker_pool(workers) as pool:
         running: set[Future[Batch]] = set()
         while True:

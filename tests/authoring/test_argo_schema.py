@@ -15,11 +15,11 @@ from hera.workflows import DAG, Artifact, Parameter, Resources, Steps, Workflow
 from hera.workflows.models import Toleration, VolumeMount
 from jsonschema import Draft202012Validator
 
-from hera_specon import FlowCon, SpeCon, Sweep, at_random, choice, every, integer, log_uniform, maximize, minimize
+from hera_specon import FlowCon, SpeCon, Sweep, at_random, every, maximize
+from tests.authoring.built_sweeps import SPACE, sweep
 
 MODULE = "github.com/argoproj/argo-workflows/v4@v4.0.7"
 CRD = "manifests/base/crds/full/argoproj.io_workflows.yaml"
-SPACE = {"lr": log_uniform(1e-4, 1e-2), "activation": choice("relu", "tanh"), "hidden": integer(32, 256)}
 
 
 def crd_text() -> str:
@@ -65,27 +65,15 @@ def errors(validator: Draft202012Validator, manifest: object) -> list[str]:
     return [f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(manifest)]
 
 
-def container_sweep(**settings: object) -> Sweep:
-    basics: dict[str, Any] = {
-        "name": "vae",
-        "image": "trainer:1",
-        "command": ["python", "-m", "jobs.vae"],
-        "space": SPACE,
-        "trials": 3,
-        "objective": minimize("loss"),
-    }
-    return Sweep(**basics | settings)
-
-
 def plain() -> Workflow:
     with Workflow(generate_name="vae-", entrypoint="vae") as w:
-        container_sweep()
+        sweep()
     return w
 
 
 def with_everything() -> Workflow:
     with Workflow(generate_name="vae-", entrypoint="vae", arguments=Parameter(name="data", value="digits")) as w:
-        container_sweep(
+        sweep(
             arrivals=every(50),
             policy=[SpeCon(), FlowCon()],
             args=["--epochs=3"],
@@ -104,9 +92,9 @@ def with_everything() -> Workflow:
 
 
 def in_steps() -> Workflow:
-    sweep = container_sweep(arrivals=at_random(within=300, seed=1))
+    scattered = sweep(arrivals=at_random(within=300, seed=1))
     with Workflow(generate_name="vae-", entrypoint="main") as w, Steps(name="main"):
-        sweep(name="search")
+        scattered(name="search")
     return w
 
 

@@ -194,6 +194,25 @@ def test_a_deleted_workflow_ends_its_parent_run_as_killed(stage: Callable[..., S
     assert [parent.info.status for parent in it.parents()] == ["KILLED"]
 
 
+def test_a_policy_sees_what_is_in_use_of_each_node_by_the_reports_of_trials(stage: Callable[..., Stage]) -> None:
+    it = stage(policy="least-used")
+    run = it.start()
+    it.step_until(run, it.parents)
+    child = it.report(0.9, 0.5)
+    waiting = [TrialId(f"{it.sweep}.t{number:03d}") for number in range(1, 7)]
+    it.step_until(run, lambda: "mlflow.parentRunId" in it.tags(child))
+    later = int(time.time() * 1000) + 1000
+    it.client.log_batch(child, [Metric("loss", 0.4, later, 2), Metric(contract.METRIC_CPU_SECONDS, 6.0, later, 2)])
+    it.step_until(run, lambda: _usage_is_told(it))
+    it.world.now |= {name: gated(name) for name in waiting}
+    it.step_until(run, lambda: len(it.world.done) == len(waiting))
+    assert it.world.done == [Place(name, TWO) for name in waiting]
+
+
+def _usage_is_told(it: Stage) -> bool:
+    return any(event["kind"] == EventKind.USAGE.value for event in it.timeline())
+
+
 def test_a_gated_first_attempt_starts_where_the_workflow_says(stage: Callable[..., Stage]) -> None:
     it = stage(annotations={labels.ANNOTATION_FIRST_NODES: json.dumps({"vae.t000": "two"})})
     it.world.now = {it.trial: gated(it.trial)}

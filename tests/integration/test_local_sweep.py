@@ -154,7 +154,7 @@ def test_an_objective_that_is_never_logged_is_named_with_what_is(workbench: Work
         (("run", "sweep.py", "--nodes", "0"), "0"),
         (("run", "sweep.py", "--cpus-per-node", "0.01"), "0.05"),
         (("run", "sweep.py", "--nodes", "4", "--cpus-per-node", "500"), "4 nodes of 500 cores are more than"),
-        (("run", "sweep.py", "--cpus-per-node", "400,200"), "2 nodes of 400, 200 cores are more than"),
+        (("run", "sweep.py", "--cpus-per-node", "400,200,200"), "3 nodes of 400 + 200 + 200 cores are more than"),
         (("run", "sweep.py", "--nodes", "2", "--cpus-per-node", "1,1,1"), "3 sizes are given for 2 nodes"),
         (("run", "nowhere.py"), "nowhere.py"),
         (("run", "no_sweep.py"), "no_sweep.py"),
