@@ -23,15 +23,18 @@ def test_a_real_sweep_is_recorded_and_simulated_as_it_was(workbench: Workbench) 
 
     assert told.code == 0, told.output
     figures = json.loads((workbench.folder / "replay.json").read_text())
-    default, specon = figures["checks"]
-    # Others may use this machine too: what they take is measured, but only every few seconds.
-    assert abs(default["makespan_error"]) < 0.25, told.output
-    assert abs(default["mean_completion_error"]) < 0.25, told.output
-    assert abs(specon["makespan_error"]) < 0.4, told.output
+    recorded = [json.loads(path.read_text()) for path in sorted(workbench.newest_run.glob("*/result.json"))]
+    checks = figures["checks"]
+    assert [check["makespan_s"] for check in checks] == pytest.approx([run["makespan_s"] for run in recorded])
     assert [policy["policy"] for policy in figures["policies"]] == ["default", "specon+flowcon"]
 
     workload = read_workload(workbench.folder / "workload")
-    # 60 or 120 steps of 8 CPU milliseconds, and what MLflow costs beside them.
-    works = sorted(trial.work_s for trial in workload.trials)
-    assert works == pytest.approx([0.5, 0.5, 1.0, 1.0], rel=0.8)
     assert sorted(len(trial.reports) for trial in workload.trials) == [60, 60, 120, 120]
+    # A step is busy for 8 CPU milliseconds, and MLflow costs something beside.
+    works = sorted(trial.work_s for trial in workload.trials)
+    assert all(work > 0.9 * steps * 0.008 for work, steps in zip(works, (60, 60, 120, 120), strict=True)), works
+    # How near a simulation comes is measured by benchmarks.believable; no load of the machine can make it faster than
+    # its nodes are.
+    for check in checks:
+        assert check["simulated_makespan_s"]["low"] > 0.9 * sum(works) / 0.6, told.output
+        assert set(check["completion_errors"]) == {trial.id for trial in workload.trials}
