@@ -1,14 +1,18 @@
 """How well the goals of a sweep's trials were reached: the measures of the papers whose policies serve them. Pure."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 from controllers.goals import AskedGoals, reached
 from controllers.model import Direction
 from controllers.results import RunResult
 from controllers.timeline import EventKind, TimelineEvent
+
+_GAPS_IN_WINDOW: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +62,73 @@ def times_to_target(
 
 def seconds_per_step(timeline: Iterable[TimelineEvent]) -> dict[str, float]:
     """Return the seconds that a step took on average, from the first report that was seen of a trial to the last."""
+    spans = {name: (seen[-1][0] - seen[0][0], seen[-1][1] - seen[0][1]) for name, seen in _steps_seen(timeline).items()}
+    return {name: seconds / steps for name, (seconds, steps) in spans.items() if steps > 0}
+
+
+def at_pace_while_all_run(
+    timeline: Iterable[TimelineEvent],
+    goals: Mapping[str, AskedGoals],
+    tolerance: float,
+    *,
+    window_s: float = 20.0,
+    or_faster: bool = False,
+) -> float | None:
+    """Return how many trials keep to their time per step at a moment, on average while all that have one run.
+
+    DQoES's measure as far as its abstract tells: it counts satisfied models among those that share a node, and its
+    models (inference, in the paper's second version) do not end, as trials do.
+
+    Args:
+        timeline: Reports with their steps.
+        goals: What was asked of each trial, by id.
+        tolerance: Part of the time per step by which it may be missed.
+        window_s: A step's time is measured from one report to the first that is at least so much later, in seconds,
+            and ten times as long as reports are apart: they are told when they were seen.
+        or_faster: Whether a trial that is faster than asked keeps to its time as well.
+
+    Returns:
+        A number of trials, or None where there was no moment when all of them ran.
+    """
+    seen = _steps_seen(timeline)
+    asked = {name: goal.seconds_per_step for name, goal in goals.items() if goal.seconds_per_step is not None}
+    if not asked or any(name not in seen for name in asked):
+        return None
+    start, end = max(seen[name][0][0] for name in asked), min(seen[name][-1][0] for name in asked)
+    if end <= start:
+        return None
+    kept_s = (
+        max(0.0, min(until, end) - max(since, start))
+        for name, goal in asked.items()
+        for since, until, took in _paces(seen[name], window_s)
+        if took <= (1 + tolerance) * goal and (or_faster or took >= (1 - tolerance) * goal)
+    )
+    return sum(kept_s) / (end - start)
+
+
+def _steps_seen(timeline: Iterable[TimelineEvent]) -> dict[str, list[tuple[float, int]]]:
+    """Return when each trial's steps were seen, in seconds, and which."""
     reports: dict[str, list[tuple[float, int]]] = {}
     for event in timeline:
         if event.kind is EventKind.REPORT and event.step is not None:
             reports.setdefault(event.trial, []).append((event.at, event.step))
-    spans = {name: (seen[-1][0] - seen[0][0], seen[-1][1] - seen[0][1]) for name, seen in reports.items()}
-    return {name: seconds / steps for name, (seconds, steps) in spans.items() if steps > 0}
+    return reports
+
+
+def _paces(seen: Sequence[tuple[float, int]], window_s: float) -> Iterator[tuple[float, float, float]]:
+    """Yield since when, until when (seconds), and how long a step took (seconds, infinite where none was made)."""
+    gap_s = statistics.median([b - a for (a, _), (b, _) in pairwise(seen)])
+    window_s = max(window_s, _GAPS_IN_WINDOW * gap_s)
+    since, step = seen[0]
+    for at, reached_step in seen[1:]:
+        if at - since >= window_s or (at, reached_step) == seen[-1]:
+            steps = reached_step - step
+            yield since, at, (at - since) / steps if steps > 0 else math.inf
+            since, step = at, reached_step
 
 
 def satisfied(took: Mapping[str, float], goals: Mapping[str, AskedGoals], tolerance: float) -> tuple[str, ...]:
-    """Return the trials whose steps took as long as they should, within ``tolerance`` of that: DQoES's measure."""
+    """Return the trials whose steps took as long as they should, within ``tolerance`` of that."""
     return tuple(
         name
         for name, asked in goals.items()

@@ -53,7 +53,7 @@ COMPARISONS: Final = {
             1,
             "1.2",
             ("default", "dqoes:interval=5"),
-            ("within 10 %", "that or faster"),
+            ("at pace, at a time", "or faster, at a time", "within 10 %", "that or faster"),
         ),
         Comparison(
             "equal nodes",

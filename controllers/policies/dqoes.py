@@ -12,6 +12,7 @@ from pydantic import Field
 
 from controllers.model import Action, Assessment, Decision, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.policies.base import CLOCK_SLACK
+from controllers.policies.dqoes_parts import shared_out
 from controllers.policies.node_shares import NodeShares, node_shares, shrinks_first
 from controllers.policies.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 from controllers.policies.step_times import StepMemo, timed
@@ -29,7 +30,8 @@ class DQoES(PolicySettings):
     """Trials that are faster than they need be give some of their share to those that are too slow.
 
     A trial is satisfied within ``tolerance`` of its target. The sum of a node's requests stays at most what the
-    authors asked for; where that is too little for all, growths are cut evenly.
+    authors asked for; where that is too little for all, those that need the least come first, so that as many as can
+    be are satisfied (`controllers.policies.dqoes_parts`).
     """
 
     name: ClassVar[str] = "dqoes"
@@ -37,7 +39,7 @@ class DQoES(PolicySettings):
     source: ClassVar[str] = "DQoES (abstract); the rule is ours"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
     goal: ClassVar[str] = "seconds_per_step"
-    shares: ClassVar[str] = "in proportion to how far each is from its time per step"
+    shares: ClassVar[str] = "what its time per step takes, the least first, as far as there is enough"
 
     interval: float = Field(default=20.0, gt=0, description="seconds between two looks")
     tolerance: float = Field(
@@ -77,22 +79,19 @@ class DQoES(PolicySettings):
     def _changes(self, node: NodeShares, fresh: Mapping[TrialId, StepMemo]) -> Iterator[Proposal]:
         if node.budget <= 0:
             return
-        parts = {
-            trial.id: trial.cpu * len(trial.nodes) / node.budget * self._ratio(trial, fresh.get(trial.id))
-            for trial in node.members
-        }
+        took = {trial.id: seconds for trial in node.members if (seconds := _seconds(fresh.get(trial.id))) is not None}
         goals = {trial.id: trial.goals.seconds_per_step for trial in node.members}
+        parts = self._bounded(node, shared_out(node.members, took, self.tolerance))
         for name, cpu in node.requests(parts, self.min_change, self.min_cpu).items():
-            took, goal = _seconds(fresh.get(name)), goals[name]
-            known = took is not None and goal is not None
-            yield Proposal(Resize(name, cpu), f"{took:.3g} s a step, not {goal:.3g} s" if known else "makes room")
+            goal = goals[name]
+            known = name in took and goal is not None
+            yield Proposal(Resize(name, cpu), f"{took[name]:.3g} s a step, not {goal:.3g} s" if known else "makes room")
 
-    def _ratio(self, trial: Trial, memo: StepMemo | None) -> float:
-        """Return what its share is to be multiplied by: 1 where it is satisfied, or wants nothing."""
-        goal, took = trial.goals.seconds_per_step, _seconds(memo)
-        if goal is None or took is None or abs(took - goal) <= self.tolerance * goal:
-            return 1.0
-        return min(max(took / goal, 1 - self.step), 1 / (1 - self.step))
+    def _bounded(self, node: NodeShares, parts: Mapping[TrialId, float]) -> dict[TrialId, float]:
+        """Return ``parts`` with no share changed by more than one look may change it."""
+        now = {trial.id: trial.cpu * len(trial.nodes) / node.budget for trial in node.members}
+        least, most = 1 - self.step, 1 / (1 - self.step)
+        return {name: min(max(part, now[name] * least), now[name] * most) for name, part in parts.items()}
 
     def _outlook(self, trial: Trial, memo: StepMemo | None) -> str:
         goal, took = trial.goals.seconds_per_step, _seconds(memo)

@@ -4,6 +4,7 @@ The deadline framework's abstract tells results and nothing of its workload: thi
 minutes that can use 2, 4 or 8 cores, ever less efficiently, come one after the other; each is to be done within 1.5 to
 4 times the time that it needs alone. What their authors request is one core to start with, as a deadline is meant to
 stand in place of a request; in ``D1-half`` and ``D1-most`` half of the cores that a job can use, and all of them.
+``D1-crowded`` is D1 where jobs slow each other down.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,6 +30,8 @@ TIMES_LONE: Final = (1.5, 4.0)
 """Deadlines, as multiples of the time that a job needs alone."""
 REPORTS: Final = 100
 START_CORES: Final = 1.0
+CONTENTION: Final = 0.035
+"""For real, up to seven trials that took turns on a node needed about a fifth more CPU seconds than one at a time."""
 SPEEDUPS: Final[Mapping[int, Speedup]] = {
     2: Speedup(((1, 0.55), (2, 1.0))),
     4: Speedup(((1, 0.30), (2, 0.57), (4, 1.0))),
@@ -37,12 +40,16 @@ SPEEDUPS: Final[Mapping[int, Speedup]] = {
 """By the cores that a job can use at most: each further core brings a little less."""
 
 
-def deadline_workload(nodes: int, request: Request, seed: int) -> Workload:
-    """Return the workload of ``seed`` on ``nodes`` nodes of 16 cores; ``request`` changes nothing else of it."""
+def deadline_workload(nodes: int, request: Request, seed: int, *, contention: float = 0.0) -> Workload:
+    """Return the workload of ``seed`` on ``nodes`` nodes of 16 cores; ``request`` changes nothing else of it.
+
+    ``contention`` is the nodes': what each further job that computes there costs all of them.
+    """
     chance = generator(seed, "deadlines")
     times = ARRIVALS.times(JOBS, generator(seed, "deadlines", "arrivals"))
     trials = tuple(_trial(number, at, chance, request) for number, at in enumerate(times))
-    return Workload(trials, tuple(NodeSpec(NodeName(f"worker-{n}"), NODE_CORES) for n in range(1, nodes + 1)))
+    names = (NodeName(f"worker-{number}") for number in range(1, nodes + 1))
+    return Workload(trials, tuple(NodeSpec(name, NODE_CORES, contention=contention) for name in names))
 
 
 def _trial(number: int, at: float, chance: Random, request: Request) -> TrialSpec:
@@ -79,6 +86,13 @@ _ASKED: Final[Mapping[Request, str]] = {
 }
 DEADLINE_EXPERIMENTS: Final = (
     *_experiments("D1", 2, "too little for all", {"deadlines_met_change": 0.26, "allocation_used": 1.0}),
+    OwnExperiment(
+        id="D1-crowded",
+        title=f"D1 where each further job takes {CONTENTION:.1%} of a node's speed",
+        draw=partial(deadline_workload, 2, "start", contention=CONTENTION),
+        published=tuple(map(Published, ("default", "fifo", "edf", "deadline"))),
+        measures=DEADLINES,
+    ),
     *_experiments("D2", 6, "enough for all", {"deadlines_met": 1.0, "allocation_used": 1.0}),
 )
-"""D1, D1-half, D1-most, D2, D2-half and D2-most."""
+"""D1, D1-half, D1-most, D1-crowded, D2, D2-half and D2-most."""

@@ -18,6 +18,8 @@ from controllers.worlds.simulated.workload import NodeSpec, Speedup, TrialSpec, 
 TRIALS: Final = 10
 NODE: Final = NodeSpec(NodeName("worker-1"), NODE_CORES)
 REPORTS: Final = 100
+STEPS: Final = 500
+"""Reports of a trial with a time per step: the time of each is then below the twenty seconds between two looks."""
 LONE_S: Final = (100.0, 300.0)
 WINDOW: Final = UniformWindow(200.0)
 REACHED: Final = (0.8, 0.95)
@@ -45,8 +47,8 @@ def pace_workload(seed: int) -> Workload:
     trials = []
     for number, at in enumerate(AllAtOnce().times(TRIALS, chance)):
         work = chance.uniform(*LONE_S)
-        goals = AskedGoals(seconds_per_step=work / REPORTS * chance.uniform(*SLOWER))
-        reports = VAE.reports(work, REPORTS, chance)
+        goals = AskedGoals(seconds_per_step=work / STEPS * chance.uniform(*SLOWER))
+        reports = VAE.reports(work, STEPS, chance)
         name, speedup = TrialId(f"job-{number + 1:02d}"), Speedup.linear(NODE.cpu)
         trials.append(TrialSpec(name, at, work, reports, 1.0, speedup, goals=goals))
     return Workload(tuple(trials), (NODE,))

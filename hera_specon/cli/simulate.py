@@ -94,7 +94,8 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       S1 to S6  SpeCon             B1                   C-Balancer
       G1 to G3  FlowCon 2.0        T1                   TRADL: targets
       D1, D2    deadlines          Q1                   DQoES: times per step
-      D1-half, D1-most, D2-half, D2-most: the same jobs, but asking for half or all of the cores they can use
+      D1-half, D1-most, D2-half, D2-most: the same jobs, but asking for half or all of the cores they can use;
+      D1-crowded: where they slow each other down
 
     Or a folder with the tables of a workload, or a table of learning curves of which each seed draws a sweep
     (docs/reference/workload-files.md); their starts and moves cost what Argo was measured to.

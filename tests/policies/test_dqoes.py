@@ -22,8 +22,8 @@ def decided(*goals: tuple[str, float | None]) -> Decision[Any]:
 
 def test_shares_move_from_who_is_faster_than_need_be_to_who_is_slower() -> None:
     decision = decided(("a", 1.6), ("b", 0.8))
-    # 1 s a step each: a needs 1 / 1.6 of its share, b 1 / 0.8; together less than both asked for.
-    assert resizes(decision) == {"a": pytest.approx(0.625), "b": pytest.approx(1.25)}
+    # 1 s a step each: a needs 1 / 1.6 of its share, b 1 / 0.8 and gets what is left over besides.
+    assert resizes(decision) == {"a": pytest.approx(0.625), "b": pytest.approx(1.375)}
     assert [p.reason for p in decision.proposals] == ["1 s a step, not 1.6 s", "1 s a step, not 0.8 s"]
 
 
@@ -35,8 +35,20 @@ def test_within_the_tolerance_a_trial_is_left_alone() -> None:
     assert resizes(decided(("a", 1.05), ("b", None))) == {}
 
 
-def test_where_nobody_gives_nobody_gets() -> None:
-    assert resizes(decided(("a", 0.5), ("b", 0.5))) == {}
+def test_where_there_is_too_little_for_all_as_many_as_can_be_are_satisfied() -> None:
+    # a needs 1.6 of the 3 cores and c 1.25: together with b's 0.5 that is too much.
+    assert resizes(decided(("a", 0.625), ("b", 2.0), ("c", 0.8))) == {
+        "a": pytest.approx(1.25),
+        "b": pytest.approx(0.5),
+        "c": pytest.approx(1.25),
+    }
+
+
+def test_what_is_left_over_goes_to_those_without_a_time_per_step() -> None:
+    assert resizes(decided(("a", 1.6), ("b", None), ("c", 1.0))) == {
+        "a": pytest.approx(0.625),
+        "b": pytest.approx(1.375),
+    }
 
 
 def test_who_is_too_slow_is_told() -> None:

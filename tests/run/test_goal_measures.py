@@ -3,6 +3,7 @@
 import pytest
 
 from controllers.goal_measures import (
+    at_pace_while_all_run,
     deadlines_met,
     fast_enough,
     satisfied,
@@ -58,6 +59,27 @@ def test_trials_that_are_faster_than_asked_are_fast_enough_though_beyond_the_tol
     goals = {name: AskedGoals(seconds_per_step=2.0) for name in took}
     assert fast_enough(took, goals, tolerance=0.1) == ("fast",)
     assert satisfied(took, goals, tolerance=0.1) == ()
+
+
+def test_at_a_moment_those_trials_are_at_pace_whose_steps_take_as_asked_just_then() -> None:
+    steady = [report(float(at), "steady", 1.0, at // 2) for at in range(0, 201, 10)]
+    # Its steps take 1 s until 100 s, and 2 s from then on.
+    turning = [report(float(at), "turning", 1.0, min(at, 100) + max(0, at - 100) // 2) for at in range(0, 201, 10)]
+    goals = {name: AskedGoals(seconds_per_step=2.0) for name in ("steady", "turning")}
+    assert at_pace_while_all_run(steady + turning, goals, 0.1) == pytest.approx(1.5)
+    assert at_pace_while_all_run(steady + turning, goals, 0.1, or_faster=True) == pytest.approx(2.0)
+
+
+def test_only_the_time_counts_in_which_all_trials_with_a_time_per_step_run() -> None:
+    first = [report(float(at), "first", 1.0, at) for at in range(0, 101, 10)]
+    # Alone from 100 s on, it is as fast as asked; that is nobody's merit.
+    second = [report(float(at), "second", 1.0, min(at - 40, 60) // 3 + max(0, at - 100)) for at in range(40, 301, 10)]
+    free = [report(500.0, "free", 1.0, 1)]
+    goals = {name: AskedGoals(seconds_per_step=1.0) for name in ("first", "second")} | {"free": AskedGoals()}
+    assert at_pace_while_all_run(first + second + free, goals, 0.1) == pytest.approx(1.0)
+    assert at_pace_while_all_run(first, goals, 0.1) is None
+    assert at_pace_while_all_run([*first, *[report(at + 200.0, "second", 1.0, 1) for at in (0, 9)]], goals, 0.1) is None
+    assert at_pace_while_all_run(first, {}, 0.1) is None
 
 
 def test_only_use_within_the_allocation_counts_and_an_allocation_that_changes_counts_by_the_second() -> None:

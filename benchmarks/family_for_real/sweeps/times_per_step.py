@@ -12,7 +12,7 @@ with Workflow(generate_name="times-per-step-", entrypoint="times-per-step") as w
     Sweep(
         name="times-per-step",
         image="hera-specon/trainer:0.1.0",
-        command=["python", "-m", "workflows.jobs.train", "--steps=200"],
+        command=["python", "-m", "workflows.jobs.train", "--steps=600"],
         space={"model": choice("vae-pytorch", "gru-pytorch"), "lr": log_uniform(1e-3, 1e-2)},
         trials=6,
         seed=SEED,
