@@ -2,8 +2,8 @@
 
 Run ``python -m benchmarks.cluster.sweep [--policy default --policy specon:…] [--out FOLDER]``. It brings up the test
 cluster with one more node for the project's own manifests, submits the sweep once under each policy from the same
-initial placement, and prints the comparison, moves and resizes as counted by API server and cgroups, and the deadlines
-that were met where the sweep has any: ``--file benchmarks/cluster/deadlines_ten.py --policy default --policy edf …``
+initial placement, and prints the comparison, moves and resizes as counted by API server and cgroups, and the papers'
+measures of whatever goals the sweep has: ``--file benchmarks/cluster/deadlines_ten.py --policy default --policy edf …``
 """
 
 import argparse
@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -23,12 +23,11 @@ from rich.table import Table
 
 from benchmarks.cluster.installation import NAMESPACE, ROOT, TRAINING, cluster_with_controller
 from benchmarks.cluster.witnesses import WeightsSeen, moves_made, resizes_served
-from benchmarks.family_for_real.measures import asked_goals
+from benchmarks.family_for_real.measures import Measured, asked_goals, measure
 from controllers.errors import SpeconError
-from controllers.goal_measures import deadlines_met
 from controllers.goals import AskedGoals
-from controllers.results import RunResult
-from hera_specon.report.tracked_run import tracked_record
+from controllers.model import Direction
+from hera_specon.report.tracked_run import sweep_runs, tracked_record, tracked_timeline
 from tests.cluster import node_cgroups
 from tests.cluster.installation import forwarded
 from tests.cluster.kubectl import Kubectl
@@ -36,6 +35,13 @@ from tests.cluster.processes import wait_until
 
 SWEEP: Final = Path(__file__).with_name("vae_ten.py")
 POLICIES: Final = ("default", "specon:interval=10,alpha=0.05+flowcon:interval=10")
+_MEASURES: Final = ("makespan", "mean", "best trial", "worst trial", "faster", "variance of use", "CPU s")
+_OF_GOALS: Final[Mapping[str, Callable[[AskedGoals], object]]] = {
+    "deadlines met": lambda asked: asked.deadline_s,
+    "time to target": lambda asked: asked.target,
+    "at pace, at a time": lambda asked: asked.seconds_per_step,
+    "or faster, at a time": lambda asked: asked.seconds_per_step,
+}
 _LONGEST_S: Final = 3600
 _RECORDED_S: Final = 60
 _TERMINAL: Final = Console()
@@ -77,17 +83,26 @@ def main() -> None:
         with forwarded(kubectl, "mlflow") as uri:
             client = MlflowClient(uri)
             _report([run.workflow for run in runs], given.out / "report.html", kubectl, client)
-            results = [tracked_record(client, run.workflow).results()[0] for run in runs]
-            _tell_deadlines(results, asked_goals(given.file))
+            _TERMINAL.print(_measures([run.workflow for run in runs], given.file, client))
 
 
-def _tell_deadlines(results: Sequence[RunResult], goals: Mapping[str, AskedGoals]) -> None:
-    table = Table("policy", "deadlines met", "makespan", "mean completion")
-    for result in results:
-        met, times = deadlines_met(result, goals), (result.makespan_s, result.mean_completion_s)
-        table.add_row(result.policy, f"{met.met} of {met.asked}", *(f"{seconds:.0f} s" for seconds in times))
-    if any(asked.deadline_s for asked in goals.values()):
-        _TERMINAL.print(table)
+def _measures(workflows: Sequence[str], file: Path, client: MlflowClient) -> Table:
+    """Return the papers' measures of each run, those without goals and those of the goals that the sweep has."""
+    goals = asked_goals(file)
+    columns = [*_MEASURES, *(name for name, asks in _OF_GOALS.items() if any(map(asks, goals.values())))]
+    runs = [_measured(client, workflow, goals) for workflow in workflows]
+    table = Table("policy", *columns)
+    for run in runs:
+        told = run.told(runs[0])
+        table.add_row(run.policy, *(told[column] for column in columns))
+    return table
+
+
+def _measured(client: MlflowClient, workflow: str, goals: Mapping[str, AskedGoals]) -> Measured:
+    (parent,) = sweep_runs(client, workflow)
+    (result,) = tracked_record(client, workflow).results()
+    cores = {node.name: node.cores for node in TRAINING}
+    return measure(result, tracked_timeline(client, parent), goals, cores, Direction.MINIMIZE)
 
 
 def _report(workflows: Sequence[str], page: Path, kubectl: Kubectl, client: MlflowClient) -> None:

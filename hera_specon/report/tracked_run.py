@@ -87,17 +87,27 @@ def _fits(run: Run, wanted: str) -> bool:
     return TAG_POLICY in run.data.tags and TAG_TRIAL_ID not in run.data.tags and wanted in names
 
 
-def _policy_run(client: MlflowClient, parent: Run) -> PolicyRun:
+def tracked_timeline(client: MlflowClient, parent: Run) -> list[TimelineEvent]:
+    """Return what happened in a sweep, of which ``parent`` is the run, as its controllers told it.
+
+    Raises:
+        BrokenRunError: There is nothing yet, or what is there makes no sense.
+    """
     with tempfile.TemporaryDirectory(prefix="specon-report-") as folder:
-        files = {file.path: file for file in client.list_artifacts(parent.info.run_id)}
         pieces = _pieces(client.list_artifacts(parent.info.run_id, "timeline"), parent.info.run_id)
         lines = [line for piece in pieces for line in _text(client, parent, piece, folder).splitlines()]
-        result = _result(_text(client, parent, _RESULT, folder)) if _RESULT in files else None
     if not lines:
         message = f"run {parent.info.run_id} has no timeline yet: its controller has written nothing"
         raise BrokenRunError(message)
     # A controller that was cut off in an upload sends the same piece again, another may tell the same once more.
-    events = [_event(line, parent.info.run_id) for line in dict.fromkeys(lines) if line]
+    return [_event(line, parent.info.run_id) for line in dict.fromkeys(lines) if line]
+
+
+def _policy_run(client: MlflowClient, parent: Run) -> PolicyRun:
+    events = tracked_timeline(client, parent)
+    with tempfile.TemporaryDirectory(prefix="specon-report-") as folder:
+        files = {file.path: file for file in client.list_artifacts(parent.info.run_id)}
+        result = _result(_text(client, parent, _RESULT, folder)) if _RESULT in files else None
     policy = str(parent.data.tags[TAG_POLICY])[:_MOST_TEXT]
     return PolicyRun(policy, history(events), result)
 
