@@ -14,7 +14,7 @@ with Workflow(generate_name="goals-ten-", entrypoint="goals-ten") as w:
         seed=1,
         objective=minimize("loss"),
         target=20,
-        seconds_per_step=choice(0.2, 0.5, 1.0),
+        seconds_per_step=choice(0.3, 0.6, 1.2),
         arrivals=every(5),
         resources=Resources(cpu_request="80m", memory_request="400Mi"),
         state_claim="specon-state",
