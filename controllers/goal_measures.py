@@ -3,42 +3,14 @@
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from controllers.goals import AskedGoals, reached
 from controllers.model import Direction
-from controllers.results import RunResult
 from controllers.timeline import EventKind, TimelineEvent
 
 _GAPS_IN_WINDOW: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class DeadlinesMet:
-    """How many trials had a deadline, and how many of these ended well before it."""
-
-    asked: int
-    met: int
-
-    @property
-    def share(self) -> float:
-        """Part of the deadlines that was met, 1 where there was none."""
-        return self.met / self.asked if self.asked else 1.0
-
-
-def deadlines_met(result: RunResult, goals: Mapping[str, AskedGoals]) -> DeadlinesMet:
-    """Count the deadlines that were met: the completion rate of the deadline framework.
-
-    Args:
-        result: How the trials went.
-        goals: What was asked of each, by id.
-    """
-    deadlines = {name: asked.deadline_s for name, asked in goals.items() if asked.deadline_s is not None}
-    ended = {trial.id: trial.completion_s for trial in result.trials if trial.succeeded}
-    met = sum(ended.get(name, math.inf) <= deadline for name, deadline in deadlines.items())
-    return DeadlinesMet(len(deadlines), met)
 
 
 def times_to_target(

@@ -17,6 +17,7 @@ from controllers.background import BackgroundReader
 from controllers.clock import SweepClock
 from controllers.engine import Engine
 from controllers.errors import SpeconError, SweepInterrupted
+from controllers.goals import goals_in
 from controllers.mlflow_board import Steering, SweepRun, open_sweep
 from controllers.mlflow_source import MlflowSource, Scope
 from controllers.mlflow_tags import TagWriter, trial_tags
@@ -239,6 +240,7 @@ def _trial_result(world: LocalWorld, job: Job, sample: Sample | None) -> TrialRe
         first_node=job.first_node,
         params=_params(job.step),
         cpu_seconds=round(job.cpu_seconds, 3),
+        deadline_s=goals_in(job.step.annotations).deadline_s,
     )
 
 

@@ -11,7 +11,8 @@ from typing import Any
 class TrialResult:
     """How one trial went. ``completed_s`` and ``submitted_s`` are on the sweep's clock.
 
-    ``cpu_seconds`` counts all its attempts from start to end, where the world counts them.
+    ``cpu_seconds`` counts all its attempts from start to end, where the world counts them. ``deadline_s`` is the
+    deadline that it had, in seconds from its own submission.
     """
 
     id: str
@@ -26,11 +27,30 @@ class TrialResult:
     first_node: str = ""
     params: dict[str, Any] = field(default_factory=dict)
     cpu_seconds: float | None = None
+    deadline_s: float | None = None
 
     @property
     def completion_s(self) -> float:
         """Completion time: from its own submission to its end."""
         return self.completed_s - self.submitted_s
+
+    @property
+    def met_deadline(self) -> bool | None:
+        """Whether it ended well before its deadline; None where it had none."""
+        return None if self.deadline_s is None else self.succeeded and self.completion_s <= self.deadline_s
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlinesMet:
+    """How many trials had a deadline, and how many of these ended well before it."""
+
+    asked: int
+    met: int
+
+    @property
+    def share(self) -> float:
+        """Part of the deadlines that was met, 1 where there was none: the deadline framework's completion rate."""
+        return self.met / self.asked if self.asked else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +76,12 @@ class RunResult:
         """Median completion time."""
         return statistics.median(t.completion_s for t in self.trials)
 
+    @property
+    def deadlines(self) -> DeadlinesMet:
+        """The deadlines of its trials."""
+        told = [trial.met_deadline for trial in self.trials if trial.met_deadline is not None]
+        return DeadlinesMet(len(told), sum(told))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the figures for scripts, as ``specon run --json`` writes them."""
         return {
@@ -65,6 +91,8 @@ class RunResult:
             "median_completion_s": self.median_completion_s,
             "moves": sum(t.moves for t in self.trials),
             "resizes": sum(t.resizes for t in self.trials),
+            "deadlines": self.deadlines.asked,
+            "deadlines_met": self.deadlines.met,
             "interrupted_s": self.interrupted_s,
             "trials": [asdict(t) for t in self.trials],
         }

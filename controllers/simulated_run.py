@@ -133,4 +133,5 @@ def _result(run: TrialRun) -> TrialResult:
         succeeded=run.succeeded,
         resizes=run.resizes,
         first_node=run.first_node or "",
+        deadline_s=run.spec.goals.deadline_s,
     )

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from controllers.goal_measures import (
     at_pace_while_all_run,
-    deadlines_met,
     fast_enough,
     satisfied,
     seconds_per_step,
@@ -110,7 +109,6 @@ def measure(
     direction: Direction,
 ) -> Measured:
     """Return the measures of one run."""
-    deadlines = deadlines_met(result, goals)
     to_target = times_to_target(timeline, goals, direction)
     took = seconds_per_step(timeline)
     paced = sum(asked.seconds_per_step is not None for asked in goals.values())
@@ -123,7 +121,7 @@ def measure(
         cpu_s=sum(trial.cpu_seconds or 0.0 for trial in result.trials),
         variance_of_use=utilisation_variance(timeline, cores),
         allocation_used=share_of_allocation_used(timeline),
-        deadlines_met=(deadlines.asked, deadlines.met),
+        deadlines_met=(result.deadlines.asked, result.deadlines.met),
         time_to_target_s=statistics.fmean(to_target.values()) if to_target else None,
         targets_reached=len(to_target),
         on_time_while_all_run=(

@@ -85,11 +85,11 @@ def _variance_change(ran: Ran) -> float | None:
 
 
 def _deadlines_met(ran: Ran) -> float:
-    return goal_measures.deadlines_met(ran.run.result, ran.goals).share
+    return ran.run.result.deadlines.share
 
 
 def _deadlines_change(ran: Ran) -> float | None:
-    return _change(ran, lambda run: goal_measures.deadlines_met(run.result, ran.goals).share)
+    return _change(ran, lambda run: run.result.deadlines.share)
 
 
 def _allocation_used(ran: Ran) -> float:

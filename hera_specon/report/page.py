@@ -57,6 +57,7 @@ def _contents(record: RunRecord) -> dict[str, Any]:
         "facts": facts(record.about),
         "unfinished": [run.policy for run in record.runs if run.result is None],
         "rows": comparison_rows(results),
+        "deadlines": any(result.deadlines.asked for result in results),
         "entries": trial_entries(record.runs),
         "gantt": gantt(record.runs),
         "shares": [(run.policy, share_chart(run, colours, end)) for run in record.runs],

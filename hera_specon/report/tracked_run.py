@@ -152,7 +152,7 @@ def _result(text: str) -> RunResult:
     except ValueError as error:
         message = f"{_RESULT} is not a result that specon wrote: {str(error)[:300]}"
         raise BrokenRunError(message) from error
-    times = (time for trial in found.trials for time in (trial.submitted_s, trial.completed_s))
+    times = (time for t in found.trials for time in (t.submitted_s, t.completed_s, t.deadline_s or 0.0))
     if not found.trials or not all(math.isfinite(time) for time in times):
         message = f"{_RESULT} tells of no trials, or of times that are none"
         raise BrokenRunError(message)

@@ -256,6 +256,13 @@ def test_a_workflow_is_marked_as_steered_and_let_go_again(bench: Bench) -> None:
     assert notes_of_workflow(bench) == {}
 
 
+def test_what_a_trial_came_to_carries_the_deadline_it_had(bench: Bench) -> None:
+    bench.put("pods", pod(on="n1", notes={"hera-specon.io/deadline": "90"}))
+    bench.begin()
+    (result,) = bench.world.results({})
+    assert result.deadline_s == 90.0
+
+
 def test_a_gated_first_attempt_waits_until_it_is_placed(bench: Bench) -> None:
     bench.put("pods", pod(gated=True))
     bench.begin()

@@ -1,7 +1,10 @@
 """Deadlines in the place of CPU requests, on a cluster: who starts when, with how much, and what is foreseen."""
 
 import pytest
+from mlflow.tracking import MlflowClient
 
+from controllers.results import RunResult
+from hera_specon.report.tracked_run import tracked_record
 from mlflow_hooks import contract
 from tests.cluster.sweeps import deadline_descent_sweep
 from tests.cluster.sweeps.bench import Bench, Workflow
@@ -29,6 +32,13 @@ def test_deadlines_are_kept_by_resizes_and_one_that_cannot_be_is_named_while_its
     assert resizes(bench, workflow) >= 3
     assert [_outlook(bench, workflow, trial) for trial in workflow.trials if trial != HOPELESS] == ["", "", ""]
     check_nothing_left(bench, workflow)
+    bench.wait(lambda: bool(_results(bench, workflow)), "the result is in MLflow", 60)
+    (result,) = _results(bench, workflow)
+    assert (result.deadlines.asked, result.deadlines.met) == (4, 3)
+
+
+def _results(bench: Bench, workflow: Workflow) -> list[RunResult]:
+    return tracked_record(MlflowClient(bench.tracking.uri), workflow.name).results()
 
 
 def _outlook(bench: Bench, workflow: Workflow, trial: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 
 import pytest
@@ -59,10 +60,13 @@ def test_a_converged_trial_is_moved_and_ends_as_one_that_was_not(workbench: Work
     assert workbench.run_tags()[f"{workbench.uid}.descent.t000"]["specon.moves"] == "1"
 
 
-def test_mlflow_shows_a_parent_run_and_live_tags(workbench: Workbench) -> None:
-    workbench.write(steps=(150,))
-    done = workbench.run("run", "sweep.py", "--policy", QUICK, *NODES)
+def test_mlflow_shows_a_parent_run_and_live_tags_and_the_end_tells_of_deadlines(workbench: Workbench) -> None:
+    workbench.write(steps=(150,), wishes='deadline="30m",')
+    done = workbench.run("run", "sweep.py", "--policy", QUICK, "--json", "out.json", *NODES)
     assert done.code == 0, done.output
+    assert re.search(r"deadlines met +3 of 3", done.output)
+    (run,) = results(workbench.folder / "out.json")
+    assert [trial["deadline_s"] for trial in run["trials"]] == [1800.0] * 3
     tags = workbench.run_tags()
     assert len(tags) == 3
     for found in tags.values():

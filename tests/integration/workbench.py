@@ -32,6 +32,7 @@ with Workflow(generate_name="descent-", entrypoint="descent") as w:
         resources=Resources(cpu_request="50m", memory_request="16Mi"),
         arrivals=every(0.5),
         grace=10,
+        {wishes}
     )
 """
 
@@ -49,9 +50,10 @@ class Workbench:
         rates: tuple[float, ...] = (0.01, 0.02, 0.03),
         cpu_ms: float = 8,
         metric: str = "loss",
+        wishes: str = "",
     ) -> None:
         """Write ``sweep.py``: a grid of learning rates by ``steps``, a trial every half second."""
-        text = SWEEP.format(job=str(JOB), steps=steps, rates=rates, cpu_ms=cpu_ms, metric=metric)
+        text = SWEEP.format(job=str(JOB), steps=steps, rates=rates, cpu_ms=cpu_ms, metric=metric, wishes=wishes)
         (self.folder / "sweep.py").write_text(text)
 
     def start(self, *args: str) -> "subprocess.Popen[str]":

@@ -1,9 +1,12 @@
 import json
+import re
+from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from controllers.results import RunResult, TrialResult
-from hera_specon.display.tables import cells, warnings
+from hera_specon.display.tables import cells, comparison_table, warnings
 from hera_specon.report.comparison import comparison_rows, labelled, to_json
 
 
@@ -41,6 +44,17 @@ def test_every_later_run_is_set_beside_the_first() -> None:
 
 def test_one_run_alone_is_compared_with_nothing() -> None:
     assert to_json([run("default", 10)])["comparisons"] == []
+
+
+def test_deadlines_stand_first_where_there_are_any() -> None:
+    def told(*deadlines: float | None) -> str:
+        trials = (replace(trial, deadline_s=d) for trial, d in zip(run("edf", 10, 20).trials, deadlines, strict=True))
+        with (console := Console(width=100)).capture() as captured:
+            console.print(comparison_table([RunResult("edf", tuple(trials))]))
+        return captured.get()
+
+    assert re.search(r"deadlines met +1 of 2\s+makespan", told(15.0, 15.0))
+    assert "deadlines" not in told(None, None)
 
 
 def test_failed_trials_are_pointed_out() -> None:

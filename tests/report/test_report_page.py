@@ -121,6 +121,21 @@ def test_failed_trials_are_called_failed(folder: Path) -> None:
     assert "1 of 12 trials failed under default" in page(load_run(folder))
 
 
+def test_deadlines_are_counted_and_each_trial_tells_whether_it_met_its_own(folder: Path) -> None:
+    assert "deadlines met" not in page(load_run(folder))
+    file = folder / "00-default" / "result.json"
+    result = json.loads(file.read_text())
+    first, second = result["trials"][:2]
+    first["deadline_s"], second["deadline_s"] = 1.0, 1000.0
+    file.write_text(json.dumps(result))
+
+    html = page(load_run(folder))
+
+    assert "deadlines met" in html
+    assert "1 of 2" in html
+    assert ("missed its 1.0 s" in html, "met its 16 m 40 s" in html) == (True, True)
+
+
 def test_the_report_is_written_to_every_target_and_leaves_no_draft(folder: Path, tmp_path: Path) -> None:
     write_report(folder, [folder / "report.html", tmp_path / "copy.html"])
 

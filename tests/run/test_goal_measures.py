@@ -4,7 +4,6 @@ import pytest
 
 from controllers.goal_measures import (
     at_pace_while_all_run,
-    deadlines_met,
     fast_enough,
     satisfied,
     seconds_per_step,
@@ -14,26 +13,11 @@ from controllers.goal_measures import (
 from controllers.goals import AskedGoals, GoalError, goals_in
 from controllers.labels import ANNOTATION_DEADLINE, ANNOTATION_SECONDS_PER_STEP, ANNOTATION_TARGET
 from controllers.model import Direction, Goals
-from controllers.results import RunResult, TrialResult
 from controllers.timeline import EventKind, TimelineEvent
-
-
-def ended(name: str, submitted: float, completed: float, *, succeeded: bool = True) -> TrialResult:
-    return TrialResult(name, submitted, completed, "n", 0, 1, None, succeeded)
 
 
 def report(at: float, trial: str, value: float, step: int) -> TimelineEvent:
     return TimelineEvent(at, EventKind.REPORT, trial, value=value, step=step)
-
-
-def test_a_deadline_is_met_by_a_success_in_time_from_the_trials_own_submission() -> None:
-    late = ended("late", 0.0, 61.0)
-    trials = (ended("a", 100.0, 160.0), late, ended("failed", 0.0, 10.0, succeeded=False), ended("free", 0.0, 999.0))
-    goals = {name: AskedGoals(deadline_s=60.0) for name in ("a", "late", "failed")} | {"free": AskedGoals()}
-    met = deadlines_met(RunResult("p", trials), goals)
-    assert (met.asked, met.met) == (3, 1)
-    assert met.share == pytest.approx(1 / 3)
-    assert deadlines_met(RunResult("p", trials), {}).share == 1.0
 
 
 def test_the_time_to_a_target_counts_from_submission_to_the_first_report_past_it() -> None:

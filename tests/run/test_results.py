@@ -39,3 +39,23 @@ def test_the_figures_for_scripts_carry_what_was_promised() -> None:
     assert {"policy", "makespan_s", "mean_completion_s", "median_completion_s", "trials"} <= figures.keys()
     promised = {"id", "submitted_s", "completed_s", "node", "moves", "attempts", "final_metric"}
     assert promised <= figures["trials"][0].keys()
+
+
+def test_a_deadline_is_met_by_a_success_in_time_from_the_trials_own_submission() -> None:
+    def ended(name: str, completed: float, deadline: float | None, *, succeeded: bool = True) -> TrialResult:
+        return TrialResult(name, 100.0, completed, "node-1", 0, 1, 0.1, succeeded, deadline_s=deadline)
+
+    trials = (
+        ended("kept", 160.0, 60.0),
+        ended("late", 161.0, 60.0),
+        ended("failed", 110.0, 60.0, succeeded=False),
+        ended("free", 999.0, None),
+    )
+    assert [trial.met_deadline for trial in trials] == [True, False, False, None]
+    result = RunResult("deadline", trials)
+    assert (result.deadlines.asked, result.deadlines.met) == (3, 1)
+    assert result.deadlines.share == pytest.approx(1 / 3)
+    assert RunResult("default", trials[3:]).deadlines.share == 1.0
+    figures = result.to_dict()
+    assert (figures["deadlines"], figures["deadlines_met"]) == (3, 1)
+    assert RunResult.from_dict(figures) == result

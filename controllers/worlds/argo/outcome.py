@@ -30,4 +30,5 @@ def trial_result(name: str, state: TrialState, sample: Sample | None, origin: fl
         resizes=state.known.resizes,
         first_node=nodes[0] if nodes else "",
         params=state.facts.hyperparameters(),
+        deadline_s=state.facts.goals.deadline_s,
     )
