@@ -1,10 +1,11 @@
 """Worked examples of DQoES. Every trial here makes one step per core second."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from controllers.model import Decision, Goals, Progress, Trial
+from controllers.model import Decision, Goals, Progress, Snapshot, Trial
 from controllers.policies import DQoES
 from tests.policies.policy_fakes import node, resizes, run, snapshot, trial
 
@@ -49,6 +50,17 @@ def test_what_is_left_over_goes_to_those_without_a_time_per_step() -> None:
         "a": pytest.approx(0.625),
         "b": pytest.approx(1.375),
     }
+
+
+def test_who_is_served_does_not_change_because_measurements_flicker() -> None:
+    def look(now: float, **steps: int) -> Snapshot:
+        members = [training(name, now, 0.6) for name in steps]
+        noisy = [replace(t, progress=replace(t.progress, step=steps[t.id])) for t in members if t.progress]
+        return snapshot(now, noisy, [node("n", 9.0)])
+
+    # Each needs more than half of the node. At 40 s a step of b seems to cost a tenth less than one of a.
+    decisions = run(DQoES(), [look(0.0, a=0, b=0), look(20.0, a=20, b=20), look(40.0, a=39, b=41)])
+    assert [decision.state.served for decision in decisions] == [(), ("a",), ("a",)]
 
 
 def test_who_is_too_slow_is_told() -> None:
