@@ -35,7 +35,7 @@ def run(comparison: Comparison, seed: int, state_dir: Path) -> list[Measured]:
         command += ["--policy", policy]
     subprocess.run(command, check=True, env={**os.environ, _SEED: str(seed)})
     folder = max((state_dir / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
-    return measured(folder, comparison.file)
+    return measured(folder)
 
 
 def table(comparison: Comparison, runs: list[list[Measured]], first_seed: int) -> Table:

@@ -1,7 +1,7 @@
 """What became of a sweep that ran, by the measures of the papers."""
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from controllers.model import Direction
 from controllers.results import RunResult
 from controllers.timeline import TimelineEvent, read_timeline
 from controllers.utilisation import utilisation_variance
-from controllers.worlds.local.workflow import read_workflow
+from controllers.worlds.local.jobs import load_ledger
+from controllers.worlds.local.workflow import PodStep, read_workflow
 from hera_specon.replay.sources import cores_of
 from hera_specon.report.record import load_run, parts_of
 from hera_specon.workflow_file import load_workflow
@@ -80,14 +81,14 @@ class Measured:
         }
 
 
-def measured(folder: Path, sweep: Path) -> list[Measured]:
-    """Return what each policy made of the sweep in ``folder``, in their order; ``sweep`` is the file it came from."""
+def measured(folder: Path) -> list[Measured]:
+    """Return what each policy made of the sweep in ``folder``, in their order."""
     record = load_run(folder)
-    goals, direction = asked_goals(sweep), Direction(str(record.about["direction"]))
+    direction = Direction(str(record.about["direction"]))
     cores = cores_of(record)
     parts = zip(record.runs, parts_of(folder), strict=True)
     return [
-        measure(run.result, list(read_timeline(part / "timeline.jsonl")), goals, cores, direction)
+        measure(run.result, list(read_timeline(part / "timeline.jsonl")), _goals_had(part), cores, direction)
         for run, part in parts
         if run.result is not None
     ]
@@ -97,8 +98,7 @@ def asked_goals(sweep: Path) -> dict[str, AskedGoals]:
     """Return what is asked of each trial of a sweep's file, by id."""
     manifest = load_workflow(sweep).manifest
     planned = read_workflow(manifest, _UID, _UID, {}).trials()
-    steps = [trial.step for trial in planned]
-    return {f"{step.labels[LABEL_SWEEP]}.{step.labels[LABEL_TRIAL]}": goals_in(step.annotations) for step in steps}
+    return _goals_of(trial.step for trial in planned)
 
 
 def measure(
@@ -130,6 +130,15 @@ def measure(
         ),
         on_time=(paced, len(satisfied(took, goals, _TOLERANCE)), len(fast_enough(took, goals, _TOLERANCE))),
     )
+
+
+def _goals_had(part: Path) -> dict[str, AskedGoals]:
+    """Return what was asked of the trials of a run: with another seed its file asks for something else."""
+    return _goals_of(job.step for job in load_ledger(part / "ledger.json").jobs.values() if job.trial)
+
+
+def _goals_of(steps: Iterable[PodStep]) -> dict[str, AskedGoals]:
+    return {f"{step.labels[LABEL_SWEEP]}.{step.labels[LABEL_TRIAL]}": goals_in(step.annotations) for step in steps}
 
 
 def _target(run: Measured, baseline: Measured) -> str:

@@ -9,6 +9,8 @@ from benchmarks.family_for_real.comparisons import COMPARISONS, Comparison
 from benchmarks.family_for_real.measures import asked_goals, measured
 from controllers.goals import AskedGoals
 from controllers.policies.registry import parse_policy
+from controllers.worlds.local.jobs import Job, Ledger, save_ledger
+from controllers.worlds.local.workflow import read_workflow
 from hera_specon.workflow_file import load_workflow
 from tests.report.example_run import write_example_run
 
@@ -47,10 +49,19 @@ def test_another_seed_is_another_sweep(comparison: Comparison, monkeypatch: pyte
 
 @EACH
 def test_every_column_has_words_for_a_run(comparison: Comparison, tmp_path: Path) -> None:
-    baseline, other = measured(write_example_run(tmp_path), COMPARISONS["deadlines"].file)
+    baseline, other = measured(write_example_run(tmp_path))
     assert (baseline.policy, other.policy) == ("default", "specon+flowcon")
     assert baseline.told(baseline)["best trial"] == ""
     told = other.told(baseline)
     assert all(told[column] for column in comparison.columns)
     assert "%" in told["makespan"]
     assert told["moves"] == str(other.moves)
+
+
+def test_a_run_is_measured_by_what_was_asked_of_its_own_trials(tmp_path: Path) -> None:
+    folder = write_example_run(tmp_path)
+    manifest = load_workflow(COMPARISONS["times per step"].file).manifest
+    steps = [planned.step for planned in read_workflow(manifest, "sweep", "sweep", {}).trials()]
+    save_ledger(folder / "01-specon-flowcon" / "ledger.json", Ledger(jobs={s.id: Job(s, 0.0, 0.1) for s in steps}))
+    without, asked = measured(folder)
+    assert (without.on_time[0], asked.on_time[0]) == (0, len(steps))
