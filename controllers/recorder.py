@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from controllers.model import Assessment, Snapshot, Trial, TrialId
+from controllers.model import Assessment, Phase, Snapshot, Trial, TrialId
 from controllers.timeline import EventKind, TimelineEvent
 
 _USAGE_EVERY_S = 2.0
@@ -78,6 +78,8 @@ def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: s
     events: list[TimelineEvent] = []
     if before is None or (before.phase, before.nodes, before.attempt) != (trial.phase, trial.nodes, trial.attempt):
         state = {"phase": trial.phase.value, "node": trial.node, "attempt": trial.attempt, "cpu": trial.cpu}
+        if trial.phase is Phase.RUNNING and trial.attempt == 1 and before is not None:
+            state["reason"] = reason
         events.append(TimelineEvent(now, EventKind.PHASE, name, **state))  # type: ignore[arg-type] # one dict of mixed fields
     elif before.cpu != trial.cpu:
         events.append(TimelineEvent(now, EventKind.RESIZE, name, node=trial.node, cpu=trial.cpu, reason=reason))

@@ -14,7 +14,10 @@ class EventKind(StrEnum):
     """What a timeline event tells; each lists the fields that it fills beside ``at`` and ``trial``."""
 
     PHASE = "phase"
-    """A trial's phase, node or attempt changed: ``phase``, ``node``, ``attempt``, ``cpu``."""
+    """A trial's phase, node or attempt changed: ``phase``, ``node``, ``attempt``, ``cpu``.
+
+    Where a policy placed its first attempt, ``reason`` is why there.
+    """
     RESIZE = "resize"
     """A share was changed in place: ``node``, ``cpu``, ``reason``."""
     MOVE = "move"

@@ -31,6 +31,17 @@ def test_a_resize_is_recorded_with_its_reason(tmp_path: Path) -> None:
     assert (last.kind, last.cpu, last.reason, last.node) == (EventKind.RESIZE, 0.3, "because", "one")
 
 
+def test_a_first_attempt_is_recorded_with_the_reason_for_its_place_and_a_later_one_without(tmp_path: Path) -> None:
+    waiting = replace(RUNNING, phase=Phase.PENDING, nodes=(), attempt=0, gated=True)
+    again = replace(RUNNING, attempt=2)
+    events = [e for e in record(tmp_path / "t.jsonl", waiting, RUNNING, again) if e.kind is EventKind.PHASE]
+    assert [(event.phase, event.reason) for event in events] == [
+        ("pending", None),
+        ("running", "because"),
+        ("running", None),
+    ]
+
+
 def test_a_move_is_recorded_when_asked_for_and_when_done(tmp_path: Path) -> None:
     moving = replace(RUNNING, phase=Phase.MOVING, moving_to=TWO)
     moved = replace(RUNNING, nodes=(TWO,), attempt=2)

@@ -7,6 +7,7 @@ from hera.workflows import Parameter, Resources, Workflow
 from hera.workflows.volume import ConfigMapVolume
 
 from hera_specon import Sweep, choice, minimize
+from hera_specon.arrivals import Arrivals
 
 NAME: Final = "descent"
 JOBS: Final = "jobs"
@@ -17,18 +18,23 @@ RATES: Final = (0.3, 0.02, 0.015, 0.01)
 SETTINGS: Final = {"steps": "120", "pause-ms": "250", "work-ms": "0", "deaf": "no"}
 
 
-def descent(rates: Sequence[float], deadlines: Sequence[str] | None = None) -> Workflow:
-    """Return a workflow with a trial for each of these learning rates, to be done within these times if any."""
+def descent(
+    rates: Sequence[float], deadlines: Sequence[str] | None = None, arrivals: Arrivals | None = None
+) -> Workflow:
+    """Return a workflow with a trial for each of these learning rates.
+
+    They are to be done within ``deadlines``, if any, and are submitted all at once where there are no ``arrivals``.
+    """
     with Workflow(
         generate_name=f"{NAME}-",
         entrypoint=NAME,
         arguments=[Parameter(name=name, value=value) for name, value in SETTINGS.items()],
     ) as made:
-        _sweep(rates, deadlines)
+        _sweep(rates, deadlines, arrivals)
     return made
 
 
-def _sweep(rates: Sequence[float], deadlines: Sequence[str] | None) -> None:
+def _sweep(rates: Sequence[float], deadlines: Sequence[str] | None, arrivals: Arrivals | None) -> None:
     Sweep(
         name=NAME,
         image="hera-specon/trainer:0.1.0",
@@ -39,6 +45,7 @@ def _sweep(rates: Sequence[float], deadlines: Sequence[str] | None) -> None:
         objective=minimize("loss"),
         resources=Resources(cpu_request="50m", memory_request="200Mi"),
         deadline=None if deadlines is None else list(deadlines),
+        arrivals=arrivals,
         grace=10,
         state_claim=CLAIM,
         state_root=STATE_ROOT,
