@@ -23,7 +23,7 @@ from rich.table import Table
 
 from benchmarks.cluster.installation import NAMESPACE, ROOT, TRAINING, cluster_with_controller
 from benchmarks.cluster.witnesses import WeightsSeen, moves_made, resizes_served
-from benchmarks.family_for_real.measures import Measured, asked_goals, measure
+from benchmarks.family_for_real.measures import Measured, asked_direction, asked_goals, measure
 from controllers.errors import SpeconError
 from controllers.goals import AskedGoals
 from controllers.model import Direction
@@ -90,7 +90,8 @@ def _measures(workflows: Sequence[str], file: Path, client: MlflowClient) -> Tab
     """Return the papers' measures of each run, those without goals and those of the goals that the sweep has."""
     goals = asked_goals(file)
     columns = [*_MEASURES, *(name for name, asks in _OF_GOALS.items() if any(map(asks, goals.values())))]
-    runs = [_measured(client, workflow, goals) for workflow in workflows]
+    direction = asked_direction(file)
+    runs = [_measured(client, workflow, goals, direction) for workflow in workflows]
     table = Table("policy", *columns)
     for run in runs:
         told = run.told(runs[0])
@@ -98,11 +99,11 @@ def _measures(workflows: Sequence[str], file: Path, client: MlflowClient) -> Tab
     return table
 
 
-def _measured(client: MlflowClient, workflow: str, goals: Mapping[str, AskedGoals]) -> Measured:
+def _measured(client: MlflowClient, workflow: str, goals: Mapping[str, AskedGoals], direction: Direction) -> Measured:
     (parent,) = sweep_runs(client, workflow)
     (result,) = tracked_record(client, workflow).results()
     cores = {node.name: node.cores for node in TRAINING}
-    return measure(result, tracked_timeline(client, parent), goals, cores, Direction.MINIMIZE)
+    return measure(result, tracked_timeline(client, parent), goals, cores, direction)
 
 
 def _report(workflows: Sequence[str], page: Path, kubectl: Kubectl, client: MlflowClient) -> None:

@@ -14,7 +14,7 @@ from controllers.goal_measures import (
     times_to_target,
 )
 from controllers.goals import AskedGoals, goals_in
-from controllers.labels import LABEL_SWEEP, LABEL_TRIAL
+from controllers.labels import ANNOTATION_DIRECTION, LABEL_SWEEP, LABEL_TRIAL
 from controllers.model import Direction
 from controllers.results import RunResult
 from controllers.timeline import TimelineEvent, read_timeline
@@ -96,9 +96,12 @@ def measured(folder: Path) -> list[Measured]:
 
 def asked_goals(sweep: Path) -> dict[str, AskedGoals]:
     """Return what is asked of each trial of a sweep's file, by id."""
-    manifest = load_workflow(sweep).manifest
-    planned = read_workflow(manifest, _UID, _UID, {}).trials()
-    return _goals_of(trial.step for trial in planned)
+    return _goals_of(_planned(sweep))
+
+
+def asked_direction(sweep: Path) -> Direction:
+    """Return which way the objective of a sweep's file improves."""
+    return Direction(_planned(sweep)[0].annotations[ANNOTATION_DIRECTION])
 
 
 def measure(
@@ -135,6 +138,11 @@ def measure(
 def _goals_had(part: Path) -> dict[str, AskedGoals]:
     """Return what was asked of the trials of a run: with another seed its file asks for something else."""
     return _goals_of(job.step for job in load_ledger(part / "ledger.json").jobs.values() if job.trial)
+
+
+def _planned(sweep: Path) -> list[PodStep]:
+    manifest = load_workflow(sweep).manifest
+    return [trial.step for trial in read_workflow(manifest, _UID, _UID, {}).trials()]
 
 
 def _goals_of(steps: Iterable[PodStep]) -> dict[str, AskedGoals]:

@@ -30,8 +30,8 @@ def split(members: Sequence[Trial], took: Seconds, rank: Mapping[TrialId, float]
     Args:
         members: Trials of one node.
         took: Seconds that a step takes, of those that were measured.
-        rank: What the time per step of those costs: it changes less than measured needs do, so that who is served
-            does not flicker.
+        rank: Cores that the time per step of those costs: it changes less than measured needs do, so that who is
+            served does not flicker.
         tolerance: Part of its time per step by which a trial may be too slow.
     """
     asked = _parts({trial.id: trial.base_cpu * len(trial.nodes) for trial in members})

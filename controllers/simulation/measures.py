@@ -162,4 +162,5 @@ PACES: Final = (
 )
 """Of DQoES: trials whose steps take as long as asked for, and those whose steps take that or less.
 
-At a moment while all of them run, as the paper counts; and by the mean over their whole runs, as their authors may."""
+At a moment while all of them run, which is how we read its abstract; and by the mean over each whole run.
+"""

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.family_for_real.comparisons import COMPARISONS, Comparison
-from benchmarks.family_for_real.measures import asked_goals, measured
+from benchmarks.family_for_real.measures import asked_direction, asked_goals, measured
 from controllers.goals import AskedGoals
+from controllers.model import Direction
 from controllers.policies.registry import parse_policy
 from controllers.worlds.local.jobs import Job, Ledger, save_ledger
 from controllers.worlds.local.workflow import read_workflow
@@ -26,6 +27,7 @@ GOALS: dict[str, Callable[[AskedGoals], float | None]] = {
 def test_every_trial_has_the_goals_that_its_measures_look_at(comparison: Comparison) -> None:
     goals = asked_goals(comparison.file)
     assert len(goals) >= 6
+    assert asked_direction(comparison.file) is Direction.MINIMIZE
     for measure, goal in GOALS.items():
         assert {goal(asked) is not None for asked in goals.values()} == {measure in comparison.measures}
 
