@@ -28,14 +28,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.believability.decisions import repeated
-from controllers.model import TrialId
-from controllers.policies.base import Policy
+from controllers.core.model import TrialId
+from controllers.core.policy import Policy
+from controllers.lab.simulation.forecast import Check, Forecast, check, forecast
+from controllers.lab.simulation.past_sweep import PastSweep
+from controllers.lab.simulation.recording import Ground, Recording, record
+from controllers.lab.simulation.run import simulate
+from controllers.lab.simulation.supply import with_measured_supply
 from controllers.policies.registry import parse_policy
-from controllers.simulated_run import simulate
-from controllers.simulation.forecast import Check, Forecast, check, forecast
-from controllers.simulation.past_sweep import PastSweep
-from controllers.simulation.recording import Ground, Recording, record
-from controllers.simulation.supply import with_measured_supply
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from hera_specon.replay.recorded_sweep import Objective

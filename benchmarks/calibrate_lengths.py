@@ -3,7 +3,7 @@
     python -m benchmarks.calibrate_lengths [--seeds 30] [--placement requests|use|chance] [--cores 12.8]
 
 For S4 to S6, spread and middle of the lengths give makespan and mean; for S1, VAE's length gives the mean; for F4, the
-other lengths give the makespan. What is printed goes into controllers/simulation/catalogue.py and published.py.
+other lengths give the makespan. What is printed goes into controllers/lab/simulation/catalogue.py and published.py.
 """
 
 import argparse
@@ -12,11 +12,11 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from controllers.simulated_run import simulate
-from controllers.simulation.catalogue import FLOWCON_JOBS, FLOWCON_OTHER_S, Job, specon_jobs, specon_vae
-from controllers.simulation.experiment import Experiment
-from controllers.simulation.published import EXPERIMENTS
-from controllers.worker_pool import worker_pool
+from controllers.lab.simulation.catalogue import FLOWCON_JOBS, FLOWCON_OTHER_S, Job, specon_jobs, specon_vae
+from controllers.lab.simulation.experiment import Experiment
+from controllers.lab.simulation.published import EXPERIMENTS
+from controllers.lab.simulation.run import simulate
+from controllers.lab.worker_pool import worker_pool
 from controllers.worlds.simulated.scenario import Scenario
 
 STEPS = 9

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import get_args
 
 from benchmarks.experiments import markdown
-from controllers.simulation.campaign import Figures, Order, Summary, run_orders
-from controllers.simulation.experiment import Placement
-from controllers.simulation.published import EXPERIMENTS
+from controllers.lab.simulation.campaign import Figures, Order, Summary, run_orders
+from controllers.lab.simulation.experiment import Placement
+from controllers.lab.simulation.published import EXPERIMENTS
 
 POLICIES = ("default", "flowcon", "specon", "flowcon2", "procon", "cbalancer", "procon+flowcon", "procon+specon")
 """What each experiment is run under unless it is told; the first is the baseline."""

@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.experiments.svg import Axes, Canvas
-from controllers.model import NodeName, TrialId
+from controllers.core.model import NodeName, TrialId
+from controllers.lab.simulation.run import simulate
 from controllers.policies.registry import parse_policy
-from controllers.simulated_run import simulate
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload

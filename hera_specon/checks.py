@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from controllers.labels import LABEL_SWEEP
+from controllers.core.labels import LABEL_SWEEP
 from hera_specon.errors import SweepError
 from hera_specon.names import check_distinct
 

@@ -6,7 +6,7 @@ from hera.workflows import Parameter, Workflow
 from hera.workflows.models import Arguments
 from hera.workflows.models import Parameter as ParameterModel
 
-from controllers.labels import PARAMETER_CONTINUE
+from controllers.core.labels import PARAMETER_CONTINUE
 
 DESCRIPTION: Final = "uid of the workflow whose trials are to go on here; empty to start them anew"
 

@@ -8,7 +8,7 @@ SpeconError, ValueError
 
 from pathlib import Path
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 
 
 class SweepError(SpeconError, ValueError):

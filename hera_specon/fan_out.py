@@ -16,7 +16,7 @@ from hera.workflows.models import (
     WorkflowStep,
 )
 
-from controllers import labels
+from controllers.core import labels
 from hera_specon.search import Point
 from hera_specon.space import value_text
 from hera_specon.trial_template import placeholder

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from controllers import labels
-from controllers.policies.base import Policy
+from controllers.core import labels
+from controllers.core.policy import Policy
 from controllers.policies.registry import POLICIES, parse_policy
 from hera_specon.goals import goals_served, goals_set
 from hera_specon.submission.trial_templates import Manifest, trial_templates

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from controllers import labels
-from controllers.policies.base import Policy
+from controllers.core import labels
+from controllers.core.policy import Policy
+from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.registry import parse_policy
-from controllers.policies.settings import PolicySettings
-from controllers.policies.stacked import Stacked
+from controllers.policies.wrappers.stacked import Stacked
 from controllers.worlds.local.workflow.quantity import parse_duration
 from hera_specon.amounts import is_finite
 from hera_specon.errors import SweepError

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from controllers.labels import INPUT_DELAY, INPUT_PARAMS, INPUT_TRIAL, SUFFIX_ARRIVAL
+from controllers.core.labels import INPUT_DELAY, INPUT_PARAMS, INPUT_TRIAL, SUFFIX_ARRIVAL
 from hera_specon.errors import SpaceError, SweepError
 
 RESERVED_INPUTS: Final = frozenset({INPUT_TRIAL, INPUT_PARAMS, INPUT_DELAY})

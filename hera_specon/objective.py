@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from controllers.model import Direction
+from controllers.core.model import Direction
 from hera_specon.errors import SweepError
 
 # What MLflow takes as a metric's name.

@@ -7,7 +7,7 @@ from typing import Any, Final
 import yaml
 from hera.workflows.models import Capabilities, PodSecurityContext, SeccompProfile, SecurityContext
 
-from controllers.expressions import GATE_MOVED
+from controllers.core.expressions import GATE_MOVED
 from hera_specon.errors import SweepError
 from hera_specon.names import check_distinct
 

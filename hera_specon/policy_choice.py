@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from controllers.policies.base import Policy
+from controllers.core.policy import Policy
 from controllers.policies.registry import parse_policy, policy_spec
-from controllers.policies.stacked import Stacked
+from controllers.policies.wrappers.stacked import Stacked
 
 PolicyChoice = str | Policy[Any] | Sequence[Policy[Any]]
 """A policy, several stacked, or a spec string such as ``specon:alpha=0.01,interval=30``."""

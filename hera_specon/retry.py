@@ -5,7 +5,7 @@ from typing import Final
 from hera.workflows import RetryStrategy
 from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
-from controllers.expressions import MOVED
+from controllers.core.expressions import MOVED
 from hera_specon.amounts import is_whole
 from hera_specon.errors import SweepError
 

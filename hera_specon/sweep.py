@@ -11,7 +11,7 @@ from hera.workflows._mixins import EnvIOMixin, TemplateMixin, VolumeMountMixin, 
 from hera.workflows.models import Template
 from hera.workflows.volume import _BaseVolume
 
-from controllers import labels
+from controllers.core import labels
 from hera_specon.amounts import is_whole
 from hera_specon.arrivals import Arrivals
 from hera_specon.checks import check_templates

@@ -16,8 +16,8 @@ from hera.workflows.models import (
 )
 from hera.workflows.models import ScriptTemplate as ScriptModel
 
-from controllers import labels
-from controllers.expressions import SWEEP_UID
+from controllers.core import labels
+from controllers.core.expressions import SWEEP_UID
 from hera_specon.errors import SweepError
 from hera_specon.goals import SweepGoals
 from hera_specon.names import check_distinct

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from controllers.model import Action, Decision, Migrate, NodeName, Proposal, Resize, Snapshot, TrialId
+from controllers.core.model import Action, Decision, Migrate, NodeName, Proposal, Resize, Snapshot, TrialId
 
 
 @dataclass(frozen=True)

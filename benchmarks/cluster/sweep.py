@@ -24,9 +24,9 @@ from rich.table import Table
 from benchmarks.cluster.installation import NAMESPACE, ROOT, TRAINING, cluster_with_controller
 from benchmarks.cluster.witnesses import WeightsSeen, moves_made, resizes_served
 from benchmarks.family_for_real.measures import Measured, asked_direction, asked_goals, measure
-from controllers.errors import SpeconError
-from controllers.goals import AskedGoals
-from controllers.model import Direction
+from controllers.core.errors import SpeconError
+from controllers.core.goals import AskedGoals
+from controllers.core.model import Direction
 from hera_specon.report.tracked_run import sweep_runs, tracked_record, tracked_timeline
 from tests.cluster import node_cgroups
 from tests.cluster.installation import forwarded

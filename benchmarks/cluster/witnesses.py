@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from controllers import labels
+from controllers.core import labels
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import CGROUP
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from scipy.stats import spearmanr
 
 from benchmarks.experiments import markdown, pictures
+from controllers.lab.simulation.assumptions import BY_CHANCE
+from controllers.lab.simulation.experiment import Experiment
+from controllers.lab.simulation.figure_6_25 import completions, reconstructed
+from controllers.lab.simulation.published import EXPERIMENTS, fig_6_25
+from controllers.lab.simulation.run import simulate
+from controllers.lab.simulation.statistics import estimate
 from controllers.policies import SpeCon
-from controllers.simulated_run import simulate
-from controllers.simulation.assumptions import BY_CHANCE
-from controllers.simulation.experiment import Experiment
-from controllers.simulation.figure_6_25 import completions, reconstructed
-from controllers.simulation.published import EXPERIMENTS, fig_6_25
-from controllers.simulation.statistics import estimate
 from controllers.worlds.simulated.scenario import Scenario
 
 _MOST_SEEDS = 8

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from controllers.simulation.campaign import Summary
-from controllers.simulation.experiment import Setup
-from controllers.simulation.statistics import Estimate
+from controllers.lab.simulation.campaign import Summary
+from controllers.lab.simulation.experiment import Setup
+from controllers.lab.simulation.statistics import Estimate
 from hera_specon.display.experiments import experiment_rows, titles
 
 BAR = "\\|"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from benchmarks.experiments import markdown, pictures
 from benchmarks.experiments.fig_6_25 import figure_6_25
-from controllers.simulation.assumptions import BY_CHANCE, SPECON_SWITCHES, SWITCHES, Switch
-from controllers.simulation.campaign import Figures, Order, Summary, run_orders, simulate_seed
-from controllers.simulation.every_experiment import EVERY_EXPERIMENT
-from controllers.simulation.published import EXPERIMENTS
-from controllers.simulation.statistics import Estimate
+from controllers.lab.simulation.assumptions import BY_CHANCE, SPECON_SWITCHES, SWITCHES, Switch
+from controllers.lab.simulation.campaign import Figures, Order, Summary, run_orders, simulate_seed
+from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT
+from controllers.lab.simulation.published import EXPERIMENTS
+from controllers.lab.simulation.statistics import Estimate
 
 Done = Callable[[int], None]
 Part = Callable[[Path, Sequence[int], Done], None]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from benchmarks.experiments.svg import FAINT, INK, Axes, Canvas
-from controllers.results import RunResult
-from controllers.simulated_run import SimulatedRun
-from controllers.simulation.statistics import Estimate
+from controllers.core.results import RunResult
+from controllers.lab.simulation.run import SimulatedRun
+from controllers.lab.simulation.statistics import Estimate
 from hera_specon.report.colours import CATEGORIES, MOVING, POLICIES, UNASSESSED, category_colour, trial_colours
 from hera_specon.report.history import History, history
 from hera_specon.report.layout import bands

@@ -9,8 +9,8 @@ from typing import Any, Final
 from hera.workflows import Resources, Workflow
 
 from benchmarks.scale.size import NAMESPACE, TRIAL_CPU
-from controllers import labels
-from controllers.expressions import SWEEP_UID
+from controllers.core import labels
+from controllers.core.expressions import SWEEP_UID
 from hera_specon import Sweep, log_uniform, minimize
 
 Json = dict[str, Any]

@@ -11,9 +11,6 @@ from typing import Any
 
 from mlflow.tracking import MlflowClient
 
-from controllers import labels
-from controllers.background import BackgroundReader
-from controllers.clock import SweepClock
 from controllers.cluster.hand import Hand, WatchedJournal
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
@@ -21,19 +18,22 @@ from controllers.cluster.ports import Campaign, Worlds
 from controllers.cluster.reported_usage import BusyNodes, ReportedUsage
 from controllers.cluster.run_tags import done_tags, recommended_tags
 from controllers.cluster.sweep_record import Ending, SweepRecord
-from controllers.engine import Engine
-from controllers.errors import SpeconError
-from controllers.mlflow_board import Steering
-from controllers.mlflow_source import MlflowSource, Scope
-from controllers.mlflow_tags import TagWriter
-from controllers.model import Phase, TrialId
-from controllers.objective_watch import ObjectiveWatch
+from controllers.core import labels
+from controllers.core.engine import Engine
+from controllers.core.errors import SpeconError
+from controllers.core.model import Phase, TrialId
+from controllers.core.policy import Policy
+from controllers.core.results import RunResult
+from controllers.driving.clock import SweepClock
+from controllers.driving.sweep_checks import check_policy
 from controllers.policies import Default, Guarded, Pinned
-from controllers.policies.base import Policy
 from controllers.policies.registry import parse_policy
-from controllers.recorder import Recorder
-from controllers.results import RunResult
-from controllers.sweep_checks import check_policy
+from controllers.record.recorder import Recorder
+from controllers.tracking.background import BackgroundReader
+from controllers.tracking.metric_source import MlflowSource, Scope
+from controllers.tracking.objective_watch import ObjectiveWatch
+from controllers.tracking.sweep_runs import Steering
+from controllers.tracking.tags import TagWriter
 
 _LOG = logging.getLogger(__name__)
 _STOP_S = 10.0

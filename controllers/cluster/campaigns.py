@@ -10,7 +10,7 @@ from typing import Protocol
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
 from controllers.cluster.ports import Campaign
-from controllers.model import Phase
+from controllers.core.model import Phase
 
 _LOG = logging.getLogger(__name__)
 _FIRST_WAIT_S = 1.0

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 
 
 class LeaseTimingError(SpeconError):

@@ -8,8 +8,8 @@ from typing import Final
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
 from controllers.cluster.wrapped import Wrapped
-from controllers.model import Action, Migrate, Place, Resize, TrialId
-from controllers.ports import Cluster, Journal, Outcome
+from controllers.core.model import Action, Migrate, Place, Resize, TrialId
+from controllers.core.ports import Cluster, Journal, Outcome
 
 _LOG = logging.getLogger(__name__)
 RECOMMENDED: Final = Outcome(accepted=False, detail="recommended only: this controller acts on nothing")

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 
 Check = Callable[[], str | None]
 

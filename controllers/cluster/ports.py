@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from controllers.model import Sample, TrialId
-from controllers.ports import Cluster, Journal
-from controllers.results import TrialResult
+from controllers.core.model import Sample, TrialId
+from controllers.core.ports import Cluster, Journal
+from controllers.core.results import TrialResult
 
 
 class Campaign(Protocol):

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from controllers.cluster.wrapped import Wrapped
-from controllers.model import Assessment, Node, NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.ports import Cluster
+from controllers.core.model import Assessment, Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.ports import Cluster
 
 
 class ReportedUsage:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from controllers.cluster.hand import Recommendation, in_words
-from controllers.mlflow_tags import Compose, trial_tags
-from controllers.model import Assessment, Trial, TrialId
+from controllers.core.model import Assessment, Trial, TrialId
+from controllers.tracking.tags import Compose, trial_tags
 from mlflow_hooks import contract
 
 RECOMMENDED: Final = "specon.recommended."

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from controllers.errors import SpeconError
-from controllers.policies.base import Policy
+from controllers.core.errors import SpeconError
+from controllers.core.policy import Policy
 from controllers.policies.registry import parse_policy
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")

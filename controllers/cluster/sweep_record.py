@@ -14,10 +14,10 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from controllers.cluster.logs import fields
-from controllers.errors import SpeconError
-from controllers.mlflow_board import Steering, SweepRun, close_sweep, open_sweep, sweep_is_closed
-from controllers.results import RunResult
-from controllers.timeline import TimelineEvent
+from controllers.core.errors import SpeconError
+from controllers.core.results import RunResult
+from controllers.record.timeline import TimelineEvent
+from controllers.tracking.sweep_runs import Steering, SweepRun, close_sweep, open_sweep, sweep_is_closed
 
 _LOG = logging.getLogger(__name__)
 _FLUSH_S = 10.0

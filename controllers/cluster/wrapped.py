@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from controllers.model import Action, Node, NodeName, Trial, TrialId
-from controllers.ports import Cluster, Outcome
+from controllers.core.model import Action, Node, NodeName, Trial, TrialId
+from controllers.core.ports import Cluster, Outcome
 
 
 class Wrapped:

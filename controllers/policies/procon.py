@@ -10,12 +10,12 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from controllers.model import Action, Assessment, Decision, Node, NodeName, Place, Snapshot, Trial, TrialId
-from controllers.policies.base import CLOCK_SLACK
-from controllers.policies.first_places import places, starting, with_places
-from controllers.policies.occupancy import Occupancy
-from controllers.policies.settings import PolicySettings
-from controllers.policies.step_times import StepMemo, timed
+from controllers.core.model import Action, Assessment, Decision, Node, NodeName, Place, Snapshot, Trial, TrialId
+from controllers.core.policy import CLOCK_SLACK
+from controllers.policies.kit.first_places import places, starting, with_places
+from controllers.policies.kit.occupancy import Occupancy
+from controllers.policies.kit.settings import PolicySettings
+from controllers.policies.kit.step_times import StepMemo, timed
 
 UNTOLD = (
     "taken for an average trial: it never said how many steps it makes; use trial().steps(total) or log "

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from controllers.goals import reached
-from controllers.model import Action, Decision, Proposal, Resize, Snapshot, Trial, TrialId
-from controllers.policies.node_shares import NodeShares, node_shares, shrinks_first
-from controllers.policies.settings import MinChange, MinCpu, PolicySettings, StaleAfter
-from controllers.progress import usable
+from controllers.core.goals import reached
+from controllers.core.model import Action, Decision, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.core.progress import usable
+from controllers.policies.kit.node_shares import NodeShares, node_shares, shrinks_first
+from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 
 
 @dataclass(frozen=True, slots=True)

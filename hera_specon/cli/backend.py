@@ -8,26 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from controllers.policies.base import Policy
+from controllers.core.policy import Policy
 
 if TYPE_CHECKING:
-    from controllers.bootstrap import LocalRun, LocalSettings
     from controllers.cluster.settings import ControllerSettings
-    from controllers.local_run import Screen
+    from controllers.local_run.run import LocalRun, LocalSettings
+    from controllers.local_run.sweep import Screen
 
 Workflow = Mapping[str, Any]
 
 
 def run_controller(settings: "ControllerSettings", stop: threading.Event) -> None:
     """Run the controller; alone, since what sweeps on this machine need would only cost it memory."""
-    from controllers.slim_mlflow import import_slim  # noqa: PLC0415 - see the module's docstring
+    from controllers.tracking.slim_import import import_slim  # noqa: PLC0415 - see the module's docstring
 
     import_slim()
-    from controllers import cluster_run  # noqa: PLC0415
+    from controllers.cluster import run  # noqa: PLC0415
 
     # What was imported stays: to look through it again and again for garbage would be half of that work.
     gc.freeze()
-    cluster_run.run_controller(settings, stop)
+    run.run_controller(settings, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Backend:
 def real_backend() -> Backend:
     """Return the functions that really run sweeps. MLflow is kept from printing to stdout, which may be for JSON."""
     os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
-    from controllers.bootstrap import run_locally  # noqa: PLC0415 - see the module's docstring
+    from controllers.local_run.run import run_locally  # noqa: PLC0415 - see the module's docstring
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
     from hera_specon.workflow_file import load_workflow  # noqa: PLC0415
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from controllers import labels
-from controllers.errors import SpeconError
-from controllers.policies.base import Policy
+from controllers.core import labels
+from controllers.core.errors import SpeconError
+from controllers.core.policy import Policy
 from hera_specon.cli.backend import Backend, Workflow
 
 DEFAULT_POLICY = "specon+flowcon"

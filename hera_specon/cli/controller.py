@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from controllers.cluster.settings import LOG_LEVELS, ControllerSettings, ControllerSettingsError, own_namespace
-from controllers.stop_signals import stop_on_signals
+from controllers.driving.stop_signals import stop_on_signals
 from hera_specon.cli.backend import Backend, run_controller
 from hera_specon.cli.choices import DEFAULT_POLICY
 

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import click
 
-from controllers.errors import SpeconError, SweepInterrupted
+from controllers.core.errors import SpeconError, SweepInterrupted
 
 
 class Failure(click.ClickException):

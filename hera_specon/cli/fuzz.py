@@ -13,13 +13,13 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 from hera_specon.cli.choices import parsed
 from hera_specon.cli.options import STDOUT, NewFile
 
 if TYPE_CHECKING:
-    from controllers.fault_search.faulty_run import Finding, Ordeal
-    from controllers.fault_search.search import Batch, Found
+    from controllers.lab.fault_search.faulty_run import Finding, Ordeal
+    from controllers.lab.fault_search.search import Batch, Found
 
 _FAILED = 1
 
@@ -117,8 +117,8 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
 
 
 def _searched(request: Request, console: Console) -> Tally:
-    from controllers.fault_search.drawing import every_policy  # noqa: PLC0415 - `specon --help` must not wait for it
-    from controllers.fault_search.search import search  # noqa: PLC0415
+    from controllers.lab.fault_search.drawing import every_policy  # noqa: PLC0415 - `specon --help` must not wait for it
+    from controllers.lab.fault_search.search import search  # noqa: PLC0415
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
 
     for spec in request.policies:
@@ -142,9 +142,9 @@ def _searched(request: Request, console: Console) -> Tally:
 
 
 def _run_again(request: Request, file: Path, console: Console) -> Tally:
-    from controllers.fault_search.case import load_case  # noqa: PLC0415 - `specon --help` must not wait for it
-    from controllers.fault_search.faulty_run import run_case  # noqa: PLC0415
-    from controllers.fault_search.search import Found  # noqa: PLC0415
+    from controllers.lab.fault_search.case import load_case  # noqa: PLC0415 - `specon --help` must not wait for it
+    from controllers.lab.fault_search.faulty_run import run_case  # noqa: PLC0415
+    from controllers.lab.fault_search.search import Found  # noqa: PLC0415
 
     if request.policies:
         message = f"--again {file} has its policy in the file; leave out --policy {request.policies[0]}."
@@ -167,7 +167,7 @@ def _in_words(finding: "Finding") -> str:
 
 
 def _tell(found: "Found", folder: Path, console: Console) -> None:
-    from controllers.fault_search.case import dump_case  # noqa: PLC0415 - `specon --help` must not wait for it
+    from controllers.lab.fault_search.case import dump_case  # noqa: PLC0415 - `specon --help` must not wait for it
 
     file = folder / f"fuzz-{found.seed}.json"
     file.write_text(dump_case(found.case), encoding="utf-8")

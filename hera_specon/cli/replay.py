@@ -16,7 +16,7 @@ from hera_specon.cli.choices import parsed
 from hera_specon.cli.options import STDOUT, Cores, NewFile, NodeCount
 
 if TYPE_CHECKING:
-    from controllers.policies.base import Policy
+    from controllers.core.policy import Policy
     from hera_specon.replay.replaying import Replayed
 
 _WIDE = 160
@@ -123,7 +123,7 @@ def replay(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
     policies = _policies(request.policies)
     done = _replayed(request, policies)
     if request.workload_out is not None:
-        from controllers.simulation.workload_file import write_workload  # noqa: PLC0415 - `specon --help` must not wait
+        from controllers.lab.simulation.workload_file import write_workload  # noqa: PLC0415 - `specon --help` must not wait
 
         write_workload(done.recording.workload, request.workload_out)
     _tell(request, done)
@@ -136,8 +136,8 @@ def _policies(specs: Sequence[str]) -> "Mapping[str, Policy[Any]]":
 
 
 def _replayed(request: Request, policies: "Mapping[str, Policy[Any]]") -> "Replayed":
-    from controllers.mlflow_access import be_impatient  # noqa: PLC0415 - `specon --help` must not wait for these
-    from controllers.model import Direction  # noqa: PLC0415
+    from controllers.core.model import Direction  # noqa: PLC0415
+    from controllers.tracking.access import be_impatient  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.replay import replaying, sources  # noqa: PLC0415
     from hera_specon.replay.recorded_sweep import Objective  # noqa: PLC0415
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 from hera_specon.cli.options import NewFile
 from hera_specon.display.tables import comparison_table
 from hera_specon.report.page import REPORT_FILE, write_page, write_report
@@ -74,7 +74,7 @@ def _found(run: str | None, state_dir: Path, uri: str | None) -> Path | None:
 def _record(runs: Sequence[str], local: Sequence[Path | None], uri: str | None) -> RunRecord:
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - `specon --help` must not wait for MLflow
 
-    from controllers.mlflow_access import be_impatient  # noqa: PLC0415
+    from controllers.tracking.access import be_impatient  # noqa: PLC0415
     from hera_specon.report.tracked_run import tracked_record  # noqa: PLC0415
 
     be_impatient()

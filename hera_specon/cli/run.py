@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.console import Console
 
-from controllers.results import RunResult
+from controllers.core.results import RunResult
 from hera_specon.cli.backend import Backend, real_backend
 from hera_specon.cli.choices import check_parameters, chosen_policies, chosen_workflow
 from hera_specon.cli.failures import Failure
@@ -22,7 +22,7 @@ from hera_specon.report.comparison import labelled, to_json
 from hera_specon.report.page import REPORT_FILE, write_report
 
 if TYPE_CHECKING:
-    from controllers.bootstrap import LocalRun
+    from controllers.local_run.run import LocalRun
 
 _NODES: Final = 4
 
@@ -118,7 +118,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
 
 
 def _carried_out(backend: Backend, request: Request) -> "LocalRun":
-    from controllers.bootstrap import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
+    from controllers.local_run.run import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from hera_specon.goal_warnings import run_warnings  # noqa: PLC0415
 
     workflow = chosen_workflow(backend, request.file)

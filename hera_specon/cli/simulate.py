@@ -12,13 +12,13 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 from hera_specon.cli.choices import parsed
 from hera_specon.cli.options import STDOUT, NewFile, NodeCount
 
 if TYPE_CHECKING:
-    from controllers.simulation.campaign import Order, Summary
-    from controllers.simulation.experiment import Setup
+    from controllers.lab.simulation.campaign import Order, Summary
+    from controllers.lab.simulation.experiment import Setup
 
 _WIDE = 240
 """Columns where the output is no terminal, so that nothing is cut off."""
@@ -128,9 +128,9 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
 
 
 def _orders(request: Request) -> "list[Order]":
+    from controllers.lab.simulation.campaign import Order  # noqa: PLC0415
+    from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT  # noqa: PLC0415
     from controllers.policies.registry import parse_policy  # noqa: PLC0415 - `specon --help` must not wait for it
-    from controllers.simulation.campaign import Order  # noqa: PLC0415
-    from controllers.simulation.every_experiment import EVERY_EXPERIMENT  # noqa: PLC0415
 
     for spec in request.policies:
         parsed(parse_policy, spec, "--policy")
@@ -152,10 +152,10 @@ def _orders(request: Request) -> "list[Order]":
 
 
 def _setup(name: str, request: Request) -> "Setup":
-    from controllers.policies.settings import suggestion  # noqa: PLC0415 - see above
-    from controllers.simulation.every_experiment import EVERY_EXPERIMENT, experiment_named  # noqa: PLC0415
-    from controllers.simulation.experiment import given_workload  # noqa: PLC0415
-    from controllers.simulation.workload_file import read_workload  # noqa: PLC0415
+    from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT, experiment_named  # noqa: PLC0415
+    from controllers.lab.simulation.experiment import given_workload  # noqa: PLC0415
+    from controllers.lab.simulation.workload_file import read_workload  # noqa: PLC0415
+    from controllers.policies.kit.settings import suggestion  # noqa: PLC0415 - see above
 
     if known := experiment_named(name):
         return known
@@ -170,9 +170,9 @@ def _setup(name: str, request: Request) -> "Setup":
 
 
 def _curves(path: Path, request: Request) -> "Setup":
-    from controllers.model import Direction  # noqa: PLC0415 - see above
-    from controllers.simulation.curve_sweep import curve_sweep  # noqa: PLC0415
-    from controllers.simulation.curve_table import metrics_in  # noqa: PLC0415
+    from controllers.core.model import Direction  # noqa: PLC0415 - see above
+    from controllers.lab.simulation.curve_sweep import curve_sweep  # noqa: PLC0415
+    from controllers.lab.simulation.curve_table import metrics_in  # noqa: PLC0415
 
     metrics = metrics_in(path)
     if request.objective not in metrics:
@@ -184,7 +184,7 @@ def _curves(path: Path, request: Request) -> "Setup":
 
 
 def _run(request: Request, orders: "Sequence[Order]", progress: Progress) -> "tuple[Summary, ...]":
-    from controllers.simulation.campaign import run_orders  # noqa: PLC0415 - see above
+    from controllers.lab.simulation.campaign import run_orders  # noqa: PLC0415 - see above
 
     task = progress.task_ids[0]
     return run_orders(
@@ -207,7 +207,7 @@ def _progress(console: Console, runs: int) -> Iterator[Progress]:
 
 
 def _tell(request: Request, console: Console, orders: "Sequence[Order]", summaries: "Sequence[Summary]") -> None:
-    from controllers.simulation.campaign import to_json  # noqa: PLC0415 - see above
+    from controllers.lab.simulation.campaign import to_json  # noqa: PLC0415 - see above
     from hera_specon.display.experiments import experiment_table  # noqa: PLC0415
 
     for order in orders:

@@ -96,7 +96,7 @@ def _look(request: Request) -> Look:
 
 
 def _look_at_cluster(request: Request) -> Look:
-    from controllers.mlflow_access import be_impatient  # noqa: PLC0415 - `specon --help` must not wait for these
+    from controllers.tracking.access import be_impatient  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.cluster.access import open_cluster  # noqa: PLC0415
     from hera_specon.cluster.sweep_state import read_state  # noqa: PLC0415
 

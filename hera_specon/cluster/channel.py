@@ -12,7 +12,7 @@ from hera.exceptions import HeraException
 from hera.workflows import WorkflowsService
 from pydantic import ValidationError
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 from controllers.worlds.argo.api import WORKFLOWS, Json, KubeApi, NotFoundError
 from controllers.worlds.argo.untrusted import text
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 from controllers.worlds.argo.api import ForbiddenError, NotFoundError, Resource
 from controllers.worlds.argo.untrusted import at
 from hera_specon.cluster.access import Access

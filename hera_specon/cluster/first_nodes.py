@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 from controllers.worlds.argo.api import Json
 from hera_specon.cluster.records import workflow_record
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.argo.api import WORKFLOWS, ConflictError, NotFoundError
 from controllers.worlds.argo.patches import open_gate
 from controllers.worlds.argo.pods import PodRecord

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from controllers import labels
-from controllers.errors import SpeconError
+from controllers.core import labels
+from controllers.core.errors import SpeconError
 from controllers.worlds.argo.api import PODS, WORKFLOWS, Json
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, PodRecord, project_pod
 from controllers.worlds.argo.untrusted import mappings, text

@@ -4,8 +4,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from controllers import labels
-from controllers.model import NodeName, Snapshot, Trial, TrialId
+from controllers.core import labels
+from controllers.core.model import NodeName, Snapshot, Trial, TrialId
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.trials import Remembered, TrialState, group_by_trial, remember

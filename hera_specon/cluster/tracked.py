@@ -10,8 +10,8 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from controllers.errors import SpeconError
-from controllers.model import Assessment, Category, Progress, TrialId
+from controllers.core.errors import SpeconError
+from controllers.core.model import Assessment, Category, Progress, TrialId
 from mlflow_hooks import contract
 
 _PAGE: Final = 1000

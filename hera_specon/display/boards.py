@@ -9,7 +9,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from controllers.model import Category, Phase
+from controllers.core.model import Category, Phase
 from hera_specon.display import words
 from hera_specon.display.rows import NodeRow, Tally, TrialRow
 

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from controllers.model import Snapshot, Trial, TrialId
+from controllers.core.model import Snapshot, Trial, TrialId
 
 WINDOW = 120.0
 """Seconds that a pace looks back: long enough to smooth, short enough to follow a new share."""

@@ -7,11 +7,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from controllers.lab.simulation.campaign import Summary
+from controllers.lab.simulation.experiment import Published, Setup
+from controllers.lab.simulation.measures import Measure, Unit
+from controllers.lab.simulation.statistics import Estimate
 from controllers.policies.registry import parse_policy, policy_spec
-from controllers.simulation.campaign import Summary
-from controllers.simulation.experiment import Published, Setup
-from controllers.simulation.measures import Measure, Unit
-from controllers.simulation.statistics import Estimate
 from hera_specon.display import words
 
 TITLES = (

@@ -9,8 +9,8 @@ from rich.live import Live
 from rich.markup import escape
 from rich.panel import Panel
 
-from controllers.model import Assessment, Snapshot, TrialId
-from controllers.results import RunResult
+from controllers.core.model import Assessment, Snapshot, TrialId
+from controllers.core.results import RunResult
 from hera_specon.display.boards import headline, nodes_board, trials_board
 from hera_specon.display.eta import Pace, seconds_left
 from hera_specon.display.plain import ended_line
@@ -24,7 +24,7 @@ LINES_BESIDE_TRIALS = 10
 
 
 class LiveScreen:
-    """A ``controllers.local_run.Screen`` that redraws in place; a context manager."""
+    """A ``controllers.local_run.sweep.Screen`` that redraws in place; a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

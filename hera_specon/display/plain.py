@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
-from controllers.model import Assessment, Category, Phase, Snapshot, TrialId
-from controllers.results import RunResult
+from controllers.core.model import Assessment, Category, Phase, Snapshot, TrialId
+from controllers.core.results import RunResult
 from hera_specon.display import words
 from hera_specon.display.eta import Pace, seconds_left
 from hera_specon.display.rows import tally
@@ -15,7 +15,7 @@ EVERY = 10.0
 
 
 class PlainScreen:
-    """A ``controllers.local_run.Screen`` that writes a line now and then; a context manager.
+    """A ``controllers.local_run.sweep.Screen`` that writes a line now and then; a context manager.
 
     What changed (a move, a trial's end) is told at once, progress every ``EVERY`` seconds.
     """

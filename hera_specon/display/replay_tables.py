@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controllers.results import Comparison, RunResult
-from controllers.simulation.forecast import Check, Forecast, Interval
+from controllers.core.results import Comparison, RunResult
+from controllers.lab.simulation.forecast import Check, Forecast, Interval
 from hera_specon.display import words
 from hera_specon.replay.replaying import Replayed
 

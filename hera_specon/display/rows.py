@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controllers.model import Assessment, Category, Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Assessment, Category, Node, NodeName, Phase, Snapshot, Trial, TrialId
 
 ORDER = {Phase.RUNNING: 0, Phase.MOVING: 0, Phase.PENDING: 1, Phase.FAILED: 2, Phase.SUCCEEDED: 3}
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from controllers.model import Assessment, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Assessment, Phase, Snapshot, Trial, TrialId
 from hera_specon.display import words
 from hera_specon.display.eta import average_pace, seconds_left
 from hera_specon.display.rows import ORDER, Tally, tally

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controllers.model import Category, Phase
+from controllers.core.model import Category, Phase
 from hera_specon.display import words
 from hera_specon.display.boards import CATEGORY_STYLE, PHASE_STYLE, headline
 from hera_specon.display.state import StateRow, SweepState, state_rows

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controllers.results import RunResult
+from controllers.core.results import RunResult
 from hera_specon.display import words
 from hera_specon.report.comparison import ComparisonRow, comparison_rows
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from controllers.results import Comparison
-from controllers.simulation.forecast import Check, Forecast, Interval
+from controllers.core.results import Comparison
+from controllers.lab.simulation.forecast import Check, Forecast, Interval
 from hera_specon.replay.replaying import Replayed
 
 

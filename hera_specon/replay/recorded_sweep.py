@@ -6,9 +6,9 @@ from itertools import groupby, pairwise
 
 from mlflow.tracking import MlflowClient
 
-from controllers.model import Direction, NodeName, Phase, TrialId
-from controllers.results import TrialResult
-from controllers.simulation.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, Stay
+from controllers.core.model import Direction, NodeName, Phase, TrialId
+from controllers.core.results import TrialResult
+from controllers.lab.simulation.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, Stay
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.replay.tracked_trials import (
     TrackedTrial,

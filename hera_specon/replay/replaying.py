@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from controllers.model import NodeName
-from controllers.policies.base import Policy
+from controllers.core.model import NodeName
+from controllers.core.policy import Policy
+from controllers.lab.simulation.forecast import Check, Forecast, check, forecast
+from controllers.lab.simulation.past_sweep import PastSweep, PastSweepError
+from controllers.lab.simulation.recording import Ground, Recording, record
+from controllers.lab.simulation.supply import with_measured_supply
 from controllers.policies.registry import parse_policy
-from controllers.simulation.forecast import Check, Forecast, check, forecast
-from controllers.simulation.past_sweep import PastSweep, PastSweepError
-from controllers.simulation.recording import Ground, Recording, record
-from controllers.simulation.supply import with_measured_supply
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.replay.sources import Past, source_of

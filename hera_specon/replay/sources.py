@@ -9,10 +9,10 @@ from typing import Final, Literal
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from controllers.bootstrap import LocalSettings
-from controllers.errors import SpeconError
-from controllers.model import Direction, NodeName
-from controllers.simulation.past_sweep import PastSweep, PastSweepError
+from controllers.core.errors import SpeconError
+from controllers.core.model import Direction, NodeName
+from controllers.lab.simulation.past_sweep import PastSweep, PastSweepError
+from controllers.local_run.run import LocalSettings
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.replay.any_runs import past_runs, runs_below
 from hera_specon.replay.recorded_sweep import Objective, Recorded, recorded_sweep

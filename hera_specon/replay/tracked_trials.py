@@ -8,8 +8,8 @@ from typing import Final
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
-from controllers.model import Direction
-from controllers.simulation.past_sweep import Logged, PastSweepError
+from controllers.core.model import Direction
+from controllers.lab.simulation.past_sweep import Logged, PastSweepError
 from mlflow_hooks import contract
 
 TAG_PARENT: Final = "mlflow.parentRunId"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from controllers.results import Comparison, RunResult, compare
+from controllers.core.results import Comparison, RunResult, compare
 
 
 @dataclass(frozen=True, slots=True)

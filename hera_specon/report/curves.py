@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from controllers.results import RunResult
+from controllers.core.results import RunResult
 from hera_specon.display import words
 from hera_specon.report.colours import POLICIES, natural
 from hera_specon.report.comparison import completions

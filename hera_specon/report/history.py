@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from controllers.timeline import EventKind, TimelineEvent
+from controllers.record.timeline import EventKind, TimelineEvent
 
 ENDED = frozenset({"succeeded", "failed"})
 

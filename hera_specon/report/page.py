@@ -24,7 +24,7 @@ def write_report(folder: Path, targets: Sequence[Path]) -> None:
     """Write the page about the run in ``folder`` to each of ``targets``, whole or not at all.
 
     Raises:
-        controllers.errors.SpeconError: the folder cannot be read as a run.
+        controllers.core.errors.SpeconError: the folder cannot be read as a run.
     """
     write_page(load_run(folder), targets)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from controllers.errors import SpeconError
-from controllers.results import RunResult
-from controllers.timeline import read_timeline
+from controllers.core.errors import SpeconError
+from controllers.core.results import RunResult
+from controllers.record.timeline import read_timeline
 from hera_specon.report.comparison import labels
 from hera_specon.report.history import History, history
 

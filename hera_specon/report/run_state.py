@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from controllers.model import (
+from controllers.core.model import (
     Assessment,
     Category,
     Direction,
@@ -14,7 +14,7 @@ from controllers.model import (
     Trial,
     TrialId,
 )
-from controllers.timeline import EventKind, TimelineEvent, read_timeline
+from controllers.record.timeline import EventKind, TimelineEvent, read_timeline
 from hera_specon.display.state import SweepState
 from hera_specon.report.record import PolicyRun, load_run, parts_of
 

@@ -13,10 +13,10 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from pydantic import TypeAdapter
 
-from controllers.errors import SpeconError
-from controllers.model import Category, Phase
-from controllers.results import RunResult
-from controllers.timeline import TimelineEvent
+from controllers.core.errors import SpeconError
+from controllers.core.model import Category, Phase
+from controllers.core.results import RunResult
+from controllers.record.timeline import TimelineEvent
 from hera_specon.report.history import history
 from hera_specon.report.record import BrokenRunError, PolicyRun, RunNotFoundError, RunRecord, told_apart
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID

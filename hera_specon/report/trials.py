@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controllers.results import TrialResult
+from controllers.core.results import TrialResult
 from hera_specon.display import words
 from hera_specon.report.colours import natural
 from hera_specon.report.history import Move

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from controllers import labels
-from controllers.goals import GoalError, goals_in
-from controllers.model import Direction
+from controllers.core import labels
+from controllers.core.goals import GoalError, goals_in
+from controllers.core.model import Direction
 from controllers.policies.registry import parse_policy
 from controllers.worlds.local.workflow import RetryRule, WorkflowError
 from hera_specon.submission.errors import SubmissionError

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 
 
 class SubmissionError(SpeconError, ValueError):

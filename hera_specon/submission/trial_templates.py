@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controllers.labels import LABEL_SWEEP
+from controllers.core.labels import LABEL_SWEEP
 
 Manifest = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from controllers.model import Trial, TrialId
+from controllers.core.model import Trial, TrialId
 from controllers.worlds.argo import signals
 from controllers.worlds.argo.api import KubeApi, UnavailableError
 from controllers.worlds.argo.moves import Patience

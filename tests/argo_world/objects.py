@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from controllers import labels
+from controllers.core import labels
 
 Json = dict[str, Any]
 NAMESPACE = "sweeps"

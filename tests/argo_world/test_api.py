@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 from controllers.worlds.argo.api import (
     NODES,
     PODS,

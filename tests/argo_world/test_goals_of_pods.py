@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from controllers import labels
-from controllers.goals import AskedGoals
+from controllers.core import labels
+from controllers.core.goals import AskedGoals
 from controllers.worlds.argo.facts import TrialFacts, facts_of
 from mlflow_hooks import contract
 

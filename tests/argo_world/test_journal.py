@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 from controllers.worlds.argo.api import ApiError, UnavailableError
 from controllers.worlds.argo.journal import ConfigMapJournal
 from controllers.worlds.argo.view import Campaign

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from controllers.model import Migrate, NodeName, Phase, Resize, TrialId
+from controllers.core.model import Migrate, NodeName, Phase, Resize, TrialId
 from controllers.worlds.argo.moves import Patience
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import BEGAN, node, over, pod, stamp, steps, trial, workflow

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controllers.model import NodeName
+from controllers.core.model import NodeName
 from controllers.worlds.argo.nodes import NodeRecord, project_node
 from controllers.worlds.argo.pods import Load, OtherPod, PodRecord, project_pod
 from controllers.worlds.argo.room import Requests, Room

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controllers.model import Resize, TrialId
+from controllers.core.model import Resize, TrialId
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import BEGAN, node, pod, stamp, trial
 

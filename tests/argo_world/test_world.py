@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from controllers.expressions import SWEEP_UID
-from controllers.model import Migrate, NodeName, Phase, Place, Resize, TrialId
+from controllers.core.expressions import SWEEP_UID
+from controllers.core.model import Migrate, NodeName, Phase, Place, Resize, TrialId
 from controllers.worlds.argo import world
 from controllers.worlds.argo.moves import Patience
 from controllers.worlds.argo.view import rest_s
@@ -299,8 +299,3 @@ def test_a_gate_that_can_not_be_opened_is_shown_as_closed_again(bench: Bench) ->
     bench.fake.fault = lambda call: (500, "no") if call.method == "PATCH" else None
     assert bench.world.apply(Place(A)).accepted
     bench.until(lambda: bench.trial().gated)
-
-
-def test_the_sweeps_clock_begins_with_the_workflow(bench: Bench) -> None:
-    bench.begin()
-    assert abs(bench.world.clock.now() - (time.time() - BEGAN)) < 5

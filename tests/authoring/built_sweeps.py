@@ -5,7 +5,7 @@ from typing import Any
 
 from hera.workflows import Workflow
 
-from controllers.expressions import GATE_MOVED
+from controllers.core.expressions import GATE_MOVED
 from hera_specon import Sweep, choice, integer, log_uniform, minimize
 
 SPACE = {"lr": log_uniform(1e-4, 1e-2), "activation": choice("relu", "tanh"), "hidden": integer(32, 256)}

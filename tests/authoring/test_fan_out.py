@@ -7,7 +7,7 @@ from hera.workflows import Artifact, Parameter, Workflow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers import labels
+from controllers.core import labels
 from hera_specon import at_random, choice, every
 from hera_specon.search import points
 from hera_specon.space import value_text

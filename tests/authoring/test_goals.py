@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 from hera.workflows import Workflow
 
-from controllers import labels
-from controllers.errors import SpeconError
-from controllers.expressions import GATE_FIRST, GATE_MOVED
-from controllers.sweep_checks import check_sweep
+from controllers.core import labels
+from controllers.core.errors import SpeconError
+from controllers.core.expressions import GATE_FIRST, GATE_MOVED
+from controllers.driving.sweep_checks import check_sweep
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import Deadline, SpeCon, Sweep, SweepError, Tradl, choice, every, minimize, uniform
 from hera_specon.submission.edits import Wishes, edited

@@ -5,7 +5,7 @@ from typing import Any
 
 from hera.workflows import DAG, Parameter, Steps, Workflow
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.local.workflow import PlannedTrial, read_workflow
 from hera_specon import SpeCon, Sweep, at_random, choice, integer, log_uniform, minimize
 from hera_specon.search import points

@@ -7,8 +7,8 @@ from hera.workflows import DAG, Container, Parameter, Steps, Workflow, WorkflowT
 from hera.workflows.models import Arguments
 from hera.workflows.models import Parameter as ModelParameter
 
-from controllers import labels
-from controllers.expressions import SWEEP_UID
+from controllers.core import labels
+from controllers.core.expressions import SWEEP_UID
 from hera_specon import SweepError, every
 from tests.authoring.built_sweeps import sweep
 

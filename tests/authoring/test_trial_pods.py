@@ -6,8 +6,8 @@ import pytest
 from hera.workflows import ExistingVolume, NFSVolume, Resources, Volume, Workflow
 from hera.workflows.models import PodSecurityContext, SecurityContext
 
-from controllers import labels
-from controllers.expressions import SWEEP_UID
+from controllers.core import labels
+from controllers.core.expressions import SWEEP_UID
 from hera_specon import FlowCon, SpeCon, every, maximize
 from mlflow_hooks import contract
 from tests.authoring.built_sweeps import built, environment, fields_of_the_pod, pod_patch, sweep

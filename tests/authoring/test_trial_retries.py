@@ -2,7 +2,7 @@ from typing import cast
 
 import pytest
 
-from controllers.labels import MOVED_MESSAGE
+from controllers.core.labels import MOVED_MESSAGE
 from controllers.worlds.local.workflow.retry import RetryRule
 from hera_specon import SweepError
 from hera_specon.retry import MOST_RETRIES, trial_retries

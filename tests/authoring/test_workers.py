@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hera.workflows import Workflow
 
-from controllers import labels
+from controllers.core import labels
 from hera_specon import Sweep, SweepError, choice, minimize
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hera.workflows import NFSVolume, Parameter, Resources, Workflow
 
-from controllers import labels
+from controllers.core import labels
 from hera_specon import SpeCon, SweepError, every
 from mlflow_hooks import contract
 from tests.authoring.built_sweeps import built, sweep

@@ -3,9 +3,9 @@ from pathlib import Path
 
 from benchmarks.experiments import markdown, pictures
 from benchmarks.experiments.svg import ticks
-from controllers.simulation.campaign import Order, run_orders, simulate_seed
-from controllers.simulation.published import EXPERIMENTS
-from controllers.simulation.statistics import Estimate
+from controllers.lab.simulation.campaign import Order, run_orders, simulate_seed
+from controllers.lab.simulation.published import EXPERIMENTS
+from controllers.lab.simulation.statistics import Estimate
 
 
 def silent(runs: int) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.family_for_real.comparisons import COMPARISONS, Comparison
 from benchmarks.family_for_real.measures import asked_direction, asked_goals, measured
-from controllers.goals import AskedGoals
-from controllers.model import Direction
+from controllers.core.goals import AskedGoals
+from controllers.core.model import Direction
 from controllers.policies.registry import parse_policy
 from controllers.worlds.local.jobs import Job, Ledger, save_ledger
 from controllers.worlds.local.workflow import read_workflow

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.scale.argo import Attempt, attempt_nodes, pod_of, status_nodes, status_of
 from benchmarks.scale.manifest import Json, SweepManifest, sweep_manifest
 from benchmarks.scale.size import Size, SizeError
-from controllers.labels import GATE_PLACEMENT
+from controllers.core.labels import GATE_PLACEMENT
 from controllers.worlds.argo.pods import project_pod
 from controllers.worlds.argo.workflows import project_workflow
 

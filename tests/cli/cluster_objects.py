@@ -4,7 +4,7 @@ from typing import Any
 
 from hera.workflows import Workflow
 
-from controllers import labels
+from controllers.core import labels
 from hera_specon import SpeCon, Sweep, choice, minimize
 
 Json = dict[str, Any]

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controllers.fault_search import faulty_run, search
-from controllers.fault_search.case import dump_case, load_case
-from controllers.fault_search.drawing import draw_case
-from controllers.fault_search.faulty_run import Finding
-from controllers.fault_search.search import Batch, Found
+from controllers.lab.fault_search import faulty_run, search
+from controllers.lab.fault_search.case import dump_case, load_case
+from controllers.lab.fault_search.drawing import draw_case
+from controllers.lab.fault_search.faulty_run import Finding
+from controllers.lab.fault_search.search import Batch, Found
 from hera_specon.cli import main
 from tests.simulated.mutants import ActsBeforeSaving
 

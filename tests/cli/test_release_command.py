@@ -1,4 +1,4 @@
-from controllers.labels import ANNOTATION_ADOPTED, GATE_PLACEMENT
+from controllers.core.labels import ANNOTATION_ADOPTED, GATE_PLACEMENT
 from tests.cli.api_server import Cluster
 from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
 from tests.cli.conftest import Specon

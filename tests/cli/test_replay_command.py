@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controllers.simulation.workload_file import read_workload
+from controllers.lab.simulation.workload_file import read_workload
 from hera_specon.cli import main
 from tests.simulation.tracked import log_sweep, new_client
 

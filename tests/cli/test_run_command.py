@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controllers.bootstrap import LocalRun, LocalSettings
-from controllers.errors import SpeconError, SweepInterrupted
-from controllers.labels import ANNOTATION_DEADLINE, ANNOTATION_POLICY, ANNOTATION_TARGET, LABEL_SWEEP
-from controllers.local_run import Screen
-from controllers.model import Snapshot
-from controllers.policies.base import Policy
+from controllers.core.errors import SpeconError, SweepInterrupted
+from controllers.core.labels import ANNOTATION_DEADLINE, ANNOTATION_POLICY, ANNOTATION_TARGET, LABEL_SWEEP
+from controllers.core.model import Snapshot
+from controllers.core.policy import Policy
+from controllers.core.results import RunResult, TrialResult
+from controllers.local_run.run import LocalRun, LocalSettings
+from controllers.local_run.sweep import Screen
 from controllers.policies.registry import parse_policy, policy_spec
-from controllers.results import RunResult, TrialResult
 from hera_specon.cli import main
 from hera_specon.cli.backend import Backend, Workflow
 from tests.report.example_run import write_example_run

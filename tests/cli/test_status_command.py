@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controllers.labels import ANNOTATION_MOVE_TO
+from controllers.core.labels import ANNOTATION_MOVE_TO
 from tests.cli.api_server import Cluster
 from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
 from tests.cli.conftest import Specon

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from controllers.expressions import GATE_FIRST, GATE_MOVED
-from controllers.labels import ANNOTATION_DEADLINE, ANNOTATION_FIRST_NODES, ANNOTATION_POLICY
+from controllers.core.expressions import GATE_FIRST, GATE_MOVED
+from controllers.core.labels import ANNOTATION_DEADLINE, ANNOTATION_FIRST_NODES, ANNOTATION_POLICY
 from tests.cli.api_server import Cluster
 from tests.cli.conftest import Specon
 

@@ -11,7 +11,7 @@ import pytest
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.argo.api import CONFIG_MAPS, EVENTS, PODS
 from hera_specon.report.tracked_run import tracked_record
 from mlflow_hooks import contract

@@ -3,7 +3,7 @@
 import pytest
 from mlflow.tracking import MlflowClient
 
-from controllers.results import RunResult
+from controllers.core.results import RunResult
 from hera_specon.report.tracked_run import tracked_record
 from mlflow_hooks import contract
 from tests.cluster.sweeps import deadline_descent_sweep

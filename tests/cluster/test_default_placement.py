@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controllers.placement import BalanceRule, Load, scores
 from controllers.worlds.argo.nodes import project_node
 from controllers.worlds.argo.pods import load_of
+from controllers.worlds.kube_scheduler import BalanceRule, Load, scores
 from tests.cluster.any_cluster import AnyCluster
 from tests.cluster.kubectl import JsonObject, Kubectl
 from tests.cluster.processes import wait_until

@@ -5,7 +5,7 @@ import re
 import pytest
 from mlflow.tracking import MlflowClient
 
-from controllers.timeline import EventKind
+from controllers.record.timeline import EventKind
 from hera_specon.report.tracked_run import sweep_runs, tracked_timeline
 from tests.cluster.sweeps import late_descent_sweep
 from tests.cluster.sweeps.bench import Bench

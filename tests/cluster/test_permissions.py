@@ -16,7 +16,7 @@ from kubernetes import client
 
 from controllers.cluster.election import Create, Lease, LeaseUnavailableError, Read, Replace
 from controllers.cluster.lease_store import LEASES, KubernetesLease
-from controllers.model import Migrate, Phase, Resize
+from controllers.core.model import Migrate, Phase, Resize
 from controllers.worlds.argo import patches, signals
 from controllers.worlds.argo.api import (
     CONFIG_MAPS,

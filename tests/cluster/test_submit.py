@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner, Result
 
-from controllers.labels import ANNOTATION_ADOPTED, ANNOTATION_FIRST_NODES, GATE_PLACEMENT
+from controllers.core.labels import ANNOTATION_ADOPTED, ANNOTATION_FIRST_NODES, GATE_PLACEMENT
 from hera_specon.cli import main
 from tests.cluster import shell_sweep
 from tests.cluster.any_cluster import AnyCluster

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from controllers.expressions import GATE_MOVED
-from controllers.model import NodeName, TrialId
+from controllers.core.expressions import GATE_MOVED
+from controllers.core.model import NodeName, TrialId
+from controllers.driving.clock import SweepClock
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
 from controllers.worlds.argo.events import EventWriter
 from controllers.worlds.argo.moves import Patience
@@ -70,7 +71,7 @@ class ArgoBench(Bench):
 
     def drive(self) -> None:
         """Let the world do what is due, then wait for news."""
-        self.world.advance(self.world.clock.now())
+        self.world.advance(self._clock.now())
         if self._view is not None:
             self._view.wait_for_news(0.2)
 
@@ -106,6 +107,7 @@ class ArgoBench(Bench):
         while not (campaigns := self._view.campaigns("default")):
             assert time.monotonic() < deadline, "the workflow does not show"
             self._view.wait_for_news(0.2)
+        self._clock = SweepClock(time.time() - campaigns[0].created_epoch_s)
         self.world = ArgoWorld(self._view, campaigns[0], events=self._events, patience=Patience(force_every=4.0))
 
     def _prepare(self) -> None:

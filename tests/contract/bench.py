@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from controllers import labels
-from controllers.expressions import MOVED
-from controllers.model import NodeName, Phase, Trial
-from controllers.ports import Cluster
+from controllers.core import labels
+from controllers.core.expressions import MOVED
+from controllers.core.model import NodeName, Phase, Trial
+from controllers.core.ports import Cluster
 from mlflow_hooks import contract
 
 PROGRAM = Path(__file__).with_name("trial_program.py")

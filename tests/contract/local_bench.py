@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from controllers.model import NodeName
+from controllers.core.model import NodeName
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
 from controllers.worlds.local.jobs import load_ledger, save_ledger
 from controllers.worlds.local.processes import Launcher

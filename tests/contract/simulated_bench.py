@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from controllers.model import NodeName, TrialId
+from controllers.core.model import NodeName, TrialId
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.metrics import SimulatedMetrics
 from controllers.worlds.simulated.scenario import Scenario

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controllers.model import NodeName, Phase, Place, TrialId
+from controllers.core.model import NodeName, Phase, Place, TrialId
 from tests.contract.bench import Behaviour
 from tests.contract.local_bench import LocalBench
 

@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from controllers.model import Migrate, Phase, Resize, TrialId
+from controllers.core.model import Migrate, Phase, Resize, TrialId
 from tests.contract.bench import Behaviour, Bench
 
 LONG = Behaviour(steps=400)

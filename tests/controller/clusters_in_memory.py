@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from controllers.cluster import ports
-from controllers.model import (
+from controllers.core.model import (
     Action,
     Direction,
     Migrate,
@@ -17,8 +17,8 @@ from controllers.model import (
     Trial,
     TrialId,
 )
-from controllers.ports import Outcome
-from controllers.results import TrialResult
+from controllers.core.ports import Outcome
+from controllers.core.results import TrialResult
 
 ONE, TWO = NodeName("one"), NodeName("two")
 

@@ -12,13 +12,13 @@ import pytest
 from mlflow.entities import Metric, Run
 from mlflow.tracking import MlflowClient
 
-from controllers import labels
-from controllers.background import BackgroundReader
 from controllers.cluster.campaign_run import CampaignRun, Services
 from controllers.cluster.instruments import Instruments
-from controllers.mlflow_tags import TagWriter
-from controllers.model import Phase, Place, TrialId
-from controllers.timeline import EventKind
+from controllers.core import labels
+from controllers.core.model import Phase, Place, TrialId
+from controllers.record.timeline import EventKind
+from controllers.tracking.background import BackgroundReader
+from controllers.tracking.tags import TagWriter
 from mlflow_hooks import contract
 from tests.controller.clusters_in_memory import TWO, MemoryCampaign, MemoryCluster, MemoryWorld, gated, trial
 

@@ -9,7 +9,7 @@ import pytest
 from controllers.cluster import ports
 from controllers.cluster.campaigns import Campaigns
 from controllers.cluster.instruments import Instruments
-from controllers.model import Phase
+from controllers.core.model import Phase
 from tests.controller.clusters_in_memory import MemoryCampaign
 
 

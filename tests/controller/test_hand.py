@@ -7,8 +7,8 @@ import pytest
 
 from controllers.cluster.hand import Hand, WatchedJournal
 from controllers.cluster.instruments import ACTION_OUTCOMES, Instruments
-from controllers.model import Migrate, Phase, Resize, TrialId
-from controllers.ports import Outcome
+from controllers.core.model import Migrate, Phase, Resize, TrialId
+from controllers.core.ports import Outcome
 from tests.controller.clusters_in_memory import TWO, MemoryJournal, MemoryWorld, trial
 
 A = TrialId("uid.vae.t000")

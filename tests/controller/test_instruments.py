@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from controllers.cluster.health_server import PortError
 from controllers.cluster.instruments import Instruments, MetricsServer
-from controllers.model import Phase
+from controllers.core.model import Phase
 
 BOUNDED = {"phase", "kind", "outcome", "le"}
 WANTED = {

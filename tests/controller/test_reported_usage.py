@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from controllers.cluster.reported_usage import BusyNodes, ReportedUsage
-from controllers.model import Direction, Phase, Sample, Snapshot, Trial, TrialId
-from controllers.progress import merge
+from controllers.core.model import Direction, Phase, Sample, Snapshot, Trial, TrialId
+from controllers.core.progress import merge
 from tests.controller.clusters_in_memory import ONE, TWO, MemoryWorld, trial
 
 A, B = trial("uid.vae.t000"), trial("uid.vae.t001")

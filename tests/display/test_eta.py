@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.model import Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
+from controllers.core.model import Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from hera_specon.display.eta import WINDOW, Pace, seconds_left
 
 

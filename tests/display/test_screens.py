@@ -3,7 +3,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from controllers.model import (
+from controllers.core.model import (
     Assessment,
     Category,
     Direction,
@@ -15,7 +15,7 @@ from controllers.model import (
     Trial,
     TrialId,
 )
-from controllers.results import RunResult, TrialResult
+from controllers.core.results import RunResult, TrialResult
 from hera_specon.display.live import LiveScreen
 from hera_specon.display.plain import PlainScreen
 from hera_specon.display.rows import node_rows, tally, trial_rows

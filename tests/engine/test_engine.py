@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import pytest
 
-from controllers.engine import Engine
-from controllers.model import (
+from controllers.core.engine import Engine
+from controllers.core.model import (
     Action,
     Assessment,
     Category,
@@ -24,8 +24,8 @@ from controllers.model import (
     Trial,
     TrialId,
 )
-from controllers.policies.guards import Guarded
-from controllers.ports import Outcome
+from controllers.core.ports import Outcome
+from controllers.policies.wrappers.guarded import Guarded
 
 ONE, TWO = NodeName("one"), NodeName("two")
 

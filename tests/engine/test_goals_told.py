@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from controllers.cluster.hand import ForgetfulJournal
-from controllers.engine import Engine
-from controllers.mlflow_tags import trial_tags
-from controllers.model import (
+from controllers.core.engine import Engine
+from controllers.core.model import (
     Action,
     Assessment,
     Direction,
@@ -25,11 +24,12 @@ from controllers.model import (
     Trial,
     TrialId,
 )
+from controllers.core.ports import Outcome
 from controllers.policies import Guarded
 from controllers.policies.registry import POLICIES, parse_policy
-from controllers.ports import Outcome
-from controllers.recorder import Recorder
-from controllers.timeline import EventKind, TimelineEvent
+from controllers.record.recorder import Recorder
+from controllers.record.timeline import EventKind, TimelineEvent
+from controllers.tracking.tags import trial_tags
 from hera_specon.display.rows import trial_rows
 from mlflow_hooks import contract
 

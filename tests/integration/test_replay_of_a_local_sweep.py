@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from controllers.simulation.workload_file import read_workload
+from controllers.lab.simulation.workload_file import read_workload
 from tests.integration.workbench import Workbench
 
 pytestmark = pytest.mark.slow

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.expressions import GATE_FIRST, GATE_MOVED, SWEEP_UID
-from controllers.labels import GATE_PLACEMENT, PARAMETER_CONTINUE
+from controllers.core.expressions import GATE_FIRST, GATE_MOVED, SWEEP_UID
+from controllers.core.labels import GATE_PLACEMENT, PARAMETER_CONTINUE
 from controllers.worlds.local.workflow import UnsupportedWorkflowError, WorkflowError, read_workflow
 from controllers.worlds.local.workflow.fields import IGNORED
 from tests.local_workflow.workflow_manifests import Manifest, call, dag, pod, program, steps, workflow

@@ -4,8 +4,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from controllers.background import BackgroundReader
-from controllers.model import Sample, TrialId
+from controllers.core.model import Sample, TrialId
+from controllers.tracking.background import BackgroundReader
 
 
 class Source:

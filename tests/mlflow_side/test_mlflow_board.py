@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from mlflow.tracking import MlflowClient
 
-from controllers.mlflow_board import Steering, close_sweep, open_sweep, sweep_is_closed
+from controllers.tracking.sweep_runs import Steering, close_sweep, open_sweep, sweep_is_closed
 
 STEERING = Steering("s · default", "default", "uid")
 

@@ -11,8 +11,8 @@ import pytest
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from controllers.mlflow_runs import FoundRun, Reported, find_runs
-from controllers.model import TrialId
+from controllers.core.model import TrialId
+from controllers.tracking.runs import FoundRun, Reported, find_runs
 from mlflow_hooks import contract
 
 Answer = Callable[[dict[str, Any]], tuple[int, bytes]]

@@ -8,8 +8,8 @@ from mlflow.entities import Metric
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from controllers.mlflow_source import MlflowSource, Scope
-from controllers.model import TrialId
+from controllers.core.model import TrialId
+from controllers.tracking.metric_source import MlflowSource, Scope
 from mlflow_hooks import contract
 
 BEGAN = 1_000.0

@@ -8,8 +8,8 @@ from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from controllers.mlflow_tags import TagWriter, trial_tags
-from controllers.model import Assessment, Category, Direction, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.tracking.tags import TagWriter, trial_tags
 from mlflow_hooks import contract
 
 A, B = TrialId("uid.s.a"), TrialId("uid.s.b")

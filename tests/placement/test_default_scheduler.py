@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.placement import BalanceRule, Load, choose, image_locality, scores
+from controllers.worlds.kube_scheduler import BalanceRule, Load, choose, image_locality, scores
 
 GIB = 1024.0**3
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controllers.model import (
+from controllers.core.model import (
     Decision,
     Direction,
     Goals,
@@ -21,8 +21,8 @@ from controllers.model import (
     Trial,
     TrialId,
 )
-from controllers.policies.base import Policy
-from controllers.progress import merge
+from controllers.core.policy import Policy
+from controllers.core.progress import merge
 
 EPSILON = 1e-6
 STEPS = 15

@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.errors import SpeconError
-from controllers.model import Migrate, Node, Phase, Place, Resize, Trial, TrialId
+from controllers.core.errors import SpeconError
+from controllers.core.model import Migrate, Node, Phase, Place, Resize, Trial, TrialId
+from controllers.driving.sweep_checks import check_policy
 from controllers.policies import (
     FairShare,
     Fifo,
@@ -15,9 +16,8 @@ from controllers.policies import (
     SpeCon,
     Stacked,
 )
-from controllers.policies.clairvoyant import informed, uninformed
+from controllers.policies.comparison.clairvoyant import informed, uninformed
 from controllers.policies.registry import parse_policy
-from controllers.sweep_checks import check_policy
 from tests.policies.policy_fakes import moves, node, progress, resizes, run, snapshot, trial
 
 OLD = trial("old", "x", submitted_at=0.0)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.model import Goals, Trial, TrialId
-from controllers.policies.dqoes_parts import split
+from controllers.core.model import Goals, Trial, TrialId
+from controllers.policies.dqoes.parts import split
 from tests.policies.policy_fakes import trial
 
 TOLERANCE = 0.1

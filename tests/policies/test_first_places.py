@@ -4,9 +4,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.model import NodeName, Phase, Place, Snapshot, Trial, TrialId
-from controllers.policies.first_places import places, starting
-from controllers.policies.occupancy import Occupancy
+from controllers.core.model import NodeName, Phase, Place, Snapshot, Trial, TrialId
+from controllers.policies.kit.first_places import places, starting
+from controllers.policies.kit.occupancy import Occupancy
 from tests.policies.policy_fakes import node, snapshot, trial
 
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.model import Category, Node, NodeName, Phase, Progress, Resize, Snapshot, Trial, TrialId
+from controllers.core.model import Category, Node, NodeName, Phase, Progress, Resize, Snapshot, Trial, TrialId
 from controllers.policies import FlowCon
-from controllers.policies.flowcon_shares import fair_shares, limits
-from controllers.policies.flowcon_state import FlowConState, TrialMemo
-from controllers.policies.node_shares import settled
+from controllers.policies.flowcon.shares import fair_shares, limits
+from controllers.policies.flowcon.state import FlowConState, TrialMemo
+from controllers.policies.kit.node_shares import settled
 from tests.policies.policy_fakes import node, progress, resizes, run, snapshot, trial
 
 A, B = TrialId("a"), TrialId("b")

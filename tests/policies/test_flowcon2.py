@@ -2,14 +2,14 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.model import Category, Decision, Migrate, NodeName, Phase, Place, Resize, Trial, TrialId
+from controllers.core.model import Category, Decision, Migrate, NodeName, Phase, Place, Resize, Trial, TrialId
+from controllers.core.progress import Mark
 from controllers.policies import FlowCon, FlowCon2
-from controllers.policies.flowcon2 import FlowCon2State
-from controllers.policies.flowcon2_moves import reliefs, weight_per_core
-from controllers.policies.flowcon_state import FlowConState, TrialMemo
-from controllers.policies.occupancy import Occupancy
-from controllers.policies.single_moves import SingleMoves
-from controllers.progress import Mark
+from controllers.policies.flowcon.state import FlowConState, TrialMemo
+from controllers.policies.flowcon2.moves import reliefs, weight_per_core
+from controllers.policies.flowcon2.policy import FlowCon2State
+from controllers.policies.kit.occupancy import Occupancy
+from controllers.policies.kit.single_moves import SingleMoves
 from tests.policies.policy_fakes import moves, node, progress, resizes, run, snapshot, trial
 
 LOOKS = (0.0, 20.0, 40.0, 60.0)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controllers.model import (
+from controllers.core.model import (
     Decision,
     Migrate,
     Node,
@@ -17,8 +17,8 @@ from controllers.model import (
     Trial,
     TrialId,
 )
+from controllers.core.policy import PolicyStateError, dump_state, load_state
 from controllers.policies import Guarded
-from controllers.policies.base import PolicyStateError, dump_state, load_state
 from tests.policies.policy_fakes import moves, node, resizes, snapshot, trial
 from tests.policies.test_stacked import Scripted, move, resize
 

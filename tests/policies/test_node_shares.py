@@ -1,5 +1,5 @@
-from controllers.model import TrialId
-from controllers.policies.node_shares import NodeShares
+from controllers.core.model import TrialId
+from controllers.policies.kit.node_shares import NodeShares
 from tests.policies.policy_fakes import trial
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.model import Progress
-from controllers.policies.pace import MOST_POINTS, Pace, paced
-from controllers.policies.step_times import StepMemo, timed
+from controllers.core.model import Progress
+from controllers.policies.kit.pace import MOST_POINTS, Pace, paced
+from controllers.policies.kit.step_times import StepMemo, timed
 from tests.policies.policy_fakes import node, snapshot, trial
 
 

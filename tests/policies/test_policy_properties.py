@@ -10,7 +10,8 @@ from hypothesis import Phase as Generate
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from controllers.model import Decision, Migrate, NodeName, Phase, Proposal, Snapshot, TrialId
+from controllers.core.model import Decision, Migrate, NodeName, Phase, Proposal, Snapshot, TrialId
+from controllers.core.policy import Policy, dump_state, load_state
 from controllers.policies import (
     CBalancer,
     Deadline,
@@ -31,7 +32,6 @@ from controllers.policies import (
     Stacked,
     Tradl,
 )
-from controllers.policies.base import Policy, dump_state, load_state
 from tests.policies.policy_fakes import FakeCluster, node
 
 SPECON = SpeCon(alpha=0.05, interval=30)

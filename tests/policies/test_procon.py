@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.model import Decision, Phase, Place, Progress, Snapshot, Trial, TrialId
+from controllers.core.model import Decision, Phase, Place, Progress, Snapshot, Trial, TrialId
 from controllers.policies import ProCon
+from controllers.policies.kit.step_times import StepMemo, StepTime
 from controllers.policies.procon import ProConState, contention
-from controllers.policies.step_times import StepMemo, StepTime
 from tests.policies.policy_fakes import node, run, snapshot, trial
 
 

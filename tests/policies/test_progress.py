@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.model import Category, Direction, Progress, Sample
-from controllers.progress import (
+from controllers.core.model import Category, Direction, Progress, Sample
+from controllers.core.progress import (
     Mark,
     Normalise,
     growth,

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.model import Migrate, Place, Resize
+from controllers.core.model import Migrate, Place, Resize
 from controllers.policies import Default, FlowCon, Guarded, SpeCon, Stacked
+from controllers.policies.kit.settings import PolicyParameterError, PolicySettings
 from controllers.policies.registry import POLICIES, UnknownPolicyError, describe, parse_policy, policy_spec
-from controllers.policies.settings import PolicyParameterError, PolicySettings
 from tests.policies.test_stacked import Scripted
 
 NAMES = (

@@ -1,5 +1,5 @@
-from controllers.model import NodeName, Phase, TrialId
-from controllers.policies.single_moves import SingleMoves, answered, headed
+from controllers.core.model import NodeName, Phase, TrialId
+from controllers.policies.kit.single_moves import SingleMoves, answered, headed
 from tests.policies.policy_fakes import node, snapshot, trial
 
 ASKED = SingleMoves().with_asked(trial("a", "x"), NodeName("y"))

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from controllers.model import Category, Decision, Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Category, Decision, Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies import SpeCon
-from controllers.policies.specon_state import SpeConState, TrialMemo
+from controllers.policies.specon.state import SpeConState, TrialMemo
 from tests.policies.policy_fakes import moves, node, progress, run, snapshot, trial
 
 A = TrialId("a")

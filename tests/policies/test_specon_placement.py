@@ -3,9 +3,9 @@ from collections.abc import Iterable, Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.model import Category, Node, NodeName, Phase, Trial, TrialId
-from controllers.policies.specon_placement import Board, destination
-from controllers.policies.specon_rebalance import rebalance
+from controllers.core.model import Category, Node, NodeName, Phase, Trial, TrialId
+from controllers.policies.specon.placement import Board, destination
+from controllers.policies.specon.rebalance import rebalance
 from tests.policies.policy_fakes import node, snapshot, trial
 
 P, W, C = Category.PROGRESSING, Category.WATCHING, Category.CONVERGED

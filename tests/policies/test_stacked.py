@@ -1,7 +1,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from controllers.model import (
+from controllers.core.model import (
     Action,
     Assessment,
     Category,
@@ -13,8 +13,8 @@ from controllers.model import (
     Snapshot,
     TrialId,
 )
+from controllers.core.policy import dump_state, load_state
 from controllers.policies import FlowCon, SpeCon, Stacked
-from controllers.policies.base import dump_state, load_state
 from tests.policies.policy_fakes import moves, node, resizes, snapshot, trial
 
 A, B = TrialId("a"), TrialId("b")

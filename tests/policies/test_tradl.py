@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controllers.model import Decision, Direction, Goals, Progress, Trial
+from controllers.core.model import Decision, Direction, Goals, Progress, Trial
 from controllers.policies import Tradl
 from tests.policies.policy_fakes import node, resizes, snapshot, trial
 

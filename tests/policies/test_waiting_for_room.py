@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from controllers.cluster.hand import ForgetfulJournal
-from controllers.engine import Engine
-from controllers.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
+from controllers.core.engine import Engine
+from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
+from controllers.core.policy import Policy
+from controllers.core.ports import Outcome
 from controllers.policies import Edf, Guarded
-from controllers.policies.base import Policy
 from controllers.policies.registry import POLICIES, parse_policy
-from controllers.ports import Outcome
 from tests.policies.policy_fakes import node, trial
 
 OTHERS_LEAVE_AT = 95.0

@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from controllers.results import RunResult, TrialResult
-from controllers.timeline import EventKind, TimelineEvent, TimelineFile
+from controllers.core.results import RunResult, TrialResult
+from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
 
 NODES = ("node-1", "node-2", "node-3", "node-4")
 CORES = 0.45

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from controllers.results import RunResult, TrialResult
+from controllers.core.results import RunResult, TrialResult
 from hera_specon.display.tables import cells, comparison_table, warnings
 from hera_specon.report.comparison import comparison_rows, labelled, to_json
 

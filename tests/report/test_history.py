@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.timeline import EventKind, TimelineEvent
+from controllers.record.timeline import EventKind, TimelineEvent
 from hera_specon.report.history import Stretch, history, stretches_of
 
 PHASE, RESIZE, MOVE, CATEGORY = EventKind.PHASE, EventKind.RESIZE, EventKind.MOVE, EventKind.CATEGORY

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.timeline import EventKind, TimelineEvent
+from controllers.record.timeline import EventKind, TimelineEvent
 from hera_specon.report.history import History, history
 from hera_specon.report.layout import bands, shares, usage
 from tests.report.example_run import simulated

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controllers.timeline import EventKind, TimelineEvent, TimelineFile
+from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
 from hera_specon.report.page import page, write_report
 from hera_specon.report.record import BrokenRunError, RunNotFoundError, find_run, load_run
 from tests.report.example_run import write_example_run

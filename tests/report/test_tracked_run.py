@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from mlflow.tracking import MlflowClient
 
-from controllers.errors import SpeconError
-from controllers.mlflow_board import Steering, open_sweep
-from controllers.timeline import EventKind, TimelineEvent
+from controllers.core.errors import SpeconError
+from controllers.record.timeline import EventKind, TimelineEvent
+from controllers.tracking.sweep_runs import Steering, open_sweep
 from hera_specon.report.page import page
 from hera_specon.report.record import RunRecord, combined
 from hera_specon.report.tracked_run import tracked_record

@@ -2,7 +2,10 @@
 
 import pytest
 
-from controllers.goal_measures import (
+from controllers.core.goals import AskedGoals, GoalError, goals_in
+from controllers.core.labels import ANNOTATION_DEADLINE, ANNOTATION_SECONDS_PER_STEP, ANNOTATION_TARGET
+from controllers.core.model import Direction, Goals
+from controllers.record.goal_measures import (
     at_pace_while_all_run,
     fast_enough,
     satisfied,
@@ -10,10 +13,7 @@ from controllers.goal_measures import (
     share_of_allocation_used,
     times_to_target,
 )
-from controllers.goals import AskedGoals, GoalError, goals_in
-from controllers.labels import ANNOTATION_DEADLINE, ANNOTATION_SECONDS_PER_STEP, ANNOTATION_TARGET
-from controllers.model import Direction, Goals
-from controllers.timeline import EventKind, TimelineEvent
+from controllers.record.timeline import EventKind, TimelineEvent
 
 
 def report(at: float, trial: str, value: float, step: int) -> TimelineEvent:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from controllers.model import Assessment, Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
-from controllers.recorder import Recorder
-from controllers.timeline import EventKind, TimelineEvent, TimelineFile, read_timeline
+from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
+from controllers.record.recorder import Recorder
+from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile, read_timeline
 
 A = TrialId("a")
 ONE, TWO = NodeName("one"), NodeName("two")

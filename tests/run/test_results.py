@@ -2,7 +2,7 @@
 
 import pytest
 
-from controllers.results import RunResult, TrialResult, compare
+from controllers.core.results import RunResult, TrialResult, compare
 
 
 def run(policy: str, times: dict[str, tuple[float, float]]) -> RunResult:

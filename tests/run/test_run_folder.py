@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from controllers.errors import SpeconError
-from controllers.results import RunResult, TrialResult
-from controllers.run_folder import find_or_make_run, read_result
+from controllers.core.errors import SpeconError
+from controllers.core.results import RunResult, TrialResult
+from controllers.local_run.run_folder import find_or_make_run, read_result
 
 SAME = {"workflow": {"spec": {}}, "policies": ["default"]}
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from controllers.engine import Engine
-from controllers.model import Action, Decision, Migrate, NodeName, Phase, Place, Proposal, Snapshot, TrialId
-from controllers.ports import Outcome
+from controllers.core.engine import Engine
+from controllers.core.model import Action, Decision, Migrate, NodeName, Phase, Place, Proposal, Snapshot, TrialId
+from controllers.core.ports import Outcome
 
 
 class ActsBeforeSaving(Engine[Any]):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.model import Migrate, NodeName, Phase, Resize, TrialId
+from controllers.core.model import Migrate, NodeName, Phase, Resize, TrialId
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.faults import (
     Crowding,

@@ -7,8 +7,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from controllers.lab.simulation.run import simulate
 from controllers.policies.registry import parse_policy
-from controllers.simulated_run import simulate
 from tests.simulated.workloads import mixed
 
 _ROOT = Path(__file__).parents[2]

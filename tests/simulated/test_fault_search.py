@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from controllers.engine import Engine
-from controllers.fault_search import faulty_run
-from controllers.fault_search.case import Case, CaseError, dump_case, load_case
-from controllers.fault_search.controller_faults import ClockStep, ControllerCrash, SlowController
-from controllers.fault_search.drawing import draw_case, every_policy
-from controllers.fault_search.faulty_run import FaultyRun, Ordeal, run_case
-from controllers.fault_search.search import smallest, try_seed
-from controllers.policies.base import Policy
-from controllers.policies.guards import Guarded
+from controllers.core.engine import Engine
+from controllers.core.policy import Policy
+from controllers.lab.fault_search import faulty_run
+from controllers.lab.fault_search.case import Case, CaseError, dump_case, load_case
+from controllers.lab.fault_search.controller_faults import ClockStep, ControllerCrash, SlowController
+from controllers.lab.fault_search.drawing import draw_case, every_policy
+from controllers.lab.fault_search.faulty_run import FaultyRun, Ordeal, run_case
+from controllers.lab.fault_search.search import smallest, try_seed
 from controllers.policies.registry import POLICIES
+from controllers.policies.wrappers.guarded import Guarded
 from controllers.worlds.simulated.course import Course
 from controllers.worlds.simulated.faults import NodeLoss
 from controllers.worlds.simulated.trial_run import TrialRun

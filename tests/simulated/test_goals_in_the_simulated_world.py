@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from controllers.goals import AskedGoals
+from controllers.core.goals import AskedGoals
+from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies import Deadline, Default, DQoES, Edf, Tradl
-from controllers.simulated_run import SimulatedRun, simulate
-from controllers.timeline import EventKind
+from controllers.record.timeline import EventKind
 from controllers.worlds.simulated.workload import Report
 from tests.simulated.workloads import scenario, trial
 

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.model import Direction
+from controllers.core.model import Direction
 from controllers.worlds.simulated.report_log import ReportLog
 from controllers.worlds.simulated.workload import Report, TrialSpec
 from tests.simulated.workloads import trial

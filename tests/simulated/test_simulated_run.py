@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.errors import SpeconError
-from controllers.model import Migrate, NodeName, Place, Resize, TrialId
-from controllers.policies.default import Default
-from controllers.results import TrialResult
-from controllers.simulated_run import SimulatedRun, simulate
-from controllers.timeline import EventKind
+from controllers.core.errors import SpeconError
+from controllers.core.model import Migrate, NodeName, Place, Resize, TrialId
+from controllers.core.results import TrialResult
+from controllers.lab.simulation.run import SimulatedRun, simulate
+from controllers.policies.comparison.default import Default
+from controllers.record.timeline import EventKind
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Speedup, Workload, WorkloadError

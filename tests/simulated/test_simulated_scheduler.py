@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.policies.default import Default
-from controllers.simulated_run import simulate
+from controllers.lab.simulation.run import simulate
+from controllers.policies.comparison.default import Default
 from controllers.worlds.simulated.default_scheduler import nodes_to_find
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Image

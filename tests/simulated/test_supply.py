@@ -1,8 +1,8 @@
 import pytest
 
-from controllers.model import NodeName
-from controllers.policies.default import Default
-from controllers.simulated_run import simulate
+from controllers.core.model import NodeName
+from controllers.lab.simulation.run import simulate
+from controllers.policies.comparison.default import Default
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Workload, WorkloadError

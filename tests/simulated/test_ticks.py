@@ -2,8 +2,8 @@
 
 import pytest
 
+from controllers.lab.simulation.run import simulate
 from controllers.policies.registry import POLICIES, parse_policy
-from controllers.simulated_run import simulate
 from tests.simulated.workloads import EveryHeartbeat, mixed
 
 _CLAIRVOYANT = {"shortest-remaining", "longest-remaining"}

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controllers.model import Action, Decision, NodeName, Place, Proposal, Snapshot, TrialId
-from controllers.policies.base import Policy
-from controllers.policies.stateless import NoState
+from controllers.core.model import Action, Decision, NodeName, Place, Proposal, Snapshot, TrialId
+from controllers.core.policy import Policy
+from controllers.policies.kit.stateless import NoState
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controllers.model import Direction, NodeName, TrialId
-from controllers.policies.default import Default
-from controllers.results import TrialResult
-from controllers.simulated_run import SimulatedRun, simulate
-from controllers.simulation.past_sweep import Logged, PastSweep, PastTrial, Stay
-from controllers.timeline import EventKind
+from controllers.core.model import Direction, NodeName, TrialId
+from controllers.core.results import TrialResult
+from controllers.lab.simulation.past_sweep import Logged, PastSweep, PastTrial, Stay
+from controllers.lab.simulation.run import SimulatedRun, simulate
+from controllers.policies.comparison.default import Default
+from controllers.record.timeline import EventKind
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, TrialSpec, Workload

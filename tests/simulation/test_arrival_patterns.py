@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.simulation.arrivals import (
+from controllers.lab.simulation.arrivals import (
     AllAtOnce,
     Arrivals,
     FixedInterval,

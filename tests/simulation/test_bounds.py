@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers.model import NodeName, TrialId
+from controllers.core.model import NodeName, TrialId
+from controllers.core.policy import Policy
+from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound
+from controllers.lab.simulation.run import simulate
 from controllers.policies import FairShare, Fifo, FlowCon, Gandiva, ShortestRemaining, SpeCon
-from controllers.policies.base import Policy
-from controllers.policies.clairvoyant import informed
-from controllers.simulated_run import simulate
-from controllers.simulation.bounds import makespan_bound, mean_completion_bound
+from controllers.policies.comparison.clairvoyant import informed
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload

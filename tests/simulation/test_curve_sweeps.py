@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from controllers.model import Direction
-from controllers.simulation.curve_sweep import curve_sweep
-from controllers.simulation.experiment import OwnExperiment
-from controllers.simulation.tables import TableError
+from controllers.core.model import Direction
+from controllers.lab.simulation.curve_sweep import curve_sweep
+from controllers.lab.simulation.experiment import OwnExperiment
+from controllers.lab.simulation.tables import TableError
 from controllers.worlds.simulated.workload import WorkloadError
 
 TASKS, CONFIGURATIONS = ("a.b", "c"), 8

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from controllers.simulation.curve_table import metrics_in, read_curves
-from controllers.simulation.tables import TableError
+from controllers.lab.simulation.curve_table import metrics_in, read_curves
+from controllers.lab.simulation.tables import TableError
 from controllers.worlds.simulated.workload import Report
 
 TABLE = """task,config,epoch,seconds,val_accuracy,val_cross_entropy

@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 
+from controllers.lab.simulation.assumptions import SPECON_SWITCHES, Switch
+from controllers.lab.simulation.campaign import Order, Summary, first_nodes, run_orders, simulate_seed, to_json
+from controllers.lab.simulation.catalogue import FLOWCON_JOBS, MNIST_P_S, MNIST_T_S, VAE_P_S
+from controllers.lab.simulation.experiment import Assumptions
+from controllers.lab.simulation.published import EXPERIMENTS, fig_6_25
 from controllers.policies import Default, FlowCon, LeastUsed, SpeCon, Stacked
-from controllers.simulation.assumptions import SPECON_SWITCHES, Switch
-from controllers.simulation.campaign import Order, Summary, first_nodes, run_orders, simulate_seed, to_json
-from controllers.simulation.catalogue import FLOWCON_JOBS, MNIST_P_S, MNIST_T_S, VAE_P_S
-from controllers.simulation.experiment import Assumptions
-from controllers.simulation.published import EXPERIMENTS, fig_6_25
 
 every_experiment = pytest.mark.parametrize("name", EXPERIMENTS)
 OTHERS = ("fifo", "fair-share", "shortest-remaining", "longest-remaining", "gandiva", "least-used", "specon+flowcon")

@@ -1,9 +1,9 @@
 import pytest
 
+from controllers.lab.simulation.figure_6_25 import completions, reconstructed
+from controllers.lab.simulation.published import fig_6_25
+from controllers.lab.simulation.run import simulate
 from controllers.policies import Default
-from controllers.simulated_run import simulate
-from controllers.simulation.figure_6_25 import completions, reconstructed
-from controllers.simulation.published import fig_6_25
 from controllers.worlds.simulated.scenario import Scenario
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.model import TrialId
+from controllers.core.model import TrialId
+from controllers.core.results import RunResult
+from controllers.lab.simulation.forecast import Interval, check, forecast
+from controllers.lab.simulation.recording import Ground, Recording, record
+from controllers.lab.simulation.variants import variant, with_other_noise
 from controllers.policies.registry import parse_policy
-from controllers.results import RunResult
-from controllers.simulation.forecast import Interval, check, forecast
-from controllers.simulation.recording import Ground, Recording, record
-from controllers.simulation.variants import variant, with_other_noise
 from controllers.worlds.simulated.costs import Costs
 from tests.simulation.past import NODES, past_sweep, trials
 

@@ -2,10 +2,18 @@
 
 import pytest
 
-from controllers.simulation.campaign import Figures, Order, first_nodes, run_orders, run_seed, simulate_seed, to_json
-from controllers.simulation.every_experiment import EVERY_EXPERIMENT, experiment_named
-from controllers.simulation.experiment import given_workload
-from controllers.simulation.published import EXPERIMENTS
+from controllers.lab.simulation.campaign import (
+    Figures,
+    Order,
+    first_nodes,
+    run_orders,
+    run_seed,
+    simulate_seed,
+    to_json,
+)
+from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT, experiment_named
+from controllers.lab.simulation.experiment import given_workload
+from controllers.lab.simulation.published import EXPERIMENTS
 
 GOALS = tuple(name for name in EVERY_EXPERIMENT if name not in EXPERIMENTS)
 

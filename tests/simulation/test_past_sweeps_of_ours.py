@@ -9,10 +9,10 @@ import pytest
 from mlflow.entities import Metric
 from mlflow.tracking import MlflowClient
 
-from controllers.errors import SpeconError
-from controllers.model import Direction, TrialId
+from controllers.core.errors import SpeconError
+from controllers.core.model import Direction, TrialId
+from controllers.lab.simulation.past_sweep import Logged, PastSweep
 from controllers.policies.registry import parse_policy
-from controllers.simulation.past_sweep import Logged, PastSweep
 from hera_specon.display.replay_tables import verdicts
 from hera_specon.replay.recorded_sweep import Objective
 from hera_specon.replay.replaying import WhatIf, replay

@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.model import NodeName, TrialId
-from controllers.policies.default import Default
-from controllers.simulated_run import simulate
-from controllers.simulation.past_sweep import Logged, MoveTimes, PastSweep, PastSweepError, PastTrial
-from controllers.simulation.recording import Ground, Recording, record
-from controllers.simulation.spending import cores_used, counted
-from controllers.simulation.supply import with_measured_supply
+from controllers.core.model import NodeName, TrialId
+from controllers.lab.simulation.past_sweep import Logged, MoveTimes, PastSweep, PastSweepError, PastTrial
+from controllers.lab.simulation.recording import Ground, Recording, record
+from controllers.lab.simulation.run import simulate
+from controllers.lab.simulation.spending import cores_used, counted
+from controllers.lab.simulation.supply import with_measured_supply
+from controllers.policies.comparison.default import Default
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import NodeSpec

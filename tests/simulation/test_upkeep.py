@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.model import TrialId
-from controllers.policies.default import Default
-from controllers.simulated_run import simulate
-from controllers.simulation.past_sweep import Logged, PastSweep, PastTrial, Stay
-from controllers.simulation.recording import Ground, record
-from controllers.simulation.upkeep import measured_upkeep, trained_s
+from controllers.core.model import TrialId
+from controllers.lab.simulation.past_sweep import Logged, PastSweep, PastTrial, Stay
+from controllers.lab.simulation.recording import Ground, record
+from controllers.lab.simulation.run import simulate
+from controllers.lab.simulation.upkeep import measured_upkeep, trained_s
+from controllers.policies.comparison.default import Default
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Workload

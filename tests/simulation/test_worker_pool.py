@@ -7,7 +7,7 @@ import psutil
 
 PARENT = """
 import os, time
-from controllers.worker_pool import worker_pool
+from controllers.lab.worker_pool import worker_pool
 pool = worker_pool(2)
 workers = {pool.submit(os.getpid).result() for _ in range(8)}
 pool.submit(time.sleep, 600)

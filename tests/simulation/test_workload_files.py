@@ -5,11 +5,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controllers.errors import SpeconError
-from controllers.goals import AskedGoals
-from controllers.model import Direction, NodeName, TrialId
-from controllers.simulation.tables import TableError
-from controllers.simulation.workload_file import read_workload, write_workload
+from controllers.core.errors import SpeconError
+from controllers.core.goals import AskedGoals
+from controllers.core.model import Direction, NodeName, TrialId
+from controllers.lab.simulation.tables import TableError
+from controllers.lab.simulation.workload_file import read_workload, write_workload
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 
 
@@ -131,7 +131,7 @@ def test_a_writing_that_fails_leaves_nothing(tables: Path, tmp_path: Path, monke
         raise OSError(28, "No space left on device")
 
     workload = read_workload(tables)
-    monkeypatch.setattr("controllers.simulation.workload_file.os.rename", full)
+    monkeypatch.setattr("controllers.lab.simulation.workload_file.os.rename", full)
     with pytest.raises(OSError, match="No space"):
         write_workload(workload, tmp_path / "copy")
     assert [path.name for path in tmp_path.iterdir()] == ["workload"]

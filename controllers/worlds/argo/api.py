@@ -16,7 +16,7 @@ from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
-from controllers.errors import SpeconError
+from controllers.core.errors import SpeconError
 
 Json = dict[str, Any]
 MERGE = "application/merge-patch+json"

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.argo import patches, signals
 from controllers.worlds.argo.api import ApiError, KubeApi, NotAllowedNowError, NotFoundError
 from controllers.worlds.argo.deeds import Abandon, Ask, Deed, Force, Note, Open, Recreate, Remove, Withdraw

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controllers import labels
-from controllers.goals import AskedGoals, GoalError, goals_in
-from controllers.model import Direction, TrialId
+from controllers.core import labels
+from controllers.core.goals import AskedGoals, GoalError, goals_in
+from controllers.core.model import Direction, TrialId
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ import threading
 import zlib
 from collections.abc import Callable
 
-from controllers import labels
-from controllers.errors import SpeconError
-from controllers.model import Action
-from controllers.ports import Outcome
+from controllers.core import labels
+from controllers.core.errors import SpeconError
+from controllers.core.model import Action
+from controllers.core.ports import Outcome
 from controllers.worlds.argo.api import CONFIG_MAPS, WORKFLOWS, ApiError, ConflictError, Json, KubeApi, NotFoundError
 from controllers.worlds.argo.untrusted import at, text
 from controllers.worlds.argo.view import Campaign

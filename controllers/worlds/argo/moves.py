@@ -5,7 +5,7 @@ The marks on the pods remember how far a move has come, so that a controller kil
 
 from dataclasses import dataclass
 
-from controllers.model import Phase
+from controllers.core.model import Phase
 from controllers.worlds.argo.deeds import Abandon, Ask, Deed, Force, Note, Open, Recreate, Remove, Withdraw
 from controllers.worlds.argo.pods import MainState, PodRecord
 from controllers.worlds.argo.resize import overdue

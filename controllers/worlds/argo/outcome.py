@@ -1,7 +1,7 @@
 """What a trial came to, from Argo's record of its step."""
 
-from controllers.model import Phase, Sample
-from controllers.results import TrialResult
+from controllers.core.model import Phase, Sample
+from controllers.core.results import TrialResult
 from controllers.worlds.argo.trials import TrialState
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.argo.api import PODS, STRATEGIC, ConflictError, Json, KubeApi
 from controllers.worlds.argo.nodes import NodeRecord
 from controllers.worlds.argo.pods import HOSTNAME, MAIN, PodRecord, project_pod

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.facts import TrialFacts, facts_of
 from controllers.worlds.argo.untrusted import at, count, epoch, mappings, number, quantity, text, whole
@@ -56,7 +56,7 @@ class OtherPod:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Our annotations on a trial's pod; see controllers.labels for what each means."""
+    """Our annotations on a trial's pod; see controllers.core.labels for what each means."""
 
     move_to: str = ""
     asked_at: float | None = None

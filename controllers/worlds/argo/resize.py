@@ -1,6 +1,6 @@
 """Changing a trial's share in place, and taking back a wish that its node can't fulfil."""
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.argo import patches
 from controllers.worlds.argo.api import KubeApi
 from controllers.worlds.argo.pods import MainState, PodRecord, ResizeState

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from controllers.model import Node, NodeName
+from controllers.core.model import Node, NodeName
 from controllers.worlds.argo.nodes import NodeRecord
 from controllers.worlds.argo.pods import Load, OtherPod, PodRecord
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from controllers.model import Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
+from controllers.core.model import Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
 from controllers.worlds.argo.pods import Load, PodRecord
 from controllers.worlds.argo.room import Room
 from controllers.worlds.argo.trials import Remembered, TrialState, group_by_trial, remember

@@ -11,7 +11,7 @@ import yaml
 from kubernetes.stream import ws_client
 from websocket import WebSocketException
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.argo.api import PODS, KubeApi, UnavailableError
 from controllers.worlds.argo.pods import MAIN, PodRecord
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from controllers.expressions import LEFT
-from controllers.model import NodeName, Phase, Trial
+from controllers.core.expressions import LEFT
+from controllers.core.model import NodeName, Phase, Trial
 from controllers.worlds.argo.facts import TrialFacts
 from controllers.worlds.argo.pods import MainState, PodRecord
 from controllers.worlds.argo.workflows import Step

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
 from controllers.worlds.argo.facts import TrialFacts
 from controllers.worlds.argo.nodes import project_node

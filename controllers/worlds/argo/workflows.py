@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from controllers import labels
-from controllers.expressions import SWEEP_UID
+from controllers.core import labels
+from controllers.core.expressions import SWEEP_UID
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.facts import TrialFacts, facts_of, warn_once
 from controllers.worlds.argo.pods import env_of, strings

@@ -4,11 +4,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from controllers import labels
-from controllers.clock import SweepClock
-from controllers.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
-from controllers.ports import Outcome
-from controllers.results import TrialResult
+from controllers.core import labels
+from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
+from controllers.core.ports import Outcome
+from controllers.core.results import TrialResult
 from controllers.worlds.argo import resize
 from controllers.worlds.argo.api import WORKFLOWS, ApiError
 from controllers.worlds.argo.deeds import Deed, Open, Recreate
@@ -51,7 +50,6 @@ class ArgoWorld:
         self._intents: dict[TrialId, Intent] = {}
         self._unmarked: set[TrialId] = set()
         self._steers = True
-        self.clock = SweepClock(time.time() - campaign.created_epoch_s)
         self._look_s = self._rest_until = 0.0
         self._sight = look(view, campaign, {}, {})
 

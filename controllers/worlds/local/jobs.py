@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from controllers import labels
-from controllers.model import Phase
+from controllers.core import labels
+from controllers.core.model import Phase
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 

@@ -7,26 +7,30 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from controllers.clock import SweepClock
-from controllers.model import Action
-from controllers.ports import Outcome
+from controllers.core.model import Action
+from controllers.core.ports import Outcome
 from controllers.worlds.local.jobs import write_whole
 
 
 class FileJournal:
-    """Keeps ``engine.json`` (newest state, and how much of the sweep's time had passed) and ``actions.jsonl``."""
+    """Keeps ``engine.json`` (newest state, and how much of the sweep's time had passed) and ``actions.jsonl``.
 
-    def __init__(self, folder: Path, clock: SweepClock) -> None:
+    Args:
+        folder: of the run under one policy.
+        now: seconds on the sweep's clock.
+    """
+
+    def __init__(self, folder: Path, now: Callable[[], float]) -> None:
         self._state = folder / "engine.json"
         self._actions = folder / "actions.jsonl"
-        self._clock = clock
+        self._now = now
         began = _read(self._state).get("began_epoch_s")
-        self._began = time.time() - clock.now() if began is None else float(began)
+        self._began = time.time() - now() if began is None else float(began)
 
     @property
     def interrupted_s(self) -> float:
         """Seconds since the sweep first began in which no controller drove it; the sweep's clock stood still."""
-        return max(0.0, time.time() - self._began - self._clock.now())
+        return max(0.0, time.time() - self._began - self._now())
 
     def load(self) -> str | None:
         """Return the state saved last, None at the first start."""
@@ -36,7 +40,7 @@ class FileJournal:
     def save(self, state: Callable[[], str], *, urgent: bool) -> None:
         """Keep ``state`` together with the time on the sweep's clock; a file is cheap enough for every tick."""
         del urgent
-        kept = {"elapsed_s": self._clock.now(), "began_epoch_s": self._began, "state": state()}
+        kept = {"elapsed_s": self._now(), "began_epoch_s": self._began, "state": state()}
         write_whole(self._state, json.dumps(kept).encode())
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:

@@ -7,11 +7,11 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from controllers import labels
-from controllers.goals import goals_in
-from controllers.model import Action, Direction, Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
-from controllers.placement import Load, choose, scores
-from controllers.ports import Outcome
+from controllers.core import labels
+from controllers.core.goals import goals_in
+from controllers.core.model import Action, Direction, Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
+from controllers.core.ports import Outcome
+from controllers.worlds.kube_scheduler import Load, choose, scores
 from controllers.worlds.local.attempts import Attempts, Ended
 from controllers.worlds.local.jobs import Job, Ledger
 from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus

@@ -6,7 +6,7 @@ Between two events every attempt goes on at a constant rate, so its progress is 
 import math
 from collections.abc import Sequence
 
-from controllers.model import NodeName, TrialId
+from controllers.core.model import NodeName, TrialId
 from controllers.worlds.simulated.default_scheduler import DefaultScheduler
 from controllers.worlds.simulated.events import Due, EventQueue, Kind
 from controllers.worlds.simulated.faults import WorldFault

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from controllers.model import NodeName, TrialId
-from controllers.placement import Load, choose, scores
+from controllers.core.model import NodeName, TrialId
+from controllers.worlds.kube_scheduler import Load, choose, scores
 from controllers.worlds.simulated.images import Images
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.trial_run import TrialRun

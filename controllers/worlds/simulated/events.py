@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from controllers.model import NodeName, TrialId
+from controllers.core.model import NodeName, TrialId
 
 
 class Kind(IntEnum):

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from controllers.model import NodeName, TrialId
+from controllers.core.model import NodeName, TrialId
 from controllers.worlds.simulated.workload import WorkloadError
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from controllers.model import NodeName
-from controllers.placement import image_locality
+from controllers.core.model import NodeName
+from controllers.worlds.kube_scheduler import image_locality
 from controllers.worlds.simulated.workload import Image
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from controllers.model import Action
-from controllers.ports import Outcome
+from controllers.core.model import Action
+from controllers.core.ports import Outcome
 
 
 class MemoryJournal:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from controllers.model import Sample, TrialId
+from controllers.core.model import Sample, TrialId
 from controllers.worlds.simulated.world import SimulatedWorld
 
 

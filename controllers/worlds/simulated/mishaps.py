@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from controllers.model import TrialId
+from controllers.core.model import TrialId
 from controllers.worlds.simulated.faults import ResizeDelay, RestoreFault, StartFailure, WorldFault
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from controllers.model import Node, NodeName, TrialId
+from controllers.core.model import Node, NodeName, TrialId
 from controllers.worlds.simulated.sharing import LEAST_WEIGHT, fair_cores
 from controllers.worlds.simulated.trial_run import TrialRun
 from controllers.worlds.simulated.workload import NodeSpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from controllers.model import Direction, Sample
+from controllers.core.model import Direction, Sample
 from controllers.worlds.simulated.workload import TrialSpec
 
 _SLACK = 1e-9

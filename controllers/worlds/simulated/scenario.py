@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from controllers.model import NodeName, TrialId
+from controllers.core.model import NodeName, TrialId
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.workload import Workload, WorkloadError
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from controllers.model import TrialId
+from controllers.core.model import TrialId
 from controllers.worlds.simulated.faults import Crowding, NodeLoss, TrialCrash, WorldFault
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.trial_run import Stage

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from controllers.model import NodeName, Phase, Trial
+from controllers.core.model import NodeName, Phase, Trial
 from controllers.worlds.simulated.report_log import ReportLog
 from controllers.worlds.simulated.workload import TrialSpec
 

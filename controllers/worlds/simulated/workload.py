@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
-from controllers.errors import SpeconError
-from controllers.goals import AskedGoals
-from controllers.model import Direction, NodeName, TrialId
+from controllers.core.errors import SpeconError
+from controllers.core.goals import AskedGoals
+from controllers.core.model import Direction, NodeName, TrialId
 
 
 class WorkloadError(SpeconError, ValueError):

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from controllers.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
-from controllers.ports import Outcome
+from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
+from controllers.core.ports import Outcome
 from controllers.worlds.simulated.course import Course
 from controllers.worlds.simulated.faults import WorldFault
 from controllers.worlds.simulated.scenario import Scenario

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.argo.api import PODS, WORKFLOWS, KubeApi, NotFoundError, UnavailableError
 from controllers.worlds.argo.untrusted import at, text
 from tests.cluster.cluster import CONTROL, Cluster

@@ -9,7 +9,7 @@ from typing import Any
 
 from urllib3.exceptions import HTTPError
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.argo.api import PODS, ApiError, KubeApi
 from controllers.worlds.argo.untrusted import at, epoch, mappings, text
 

@@ -8,7 +8,7 @@ from typing import Final
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.argo.api import CONFIG_MAPS, PODS
 from controllers.worlds.argo.untrusted import at
 from mlflow_hooks import contract

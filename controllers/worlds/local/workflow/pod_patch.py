@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import yaml
 
-from controllers.expressions import GATE_FIRST, GATE_MOVED, inside
-from controllers.labels import GATE_PLACEMENT
+from controllers.core.expressions import GATE_FIRST, GATE_MOVED, inside
+from controllers.core.labels import GATE_PLACEMENT
 from controllers.worlds.local.workflow.findings import Findings
 from controllers.worlds.local.workflow.substitute import find_tags, substitute_known
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings
 from controllers.worlds.local.workflow.pod_patch import grace_s

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
-from controllers import labels
+from controllers.core import labels
 from controllers.worlds.local.workflow.expand import Expander
 from controllers.worlds.local.workflow.nodes import Node
 from controllers.worlds.local.workflow.read import Source, read_source

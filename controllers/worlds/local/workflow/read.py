@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controllers.expressions import SWEEP_UID, inside
+from controllers.core.expressions import SWEEP_UID, inside
 from controllers.worlds.local.workflow.calls import read_call
 from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings

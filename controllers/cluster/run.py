@@ -1,0 +1,138 @@
+"""The composition root of the controller in a cluster: checks what it needs, puts the parts together, runs the loop."""
+
+import logging
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
+
+from mlflow.tracking import MlflowClient
+
+from controllers.cluster import ports
+from controllers.cluster.campaign_run import CampaignRun, Services
+from controllers.cluster.campaigns import Campaigns
+from controllers.cluster.election import Election, LeaseTiming
+from controllers.cluster.hand import ForgetfulJournal
+from controllers.cluster.health_server import HealthServer
+from controllers.cluster.instruments import Instruments, MetricsServer
+from controllers.cluster.leadership import AlwaysLeading, Leadership
+from controllers.cluster.lease_store import KubernetesLease
+from controllers.cluster.logs import configure_logs, fields
+from controllers.cluster.loop import ControllerLoop
+from controllers.cluster.settings import ControllerSettings
+from controllers.cluster.vitals import MlflowProbe, Vitals
+from controllers.core.errors import SpeconError
+from controllers.tracking.access import be_impatient, problem_with
+from controllers.tracking.background import BackgroundReader
+from controllers.tracking.tags import TagWriter
+from controllers.worlds.argo.api import ApiError, KubeApi
+from controllers.worlds.argo.events import EventSink, EventWriter
+from controllers.worlds.argo.journal import ConfigMapJournal
+from controllers.worlds.argo.view import Campaign, ClusterView
+from controllers.worlds.argo.world import ArgoWorld
+
+_LOG = logging.getLogger(__name__)
+_PROBE_S = 15.0
+_SETTLE_S = 3.0
+
+
+class NoAccessError(SpeconError):
+    """The API server can't be used as this process would have to use it."""
+
+
+def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
+    """Steer the sweeps of a cluster until ``stop`` is set.
+
+    Raises:
+        SpeconError: the API server can't be used, or a port can't be had.
+    """
+    configure_logs(settings.log_format, settings.log_level)
+    be_impatient()
+    instruments = Instruments()
+    with ExitStack() as stack:
+        stack.enter_context(MetricsServer(settings.metrics_port, instruments))
+        client = MlflowClient(settings.tracking_uri)
+        probe = stack.enter_context(MlflowProbe(lambda: problem_with(client), instruments.mlflow_up.set, _PROBE_S))
+        leadership = _leadership(settings)
+        api = _access(settings)
+        api.may_write = lambda: leadership.leading and not settings.recommend
+        view = stack.enter_context(ClusterView(api, settings.namespaces or None))
+        vitals = Vitals(time.monotonic, settings.stale_after, view.synced, view.age_s, lambda: probe.problem)
+        stack.enter_context(HealthServer(settings.health_port, {"/livez": vitals.dead, "/readyz": vitals.unready}))
+        stack.enter_context(leadership)
+        events = EventWriter(api)
+        stack.callback(events.close)
+        services = Services(
+            worlds=ArgoWorlds(view, events, recommend=settings.recommend),
+            client=client,
+            reader=stack.enter_context(BackgroundReader(settings.interval)),
+            tags=stack.enter_context(TagWriter(client)),
+            instruments=instruments,
+            leading=lambda: leadership.leading,
+            epoch=time.time,
+            interval=settings.interval,
+            recommend=settings.recommend,
+        )
+        campaigns = Campaigns(
+            lambda campaign: CampaignRun(campaign, services), time.monotonic, instruments, services.leading
+        )
+        loop = ControllerLoop(
+            view=view,
+            campaigns=campaigns,
+            leadership=leadership,
+            vitals=vitals,
+            instruments=instruments,
+            clock=time.monotonic,
+            policy=settings.policy,
+            stale_after=settings.stale_after,
+            settle=lambda: view.writes.wait_idle(_SETTLE_S),
+        )
+        _LOG.info("started", extra=fields(**asdict(settings)))
+        loop.run(stop)
+        _LOG.info("stopped")
+
+
+class ArgoWorlds:
+    """Makes Argo worlds; those of a controller that only recommends keep no state in the cluster."""
+
+    def __init__(self, view: ClusterView, events: EventSink, *, recommend: bool) -> None:
+        self._view = view
+        self._events = events
+        self._recommend = recommend
+
+    def open(self, campaign: ports.Campaign, now: Callable[[], float]) -> tuple[ports.World, ports.KeptJournal]:
+        """Return world and journal of one of the view's campaigns."""
+        if not isinstance(campaign, Campaign):
+            message = f"not a campaign of this cluster: {campaign!r}"
+            raise TypeError(message)
+        world = ArgoWorld(self._view, campaign, events=self._events)
+        journal = ForgetfulJournal() if self._recommend else ConfigMapJournal(self._view.api, campaign, now)
+        return world, journal
+
+
+def _leadership(settings: ControllerSettings) -> Leadership | AlwaysLeading:
+    if not settings.leader_elect:
+        return AlwaysLeading()
+    timing = LeaseTiming()
+    # Of its own: a renewal must not wait behind other calls, nor longer than the lease allows.
+    api = KubeApi.load(settings.kubeconfig, settings.context, read_s=timing.deadline / 2)
+    identity = f"{os.uname().nodename}_{uuid.uuid4().hex[:12]}"
+    store = KubernetesLease(api, settings.lease_namespace, settings.lease_name)
+    return Leadership(Election(identity, timing, time.monotonic), store)
+
+
+def _access(settings: ControllerSettings) -> KubeApi:
+    api = KubeApi.load(settings.kubeconfig, settings.context)
+    try:
+        api.get("/version")
+    except ApiError as error:
+        message = (
+            f"the API server {api.host} can't be used: {error}\n"
+            "In a cluster, give the pod a service account (manifests/ does); elsewhere, name a working "
+            "--kubeconfig and --context, as for kubectl"
+        )
+        raise NoAccessError(message) from error
+    return api

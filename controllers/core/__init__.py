@@ -1,0 +1,1 @@
+"""The vocabulary, the ports, the engine: pure, without clock, chance or I/O."""

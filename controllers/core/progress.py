@@ -1,0 +1,160 @@
+"""How far a trial has come, and how fast it still improves. Pure.
+
+Growth is compared over models whose objectives have different units, so it is measured on
+``e(t) = (E(t) - E_best) / (E_first - E_best)``, smaller being better whatever the direction.
+"""
+
+import math
+import sys
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from controllers.core.model import Category, Direction, Progress, Sample
+
+Normalise = Literal["range", "none"]
+"""``range`` divides a gain by all gained since the first report; ``none`` keeps the raw ``|dE|`` of the papers."""
+
+IDLE_CORES = 0.01
+"""Mean use, in cores, below which a trial was idle: a ratio to it would say nothing of the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The report that the next growth is measured from."""
+
+    value: float
+    step: int
+    at: float
+    cpu_seconds: float | None = None
+
+
+def merge(previous: Progress | None, sample: Sample, direction: Direction) -> Progress | None:
+    """Return what is known of a trial after ``sample``.
+
+    A NaN or infinite value is counted once and otherwise changes nothing. A repeated poll of the same
+    report, or one that is older than what is known, changes nothing either. Reports are ordered by time and
+    then by step, since an attempt that resumes from an older checkpoint reports smaller steps later.
+
+    Returns:
+        None as long as no finite value was reported.
+    """
+    if not math.isfinite(sample.at):
+        return previous
+    if not math.isfinite(sample.value):
+        return previous and _dropped(previous, sample)
+    if previous is None:
+        return _begun(sample, direction)
+    if _order(sample) <= _order(previous):
+        return previous
+    return _advanced(previous, sample, direction)
+
+
+def is_stale(progress: Progress, now: float, bound: float) -> bool:
+    """Return whether the newest finite report is more than ``bound`` seconds old at ``now``."""
+    return now - progress.at > bound
+
+
+def usable(progress: Progress | None, now: float, bound: float) -> Progress | None:
+    """Return ``progress`` where it may be decided on: there is one, finite and not stale."""
+    if progress is None or not math.isfinite(progress.latest) or is_stale(progress, now, bound):
+        return None
+    return progress
+
+
+def mark(progress: Progress) -> Mark:
+    """Return the newest report, to measure the next growth from."""
+    return Mark(progress.latest, progress.step, progress.at, progress.cpu_seconds)
+
+
+def reported_since(progress: Progress, since: Mark) -> bool:
+    """Return whether there is a newer report than ``since``."""
+    return _order(progress) > (since.at, since.step)
+
+
+def growth(progress: Progress, since: Mark, direction: Direction, normalise: Normalise = "range") -> float:
+    """Return how much the objective improved since ``since``: finite, and 0 where it got worse.
+
+    Equation 5.1 of the thesis on the normalised value: ``(E_before - E_now) / |E_first - E_best|``, which
+    is 0 while the first report is also the best. With ``normalise="none"`` it is the raw ``|dE|``.
+    """
+    # Halves, so that a difference of two huge values stays finite.
+    halved = since.value / 2 - progress.latest / 2
+    if normalise == "none":
+        return min(abs(halved) * 2, sys.float_info.max)
+    gained = abs(progress.first / 2 - progress.best / 2)
+    improved = halved if direction is Direction.MINIMIZE else -halved
+    if gained == 0 or improved <= 0:
+        return 0.0
+    return min(improved / gained, sys.float_info.max)
+
+
+def mean_cores(progress: Progress, since: Mark) -> float | None:
+    """Return the cores used on average between two reports (R of equation 4.2); None where unknown or near 0."""
+    seconds = progress.at - since.at
+    if progress.cpu_seconds is None or since.cpu_seconds is None or seconds <= 0:
+        return None
+    cores = (progress.cpu_seconds - since.cpu_seconds) / seconds
+    return cores if cores >= IDLE_CORES else None
+
+
+def growth_efficiency(gain: float, progress: Progress, since: Mark) -> float | None:
+    """Return ``gain`` per second and per core used (equations 4.1 and 4.2); None where the use is unknown or near 0."""
+    cores = mean_cores(progress, since)
+    if cores is None:
+        return None
+    return min(gain / (progress.at - since.at) / cores, sys.float_info.max)
+
+
+def recategorised(category: Category, *, fast: bool, slowing: bool) -> Category:
+    """Return the next category: back to the first when ``fast``, one further when ``slowing``, else the same."""
+    if fast:
+        return Category.PROGRESSING
+    if slowing:
+        return Category.WATCHING if category is Category.PROGRESSING else Category.CONVERGED
+    return category
+
+
+def _order(report: Sample | Progress) -> tuple[float, int]:
+    return report.at, report.step
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _known(value: float | None) -> tuple[float, ...]:
+    return () if value is None or not math.isfinite(value) else (value,)
+
+
+def _best(direction: Direction, *values: float) -> float:
+    return min(values) if direction is Direction.MINIMIZE else max(values)
+
+
+def _begun(sample: Sample, direction: Direction) -> Progress:
+    first = _finite(sample.first)
+    first = sample.value if first is None else first
+    best = _best(direction, first, sample.value, *_known(sample.best))
+    cpu = _finite(sample.cpu_seconds)
+    return Progress(first, best, sample.value, sample.step, sample.at, cpu, sample.steps_total)
+
+
+def _advanced(previous: Progress, sample: Sample, direction: Direction) -> Progress:
+    first = _finite(sample.first)
+    first = previous.first if first is None else first
+    return replace(
+        previous,
+        first=first,
+        best=_best(direction, first, previous.best, sample.value, *_known(sample.best)),
+        latest=sample.value,
+        step=sample.step,
+        at=sample.at,
+        cpu_seconds=_finite(sample.cpu_seconds),
+        steps_total=previous.steps_total if sample.steps_total is None else sample.steps_total,
+    )
+
+
+def _dropped(previous: Progress, sample: Sample) -> Progress:
+    order = _order(sample)
+    if order <= _order(previous) or (previous.dropped_report is not None and order <= previous.dropped_report):
+        return previous
+    return replace(previous, dropped=previous.dropped + 1, dropped_report=order)

@@ -1,0 +1,1 @@
+"""Sweeps in virtual time: the simulator, and the search for faults."""

@@ -1,0 +1,96 @@
+"""Faulty runs by the thousand, over all cores."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from itertools import islice
+
+from controllers.lab.fault_search.case import Case
+from controllers.lab.fault_search.drawing import draw_case
+from controllers.lab.fault_search.faulty_run import Finding, Ordeal, run_case
+from controllers.lab.fault_search.minimising import minimised
+from controllers.lab.worker_pool import worker_pool
+
+_BATCH = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A run that broke an invariant: its seed, and its case as small as it gets."""
+
+    seed: int
+    case: Case
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What some runs came to together."""
+
+    runs: int
+    events: int
+    ticks: int
+    moves: int
+    crashes: int
+    found: tuple[Found, ...]
+
+
+def try_seed(seed: int, policies: Sequence[str]) -> tuple[Ordeal, Found | None]:
+    """Run the case of ``seed`` under the policy whose turn it is; make a failing one small."""
+    case = draw_case(seed, policies[seed % len(policies)])
+    ordeal = run_case(case)
+    if ordeal.finding is None:
+        return ordeal, None
+    return ordeal, smallest(seed, case, ordeal.finding)
+
+
+def smallest(seed: int, case: Case, finding: Finding, run: Callable[[Case], Ordeal] = run_case) -> Found:
+    """Return the smallest part of ``case`` that breaks the same invariant, and how."""
+
+    def same(smaller: Case) -> bool:
+        again = run(smaller).finding
+        return again is not None and again.invariant == finding.invariant
+
+    least = minimised(case, same)
+    return Found(seed, least, run(least).finding or finding)
+
+
+def search(
+    seeds: range, policies: Sequence[str], minutes: float | None, processes: int | None = None
+) -> Iterator[Batch]:
+    """Yield what the runs of ``seeds`` come to, batch by batch, until all are done or ``minutes`` have gone.
+
+    Args:
+        seeds: of the cases; the n-th policy has its turn at every seed that is n modulo their number.
+        policies: as people type them.
+        minutes: None for as long as it takes.
+        processes: None for one on each core.
+    """
+    until = None if minutes is None else time.monotonic() + 60 * minutes
+    batches = (seeds[first : first + _BATCH] for first in range(0, len(seeds), _BATCH))
+    workers = processes or len(os.sched_getaffinity(0))
+    with worker_pool(workers) as pool:
+        running: set[Future[Batch]] = set()
+        while True:
+            in_time = until is None or time.monotonic() < until
+            wanted = islice(batches, 2 * workers - len(running)) if in_time else ()
+            running |= {pool.submit(_run_batch, batch, tuple(policies)) for batch in wanted}
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
+
+
+def _run_batch(seeds: range, policies: Sequence[str]) -> Batch:
+    results = [try_seed(seed, policies) for seed in seeds]
+    ordeals = [ordeal for ordeal, _ in results]
+    return Batch(
+        runs=len(results),
+        events=sum(ordeal.events for ordeal in ordeals),
+        ticks=sum(ordeal.ticks for ordeal in ordeals),
+        moves=sum(ordeal.moves for ordeal in ordeals),
+        crashes=sum(ordeal.crashes for ordeal in ordeals),
+        found=tuple(found for _, found in results if found is not None),
+    )

@@ -1,0 +1,18 @@
+"""Every experiment that ``specon simulate`` knows by name: published ones, and ours for what only abstracts tell of."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from controllers.lab.simulation.deadline_experiments import DEADLINE_EXPERIMENTS
+from controllers.lab.simulation.experiment import Setup
+from controllers.lab.simulation.published import EXPERIMENTS
+from controllers.lab.simulation.target_experiments import TARGET_EXPERIMENTS
+
+_ALL: Final[tuple[Setup, ...]] = (*EXPERIMENTS.values(), *DEADLINE_EXPERIMENTS, *TARGET_EXPERIMENTS)
+EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}
+"""By id, in the order of the documentation."""
+
+
+def experiment_named(name: str) -> Setup | None:
+    """Return the experiment of this id, whatever its case; None where there is none."""
+    return next((setup for known, setup in EVERY_EXPERIMENT.items() if known.lower() == name.lower()), None)

@@ -1,0 +1,126 @@
+"""What other policies would have made of a past sweep, and how well the simulation repeats what was."""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from controllers.core.model import NodeName, Place, TrialId
+from controllers.core.policy import Policy
+from controllers.core.results import Comparison, RunResult, compare
+from controllers.lab.simulation.past_sweep import PastSweep
+from controllers.lab.simulation.recording import Recording
+from controllers.lab.simulation.run import simulate
+from controllers.lab.simulation.variants import variant
+from controllers.policies.comparison.clairvoyant import informed
+
+_TWENTIETHS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Mean over seeds, and the range that nine in ten of them lie in."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """Return mean, 5th and 95th percentile (interpolated between order statistics, as by Hyndman and Fan's 7)."""
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        cuts = statistics.quantiles(values, n=_TWENTIETHS, method="inclusive")
+        return cls(statistics.fmean(values), cuts[0], cuts[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A policy by the line that names it, and what it came to under each seed."""
+
+    policy: str
+    results: tuple[RunResult, ...]
+
+    def over_seeds(self, figure: Callable[[RunResult], float]) -> Interval:
+        """Return a figure of the results."""
+        return Interval.of([figure(result) for result in self.results])
+
+    def against(self, baseline: "Forecast") -> list[Comparison]:
+        """Set each result beside that of ``baseline`` under the same seed."""
+        return [compare(before, after) for before, after in zip(baseline.results, self.results, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A run as it was beside its own simulation: errors are relative to what was, over- and underestimates signed.
+
+    ``completion_errors`` are those of each trial's mean completion time over the seeds, ``completions`` the range
+    of it, ``missed`` the trials that really completed outside.
+    """
+
+    policy: str
+    makespan_s: float
+    simulated_makespan_s: Interval
+    completions: Mapping[TrialId, Interval]
+    completion_errors: Mapping[TrialId, float]
+    missed: tuple[TrialId, ...]
+
+    @property
+    def makespan_error(self) -> float:
+        """Error of the mean makespan."""
+        return self.simulated_makespan_s.mean / self.makespan_s - 1
+
+    @property
+    def worst_completion_error(self) -> float:
+        """Greatest error of a trial's completion time."""
+        return max(self.completion_errors.values(), key=abs)
+
+    @property
+    def mean_completion_error(self) -> float:
+        """Mean size of the trials' errors."""
+        return statistics.fmean(map(abs, self.completion_errors.values()))
+
+
+def forecast(
+    recording: Recording,
+    policies: Mapping[str, Policy[Any]],
+    seeds: int,
+    advanced: Callable[[], None] = lambda: None,
+) -> list[Forecast]:
+    """Simulate every policy with ``seeds`` seeds, from the same placement unless a policy chooses that itself.
+
+    Args:
+        recording: What is simulated.
+        policies: By the lines that name them; the first one's placement is everyone's, where none was recorded.
+        seeds: How many, from 0 on.
+        advanced: Called after each simulated run.
+    """
+    results: dict[str, list[RunResult]] = {name: [] for name in policies}
+    for seed in range(seeds):
+        first_nodes: Mapping[TrialId, NodeName] = recording.first_nodes
+        for name, policy in policies.items():
+            scenario = variant(recording, seed, {} if Place in policy.needs else first_nodes)
+            work = {trial.id: trial.work_s for trial in scenario.workload.trials}
+            result = simulate(scenario, informed(policy, work)).result
+            results[name].append(result)
+            first_nodes = first_nodes or {TrialId(of.id): NodeName(of.first_node) for of in result.trials}
+            advanced()
+    return [Forecast(name, tuple(of_policy)) for name, of_policy in results.items()]
+
+
+def check(was: PastSweep, simulated: Forecast) -> Check:
+    """Set a past sweep beside its simulation; trials that only one of them has are left out."""
+    found: dict[TrialId, list[float]] = {}
+    for result in simulated.results:
+        for trial in result.trials:
+            found.setdefault(TrialId(trial.id), []).append(trial.completion_s)
+    really = {trial.id: trial.completion_s for trial in was.trials if trial.id in found and trial.completion_s > 0}
+    completions = {name: Interval.of(found[name]) for name in really}
+    return Check(
+        policy=simulated.policy,
+        makespan_s=was.makespan_s,
+        simulated_makespan_s=simulated.over_seeds(lambda run: run.makespan_s),
+        completions=completions,
+        completion_errors={name: completions[name].mean / seconds - 1 for name, seconds in really.items()},
+        missed=tuple(n for n, seconds in really.items() if not completions[n].low <= seconds <= completions[n].high),
+    )

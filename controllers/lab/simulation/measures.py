@@ -1,0 +1,166 @@
+"""What an experiment is judged by beside its times: each paper's own measure, as data. Pure."""
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal
+
+from controllers.core.goals import AskedGoals
+from controllers.core.model import Direction
+from controllers.core.results import RunResult
+from controllers.lab.simulation.run import SimulatedRun
+from controllers.record import goal_measures
+from controllers.record.utilisation import utilisation_variance
+from controllers.worlds.simulated.workload import Workload
+
+Unit = Literal["share", "change", "seconds", "trials"]
+"""A part from 0 to 1; a change against the baseline, as a part of it; seconds; a number of trials."""
+TOLERANCE: Final = 0.1
+"""Part of the time per step asked for by which it may be missed: our choice, DQoES's is not public."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run of ``workload``, and the baseline's run of the same seed."""
+
+    workload: Workload
+    run: SimulatedRun
+    baseline: SimulatedRun
+
+    @property
+    def goals(self) -> dict[str, AskedGoals]:
+        """What was asked of each trial, by id."""
+        return {str(trial.id): trial.goals for trial in self.workload.trials}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure of a run: ``name`` for scripts, ``title`` for people.
+
+    ``of`` returns None where there is nothing to measure, or nothing to compare with.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+    of: Callable[[Ran], float | None]
+
+
+def watched(number: int) -> Measure:
+    """Return the change of one trial's completion time; ``number`` counts submissions from 0."""
+    return Measure("watched_change", f"job {number + 1}", "change", partial(_completion_change, number))
+
+
+def measures_of(workload: Workload) -> tuple[Measure, ...]:
+    """Return the measures of the goals that the trials of ``workload`` have."""
+    goals = [trial.goals for trial in workload.trials]
+    found: tuple[Measure, ...] = ()
+    if any(asked.deadline_s is not None for asked in goals):
+        found += DEADLINES
+    if any(asked.target is not None for asked in goals):
+        found += TARGETS
+    if any(asked.seconds_per_step is not None for asked in goals):
+        found += PACES
+    return found
+
+
+def _completion_change(number: int, ran: Ran) -> float:
+    trial = ran.workload.trials[number].id
+    return _completions(ran.run.result)[trial] / _completions(ran.baseline.result)[trial] - 1
+
+
+def _best_trial(ran: Ran) -> float:
+    before = _completions(ran.baseline.result)
+    return min(completion / before[trial] for trial, completion in _completions(ran.run.result).items()) - 1
+
+
+def _completions(result: RunResult) -> dict[str, float]:
+    return {trial.id: trial.completion_s for trial in result.trials}
+
+
+def _variance_change(ran: Ran) -> float | None:
+    cores = {str(node.name): node.cpu for node in ran.workload.nodes}
+    return _change(ran, lambda run: utilisation_variance(run.timeline, cores))
+
+
+def _deadlines_met(ran: Ran) -> float:
+    return ran.run.result.deadlines.share
+
+
+def _deadlines_change(ran: Ran) -> float | None:
+    return _change(ran, lambda run: run.result.deadlines.share)
+
+
+def _allocation_used(ran: Ran) -> float:
+    return goal_measures.share_of_allocation_used(ran.run.timeline)
+
+
+def _time_to_target(ran: Ran) -> float | None:
+    return _mean_time_to_target(ran.workload, ran.run)
+
+
+def _time_to_target_change(ran: Ran) -> float | None:
+    return _change(ran, partial(_mean_time_to_target, ran.workload))
+
+
+def _mean_time_to_target(workload: Workload, run: SimulatedRun) -> float | None:
+    took = [
+        seconds
+        for direction in Direction
+        for seconds in goal_measures.times_to_target(
+            run.timeline,
+            {str(trial.id): trial.goals for trial in workload.trials if trial.direction is direction},
+            direction,
+        ).values()
+    ]
+    return statistics.fmean(took) if took else None
+
+
+def _at_pace_at_a_time(ran: Ran) -> float | None:
+    return goal_measures.at_pace_while_all_run(ran.run.timeline, ran.goals, TOLERANCE)
+
+
+def _or_faster_at_a_time(ran: Ran) -> float | None:
+    return goal_measures.at_pace_while_all_run(ran.run.timeline, ran.goals, TOLERANCE, or_faster=True)
+
+
+def _at_their_pace(ran: Ran) -> float:
+    return len(goal_measures.satisfied(goal_measures.seconds_per_step(ran.run.timeline), ran.goals, TOLERANCE))
+
+
+def _fast_enough(ran: Ran) -> float:
+    return len(goal_measures.fast_enough(goal_measures.seconds_per_step(ran.run.timeline), ran.goals, TOLERANCE))
+
+
+def _change(ran: Ran, figure: Callable[[SimulatedRun], float | None]) -> float | None:
+    before, after = figure(ran.baseline), figure(ran.run)
+    return after / before - 1 if before and after is not None else None
+
+
+CLUSTER: Final = (
+    Measure("best_trial", "best trial", "change", _best_trial),
+    Measure("variance_of_use", "variance of use", "change", _variance_change),
+)
+"""Of FlowCon 2.0, ProCon and C-Balancer: the trial that gains the most, and how unevenly the nodes are in use."""
+DEADLINES: Final = (
+    Measure("deadlines_met", "deadlines met", "share", _deadlines_met),
+    Measure("deadlines_met_change", "change", "change", _deadlines_change),
+    Measure("allocation_used", "CPU used of allocated", "share", _allocation_used),
+)
+"""Of the deadline framework: completion rate, and utilisation of the CPU allocated."""
+TARGETS: Final = (
+    Measure("time_to_target_s", "time to target", "seconds", _time_to_target),
+    Measure("time_to_target_change", "change", "change", _time_to_target_change),
+)
+"""Of TRADL: the mean over the trials that reach their target."""
+PACES: Final = (
+    Measure("at_pace_while_all_run", "at pace, at a time", "trials", _at_pace_at_a_time),
+    Measure("at_pace_or_faster_while_all_run", "or faster, at a time", "trials", _or_faster_at_a_time),
+    Measure("trials_at_pace", "at pace, in all", "trials", _at_their_pace),
+    Measure("trials_at_pace_or_faster", "or faster, in all", "trials", _fast_enough),
+)
+"""Of DQoES: trials whose steps take as long as asked for, and those whose steps take that or less.
+
+At a moment while all of them run, which is how we read its abstract; and by the mean over each whole run.
+"""

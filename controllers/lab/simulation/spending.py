@@ -1,0 +1,135 @@
+"""What the trials of a past sweep had spent at each report: CPU seconds, else their part of the cluster's. Pure."""
+
+import statistics
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Final
+
+from controllers.core.model import TrialId
+from controllers.lab.simulation.past_sweep import PastSweep, PastTrial
+from controllers.lab.simulation.upkeep import trained_s
+
+_WINDOW_S: Final = 2.0
+"""Seconds over which the cores in use are averaged: CPU counters tick in hundredths."""
+_ONE_CORE: Final = 1.15
+"""A trial that never used more was of one thread, beside which MLflow's sending is little."""
+_PARTS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a trial had spent at its reports, and in all, in core seconds; ``cores`` is what it can use at once."""
+
+    trial: TrialId
+    spent: tuple[float, ...]
+    total: float
+    cores: float
+
+    @property
+    def steps(self) -> tuple[float, ...]:
+        """What each report cost beyond the one before it."""
+        return tuple(b - a for a, b in pairwise(self.spent))
+
+    @property
+    def typical_step(self) -> float:
+        """Median cost of a report."""
+        return statistics.median(self.steps) if self.steps else 0.0
+
+    @property
+    def before_training(self) -> float:
+        """What it had spent before it began on the first report."""
+        return max(0.0, self.spent[0] - self.typical_step) if self.steps else 0.0
+
+    @property
+    def spread(self) -> float:
+        """Relative standard deviation of the cost of a report from one eighth of the trial to the next.
+
+        The same training costs more or less CPU as its neighbours change; this is how much it did while it ran.
+        """
+        steps = self.steps
+        if len(steps) < 2 * _PARTS:
+            return 0.0
+        marks = [len(steps) * part // _PARTS for part in range(_PARTS + 1)]
+        costs = [statistics.fmean(steps[a:b]) for a, b in pairwise(marks)]
+        return statistics.stdev(costs) / statistics.fmean(costs) if any(costs) else 0.0
+
+
+def counted(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -> Spending:
+    """Return what ``trial`` spent by its own count, without what its further attempts cost it.
+
+    Args:
+        trial: It must have counted.
+        upkeep: Cores that went into logging all the time; they are left out too.
+        began_epoch_s: When the sweep's clock began, in Unix seconds.
+    """
+    steps = [point.step for point in trial.cpu_seconds]
+    totals = list(accumulate((point.value for point in trial.cpu_seconds), max))
+    logging = [upkeep * trained_s(trial, point.at - began_epoch_s) for point in trial.objective]
+    raw = [_between(steps, totals, of.step) - less for of, less in zip(trial.objective, logging, strict=True)]
+    raw = list(accumulate((max(0.0, spent) for spent in raw), max))
+    total = max(totals[-1], trial.total_cpu_s or 0.0) - upkeep * trained_s(trial, trial.completed_at)
+    spent = _without_restarts(raw, trial.attempts - 1)
+    return Spending(trial.id, tuple(spent), max(total - (raw[-1] - spent[-1]), spent[-1]), cores_used(trial))
+
+
+def timed(sweep: PastSweep, capacity: float, cores: float) -> list[Spending]:
+    """Return what each trial spent if all that ran shared ``capacity`` cores evenly, up to ``cores`` for each.
+
+    Whatever else a trial did with its time (waiting for data, for a node) counts as spent.
+    """
+    clock = _Shared([(trial.submitted_at, trial.completed_at) for trial in sweep.trials], capacity, cores)
+    return [_timed(trial, clock, cores) for trial in sweep.trials]
+
+
+def cores_used(trial: PastTrial) -> float:
+    """Return the most cores that the trial kept busy over a few seconds, 1 where it was hardly more or less."""
+    most, first = 0.0, 0
+    points = trial.cpu_seconds
+    for last, point in enumerate(points):
+        while point.at - points[first].at >= _WINDOW_S and first < last:
+            most = max(most, (point.value - points[first].value) / (point.at - points[first].at))
+            first += 1
+    return 1.0 if most <= _ONE_CORE else round(most, 2)
+
+
+def _between(steps: Sequence[int], totals: Sequence[float], step: int) -> float:
+    """Interpolate the counter at ``step``; it is level before its first and after its last point."""
+    after = bisect_right(steps, step)
+    if after in {0, len(steps)}:
+        return totals[max(0, after - 1)]
+    x0, x1 = steps[after - 1], steps[after]
+    return totals[after - 1] + (totals[after] - totals[after - 1]) * (step - x0) / (x1 - x0)
+
+
+def _without_restarts(raw: Sequence[float], restarts: int) -> list[float]:
+    """Make the ``restarts`` dearest reports as dear as any: the rest was the start of a further attempt."""
+    steps = [b - a for a, b in pairwise(raw)]
+    typical = statistics.median(steps) if steps else 0.0
+    for index in sorted(range(len(steps)), key=lambda i: -steps[i])[:restarts]:
+        steps[index] = min(steps[index], typical)
+    return list(accumulate(steps, initial=raw[0]))
+
+
+class _Shared:
+    """Core seconds that one trial got since the sweep began, had it run all the time beside those that did."""
+
+    def __init__(self, runs: Sequence[tuple[float, float]], capacity: float, cores: float) -> None:
+        changes = sorted([(start, 1) for start, _ in runs] + [(end, -1) for _, end in runs])
+        self._times = [at for at, _ in changes]
+        running = list(accumulate(change for _, change in changes))
+        self._shares = [min(cores, capacity / max(1, count)) for count in running]
+        gains = [(b - a) * share for (a, b), share in zip(pairwise(self._times), self._shares, strict=False)]
+        self._got = list(accumulate(gains, initial=0.0))
+
+    def at(self, time: float) -> float:
+        index = max(0, bisect_right(self._times, time) - 1)
+        return self._got[index] + max(0.0, time - self._times[index]) * self._shares[index]
+
+
+def _timed(trial: PastTrial, clock: _Shared, cores: float) -> Spending:
+    start, end = clock.at(trial.submitted_at), clock.at(trial.completed_at)
+    moments = (trial.submitted_at + point.at - trial.began_epoch_s for point in trial.objective)
+    spent = tuple(accumulate((min(max(clock.at(moment), start), end) - start for moment in moments), max))
+    return Spending(trial.id, spent, end - start, cores)

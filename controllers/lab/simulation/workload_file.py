@@ -1,0 +1,228 @@
+"""A workload as a folder of three CSV tables: ``trials.csv``, ``reports.csv``, ``nodes.csv``.
+
+docs/reference/workload-files.md has their columns.
+"""
+
+import csv
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import inf, isinf
+from pathlib import Path
+from typing import Final
+
+from controllers.core.errors import SpeconError
+from controllers.core.goals import AskedGoals
+from controllers.core.model import Direction, NodeName, TrialId
+from controllers.lab.simulation.tables import Row, TableError, read_rows
+from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload, WorkloadError
+
+TRIALS: Final = "trials.csv"
+REPORTS: Final = "reports.csv"
+NODES: Final = "nodes.csv"
+_TRIAL_COLUMNS: Final = ("trial", "submitted_s", "work_s", "cpu")
+_GOALS: Final = ("deadline_s", "target", "seconds_per_step")
+_TRIAL_OPTIONS: Final = (
+    "speedup",
+    "memory",
+    "direction",
+    "retries",
+    "checkpoint_every_s",
+    "limit",
+    "deaf",
+    *_GOALS,
+    "upkeep",
+)
+_REPORT_COLUMNS: Final = ("trial", "work_s", "value")
+_NODE_COLUMNS: Final = ("node", "cpu")
+_NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply", "contention")
+_RETRIES: Final = 2
+_ROUNDING: Final = 1e-9
+"""Relative: a report written as a rounded decimal may lie this far beyond the work of its trial."""
+
+
+def read_workload(folder: Path, nodes: Sequence[NodeSpec] | None = None) -> Workload:
+    """Read the tables in ``folder``.
+
+    Args:
+        folder: Holds ``trials.csv``, ``reports.csv`` and, unless ``nodes`` are given, ``nodes.csv``.
+        nodes: To use instead of ``nodes.csv``.
+
+    Raises:
+        TableError: A table is missing or holds what can't be; names file, line, column and value.
+    """
+    trials = _distinct(read_rows(folder / TRIALS, _TRIAL_COLUMNS, _TRIAL_OPTIONS), "trial")
+    reports = _reports(folder / REPORTS, trials)
+    try:
+        return Workload(
+            tuple(_trial(row, reports.get(name, ())) for name, row in trials.items()),
+            _nodes(folder / NODES) if nodes is None else tuple(nodes),
+        )
+    except WorkloadError as error:
+        message = f"{folder}: {error}"
+        raise TableError(message) from error
+
+
+def write_workload(workload: Workload, folder: Path) -> None:
+    """Write the tables into the new folder ``folder``, all of them or none.
+
+    Raises:
+        SpeconError: There is something at ``folder`` already.
+    """
+    if folder.exists():
+        message = f"{folder} is there already: name a new folder for the workload"
+        raise SpeconError(message)
+    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
+    try:
+        beside.chmod(0o755)
+        _write(beside / TRIALS, (*_TRIAL_COLUMNS, *_TRIAL_OPTIONS), map(_trial_cells, workload.trials))
+        reports = ((trial.id, _cell(r.work_s), _cell(r.value)) for trial in workload.trials for r in trial.reports)
+        _write(beside / REPORTS, _REPORT_COLUMNS, reports)
+        _write(beside / NODES, (*_NODE_COLUMNS, *_NODE_OPTIONS), map(_node_cells, workload.nodes))
+        os.rename(beside, folder)  # noqa: PTH104 - refuses a folder that came to be meanwhile and holds something
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def _distinct(rows: Iterable[Row], column: str) -> dict[str, Row]:
+    found: dict[str, Row] = {}
+    for row in rows:
+        name = row.text(column)
+        if name in found:
+            raise row.problem(column=column, expected=f"each name once (line {found[name].line} has this one too)")
+        found[name] = row
+    return found
+
+
+def _trial(row: Row, reports: Sequence[Report]) -> TrialSpec:
+    return TrialSpec(
+        id=TrialId(row.text("trial")),
+        submitted_at=row.number("submitted_s", least=0),
+        work_s=row.number("work_s", above=0),
+        reports=tuple(reports),
+        cpu=row.number("cpu", least=0),
+        speedup=_speedup(row),
+        memory=row.number("memory", 0.0, least=0),
+        direction=_direction(row),
+        retries=row.whole("retries", _RETRIES, least=0),
+        checkpoint_every_s=_optional(row, "checkpoint_every_s", above=0.0),
+        limit=row.number("limit", inf, above=0.0),
+        deaf=_flag(row, "deaf"),
+        upkeep=row.number("upkeep", 0.0, least=0.0),
+        goals=AskedGoals(
+            _optional(row, "deadline_s", above=0.0),
+            _optional(row, "target"),
+            _optional(row, "seconds_per_step", above=0.0),
+        ),
+    )
+
+
+def _optional(row: Row, column: str, above: float = -inf) -> float | None:
+    return row.number(column, above=above) if row.cells.get(column) else None
+
+
+def _flag(row: Row, column: str) -> bool:
+    written = row.cells.get(column) or "no"
+    if written not in {"yes", "no"}:
+        raise row.problem(column=column, expected="yes or no")
+    return written == "yes"
+
+
+def _direction(row: Row) -> Direction:
+    try:
+        return Direction(row.cells.get("direction") or Direction.MINIMIZE)
+    except ValueError:
+        raise row.problem(column="direction", expected=" or ".join(Direction)) from None
+
+
+def _speedup(row: Row) -> Speedup:
+    expected = "pairs CORES:SPEED that rise, the last of speed 1, such as 0.5:0.6 1:1"
+    points = _pairs(row, "speedup", expected)
+    try:
+        return Speedup(points) if points else Speedup()
+    except WorkloadError:
+        raise row.problem(column="speedup", expected=expected) from None
+
+
+def _pairs(row: Row, column: str, expected: str) -> tuple[tuple[float, float], ...]:
+    try:
+        pairs = (pair.partition(":") for pair in row.cells.get(column, "").split())
+        return tuple((float(first), float(second)) for first, _, second in pairs)
+    except ValueError:
+        raise row.problem(column=column, expected=expected) from None
+
+
+def _reports(path: Path, trials: Mapping[str, Row]) -> dict[str, list[Report]]:
+    found: dict[str, list[Report]] = {}
+    for row in read_rows(path, _REPORT_COLUMNS):
+        name = row.text("trial")
+        if name not in trials:
+            raise row.problem(column="trial", expected=f"a trial of {TRIALS}")
+        reports = found.setdefault(name, [])
+        work_s = row.number("work_s", least=0)
+        if reports and work_s < reports[-1].work_s:
+            raise row.problem(
+                column="work_s", expected=f"at least the {reports[-1].work_s:g} of the trial's report before it"
+            )
+        if work_s > (total := trials[name].number("work_s", above=0)) * (1 + _ROUNDING):
+            raise row.problem(column="work_s", expected=f"at most the {total:g} that the trial has in {TRIALS}")
+        reports.append(Report(work_s, row.number("value")))
+    return found
+
+
+def _nodes(path: Path) -> tuple[NodeSpec, ...]:
+    rows = _distinct(read_rows(path, _NODE_COLUMNS, _NODE_OPTIONS), "node")
+    return tuple(_node(row) for row in rows.values())
+
+
+def _node(row: Row) -> NodeSpec:
+    node = NodeSpec(
+        name=NodeName(row.text("node")),
+        cpu=row.number("cpu", above=0),
+        memory=row.number("memory", inf, above=0.0),
+        speed=row.number("speed", 1.0, above=0),
+        zone=row.cells.get("zone", ""),
+        contention=row.number("contention", 0.0, least=0.0),
+    )
+    expected = f"pairs SECOND:CORES that rise in time, cores above 0 and up to {node.cpu:g}, such as 0:0.2 60:0.1"
+    try:
+        return replace(node, supply=_pairs(row, "supply", expected))
+    except WorkloadError:
+        raise row.problem(column="supply", expected=expected) from None
+
+
+def _trial_cells(trial: TrialSpec) -> tuple[str, ...]:
+    goals = trial.goals
+    return (
+        *(trial.id, _cell(trial.submitted_at), _cell(trial.work_s), _cell(trial.cpu)),
+        _joined(trial.speedup.points),
+        *(_cell(trial.memory), trial.direction.value, str(trial.retries), _cell(trial.checkpoint_every_s)),
+        *(_cell(trial.limit), "yes" if trial.deaf else "no"),
+        *(_cell(goals.deadline_s), _cell(goals.target), _cell(goals.seconds_per_step), _cell(trial.upkeep)),
+    )
+
+
+def _node_cells(node: NodeSpec) -> tuple[str, ...]:
+    return (
+        *(node.name, _cell(node.cpu), _cell(node.memory), _cell(node.speed), node.zone),
+        *(_joined(node.supply), _cell(node.contention)),
+    )
+
+
+def _joined(pairs: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{first!r}:{second!r}" for first, second in pairs)
+
+
+def _cell(number: float | None) -> str:
+    """Return the shortest text that reads back as the same number; nothing where there is none, or no bound."""
+    return "" if number is None or isinf(number) else repr(float(number))
+
+
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)

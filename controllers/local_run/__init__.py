@@ -1,0 +1,1 @@
+"""Sweeps on this machine: what ``specon run`` starts."""

@@ -1,0 +1,262 @@
+"""The one composition root: checks everything, then puts world, policy, source and clock together."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+from mlflow.tracking import MlflowClient
+
+from controllers.core import labels
+from controllers.core.errors import SpeconError
+from controllers.core.model import Place
+from controllers.core.policy import Policy
+from controllers.core.results import RunResult
+from controllers.driving.stop_signals import stop_on_signals
+from controllers.driving.sweep_checks import check_policy, check_sweep
+from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_result
+from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, Screen, Services, sweeps_of
+from controllers.policies.registry import policy_spec
+from controllers.tracking.access import be_impatient, problem_with
+from controllers.tracking.sweep_runs import close_sweep
+from controllers.worlds.local.jobs import file_name, write_whole
+from controllers.worlds.local.mlflow_server import LocalMlflow, MlflowServerError
+from controllers.worlds.local.processes import Launcher
+from controllers.worlds.local.processes.preload import preloads
+from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
+from controllers.worlds.local.world import LocalWorld, Machine
+
+_CORES_FOR_TRIALS = 0.8
+_TRACKING_URI = "MLFLOW_TRACKING_URI"
+
+
+@dataclass(frozen=True)
+class LocalSettings:
+    """How this machine is cut into nodes, and where runs are kept.
+
+    ``cpus_per_node`` is in cores, for all nodes or for each of them; None gives four fifths of the machine's cores to
+    the nodes and leaves the rest to MLflow and the controller, as a kubelet reserves some for the system.
+    ``seed`` breaks the default scheduler's ties. ``fresh`` starts anew where an unfinished run is.
+    """
+
+    nodes: int = 4
+    cpus_per_node: float | tuple[float, ...] | None = None
+    seed: int = 0
+    state_dir: Path = Path(".specon")
+    fresh: bool = False
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cores(self) -> tuple[float, ...]:
+        """Cores of each node."""
+        if isinstance(self.cpus_per_node, tuple):
+            return self.cpus_per_node
+        evenly = len(os.sched_getaffinity(0)) * _CORES_FOR_TRIALS / self.nodes
+        return (round(evenly, 3) if self.cpus_per_node is None else self.cpus_per_node,) * self.nodes
+
+    @property
+    def told_cores(self) -> float | tuple[float, ...]:
+        """Cores of every node, one by one only where they differ."""
+        return self.cores[0] if len(set(self.cores)) == 1 else self.cores
+
+    def machine(self, pinned: Mapping[str, str], *, gate_first: bool = False) -> Machine:
+        """Return the nodes; memory is divided evenly among them. The rest is as in ``Machine``."""
+        width = len(str(self.nodes))
+        nodes = {f"node-{number:0{width}d}": cpu for number, cpu in enumerate(self.cores, start=1)}
+        return Machine(nodes, psutil.virtual_memory().total / self.nodes, self.seed, pinned, gate_first)
+
+
+@dataclass(frozen=True)
+class LocalRun:
+    """What ``run_locally`` leaves: the run's folder, a result per policy, and where MLflow is."""
+
+    folder: Path
+    results: tuple[RunResult, ...]
+    tracking_uri: str
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What was asked for."""
+
+    workflow: Mapping[str, Any]
+    source: Path
+    policies: Sequence[Policy[Any]]
+    settings: LocalSettings
+
+    @property
+    def sweep(self) -> str:
+        """What the run is named after."""
+        metadata = self.workflow.get("metadata") or {}
+        name = metadata.get("name") or str(metadata.get("generateName") or self.source.stem).rstrip("-")
+        return file_name(name).replace(".", "-")
+
+
+def run_locally(
+    workflow: Mapping[str, Any], source: Path, policies: Sequence[Policy[Any]], settings: LocalSettings, screen: Screen
+) -> LocalRun:
+    """Run the sweep of ``workflow`` on this machine, once under each policy, and compare from the same placement.
+
+    Args:
+        workflow: an Argo Workflow as Hera's ``to_dict()`` gives it.
+        source: the file it came from.
+        policies: in the order to run them; the first decides the initial placement, but for those that place trials.
+        settings: nodes, seed, where runs are kept.
+        screen: whoever shows it.
+
+    Raises:
+        SweepInterrupted: it was told to stop; the same call goes on.
+        SpeconError: the workflow, a policy or the settings can't be honoured; nothing was started.
+    """
+    order = _Order(workflow, source, policies, settings)
+    planned = _check(order)
+    _check_tracking_uri()
+    folder = find_or_make_run(settings.state_dir, order.sweep, _identity(order), fresh=settings.fresh)
+    with ExitStack() as stack:
+        stack.enter_context(folder.lock())
+        stop = stack.enter_context(stop_on_signals())
+        launcher = _launcher(planned, folder.path / "launcher.log")
+        stack.callback(launcher.close, GRACE_S)
+        server, uri = _tracking(settings.state_dir, stack, screen)
+        folder.describe(_facts(order, planned, uri))
+        screen.say(f"run {folder.name} is kept in {folder.path}")
+        if folder.resumed:
+            screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
+        services = Services(screen, stop, launcher, server.keep_alive if server else lambda: None)
+        results = _run_each(order, folder, uri, services)
+        folder.describe({"finished": True})
+        return LocalRun(folder.path, results, server.store if server else uri)
+
+
+def _launcher(planned: Sequence[PlannedTrial], log: Path) -> Launcher:
+    """Start a fork server that imports what the trials will, while everything else gets ready."""
+    commands = [step.command + step.args for step in (trial.step for trial in planned)]
+    sources = [trial.step.source for trial in planned if trial.step.source is not None]
+    return Launcher(preloads(commands, sources, Path.cwd()), GRACE_S, log)
+
+
+def _run_each(order: _Order, folder: RunFolder, uri: str, services: Services) -> tuple[RunResult, ...]:
+    results: list[RunResult] = []
+    for position, policy in enumerate(order.policies):
+        kept = folder.of_policy(position, file_name(policy.name))
+        done = read_result(kept)
+        if done is None:
+            pinned = {trial.id: trial.first_node for trial in results[0].trials} if results else {}
+            plan = _plan(order, folder.uid(position), policy, pinned, kept, uri)
+            services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
+            done = _run_one(plan, services)
+        services.screen.end(done)
+        results.append(done)
+    return tuple(results)
+
+
+def _plan(order: _Order, uid: str, policy: Policy[Any], pinned: Mapping[str, str], kept: Path, uri: str) -> Plan:
+    program = _read(order, uid)
+    sweeps = sweeps_of([trial.step for trial in program.trials()], order.sweep)
+    machine = order.settings.machine({}, gate_first=True) if Place in policy.needs else order.settings.machine(pinned)
+    return Plan(program, uid, order.sweep, policy, machine, kept, sweeps, uri)
+
+
+def _run_one(plan: Plan, services: Services) -> RunResult:
+    sweep = LocalSweep(plan, services)
+    result = sweep.run()
+    write_whole(plan.folder / "result.json", json.dumps(result.to_dict(), indent=1).encode())
+    figures = {
+        "specon.makespan_s": result.makespan_s,
+        "specon.mean_completion_s": result.mean_completion_s,
+        "specon.median_completion_s": result.median_completion_s,
+    }
+    for run in sweep.sweep_runs:
+        close_sweep(MlflowClient(plan.tracking_uri), run, figures, plan.folder / "timeline.jsonl")
+    return result
+
+
+def _check(order: _Order) -> tuple[PlannedTrial, ...]:
+    settings = order.settings
+    if settings.nodes < 1:
+        message = f"a sweep needs at least one node, not {settings.nodes}"
+        raise SpeconError(message)
+    if len(settings.cores) != settings.nodes:
+        message = f"{len(settings.cores)} sizes are given for {settings.nodes} nodes"
+        raise SpeconError(message)
+    if min(settings.cores) <= 0:
+        message = f"a node needs more than 0 cores, not {min(settings.cores):g}"
+        raise SpeconError(message)
+    cores = len(os.sched_getaffinity(0))
+    if sum(settings.cores) > cores * (1 + 1e-9):
+        told = settings.told_cores
+        sizes = " + ".join(f"{cpu:g}" for cpu in (told if isinstance(told, tuple) else (told,)))
+        message = f"{settings.nodes} nodes of {sizes} cores are more than the {cores} cores that are here"
+        raise SpeconError(message)
+    for policy in order.policies:
+        check_policy(policy, LocalWorld.can, "local")
+    machine = settings.machine({})
+    return check_sweep(_read(order, "check"), machine.nodes, machine.memory, str(order.source))
+
+
+def _read(order: _Order, uid: str) -> Program:
+    try:
+        return read_workflow(order.workflow, order.sweep, uid, order.settings.parameters)
+    except WorkflowError as error:
+        message = "this workflow can't run on this machine:\n" + "\n".join(f"  {line}" for line in error.problems)
+        raise SpeconError(message) from error
+
+
+def _identity(order: _Order) -> dict[str, Any]:
+    return {
+        "workflow": order.workflow,
+        "policies": [policy_spec(policy) for policy in order.policies],
+        "nodes": order.settings.nodes,
+        "cpus_per_node": order.settings.told_cores,
+        "seed": order.settings.seed,
+        "parameters": dict(order.settings.parameters),
+    }
+
+
+def _facts(order: _Order, planned: Sequence[PlannedTrial], uri: str) -> dict[str, Any]:
+    annotations = planned[0].step.annotations
+    return {
+        "file": str(order.source),
+        "policies": [policy_spec(policy) for policy in order.policies],
+        "seed": order.settings.seed,
+        "nodes": order.settings.nodes,
+        "cpus_per_node": order.settings.told_cores,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "objective": annotations[labels.ANNOTATION_OBJECTIVE],
+        "direction": annotations[labels.ANNOTATION_DIRECTION],
+        "tracking_uri": uri,
+    }
+
+
+def _check_tracking_uri() -> None:
+    """Refuse a tracking server that does not answer, before anything starts."""
+    be_impatient()
+    uri = os.environ.get(_TRACKING_URI)
+    problem = problem_with(MlflowClient(uri)) if uri else None
+    if problem:
+        message = f"MLFLOW_TRACKING_URI is {uri}, but nothing there answers as MLflow: {problem}"
+        raise SpeconError(message)
+
+
+def _tracking(state_dir: Path, stack: ExitStack, screen: Screen) -> tuple[LocalMlflow | None, str]:
+    uri = os.environ.get(_TRACKING_URI)
+    if uri:
+        screen.say(f"MLflow: {uri} (from MLFLOW_TRACKING_URI)")
+        return None, uri
+    server = LocalMlflow(state_dir / "mlflow")
+    stack.callback(server.close)
+    server.start()
+    try:
+        server.wait_ready()
+    except MlflowServerError as error:
+        raise SpeconError(str(error)) from error
+    # The hooks' deliver_leftovers looks there, as every MLflow client does.
+    os.environ[_TRACKING_URI] = server.uri
+    stack.callback(os.environ.pop, _TRACKING_URI, None)
+    screen.say(f"MLflow: {server.uri} (watch it there while the run lasts)")
+    return server, server.uri

@@ -1,0 +1,109 @@
+"""Where a run keeps what it knows, and how a run that was cut short is found again."""
+
+import fcntl
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from controllers.core.errors import SpeconError
+from controllers.core.results import RunResult
+
+_IDENTITY = "identity"
+_SUFFIX = "uid_suffix"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one run: ``run.json``, and for each policy a folder with timeline and result."""
+
+    path: Path
+    resumed: bool
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return self.path.name
+
+    def uid(self, position: int) -> str:
+        """Return what stands for the workflow's uid under the ``position``-th policy.
+
+        It names trials in MLflow and control groups in the kernel, which runs of other folders share.
+        """
+        return f"{self.name}-{_described(self.path)[_SUFFIX]}-{position:02d}"
+
+    def describe(self, facts: Mapping[str, Any]) -> None:
+        """Write ``facts`` into ``run.json`` beside those that are there."""
+        known = _described(self.path)
+        (self.path / "run.json").write_text(json.dumps({**known, **facts}, indent=1), encoding="utf-8")
+
+    def of_policy(self, position: int, name: str) -> Path:
+        """Return the folder of the ``position``-th policy (from 0), made if need be."""
+        folder = self.path / f"{position:02d}-{name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def lock(self) -> IO[str]:
+        """Keep other controllers out of this run until the returned file is closed.
+
+        Raises:
+            SpeconError: another controller drives it now.
+        """
+        file = (self.path / "lock").open("w", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            message = f"run {self.name} is being driven by another specon process"
+            raise SpeconError(message) from error
+        os.set_inheritable(file.fileno(), False)  # noqa: FBT003 - its only argument
+        return file
+
+
+def find_or_make_run(state_dir: Path, sweep: str, identity: Mapping[str, Any], *, fresh: bool) -> RunFolder:
+    """Return the newest unfinished run of the same identity, or a new one.
+
+    Args:
+        state_dir: folder that holds ``runs/``.
+        sweep: what the run is named after.
+        identity: all that makes two commands the same (JSON).
+        fresh: start anew whatever there is.
+    """
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    runs = state_dir / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    if not fresh:
+        for path in sorted(runs.glob(f"{sweep}-*"), key=_number, reverse=True):
+            known = _described(path)
+            if known.get(_IDENTITY) == digest and not known.get("finished"):
+                return RunFolder(path, resumed=True)
+    number = max((_number(path) for path in runs.glob(f"{sweep}-*")), default=0) + 1
+    path = runs / f"{sweep}-{number}"
+    path.mkdir()
+    folder = RunFolder(path, resumed=False)
+    folder.describe({_IDENTITY: digest, "name": path.name, "sweep": sweep, _SUFFIX: uuid.uuid4().hex[:8]})
+    return folder
+
+
+def read_result(folder: Path) -> RunResult | None:
+    """Return the result in a policy's folder, None while it has none."""
+    path = folder / "result.json"
+    return RunResult.from_dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+
+
+def _described(path: Path) -> dict[str, Any]:
+    described = path / "run.json"
+    try:
+        facts: dict[str, Any] = json.loads(described.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return facts
+
+
+def _number(path: Path) -> int:
+    tail = path.name.rpartition("-")[2]
+    return int(tail) if tail.isdigit() else 0

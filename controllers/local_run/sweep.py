@@ -1,0 +1,253 @@
+"""One sweep under one policy on this machine: the loop that drives world and engine, and what it came to."""
+
+import json
+import os
+import select
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from mlflow.tracking import MlflowClient
+
+from controllers.core import labels
+from controllers.core.engine import Engine
+from controllers.core.errors import SpeconError, SweepInterrupted
+from controllers.core.goals import goals_in
+from controllers.core.model import Sample, TrialId
+from controllers.core.policy import Policy
+from controllers.core.ports import Observer
+from controllers.core.results import RunResult, TrialResult
+from controllers.driving.clock import SweepClock
+from controllers.policies.wrappers.guarded import Guarded
+from controllers.record.recorder import Recorder
+from controllers.record.timeline import TimelineFile
+from controllers.tracking.background import BackgroundReader
+from controllers.tracking.metric_source import MlflowSource, Scope
+from controllers.tracking.objective_watch import ObjectiveWatch
+from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
+from controllers.tracking.tags import TagWriter, trial_tags
+from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
+from controllers.worlds.local.jobs import Job, Ledger, load_ledger, save_ledger
+from controllers.worlds.local.journal import FileJournal, elapsed_before
+from controllers.worlds.local.processes import Launcher, LaunchError
+from controllers.worlds.local.shares import SharesError, choose_shares
+from controllers.worlds.local.workflow import PodStep, Program
+from controllers.worlds.local.world import LocalWorld, Machine
+from mlflow_hooks import contract, deliver_leftovers
+
+_HEARTBEAT_S = 1.0
+_STEP_S = 0.2
+_DELIVERY_S = 60.0
+GRACE_S = 30.0
+"""Seconds between SIGTERM and SIGKILL for attempts whose sweep is interrupted."""
+
+
+class Screen(Observer, Protocol):
+    """Whoever shows a run to a person: an observer that also takes words."""
+
+    def say(self, text: str) -> None:
+        """Show a message."""
+        ...
+
+    def begin(self, policy: str, trials: int, position: int, of: int) -> None:
+        """Take note that the ``position``-th of ``of`` policies begins (from 1) with ``trials`` known trials."""
+        ...
+
+    def end(self, result: RunResult) -> None:
+        """Take note of what a policy's run came to."""
+        ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that one run under one policy needs to know.
+
+    ``uid`` stands for the workflow's uid: different for each policy and run, wherever they share an
+    MLflow; ``sweeps`` gives the MLflow experiment of each sweep id.
+    """
+
+    program: Program
+    uid: str
+    title: str
+    policy: Policy[Any]
+    machine: Machine
+    folder: Path
+    sweeps: Mapping[str, str]
+    tracking_uri: str
+
+
+@dataclass(frozen=True)
+class Services:
+    """What a run asks of whoever started it: to be shown, stopped, kept in MLflow, and processes to be started."""
+
+    screen: Screen
+    stop: threading.Event
+    launcher: Launcher
+    keep_alive: Callable[[], None]
+
+
+class LocalSweep:
+    """Drives a plan to its end; may be built again for the same folder after any interruption."""
+
+    def __init__(self, plan: Plan, services: Services) -> None:
+        self._plan = plan
+        self._services = services
+        self._client = MlflowClient(plan.tracking_uri)
+        self._ledger_path = plan.folder / "ledger.json"
+        steering = Steering(f"{plan.title} · {plan.policy.name}", plan.policy.name, plan.uid)
+        self._runs = [
+            open_sweep(self._client, sweep, experiment, steering) for sweep, experiment in plan.sweeps.items()
+        ]
+
+    @property
+    def sweep_runs(self) -> Sequence[SweepRun]:
+        """The parent runs in MLflow."""
+        return self._runs
+
+    def run(self) -> RunResult:
+        """Run to the end and return what it came to.
+
+        Raises:
+            SweepInterrupted: it was told to stop; everything is kept for going on.
+            SpeconError: a trial never logs its objective, or this machine can't start one.
+        """
+        try:
+            return self._run()
+        except (LaunchError, SharesError) as error:
+            raise SpeconError(str(error)) from error
+
+    def _run(self) -> RunResult:
+        interrupted = load_ledger(self._ledger_path)
+        self._end_leftovers(interrupted)
+        with ExitStack() as stack:
+            shares = choose_shares(self._plan.uid)
+            self._services.screen.say(f"CPU shares: {shares.description}")
+            stack.callback(shares.close)
+            stack.push(self._end_attempts)
+            attempts = Attempts(shares, self._services.launcher, self._surroundings())
+            self._services.launcher.wait_ready()
+            clock = SweepClock(elapsed_before(self._plan.folder))
+            world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted, clock.now)
+            source = self._source(world, clock)
+            stack.callback(lambda: save_ledger(self._ledger_path, world.ledger))
+            reader = stack.enter_context(BackgroundReader(_HEARTBEAT_S))
+            background = stack.enter_context(reader.follow(source))
+            writer = stack.enter_context(TagWriter(self._client))
+            tags = stack.enter_context(writer.board(lambda: source.run_ids, trial_tags))
+            timeline = TimelineFile(self._plan.folder / "timeline.jsonl")
+            recorder = Recorder(timeline.append, world.cores_used, world.short)
+            journal = FileJournal(self._plan.folder, clock.now)
+            observers = (tags, recorder, self._services.screen)
+            engine = Engine(Guarded(policy=self._plan.policy), world, background, journal, observers)
+            self._drive(world, engine, source, clock)
+            self._deliver(world.jobs())
+            return _result(self._plan.policy.name, world, source.poll(), journal.interrupted_s)
+
+    def _end_attempts(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Let the attempts save before their control groups go, where the sweep did not come to its end."""
+        if kind is not None:
+            self._services.launcher.close(GRACE_S)
+
+    def _drive(self, world: LocalWorld, engine: Engine[Any], source: MlflowSource, clock: SweepClock) -> None:
+        watch = ObjectiveWatch()
+        wake = clock.now()
+        while not world.finished:
+            if self._services.stop.is_set():
+                message = "interrupted: the trials save their state; run the same command again to go on"
+                raise SweepInterrupted(message)
+            changed = world.advance()
+            if changed:
+                save_ledger(self._ledger_path, world.ledger)
+            now = clock.now()
+            if changed or now >= wake:
+                asked = engine.tick(now)
+                wake = min(now + _HEARTBEAT_S, asked if asked is not None else now + _HEARTBEAT_S)
+                ended = [trial.id for trial in world.trials() if trial.phase.ended]
+                complaints = watch.complaints(now, world.objectives(), source.logged, ended)
+                if complaints:
+                    raise SpeconError(next(iter(complaints.values())))
+                self._services.keep_alive()
+            select.select([self._services.launcher.fileno()], [], [], _STEP_S)
+
+    def _source(self, world: LocalWorld, clock: SweepClock) -> MlflowSource:
+        experiments = sorted({run.experiment_id for run in self._runs})
+        scope = Scope(experiments, f"{self._plan.uid}.")
+        return MlflowSource(self._client, lambda: scope, world.objectives, clock.from_epoch)
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(
+            folder=self._plan.folder.resolve(),
+            cwd=Path.cwd(),
+            inherited=dict(os.environ),
+            imposed={"MLFLOW_TRACKING_URI": self._plan.tracking_uri, "PYTHONUNBUFFERED": "1"},
+            node_cpu=self._plan.machine.nodes,
+            parents={run.sweep_id: run.run_id for run in self._runs},
+        )
+
+    def _end_leftovers(self, ledger: Ledger) -> None:
+        """End what a killed controller left running, before the next attempt of the same trial starts."""
+        if not ledger.jobs:
+            return
+        last_written = self._ledger_path.stat().st_mtime
+        for job in ledger.jobs.values():
+            if job.placed and job.pid:
+                kill_leftover(job.pid, last_written)
+
+    def _deliver(self, jobs: Sequence[Job]) -> None:
+        """Send what ended trials could not send themselves while MLflow was away."""
+        root = self._plan.folder / "state"
+        unsent = sum(
+            deliver_leftovers(root / job.trial, deadline_s=_DELIVERY_S)
+            for job in jobs
+            if job.trial and (root / job.trial).is_dir()
+        )
+        if unsent:
+            self._services.screen.say(f"{unsent} points are not in MLflow yet; they are kept under {root}")
+
+
+def sweeps_of(steps: Sequence[PodStep], fallback: str) -> dict[str, str]:
+    """Return the MLflow experiment of each sweep id among ``steps``."""
+    return {
+        step.env[contract.ENV_SWEEP_ID]: step.env.get("MLFLOW_EXPERIMENT_NAME", fallback)
+        for step in steps
+        if labels.LABEL_SWEEP in step.labels and contract.ENV_SWEEP_ID in step.env
+    }
+
+
+def _result(policy: str, world: LocalWorld, samples: Mapping[TrialId, Sample], interrupted_s: float) -> RunResult:
+    trials = [_trial_result(world, job, samples.get(TrialId(job.trial))) for job in world.jobs() if job.trial]
+    if not trials:
+        message = "the workflow ended without having run a trial"
+        raise SpeconError(message)
+    in_order = sorted(trials, key=lambda trial: (trial.submitted_s, trial.id))
+    return RunResult(policy, tuple(in_order), round(interrupted_s, 1))
+
+
+def _trial_result(world: LocalWorld, job: Job, sample: Sample | None) -> TrialResult:
+    return TrialResult(
+        id=world.short(job.trial),
+        submitted_s=job.submitted_at,
+        completed_s=job.ended_at if job.ended_at is not None else job.submitted_at,
+        node=job.node,
+        moves=job.moves,
+        attempts=job.attempt,
+        final_metric=None if sample is None else sample.value,
+        succeeded=job.exit_code == 0,
+        resizes=job.resizes,
+        first_node=job.first_node,
+        params=_params(job.step),
+        cpu_seconds=round(job.cpu_seconds, 3),
+        deadline_s=goals_in(job.step.annotations).deadline_s,
+    )
+
+
+def _params(step: PodStep) -> dict[str, Any]:
+    text = step.env.get(contract.ENV_PARAMS, "")
+    try:
+        params = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return params if isinstance(params, dict) else {}

@@ -1,0 +1,5 @@
+"""FlowCon 1.0: elastic shares on each node."""
+
+from controllers.policies.flowcon.policy import FlowCon
+
+__all__ = ["FlowCon"]

@@ -1,0 +1,93 @@
+"""What FlowCon remembers of each trial and node."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from controllers.core.model import Category, NodeName, Snapshot, Trial, TrialId
+from controllers.core.progress import (
+    Mark,
+    Normalise,
+    growth,
+    growth_efficiency,
+    is_stale,
+    mark,
+    recategorised,
+    reported_since,
+    usable,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialMemo:
+    """One trial: its list, its growth efficiency now and at its best, and its soft limit (share of a node).
+
+    ``stale`` says that its newest report was too old to decide on when its node was last looked at.
+    """
+
+    category: Category = Category.PROGRESSING
+    mark: Mark | None = None
+    growth: float | None = None
+    efficiency: float | None = None
+    peak: float = 0.0
+    limit: float = 1.0
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMemo:
+    """One node: the trials that shared it last, the present interval (seconds), and when to run next."""
+
+    members: tuple[TrialId, ...]
+    interval: float
+    due_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlowConState:
+    """Memos of the trials that have not ended and of the nodes that have trials, by name."""
+
+    trials: Mapping[TrialId, TrialMemo] = field(default_factory=dict)
+    nodes: Mapping[NodeName, NodeMemo] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How trials are measured: alpha is a share of a trial's own peak efficiency, ``stale_after`` is in seconds."""
+
+    alpha: float
+    normalise: Normalise
+    stale_after: float
+
+
+_UNKNOWN = TrialMemo()
+
+
+def recalled(snapshot: Snapshot, state: FlowConState) -> dict[TrialId, TrialMemo]:
+    """Return the memos to go on with: of every live trial, and of those that were live and have not ended."""
+    return {
+        trial.id: state.trials.get(trial.id, _UNKNOWN)
+        for trial in snapshot.unended
+        if trial.live or trial.id in state.trials
+    }
+
+
+def measured(trial: Trial, memo: TrialMemo, measure: Measure, now: float) -> TrialMemo:
+    """Return the memo after a look at the trial's newest report (Algorithm 1, lines 2-13).
+
+    Without a new, usable report, or where the CPU it used is unknown or near 0, its list stays.
+    """
+    known = trial.progress
+    memo = replace(memo, stale=known is not None and is_stale(known, now, measure.stale_after))
+    progress = usable(known, now, measure.stale_after)
+    if progress is None or (memo.mark and not reported_since(progress, memo.mark)):
+        return memo
+    if memo.mark is None or memo.mark.cpu_seconds is None:
+        return replace(memo, mark=mark(progress))
+    gain = growth(progress, memo.mark, trial.direction, measure.normalise)
+    efficiency = growth_efficiency(gain, progress, memo.mark)
+    if efficiency is None:
+        return memo
+    peak = max(memo.peak, efficiency)
+    fast = efficiency > 0 and efficiency >= measure.alpha * peak
+    category = recategorised(memo.category, fast=fast, slowing=True)
+    return replace(memo, category=category, mark=mark(progress), growth=gain, efficiency=efficiency, peak=peak)

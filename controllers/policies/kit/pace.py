@@ -1,0 +1,98 @@
+"""How fast a trial trains, and how that depends on the cores it uses: measured from its reports."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from controllers.core.model import Trial
+from controllers.policies.kit.step_times import StepMemo
+
+SIMILAR = 0.15
+"""Two measurements are of the same use of cores if they differ by less than this part: the newer one counts."""
+MOST_POINTS = 8
+UNUSED = 0.25
+"""Part of a share that must stay unused before the trial is taken to be unable to use more."""
+
+Points = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What was measured of a trial's speed so far.
+
+    ``points`` are pairs (cores used, steps per second), both rising. ``most`` is how many cores it can use at most,
+    None while it has used all that it was sure of. ``cpu`` is what it requested at the newest report.
+    """
+
+    points: Points = ()
+    most: float | None = None
+    cpu: float = 0.0
+
+    @property
+    def measured(self) -> bool:
+        """Whether any speed is known."""
+        return bool(self.points)
+
+    def rate(self, cores: float) -> float:
+        """Return steps per second with ``cores`` cores.
+
+        Between measurements it is interpolated. Beyond them the trial is taken to go on as it did between the last
+        two, and with one alone to be as efficient as there, up to ``most``.
+        """
+        cores = cores if self.most is None else min(cores, self.most)
+        for (c0, r0), (c1, r1) in pairwise(((0.0, 0.0), *self.points)):
+            if cores <= c1:
+                return r0 + (r1 - r0) * (cores - c0) / (c1 - c0)
+        c1, r1 = self.points[-1]
+        return r1 + _slope(self.points) * (cores - c1)
+
+    def cores_for(self, rate: float) -> float:
+        """Return the fewest cores that give ``rate`` steps per second; infinite where no number does."""
+        for (c0, r0), (c1, r1) in pairwise(((0.0, 0.0), *self.points)):
+            if rate <= r1:
+                return c0 + (c1 - c0) * (rate - r0) / (r1 - r0)
+        (c1, r1), slope = self.points[-1], _slope(self.points)
+        cores = c1 + (rate - r1) / slope if slope > 0 else math.inf
+        return cores if self.most is None or cores <= self.most else math.inf
+
+
+def paced(trial: Trial, pace: Pace, before: StepMemo, after: StepMemo) -> Pace:
+    """Return ``pace`` with what was measured of ``trial``, which runs on one node, between two looks at its steps."""
+    if after.mark == before.mark:
+        return pace
+    found = replace(pace, cpu=trial.cpu)
+    if after.latest is None or not _went_on(before, after):
+        return found
+    cores = after.latest.cores
+    return replace(found, points=_with(pace.points, cores, 1 / after.latest.seconds), most=_most(pace, cores, trial))
+
+
+def _went_on(before: StepMemo, after: StepMemo) -> bool:
+    same_attempt = before.mark is not None and before.attempt == after.attempt
+    return same_attempt and before.mark is not None and after.mark is not None and after.mark.step > before.mark.step
+
+
+def _with(points: Points, cores: float, rate: float) -> Points:
+    """Add a measurement; older ones that are of the same use, or contradict it, go."""
+    kept = [
+        (c, r)
+        for c, r in points
+        if abs(c - cores) > SIMILAR * cores and ((c < cores and r < rate) or (c > cores and r > rate))
+    ]
+    return tuple(sorted([*kept, (cores, rate)]))[-MOST_POINTS:]
+
+
+def _most(pace: Pace, cores: float, trial: Trial) -> float | None:
+    share = min(pace.cpu, trial.cpu) * len(trial.nodes)
+    if cores < share * (1 - UNUSED):
+        return cores
+    known = pace.most
+    return None if known is None or cores > known * (1 + UNUSED) else known
+
+
+def _slope(points: Sequence[tuple[float, float]]) -> float:
+    """Return further steps per second for a further core, at the end of what was measured."""
+    c1, r1 = points[-1]
+    c0, r0 = points[-2] if len(points) > 1 else (0.0, 0.0)
+    return min((r1 - r0) / (c1 - c0), r1 / c1)

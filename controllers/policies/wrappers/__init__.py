@@ -1,0 +1,1 @@
+"""Policies around policies: guards, pins, stacks."""

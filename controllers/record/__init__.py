@@ -1,0 +1,1 @@
+"""What is written down of a sweep while it runs, and what is measured on it."""

@@ -1,0 +1,91 @@
+"""Keeps the timeline of a run: what changed from one look at the sweep to the next."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from controllers.core.model import Assessment, Phase, Snapshot, Trial, TrialId
+from controllers.record.timeline import EventKind, TimelineEvent
+
+_USAGE_EVERY_S = 2.0
+
+
+class Recorder:
+    """An observer that hands on what has changed since it last looked.
+
+    Args:
+        append: adds events to the timeline.
+        cores_used: tells the cores that each running trial used of late.
+        short: gives the id of a trial that is the same in every run of its sweep.
+    """
+
+    def __init__(
+        self,
+        append: Callable[[Sequence[TimelineEvent]], None],
+        cores_used: Callable[[], Mapping[TrialId, float]],
+        short: Callable[[str], str] = str,
+    ) -> None:
+        self._append = append
+        self._short = short
+        self._cores_used = cores_used
+        self._before: dict[TrialId, Trial] = {}
+        self._categories: dict[TrialId, str] = {}
+        self._outlooks: dict[TrialId, str] = {}
+        self._usage_due = 0.0
+
+    def observe(
+        self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
+    ) -> None:
+        """Append one event for each thing that changed."""
+        events: list[TimelineEvent] = []
+        for trial in snapshot.trials:
+            before = self._before.get(trial.id)
+            if before is trial:
+                continue
+            events += _events(snapshot.now, self._short(trial.id), before, trial, reasons.get(trial.id))
+            self._before[trial.id] = trial
+        self._append([*events, *self._judgements(snapshot.now, assessments), *self._usage(snapshot)])
+
+    def _judgements(self, now: float, assessments: Mapping[TrialId, Assessment]) -> list[TimelineEvent]:
+        sorted_now = {name: a.category for name, a in assessments.items() if a.category is not None}
+        news = {name: category for name, category in sorted_now.items() if self._categories.get(name) != category}
+        told = {name: a.outlook for name, a in assessments.items() if self._outlooks.get(name, "") != a.outlook}
+        self._categories |= news
+        self._outlooks |= told
+        return [
+            *(
+                TimelineEvent(
+                    now, EventKind.CATEGORY, self._short(name), category=category, value=assessments[name].growth
+                )
+                for name, category in news.items()
+            ),
+            *(
+                TimelineEvent(now, EventKind.OUTLOOK, self._short(name), reason=outlook)
+                for name, outlook in told.items()
+            ),
+        ]
+
+    def _usage(self, snapshot: Snapshot) -> list[TimelineEvent]:
+        if snapshot.now < self._usage_due:
+            return []
+        self._usage_due = snapshot.now + _USAGE_EVERY_S
+        nodes = {trial.id: trial.node for trial in snapshot.trials}
+        return [
+            TimelineEvent(snapshot.now, EventKind.USAGE, self._short(name), node=nodes.get(name), value=round(cores, 4))
+            for name, cores in self._cores_used().items()
+        ]
+
+
+def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: str | None) -> list[TimelineEvent]:
+    events: list[TimelineEvent] = []
+    if before is None or (before.phase, before.nodes, before.attempt) != (trial.phase, trial.nodes, trial.attempt):
+        state = {"phase": trial.phase.value, "node": trial.node, "attempt": trial.attempt, "cpu": trial.cpu}
+        if trial.phase is Phase.RUNNING and trial.attempt == 1 and before is not None:
+            state["reason"] = reason
+        events.append(TimelineEvent(now, EventKind.PHASE, name, **state))  # type: ignore[arg-type] # one dict of mixed fields
+    elif before.cpu != trial.cpu:
+        events.append(TimelineEvent(now, EventKind.RESIZE, name, node=trial.node, cpu=trial.cpu, reason=reason))
+    if trial.moving_to is not None and (before is None or before.moving_to != trial.moving_to):
+        events.append(TimelineEvent(now, EventKind.MOVE, name, node=trial.moving_to, reason=reason))
+    if trial.progress is not None and (before is None or before.progress != trial.progress):
+        report = trial.progress
+        events.append(TimelineEvent(now, EventKind.REPORT, name, value=report.latest, step=report.step))
+    return events

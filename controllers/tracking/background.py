@@ -1,0 +1,105 @@
+"""Asking a tracking server on one thread for all sweeps.
+
+So no tick waits for it, and it is never asked by many at once: fifty sweeps that ask together get no answer in time.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Self
+
+from controllers.core.model import Sample, TrialId
+from controllers.core.ports import MetricSource
+
+_LOG = logging.getLogger(__name__)
+_STOP_S = 10.0
+
+
+class Latest:
+    """What was last read of one source; a source itself, that never waits."""
+
+    def __init__(self, source: MetricSource) -> None:
+        self._source = source
+        self._newest: Mapping[TrialId, Sample] = {}
+
+    def poll(self) -> Mapping[TrialId, Sample]:
+        """Return what the last query found; its age shows in each sample's ``at``."""
+        return self._newest
+
+    def read(self) -> None:
+        """Ask the source; what it found before stays where it finds nothing."""
+        found = self._source.poll()
+        if found:
+            self._newest = found
+
+
+class BackgroundReader:
+    """Polls sources in turn, on a thread of its own, as long as it is entered.
+
+    Args:
+        period_s: least time between two turns of a source, in seconds.
+    """
+
+    def __init__(self, period_s: float) -> None:
+        self._period_s = period_s
+        self._new: deque[Latest] = deque()
+        self._followed: list[Latest] = []
+        self._stop = False
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop = True
+        self._wake.set()
+        self._thread.join(timeout=_STOP_S)
+
+    @contextmanager
+    def follow(self, source: MetricSource) -> Iterator[Latest]:
+        """Read ``source`` soon, and again in each round, while the context lasts."""
+        latest = Latest(source)
+        self._followed.append(latest)
+        self._new.append(latest)
+        self._wake.set()
+        try:
+            yield latest
+        finally:
+            self._followed.remove(latest)
+
+    def _run(self) -> None:
+        while not self._stop:
+            began = time.monotonic()
+            for latest in list(self._followed):
+                self._read_new()
+                self._read(latest)
+            # A round over thousands of trials takes seconds; it must not take all of a core, here or at the server.
+            self._rest_until(began + max(self._period_s, 2 * (time.monotonic() - began)))
+
+    def _rest_until(self, deadline: float) -> None:
+        while not self._stop and (left := deadline - time.monotonic()) > 0:
+            self._read_new()
+            self._wake.wait(left)
+            self._wake.clear()
+
+    def _read_new(self) -> None:
+        while self._new:
+            self._read(self._new.popleft())
+
+    def _read(self, latest: Latest) -> None:
+        if self._stop or latest not in self._followed:
+            return
+        with suppress(ValueError):
+            self._new.remove(latest)
+        try:
+            latest.read()
+        except Exception:  # noqa: BLE001 - one source that goes wrong must not leave all others unread
+            _LOG.exception("a source of metrics went wrong")
