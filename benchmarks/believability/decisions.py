@@ -42,7 +42,7 @@ def repeated(part: Path, uid: str) -> Repeated:
     """Return the decisions that were carried out in one part of a run's folder; ``uid`` begins its trials' ids."""
     file = part / "actions.jsonl"
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    acted = [line for line in map(json.loads, lines) if line["accepted"]]
+    acted = [line for line in map(json.loads, lines) if line["outcome"] == "done"]
     return Repeated(tuple((float(line["at"]), _action(line, uid)) for line in acted))
 
 

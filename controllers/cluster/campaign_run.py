@@ -11,22 +11,23 @@ from typing import Any
 
 from mlflow.tracking import MlflowClient
 
-from controllers.cluster.hand import Hand, WatchedJournal
+from controllers.cluster.action_report import ActionReport
 from controllers.cluster.instruments import Instruments
+from controllers.cluster.leader_only import LeaderOnly
 from controllers.cluster.logs import fields
 from controllers.cluster.ports import Campaign, Worlds
 from controllers.cluster.reported_usage import BusyNodes, ReportedUsage
 from controllers.cluster.run_tags import done_tags, recommended_tags
 from controllers.cluster.sweep_record import Ending, SweepRecord
 from controllers.core import labels
-from controllers.core.engine import Engine
 from controllers.core.errors import SpeconError
 from controllers.core.model import Phase, TrialId
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
+from controllers.driving.assembly import assemble, check_policy, guarded
 from controllers.driving.clock import SweepClock
-from controllers.driving.sweep_checks import check_policy
-from controllers.policies import Default, Guarded, Pinned
+from controllers.driving.driver import Driver, RealBeats
+from controllers.policies import Default, Pinned
 from controllers.policies.registry import parse_policy
 from controllers.record.recorder import Recorder
 from controllers.tracking.background import BackgroundReader
@@ -66,15 +67,15 @@ class CampaignRun:
         self._services = services
         self._about = {"namespace": campaign.namespace, "workflow": campaign.workflow, "policy": campaign.policy}
         self._clock = SweepClock(services.epoch() - campaign.created_epoch_s)
-        self._world, self._journal = services.worlds.open(campaign, self._clock.now)
-        self._wake = self._rest_until = self._clock.now()
+        self._world, self._store = services.worlds.open(campaign, self._clock.now)
+        self._beats = RealBeats(services.interval)
         self._watch = ObjectiveWatch()
         self._complained: set[str] = set()
         self._over = False
         self.phases: Counter[Phase] = Counter()
         self.without_objective = 0
         with ExitStack() as stack:
-            self._engine = self._assemble(stack)
+            self._driver = self._assemble(stack)
             self._stack = stack.pop_all()
 
     @property
@@ -92,9 +93,10 @@ class CampaignRun:
         if self._over or self.done or not self._record.settled:
             return
         now = self._clock.now()
-        changed = not self._services.recommend and self._world.advance(now)
+        if not self._services.recommend:
+            self._driver.advance(now)
         self._over = self._world.finished
-        if self._over or now >= self._wake or (changed and now >= self._rest_until):
+        if self._over or now >= self._driver.due_at:
             self._tick(now)
         if self._over:
             self._record.end(Ending("FAILED" if self._world.failed else "FINISHED", self._result))
@@ -106,7 +108,7 @@ class CampaignRun:
     def keep_state(self) -> None:
         """Keep what the engine remembers, before another controller takes over."""
         try:
-            self._journal.flush()
+            self._store.flush()
         except SpeconError as error:
             _LOG.warning("the newest state was not kept: %s", error, extra=fields(**self._about))
 
@@ -115,17 +117,15 @@ class CampaignRun:
         self._record.end(Ending("KILLED"))
 
     def _tick(self, now: float) -> None:
-        instruments, interval = self._services.instruments, self._services.interval
-        asked = self._engine.tick(now)
+        instruments = self._services.instruments
+        self._driver.tick(now)
         instruments.ticks.inc()
         trials = self._world.trials()
         self.phases = Counter(trial.phase for trial in trials)
         self._look_for_objectives(now, {trial.id for trial in trials if trial.phase.ended})
         ended = self._clock.now()
         instruments.tick_duration.observe(ended - now)
-        # Changes come by the second in a large sweep; looking at it must leave time for the others.
-        self._rest_until = ended + (ended - now)
-        self._wake = min(now + interval, now + interval if asked is None else asked)
+        self._beats.rest_until = ended + (ended - now)
 
     def _look_for_objectives(self, now: float, ended: set[TrialId]) -> None:
         complaints = self._watch.complaints(now, self._world.objectives(), self._source.logged, ended)
@@ -153,11 +153,10 @@ class CampaignRun:
             raise SpeconError(message)
         return RunResult(self._steering, trials)
 
-    def _assemble(self, stack: ExitStack) -> Engine[Any]:
+    def _assemble(self, stack: ExitStack) -> Driver:
         services, campaign, world = self._services, self._campaign, self._world
         policy = self._policy()
-        hand = Hand(world, services.leading, recommend=services.recommend)
-        journal = WatchedJournal(self._journal, hand, services.instruments, self._about)
+        report = ActionReport(services.instruments, self._about)
         self._steering = Default.name if services.recommend else policy.name
         steering = Steering(f"{campaign.workflow} · {self._steering}", self._steering, campaign.uid)
         record = self._record = SweepRecord(services.client, steering, over=campaign.finished)
@@ -166,13 +165,22 @@ class CampaignRun:
         self._source = MlflowSource(services.client, self._scope, world.objectives, self._clock.from_epoch)
         background = stack.enter_context(services.reader.follow(self._source))
         parent = record.parent_of
-        compose = recommended_tags(parent, journal.recommended) if services.recommend else done_tags(parent)
+        compose = recommended_tags(parent, report.recommended) if services.recommend else done_tags(parent)
         tags = stack.enter_context(services.tags.board(lambda: self._source.run_ids, compose))
         usage = ReportedUsage()
         recorder = Recorder(record.append, usage.cores_used, world.short)
         first = first_nodes(campaign)
-        pinned = Pinned(policy=Guarded(policy=policy), first_nodes=first, short=world.short)
-        return Engine(pinned, BusyNodes(hand, usage), background, journal, (tags, usage, recorder))
+        acted_on = BusyNodes(LeaderOnly(world, services.leading, recommend=services.recommend), usage)
+        engine = assemble(
+            policy,
+            acted_on,
+            background,
+            self._store,
+            logs=(report,),
+            observers=(tags, usage, recorder),
+            guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
+        )
+        return Driver(engine, world, self._beats, self._clock.now())
 
     def _policy(self) -> Policy[Any]:
         """Return what steers the campaign; one that can't be had leaves its trials alone, and says so."""

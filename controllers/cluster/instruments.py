@@ -8,10 +8,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Plat
 from prometheus_client import start_http_server as serve
 
 from controllers.cluster.health_server import PortError, port_problem
-from controllers.core.model import Action, Phase
+from controllers.core.model import ACTION_KINDS, Action, Phase
+from controllers.core.ports import OutcomeKind
 
 _TICK_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-ACTION_OUTCOMES = ("accepted", "refused", "vetoed", "recommended")
 
 
 class Instruments:
@@ -52,13 +52,13 @@ class Instruments:
         """Show every label from the start, so that a rate over a counter sees its first increment."""
         for phase in Phase:
             self.trials.labels(phase.value)
-        for kind in ("resize", "migrate", "place"):
-            for outcome in ACTION_OUTCOMES:
-                self.actions.labels(kind, outcome)
+        for kind in ACTION_KINDS:
+            for outcome in OutcomeKind:
+                self.actions.labels(kind.__name__.lower(), outcome.value)
 
-    def acted(self, action: Action, outcome: str) -> None:
+    def acted(self, action: Action, outcome: OutcomeKind) -> None:
         """Count an action that a policy wanted."""
-        self.actions.labels(type(action).__name__.lower(), outcome).inc()
+        self.actions.labels(type(action).__name__.lower(), outcome.value).inc()
 
     def show_trials(self, phases: Mapping[Phase, int]) -> None:
         """Show how many trials are in each phase."""

@@ -1,11 +1,9 @@
-"""What the controller asks of a cluster: which campaigns there are, and a world and a journal for each."""
+"""What the controller asks of a cluster: which campaigns there are, and a world and a state store for each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from controllers.core.model import Sample, TrialId
-from controllers.core.ports import Cluster, Journal
-from controllers.core.results import TrialResult
+from controllers.core.ports import StateStore, World
 
 
 class Campaign(Protocol):
@@ -85,38 +83,8 @@ class View(Protocol):
         ...
 
 
-class World(Cluster, Protocol):
-    """The trials of one campaign."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether the workflow is over."""
-        ...
-
-    @property
-    def failed(self) -> bool:
-        """Whether it came to a bad end."""
-        ...
-
-    def advance(self, now: float) -> bool:
-        """Take in what has happened and go on with what is under way; return whether anything changed."""
-        ...
-
-    def objectives(self) -> Mapping[TrialId, str]:
-        """Return the name of each trial's objective."""
-        ...
-
-    def short(self, trial: str) -> str:
-        """Return the id of a trial that is the same in every run of its sweep."""
-        ...
-
-    def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
-        """Return how each trial went."""
-        ...
-
-
-class KeptJournal(Journal, Protocol):
-    """A journal that may let a state wait."""
+class WaitingStore(StateStore, Protocol):
+    """A state store that may let a state wait."""
 
     def flush(self) -> None:
         """Keep now what is waiting."""
@@ -124,8 +92,8 @@ class KeptJournal(Journal, Protocol):
 
 
 class Worlds(Protocol):
-    """Makes the world and the journal of a campaign."""
+    """Makes the world and the state store of a campaign."""
 
-    def open(self, campaign: Campaign, now: Callable[[], float]) -> tuple[World, KeptJournal]:
+    def open(self, campaign: Campaign, now: Callable[[], float]) -> tuple[World, WaitingStore]:
         """Return both, as of what the cluster holds; ``now`` is the sweep's clock."""
         ...

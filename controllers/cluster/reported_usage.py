@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from controllers.cluster.wrapped import Wrapped
 from controllers.core.model import Assessment, Node, NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.core.ports import Cluster
+from controllers.core.ports import World
+from controllers.driving.wrapped_world import WrappedWorld
 
 
 class ReportedUsage:
@@ -48,17 +48,17 @@ class ReportedUsage:
             self._newest[trial] = self._news[trial] = (cpu_seconds - before[1]) / (at - before[0])
 
 
-class BusyNodes(Wrapped):
-    """A cluster whose nodes show the cores that its trials report to use, for a world that can't look itself."""
+class BusyNodes(WrappedWorld):
+    """A world whose nodes show the cores that its trials report to use, where it cannot see that itself."""
 
-    def __init__(self, cluster: Cluster, usage: ReportedUsage) -> None:
-        super().__init__(cluster)
+    def __init__(self, world: World, usage: ReportedUsage) -> None:
+        super().__init__(world)
         self._usage = usage
 
     def nodes(self) -> Sequence[Node]:
-        """Return the cluster's nodes with what is in use of each, at most all that there is."""
-        used = self._usage.on_nodes(self._cluster.trials())
+        """Return the nodes with what is in use of each, at most all that there is."""
+        used = self._usage.on_nodes(self._world.trials())
         return [
             replace(node, cpu_used=min(node.cpu, used[node.name])) if node.name in used else node
-            for node in self._cluster.nodes()
+            for node in self._world.nodes()
         ]

@@ -15,9 +15,9 @@ from controllers.cluster import ports
 from controllers.cluster.campaign_run import CampaignRun, Services
 from controllers.cluster.campaigns import Campaigns
 from controllers.cluster.election import Election, LeaseTiming
-from controllers.cluster.hand import ForgetfulJournal
 from controllers.cluster.health_server import HealthServer
 from controllers.cluster.instruments import Instruments, MetricsServer
+from controllers.cluster.leader_only import ForgetfulStore
 from controllers.cluster.leadership import AlwaysLeading, Leadership
 from controllers.cluster.lease_store import KubernetesLease
 from controllers.cluster.logs import configure_logs, fields
@@ -25,12 +25,13 @@ from controllers.cluster.loop import ControllerLoop
 from controllers.cluster.settings import ControllerSettings
 from controllers.cluster.vitals import MlflowProbe, Vitals
 from controllers.core.errors import SpeconError
+from controllers.core.ports import World
 from controllers.tracking.access import be_impatient, problem_with
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.api import ApiError, KubeApi
 from controllers.worlds.argo.events import EventSink, EventWriter
-from controllers.worlds.argo.journal import ConfigMapJournal
+from controllers.worlds.argo.state_store import ConfigMapStore
 from controllers.worlds.argo.view import Campaign, ClusterView
 from controllers.worlds.argo.world import ArgoWorld
 
@@ -103,14 +104,14 @@ class ArgoWorlds:
         self._events = events
         self._recommend = recommend
 
-    def open(self, campaign: ports.Campaign, now: Callable[[], float]) -> tuple[ports.World, ports.KeptJournal]:
-        """Return world and journal of one of the view's campaigns."""
+    def open(self, campaign: ports.Campaign, now: Callable[[], float]) -> tuple[World, ports.WaitingStore]:
+        """Return world and state store of one of the view's campaigns."""
         if not isinstance(campaign, Campaign):
             message = f"not a campaign of this cluster: {campaign!r}"
             raise TypeError(message)
         world = ArgoWorld(self._view, campaign, events=self._events)
-        journal = ForgetfulJournal() if self._recommend else ConfigMapJournal(self._view.api, campaign, now)
-        return world, journal
+        store = ForgetfulStore() if self._recommend else ConfigMapStore(self._view.api, campaign, now)
+        return world, store
 
 
 def _leadership(settings: ControllerSettings) -> Leadership | AlwaysLeading:

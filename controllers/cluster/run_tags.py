@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from controllers.cluster.hand import Recommendation, in_words
+from controllers.cluster.action_report import Recommendation, in_words
 from controllers.core.model import Assessment, Trial, TrialId
 from controllers.tracking.tags import Compose, trial_tags
 from mlflow_hooks import contract

@@ -1,15 +1,16 @@
-"""The level-triggered heart: observe, decide, recheck, act, journal. Never sleeps, knows no world."""
+"""The level-triggered heart: observe, decide, recheck, act, record. Never sleeps, knows no world."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
 from controllers.core.goals import with_goals_told
-from controllers.core.model import Action, Migrate, Place, Progress, Proposal, Sample, Snapshot, Trial, TrialId
-from controllers.core.policy import Policy
-from controllers.core.ports import Cluster, Journal, MetricSource, Observer, Outcome
+from controllers.core.model import Action, Migrate, Place, Progress, Proposal, Resize, Sample, Snapshot, Trial, TrialId
+from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
+from controllers.core.ports import ActionLog, MetricSource, Observer, Outcome, OutcomeKind, StateStore, World
 from controllers.core.progress import merge
 
 S = TypeVar("S")
@@ -28,6 +29,18 @@ class Memory:
 _MEMORY = TypeAdapter(Memory)
 
 
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What one look came to.
+
+    ``wake_at`` is when the policy wants to be asked again, in seconds of the sweep's clock; None if only a change needs
+    it. ``refused`` tells that something it wanted was not done, and may be let through later.
+    """
+
+    wake_at: float | None
+    refused: bool
+
+
 class Engine(Generic[S]):
     """Drives one policy over one sweep.
 
@@ -38,48 +51,40 @@ class Engine(Generic[S]):
     def __init__(
         self,
         policy: Policy[S],
-        cluster: Cluster,
+        world: World,
         source: MetricSource,
-        journal: Journal,
+        store: StateStore,
+        logs: Sequence[ActionLog] = (),
         observers: Sequence[Observer] = (),
     ) -> None:
         self._policy = policy
-        self._cluster = cluster
+        self._world = world
         self._source = source
-        self._journal = journal
+        self._store = store
+        self._logs = logs
         self._observers = observers
-        self._state_codec: TypeAdapter[S] = TypeAdapter(policy.state_type)
         self._state, self._progress, self._reasons = self._restored()
         self._seen: dict[TrialId, tuple[Trial, Sample | None, Trial]] = {}
 
-    def tick(self, now: float) -> float | None:
-        """Look, decide and act once, at ``now`` seconds of the sweep's clock.
-
-        Returns:
-            When the policy wants to be asked again, in seconds; None if only a change needs it.
-        """
+    def tick(self, now: float) -> Tick:
+        """Look, decide and act once, at ``now`` seconds of the sweep's clock."""
         snapshot = self._snapshot(now)
         decision = self._policy.decide(snapshot, self._state)
         self._state = decision.state
         self._save(urgent=bool(decision.proposals))
         for proposal, objection in decision.vetoed:
-            self._journal.acted(now, proposal.action, proposal.reason, Outcome(accepted=False, detail=objection))
+            self._record(now, proposal, Outcome(OutcomeKind.VETOED, objection))
         before = {trial.id: trial for trial in snapshot.trials}
-        for proposal in decision.proposals:
-            self._act(now, proposal, before)
+        outcomes = [self._act(now, proposal, before) for proposal in decision.proposals]
         assessments = with_goals_told(snapshot, decision.assessments)
         for observer in self._observers:
             observer.observe(snapshot, assessments, self._reasons)
-        return decision.wake_at
+        return Tick(decision.wake_at, refused=bool(decision.vetoed) or not all(outcome.done for outcome in outcomes))
 
     def _snapshot(self, now: float) -> Snapshot:
         samples = self._source.poll()
-        trials = sorted(self._cluster.trials(), key=lambda trial: trial.id)
-        return Snapshot(
-            now=now,
-            trials=tuple(self._informed(trial, samples.get(trial.id)) for trial in trials),
-            nodes=tuple(sorted(self._cluster.nodes(), key=lambda node: node.name)),
-        )
+        trials = tuple(self._informed(trial, samples.get(trial.id)) for trial in self._world.trials())
+        return Snapshot(now, trials, tuple(self._world.nodes()))
 
     def _informed(self, trial: Trial, sample: Sample | None) -> Trial:
         """Return ``trial`` with its progress; the same object as last time where nothing has come in since."""
@@ -93,40 +98,45 @@ class Engine(Generic[S]):
         self._seen[trial.id] = trial, sample, informed
         return informed
 
-    def _act(self, now: float, proposal: Proposal, seen: Mapping[TrialId, Trial]) -> None:
-        outcome = self._recheck(proposal.action, seen) or self._cluster.apply(proposal.action)
-        self._journal.acted(now, proposal.action, proposal.reason, outcome)
-        if outcome.accepted:
+    def _act(self, now: float, proposal: Proposal, seen: Mapping[TrialId, Trial]) -> Outcome:
+        changed = self._changed_since(proposal.action, seen)
+        outcome = Outcome(OutcomeKind.CHANGED, changed) if changed else self._world.apply(proposal.action)
+        self._record(now, proposal, outcome)
+        if outcome.done:
             self._reasons[proposal.action.trial] = proposal.reason
+        return outcome
 
-    def _recheck(self, action: Action, seen: Mapping[TrialId, Trial]) -> Outcome | None:
-        """Return a refusal if the world has moved on since ``seen``, None if the action still fits."""
-        before = seen.get(action.trial)
-        after = self._cluster.trial(action.trial)
+    def _record(self, now: float, proposal: Proposal, outcome: Outcome) -> None:
+        for log in self._logs:
+            log.acted(now, proposal.action, proposal.reason, outcome)
+
+    def _changed_since(self, action: Action, seen: Mapping[TrialId, Trial]) -> str:
+        """Return what has changed since the policy looked and speaks against ``action``; empty if it still fits."""
+        before, after = seen.get(action.trial), self._world.trial(action.trial)
         if before is None or after is None:
-            return Outcome(accepted=False, detail="the trial is gone")
+            return "the trial is gone"
         if (before.phase, before.nodes, before.attempt) != (after.phase, after.nodes, after.attempt):
-            return Outcome(accepted=False, detail="the trial has changed since it was looked at")
-        if isinstance(action, Migrate | Place) and action.node is not None:
-            node = self._cluster.node(action.node)
-            return (
-                None
-                if node is not None and node.ready
-                else Outcome(accepted=False, detail=f"node {action.node} is not ready")
-            )
-        return None
+            return "the trial has changed since the policy looked at it"
+        match action:
+            case Migrate(node=node) | Place(node=node):
+                place = None if node is None else self._world.node(node)
+                return "" if node is None or (place is not None and place.ready) else f"node {node} is not ready"
+            case Resize():
+                return ""
+            case _:
+                assert_never(action)
 
     def _save(self, *, urgent: bool) -> None:
         state, progress, reasons = self._state, dict(self._progress), dict(self._reasons)
 
         def dumped() -> str:
-            decisions = self._state_codec.dump_json(state).decode()
-            return _MEMORY.dump_json(Memory(self._policy.name, decisions, progress, reasons)).decode()
+            memory = Memory(self._policy.name, dump_state(self._policy, state), progress, reasons)
+            return _MEMORY.dump_json(memory).decode()
 
-        self._journal.save(dumped, urgent=urgent)
+        self._store.save(dumped, urgent=urgent)
 
     def _restored(self) -> tuple[S, dict[TrialId, Progress], dict[TrialId, str]]:
-        text = self._journal.load()
+        text = self._store.load()
         if text is None:
             return self._policy.initial(), {}, {}
         try:
@@ -134,13 +144,8 @@ class Engine(Generic[S]):
         except ValidationError:
             # Progress is read anew from the metrics; a policy that starts over is slow, never wrong.
             return self._policy.initial(), {}, {}
-        state = self._decisions(memory)
+        state = self._policy.initial()
+        if memory.policy == self._policy.name:
+            with suppress(PolicyStateError):
+                state = load_state(self._policy, memory.decisions)
         return state, dict(memory.progress), dict(memory.reasons)
-
-    def _decisions(self, memory: Memory) -> S:
-        if memory.policy != self._policy.name:
-            return self._policy.initial()
-        try:
-            return self._state_codec.validate_json(memory.decisions)
-        except ValidationError:
-            return self._policy.initial()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Generic, NewType, TypeVar
+from typing import Final, Generic, NewType, TypeVar, get_args
 
 S = TypeVar("S")
 TrialId = NewType("TrialId", str)
@@ -151,16 +151,21 @@ class Node:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a policy may look at. Trials and nodes come sorted by name."""
+    """All that a policy may look at. Trials and nodes are sorted by name, in whatever order they were given."""
 
     now: float
     trials: tuple[Trial, ...]
     nodes: tuple[Node, ...]
 
+    def __post_init__(self) -> None:
+        # Here once, so that no policy has to sort again to be the same in any order.
+        object.__setattr__(self, "trials", tuple(sorted(self.trials, key=lambda trial: trial.id)))
+        object.__setattr__(self, "nodes", tuple(sorted(self.nodes, key=lambda node: node.name)))
+
     @cached_property
     def unended(self) -> tuple[Trial, ...]:
         """The trials that have not ended, by name: late in a sweep a small part of them."""
-        return tuple(sorted((trial for trial in self.trials if not trial.phase.ended), key=lambda trial: trial.id))
+        return tuple(trial for trial in self.trials if not trial.phase.ended)
 
     def on(self, node: NodeName) -> tuple[Trial, ...]:
         """Return the live trials with a worker on ``node``."""
@@ -192,6 +197,8 @@ class Place:
 
 
 Action = Resize | Migrate | Place
+ACTION_KINDS: Final[tuple[type[Action], ...]] = get_args(Action)
+"""Every kind of action, for whoever must know them all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,79 @@
-"""What the engine asks of the outside: four small Protocols that each world implements."""
+"""What the engine asks of the outside: small Protocols that each world, tracker and record implements."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from enum import StrEnum
+from typing import Final, Protocol
 
 from controllers.core.model import Action, Assessment, Node, NodeName, Sample, Snapshot, Trial, TrialId
+from controllers.core.results import TrialResult
+
+
+class OutcomeKind(StrEnum):
+    """What became of an action that a policy wanted."""
+
+    DONE = "done"
+    """The world took it on; how it fares shows in later snapshots."""
+    BUSY = "busy"
+    """Not for now: the world still carries out the last action on the trial. Nothing is wrong."""
+    REFUSED = "refused"
+    """The world cannot do it as things are."""
+    VETOED = "vetoed"
+    """A guard, or another policy's action, stood against it; the world was never asked."""
+    CHANGED = "changed"
+    """The trial or node changed after the policy looked at it; the world was never asked."""
+    RECOMMENDED = "recommended"
+    """The controller only recommends; the world was never asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Whether a world took an action on, and why not.
+    """What became of an action, and why it was not done, in words for a person."""
 
-    ``busy`` tells that it was not for now, since the last action on the trial is still under way: nothing is wrong.
-    """
-
-    accepted: bool
+    kind: OutcomeKind
     detail: str = ""
-    busy: bool = False
+
+    @property
+    def done(self) -> bool:
+        """Whether the world took the action on."""
+        return self.kind is OutcomeKind.DONE
 
 
-class Cluster(Protocol):
-    """The trials and nodes of one sweep, and the actions this world can carry out on them."""
+DONE: Final = Outcome(OutcomeKind.DONE)
+
+
+def refused(why: str) -> Outcome:
+    """Return the outcome of an action that the world cannot do, because of ``why``."""
+    return Outcome(OutcomeKind.REFUSED, why)
+
+
+class World(Protocol):
+    """Where the trials of one sweep run: what it shows of them, and what it can do to them.
+
+    Time comes from outside: whoever drives the world calls ``advance`` with the sweep's clock. Nothing here waits.
+    """
 
     @property
     def can(self) -> frozenset[type[Action]]:
         """Kinds of action that ``apply`` carries out."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether the sweep is over: nothing more will happen to any trial."""
+        ...
+
+    @property
+    def failed(self) -> bool:
+        """Whether it came to a bad end."""
+        ...
+
+    def advance(self, now: float) -> bool:
+        """Take in what has happened until ``now`` (seconds of the sweep's clock) and go on with what is under way.
+
+        Returns:
+            Whether any trial or node has changed since the last call.
+        """
         ...
 
     def trials(self) -> Sequence[Trial]:
@@ -47,6 +96,18 @@ class Cluster(Protocol):
         """Start carrying out ``action``; never waits for it to finish, never raises for a refusal."""
         ...
 
+    def objectives(self) -> Mapping[TrialId, str]:
+        """Return the name of each submitted trial's objective."""
+        ...
+
+    def short(self, trial: str) -> str:
+        """Return the id of a trial that is the same in every run of its sweep."""
+        ...
+
+    def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
+        """Return how each trial submitted so far went, in the order of submission, with its value in ``samples``."""
+        ...
+
 
 class MetricSource(Protocol):
     """Progress of the trials, read in one query for the whole sweep."""
@@ -56,16 +117,8 @@ class MetricSource(Protocol):
         ...
 
 
-class Clock(Protocol):
-    """Seconds of the sweep's own time."""
-
-    def now(self) -> float:
-        """Return the time since the sweep began, in seconds."""
-        ...
-
-
-class Journal(Protocol):
-    """What must outlive a killed controller, and the record of what was done."""
+class StateStore(Protocol):
+    """Keeps what must outlive a killed controller."""
 
     def load(self) -> str | None:
         """Return the state saved last, or None at the very first start."""
@@ -75,13 +128,17 @@ class Journal(Protocol):
         """Keep what ``state`` returns (JSON, the same however late it is called), whole or not at all.
 
         With ``urgent`` it is kept when this returns, because something is about to be done that it accounts
-        for; otherwise a journal whose writes are dear may let the newest state wait a few seconds, and need not call
+        for; otherwise a store whose writes are dear may let the newest state wait a few seconds, and need not call
         ``state`` of those before.
         """
         ...
 
+
+class ActionLog(Protocol):
+    """The record of what was wanted, why, and what became of it."""
+
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
-        """Record an action that was tried, why, and what the world said."""
+        """Record an action that a policy wanted at ``now`` seconds of the sweep's clock."""
         ...
 
 

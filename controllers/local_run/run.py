@@ -17,10 +17,11 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import Place
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
+from controllers.driving.assembly import check_policy
 from controllers.driving.stop_signals import stop_on_signals
-from controllers.driving.sweep_checks import check_policy, check_sweep
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_result
 from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, Screen, Services, sweeps_of
+from controllers.local_run.sweep_checks import check_sweep
 from controllers.policies.registry import policy_spec
 from controllers.tracking.access import be_impatient, problem_with
 from controllers.tracking.sweep_runs import close_sweep

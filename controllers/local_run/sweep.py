@@ -1,6 +1,5 @@
 """One sweep under one policy on this machine: the loop that drives world and engine, and what it came to."""
 
-import json
 import os
 import select
 import threading
@@ -13,15 +12,14 @@ from typing import Any, Protocol
 from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
-from controllers.core.engine import Engine
 from controllers.core.errors import SpeconError, SweepInterrupted
-from controllers.core.goals import goals_in
 from controllers.core.model import Sample, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import Observer
-from controllers.core.results import RunResult, TrialResult
+from controllers.core.results import RunResult
+from controllers.driving.assembly import assemble
 from controllers.driving.clock import SweepClock
-from controllers.policies.wrappers.guarded import Guarded
+from controllers.driving.driver import Driver, RealBeats
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import TimelineFile
 from controllers.tracking.background import BackgroundReader
@@ -30,8 +28,8 @@ from controllers.tracking.objective_watch import ObjectiveWatch
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
+from controllers.worlds.local.engine_files import ActionFile, StateFile, elapsed_before
 from controllers.worlds.local.jobs import Job, Ledger, load_ledger, save_ledger
-from controllers.worlds.local.journal import FileJournal, elapsed_before
 from controllers.worlds.local.processes import Launcher, LaunchError
 from controllers.worlds.local.shares import SharesError, choose_shares
 from controllers.worlds.local.workflow import PodStep, Program
@@ -130,7 +128,7 @@ class LocalSweep:
             attempts = Attempts(shares, self._services.launcher, self._surroundings())
             self._services.launcher.wait_ready()
             clock = SweepClock(elapsed_before(self._plan.folder))
-            world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted, clock.now)
+            world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
             source = self._source(world, clock)
             stack.callback(lambda: save_ledger(self._ledger_path, world.ledger))
             reader = stack.enter_context(BackgroundReader(_HEARTBEAT_S))
@@ -139,38 +137,48 @@ class LocalSweep:
             tags = stack.enter_context(writer.board(lambda: source.run_ids, trial_tags))
             timeline = TimelineFile(self._plan.folder / "timeline.jsonl")
             recorder = Recorder(timeline.append, world.cores_used, world.short)
-            journal = FileJournal(self._plan.folder, clock.now)
-            observers = (tags, recorder, self._services.screen)
-            engine = Engine(Guarded(policy=self._plan.policy), world, background, journal, observers)
-            self._drive(world, engine, source, clock)
+            store = StateFile(self._plan.folder, clock.now)
+            engine = assemble(
+                self._plan.policy,
+                world,
+                background,
+                store,
+                logs=(ActionFile(self._plan.folder),),
+                observers=(tags, recorder, self._services.screen),
+            )
+            self._drive(world, Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now()), source, clock)
             self._deliver(world.jobs())
-            return _result(self._plan.policy.name, world, source.poll(), journal.interrupted_s)
+            return self._result(world, source.poll(), store.interrupted_s)
 
     def _end_attempts(self, kind: type[BaseException] | None, *_: object) -> None:
         """Let the attempts save before their control groups go, where the sweep did not come to its end."""
         if kind is not None:
             self._services.launcher.close(GRACE_S)
 
-    def _drive(self, world: LocalWorld, engine: Engine[Any], source: MlflowSource, clock: SweepClock) -> None:
+    def _drive(self, world: LocalWorld, driver: Driver, source: MlflowSource, clock: SweepClock) -> None:
         watch = ObjectiveWatch()
-        wake = clock.now()
         while not world.finished:
             if self._services.stop.is_set():
                 message = "interrupted: the trials save their state; run the same command again to go on"
                 raise SweepInterrupted(message)
-            changed = world.advance()
-            if changed:
+            if driver.advance(clock.now()):
                 save_ledger(self._ledger_path, world.ledger)
             now = clock.now()
-            if changed or now >= wake:
-                asked = engine.tick(now)
-                wake = min(now + _HEARTBEAT_S, asked if asked is not None else now + _HEARTBEAT_S)
+            if now >= driver.due_at:
+                driver.tick(now)
                 ended = [trial.id for trial in world.trials() if trial.phase.ended]
                 complaints = watch.complaints(now, world.objectives(), source.logged, ended)
                 if complaints:
                     raise SpeconError(next(iter(complaints.values())))
                 self._services.keep_alive()
             select.select([self._services.launcher.fileno()], [], [], _STEP_S)
+
+    def _result(self, world: LocalWorld, samples: Mapping[TrialId, Sample], interrupted_s: float) -> RunResult:
+        trials = tuple(world.results(samples))
+        if not trials:
+            message = "the workflow ended without having run a trial"
+            raise SpeconError(message)
+        return RunResult(self._plan.policy.name, trials, round(interrupted_s, 1))
 
     def _source(self, world: LocalWorld, clock: SweepClock) -> MlflowSource:
         experiments = sorted({run.experiment_id for run in self._runs})
@@ -215,39 +223,3 @@ def sweeps_of(steps: Sequence[PodStep], fallback: str) -> dict[str, str]:
         for step in steps
         if labels.LABEL_SWEEP in step.labels and contract.ENV_SWEEP_ID in step.env
     }
-
-
-def _result(policy: str, world: LocalWorld, samples: Mapping[TrialId, Sample], interrupted_s: float) -> RunResult:
-    trials = [_trial_result(world, job, samples.get(TrialId(job.trial))) for job in world.jobs() if job.trial]
-    if not trials:
-        message = "the workflow ended without having run a trial"
-        raise SpeconError(message)
-    in_order = sorted(trials, key=lambda trial: (trial.submitted_s, trial.id))
-    return RunResult(policy, tuple(in_order), round(interrupted_s, 1))
-
-
-def _trial_result(world: LocalWorld, job: Job, sample: Sample | None) -> TrialResult:
-    return TrialResult(
-        id=world.short(job.trial),
-        submitted_s=job.submitted_at,
-        completed_s=job.ended_at if job.ended_at is not None else job.submitted_at,
-        node=job.node,
-        moves=job.moves,
-        attempts=job.attempt,
-        final_metric=None if sample is None else sample.value,
-        succeeded=job.exit_code == 0,
-        resizes=job.resizes,
-        first_node=job.first_node,
-        params=_params(job.step),
-        cpu_seconds=round(job.cpu_seconds, 3),
-        deadline_s=goals_in(job.step.annotations).deadline_s,
-    )
-
-
-def _params(step: PodStep) -> dict[str, Any]:
-    text = step.env.get(contract.ENV_PARAMS, "")
-    try:
-        params = json.loads(text) if text else {}
-    except ValueError:
-        return {}
-    return params if isinstance(params, dict) else {}

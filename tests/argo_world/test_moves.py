@@ -41,7 +41,7 @@ def test_a_move_from_decision_to_the_next_attempts_start(bench: Bench) -> None:
     bench.put("workflows", workflow(steps("a", "Running", ("n1", None))))
     bench.put("pods", pod(on="n1", has="300m", cpu="300m", notes={"hera-specon.io/base-cpu": "0.1"}))
     bench.begin()
-    assert bench.world.apply(TO_N2).accepted
+    assert bench.world.apply(TO_N2).done
     assert (bench.trial().phase, bench.trial().moving_to, bench.trial().nodes) == (Phase.MOVING, "n2", ("n1",))
     bench.until(lambda: bench.pods.commands == [("sweep-x-a-0", ASK)])
     assert notes(bench)["hera-specon.io/move-to"] == "n2"
@@ -64,8 +64,8 @@ def test_a_move_goes_before_a_resize_that_still_waits_for_the_api_server(bench: 
     gate = threading.Event()
     for number in range(20):
         bench.view.writes.submit(f"jam-{number}", lambda: _held(gate), lambda _: None, share=True)
-    assert bench.world.apply(Resize(A, 0.2)).accepted
-    assert bench.world.apply(TO_N2).accepted
+    assert bench.world.apply(Resize(A, 0.2)).done
+    assert bench.world.apply(TO_N2).done
     bench.until(lambda: bench.pods.commands == [("sweep-x-a-0", ASK)])
     gate.set()
     bench.until(lambda: bench.view.writes.wait_idle(5))
@@ -81,8 +81,8 @@ def test_a_moving_trial_takes_no_other_action(bench: Bench) -> None:
     bench.put("pods", pod(on="n1", notes=marks()))
     bench.begin()
     bench.until(lambda: bench.pods.commands)
-    assert not bench.world.apply(Resize(A, 0.2)).accepted
-    assert not bench.world.apply(Migrate(A, NodeName("n2"))).accepted
+    assert not bench.world.apply(Resize(A, 0.2)).done
+    assert not bench.world.apply(Migrate(A, NodeName("n2"))).done
 
 
 def test_a_move_to_the_same_or_an_unfit_or_full_node_is_refused(bench: Bench) -> None:
@@ -92,7 +92,7 @@ def test_a_move_to_the_same_or_an_unfit_or_full_node_is_refused(bench: Bench) ->
     bench.begin()
     for name in ("n1", "n3", "n4", "n5"):
         outcome = bench.world.apply(Migrate(A, NodeName(name)))
-        assert (outcome.accepted, name in outcome.detail) == (False, True)
+        assert (outcome.done, name in outcome.detail) == (False, True)
     assert bench.trial().steady
 
 
@@ -101,12 +101,12 @@ def test_room_promised_to_one_move_is_not_promised_to_another(bench: Bench) -> N
     bench.put("pods", pod("a", on="n1"))
     bench.put("pods", pod("b", on="n1"))
     bench.begin()
-    assert bench.world.apply(TO_N2).accepted
+    assert bench.world.apply(TO_N2).done
     to_n2 = Migrate(TrialId(trial("b")), NodeName("n2"))
-    assert not bench.world.apply(to_n2).accepted
+    assert not bench.world.apply(to_n2).done
     bench.until(lambda: "hera-specon.io/move-to" in notes(bench))
     bench.settle()
-    assert not bench.world.apply(to_n2).accepted
+    assert not bench.world.apply(to_n2).done
 
 
 def test_a_controller_that_was_killed_after_the_mark_asks_the_pod_to_leave(bench: Bench) -> None:
@@ -144,7 +144,7 @@ def test_an_exec_that_is_lost_is_tried_again(bench: Bench) -> None:
     bench.put("pods", pod(on="n1"))
     bench.pods.unreachable = True
     bench.begin()
-    assert bench.world.apply(TO_N2).accepted
+    assert bench.world.apply(TO_N2).done
     bench.until(lambda: len(bench.pods.commands) > 1)
     assert bench.trial().phase is Phase.MOVING
     bench.pods.unreachable = False
@@ -158,7 +158,7 @@ def test_a_pod_that_can_not_be_reached_goes_on_where_it_is(bench: Bench) -> None
     bench.put("pods", pod(on="n1"))
     bench.pods.unreachable = True
     bench.begin(Patience(unreachable=0.05))
-    assert bench.world.apply(TO_N2).accepted
+    assert bench.world.apply(TO_N2).done
     bench.until(lambda: bench.trial().steady and "MoveFailed" in bench.told.reasons)
     assert "hera-specon.io/move-to" not in notes(bench)
 
@@ -167,7 +167,7 @@ def test_a_mark_that_can_not_be_written_leaves_the_trial_running_unasked(bench: 
     bench.put("pods", pod(on="n1"))
     bench.begin()
     bench.fake.fault = lambda call: (500, "no") if call.method == "PATCH" else None
-    assert bench.world.apply(TO_N2).accepted
+    assert bench.world.apply(TO_N2).done
     bench.until(lambda: "MoveFailed" in bench.told.reasons)
     bench.until(lambda: bench.trial().steady)
     assert bench.pods.commands == []

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from controllers.core.model import Resize, TrialId
+from controllers.core.ports import OutcomeKind
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import BEGAN, node, pod, stamp, trial
 
@@ -37,7 +38,7 @@ def has(bench: Bench, cpu: float) -> bool:
 def test_a_share_counts_when_the_kubelet_has_given_it(bench: Bench) -> None:
     bench.put("pods", pod(on="n1"))
     bench.begin()
-    assert bench.world.apply(Resize(A, 0.25)).accepted
+    assert bench.world.apply(Resize(A, 0.25)).done
     bench.settle()
     assert (request(bench), bench.trial().cpu) == ("250m", 0.1)
     grant(bench, "250m")
@@ -72,7 +73,7 @@ def test_what_the_pod_was_created_with_outlives_the_controller(bench: Bench) -> 
 def test_a_share_is_rounded_down_to_thousandths(bench: Bench) -> None:
     bench.put("pods", pod(on="n1"))
     bench.begin()
-    assert bench.world.apply(Resize(A, 2 / 3)).accepted
+    assert bench.world.apply(Resize(A, 2 / 3)).done
     bench.settle()
     assert request(bench) == "666m"
 
@@ -83,9 +84,9 @@ def test_shrinking_one_trial_makes_room_for_the_next_at_once(bench: Bench) -> No
     bench.begin()
     b = TrialId(trial("b"))
     refused = bench.world.apply(Resize(b, 0.7))
-    assert (refused.accepted, refused.busy) == (False, False)
-    assert bench.world.apply(Resize(A, 0.3)).accepted
-    assert bench.world.apply(Resize(b, 0.7)).accepted
+    assert refused.kind is OutcomeKind.REFUSED
+    assert bench.world.apply(Resize(A, 0.3)).done
+    assert bench.world.apply(Resize(b, 0.7)).done
 
 
 def test_a_trial_whose_last_action_is_still_under_way_is_only_busy(bench: Bench) -> None:
@@ -94,10 +95,10 @@ def test_a_trial_whose_last_action_is_still_under_way_is_only_busy(bench: Bench)
     answered = threading.Event()
     for number in range(20):
         bench.view.writes.submit(f"jam-{number}", lambda: _held(answered), lambda _: None, share=True)
-    assert bench.world.apply(Resize(A, 0.3)).accepted
+    assert bench.world.apply(Resize(A, 0.3)).done
     again = bench.world.apply(Resize(A, 0.4))
     answered.set()
-    assert (again.accepted, again.busy) == (False, True)
+    assert again.kind is OutcomeKind.BUSY
 
 
 def _held(until: threading.Event) -> None:
@@ -125,7 +126,7 @@ def test_what_can_not_be_is_refused_with_the_reason(
     bench.put("pods", item)
     bench.begin()
     outcome = bench.world.apply(Resize(A, wish))
-    assert not outcome.accepted
+    assert not outcome.done
     assert word in outcome.detail
     bench.settle()
     assert request(bench) == "100m"
@@ -135,10 +136,10 @@ def test_a_share_that_the_api_server_refuses_leaves_the_trial_free_for_the_next_
     bench.put("pods", pod(on="n1"))
     bench.begin()
     bench.fake.fault = lambda call: (403, "not enough allocatable: 900") if call.path.endswith("resize") else None
-    assert bench.world.apply(Resize(A, 0.9)).accepted
+    assert bench.world.apply(Resize(A, 0.9)).done
     bench.until(lambda: "ResizeFailed" in bench.told.reasons)
     bench.fake.fault = lambda _: None
-    bench.until(lambda: bench.world.apply(Resize(A, 0.2)).accepted)
+    bench.until(lambda: bench.world.apply(Resize(A, 0.2)).done)
 
 
 @pytest.mark.parametrize(("reason", "waited"), [("Deferred", 11.0), ("Infeasible", 0.0)])
@@ -168,4 +169,4 @@ def test_a_deferred_wish_counts_in_full_against_other_trials(bench: Bench) -> No
     )
     bench.put("pods", pod("b", on="n1", cpu="100m"))
     bench.begin()
-    assert not bench.world.apply(Resize(TrialId(trial("b")), 0.3)).accepted
+    assert not bench.world.apply(Resize(TrialId(trial("b")), 0.3)).done

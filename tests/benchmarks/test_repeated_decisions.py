@@ -5,9 +5,9 @@ from benchmarks.believability.decisions import repeated
 from controllers.core.model import Migrate, NodeName, Resize, Snapshot, TrialId
 
 LINES = (
-    {"at": 5.0, "kind": "Resize", "trial": "run-1-00.vae.t0", "cpu": 0.03, "accepted": True},
-    {"at": 6.0, "kind": "Migrate", "trial": "run-1-00.vae.t1", "node": "node-2", "accepted": False},
-    {"at": 9.0, "kind": "Migrate", "trial": "run-1-00.vae.t1", "node": "node-2", "accepted": True},
+    {"at": 5.0, "kind": "Resize", "trial": "run-1-00.vae.t0", "cpu": 0.03, "outcome": "done"},
+    {"at": 6.0, "kind": "Migrate", "trial": "run-1-00.vae.t1", "node": "node-2", "outcome": "refused"},
+    {"at": 9.0, "kind": "Migrate", "trial": "run-1-00.vae.t1", "node": "node-2", "outcome": "done"},
 )
 
 

@@ -32,8 +32,8 @@ from controllers.worlds.argo.api import (
     Resource,
 )
 from controllers.worlds.argo.events import EventWriter
-from controllers.worlds.argo.journal import ConfigMapJournal
 from controllers.worlds.argo.pods import PodRecord
+from controllers.worlds.argo.state_store import ConfigMapStore
 from tests.cluster.any_cluster import AnyCluster
 from tests.contract.argo_bench import ArgoBench
 from tests.contract.bench import Behaviour
@@ -300,12 +300,12 @@ def test_a_sweep_with_a_resize_and_a_move_passes_with_these_permissions_alone(
         _take_over(bench, office.account())
         bench.until_running("a")
         here = bench.trial("a")
-        assert bench.world.apply(Resize(here.id, 0.15)).accepted
+        assert bench.world.apply(Resize(here.id, 0.15)).done
         bench.until(lambda: bench.trial("a").cpu == 0.15)
         there = next(node for node in bench.nodes if node != here.node)
-        bench.until(lambda: bench.world.apply(Migrate(here.id, there)).accepted)
+        bench.until(lambda: bench.world.apply(Migrate(here.id, there)).done)
         bench.until(lambda: bench.trial("a").phase is Phase.RUNNING and bench.trial("a").node == there)
-        _journal(bench)
+        _save_state(bench)
         bench.until(lambda: bench.trial("a").phase is Phase.SUCCEEDED)
         assert bench.steps("a") == list(range(300))
         assert bench.trial("a").moves == 1
@@ -326,14 +326,14 @@ def _take_over(bench: ArgoBench, account: KubeApi) -> None:
     before.close()
 
 
-def _journal(bench: ArgoBench) -> None:
+def _save_state(bench: ArgoBench) -> None:
     assert bench._view is not None
     campaign = bench._view.campaigns("default")[0]
     for number in range(2):
-        journal = ConfigMapJournal(bench._api, campaign, time.monotonic)
-        journal.load()
-        journal.save(partial(json.dumps, {"number": number}), urgent=True)
-    assert ConfigMapJournal(bench._api, campaign, time.monotonic).load() == '{"number": 1}'
+        store = ConfigMapStore(bench._api, campaign, time.monotonic)
+        store.load()
+        store.save(partial(json.dumps, {"number": number}), urgent=True)
+    assert ConfigMapStore(bench._api, campaign, time.monotonic).load() == '{"number": 1}'
 
 
 def _reasons(admin: KubeApi, namespace: str) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from controllers.core import labels
 from controllers.core.expressions import MOVED
 from controllers.core.model import NodeName, Phase, Trial
-from controllers.core.ports import Cluster
+from controllers.core.ports import World
 from mlflow_hooks import contract
 
 PROGRAM = Path(__file__).with_name("trial_program.py")
@@ -38,7 +38,7 @@ class Template(Protocol):
 class Bench(ABC):
     """A world with two nodes of 0.4 cores for trials, driven by hand."""
 
-    world: Cluster
+    world: World
 
     @property
     @abstractmethod

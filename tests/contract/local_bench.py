@@ -47,7 +47,7 @@ class LocalBench(Bench):
 
     def drive(self) -> None:
         """Let the world do what is due, then give it a moment."""
-        self.world.advance()
+        self.world.advance(time.monotonic())
         save_ledger(self._ledger, self.world.ledger)
         time.sleep(0.02)
 
@@ -83,4 +83,4 @@ class LocalBench(Bench):
         around = Surroundings(self._folder, Path.cwd(), dict(os.environ), {}, _NODES, {})
         attempts = Attempts(self._shares, self._launcher, around)
         machine = Machine(_NODES, 1e9, gate_first=self._gate_first)
-        self.world = LocalWorld(program, "uid", machine, attempts, load_ledger(self._ledger), time.monotonic)
+        self.world = LocalWorld(program, "uid", machine, attempts, load_ledger(self._ledger))

@@ -27,7 +27,7 @@ def test_a_gated_trial_waits_until_it_is_placed_and_then_runs_there(gated: Local
     for _ in range(5):
         gated.drive()
     assert (gated.trial("a").phase, gated.trial("a").gated) == (Phase.PENDING, True)
-    assert gated.world.apply(Place(trial(gated, "a"), NodeName("node-2"))).accepted
+    assert gated.world.apply(Place(trial(gated, "a"), NodeName("node-2"))).done
     gated.until_running("a")
     assert (gated.trial("a").node, gated.trial("a").gated) == ("node-2", False)
     assert gated.trial("b").gated
@@ -51,6 +51,6 @@ def test_a_placed_trial_stays_placed_when_the_controller_dies(gated: LocalBench)
 def test_a_place_is_refused_where_there_is_no_room_and_where_nobody_waits(gated: LocalBench) -> None:
     gated.world.apply(Place(trial(gated, "a"), NodeName("node-2")))
     again = gated.world.apply(Place(trial(gated, "a"), NodeName("node-1")))
-    assert (again.accepted, again.detail) == (False, "the trial does not wait for a place")
+    assert (again.done, again.detail) == (False, "the trial does not wait for a place")
     nowhere = gated.world.apply(Place(trial(gated, "b"), NodeName("node-9")))
-    assert not nowhere.accepted
+    assert not nowhere.done

@@ -26,7 +26,7 @@ def test_two_trials_spread_over_two_empty_nodes(bench: Bench) -> None:
 def test_a_resize_shows_when_it_has_taken_effect_and_is_undone_by_nothing(bench: Bench) -> None:
     bench.submit(a=LONG)
     bench.until_running("a")
-    assert bench.world.apply(Resize(bench.trial("a").id, 0.25)).accepted
+    assert bench.world.apply(Resize(bench.trial("a").id, 0.25)).done
     bench.until(lambda: bench.trial("a").cpu == 0.25)
     bench.until_running("a")
     assert (bench.trial("a").cpu, bench.trial("a").base_cpu) == (0.25, 0.1)
@@ -36,7 +36,7 @@ def test_a_resize_beyond_the_node_is_refused_with_the_amount(bench: Bench) -> No
     bench.submit(a=LONG)
     bench.until_running("a")
     outcome = bench.world.apply(Resize(bench.trial("a").id, 0.5))
-    assert not outcome.accepted
+    assert not outcome.done
     assert "0.5" in outcome.detail
     assert bench.trial("a").cpu == 0.1
 
@@ -48,8 +48,8 @@ def test_a_share_grows_at_once_into_room_that_a_neighbour_was_just_told_to_give_
         bench.until_running(name)
     nodes = {name: bench.trial(name).node for name in names}
     smaller, larger = next(pair for pair in combinations(names, 2) if nodes[pair[0]] == nodes[pair[1]])
-    assert bench.world.apply(Resize(bench.trial(smaller).id, 0.05)).accepted
-    assert bench.world.apply(Resize(bench.trial(larger).id, 0.3)).accepted
+    assert bench.world.apply(Resize(bench.trial(smaller).id, 0.05)).done
+    assert bench.world.apply(Resize(bench.trial(larger).id, 0.3)).done
     bench.until(lambda: (bench.trial(smaller).cpu, bench.trial(larger).cpu) == (0.05, 0.3))
 
 
@@ -57,7 +57,7 @@ def test_a_move_ends_on_the_other_node_with_no_step_missing_or_doubled(bench: Be
     bench.submit(a=Behaviour(steps=120))
     bench.until_running("a")
     target = bench.other_node("a")
-    assert bench.world.apply(Migrate(bench.trial("a").id, target)).accepted
+    assert bench.world.apply(Migrate(bench.trial("a").id, target)).done
     assert (bench.trial("a").phase, bench.trial("a").moving_to) == (Phase.MOVING, target)
     bench.until(lambda: bench.trial("a").steady)
     moved = bench.trial("a")
@@ -73,29 +73,29 @@ def test_a_trial_that_is_moving_takes_no_other_action(bench: Bench) -> None:
     bench.until_running("a")
     trial = bench.trial("a").id
     bench.world.apply(Migrate(trial, bench.other_node("a")))
-    assert not bench.world.apply(Resize(trial, 0.2)).accepted
-    assert not bench.world.apply(Migrate(trial, bench.other_node("a"))).accepted
+    assert not bench.world.apply(Resize(trial, 0.2)).done
+    assert not bench.world.apply(Migrate(trial, bench.other_node("a"))).done
 
 
 def test_a_move_to_a_full_node_is_refused_and_the_trial_goes_on(bench: Bench) -> None:
     bench.submit(a=Behaviour(steps=400, cpu="300m"), b=Behaviour(steps=400, cpu="300m"))
     bench.until_running("b")
-    assert not bench.world.apply(Migrate(bench.trial("a").id, bench.other_node("a"))).accepted
+    assert not bench.world.apply(Migrate(bench.trial("a").id, bench.other_node("a"))).done
     assert bench.trial("a").steady
 
 
 def test_an_action_on_a_trial_that_is_over_or_unknown_is_refused(bench: Bench) -> None:
     bench.submit(a=Behaviour(steps=2))
     bench.until(lambda: bench.ended("a"))
-    assert not bench.world.apply(Resize(bench.trial("a").id, 0.2)).accepted
-    assert not bench.world.apply(Resize(TrialId("nobody"), 0.2)).accepted
+    assert not bench.world.apply(Resize(bench.trial("a").id, 0.2)).done
+    assert not bench.world.apply(Resize(TrialId("nobody"), 0.2)).done
 
 
 def test_a_trial_that_ignores_the_request_is_ended_after_its_grace_and_moves_all_the_same(bench: Bench) -> None:
     bench.submit(a=Behaviour(steps=2000, deaf=True))
     bench.until_running("a")
     target = bench.other_node("a")
-    assert bench.world.apply(Migrate(bench.trial("a").id, target)).accepted
+    assert bench.world.apply(Migrate(bench.trial("a").id, target)).done
     bench.until(lambda: bench.trial("a").steady)
     assert (bench.trial("a").node, bench.trial("a").attempt) == (target, 2)
 

@@ -1,4 +1,4 @@
-"""A cluster that is a few lists: campaigns, trials that do as they are told, a journal that outlives a controller."""
+"""A cluster that is a few lists: campaigns, trials that do as they are told, a state that outlives a controller."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from controllers.core.model import (
     Trial,
     TrialId,
 )
-from controllers.core.ports import Outcome
+from controllers.core.ports import DONE, Outcome, World, refused
 from controllers.core.results import TrialResult
 
 ONE, TWO = NodeName("one"), NodeName("two")
@@ -85,7 +85,7 @@ class MemoryWorld:
 
     def apply(self, action: Action) -> Outcome:
         if not self.accepts:
-            return Outcome(accepted=False, detail="not today")
+            return refused("not today")
         self.done.append(action)
         known = self.now[action.trial]
         if isinstance(action, Resize):
@@ -94,7 +94,7 @@ class MemoryWorld:
             self.now[action.trial] = replace(known, nodes=(action.node,), attempt=known.attempt + 1)
         else:
             self.now[action.trial] = replace(known, gated=False, phase=Phase.RUNNING, nodes=(action.node or ONE,))
-        return Outcome(accepted=True)
+        return DONE
 
     def objectives(self) -> Mapping[TrialId, str]:
         return dict.fromkeys(self.now, "loss")
@@ -114,7 +114,7 @@ def _value(sample: Sample | None) -> float | None:
 
 
 @dataclass
-class MemoryJournal:
+class MemoryStore:
     """Keeps the newest state."""
 
     text: str | None = None
@@ -127,29 +127,26 @@ class MemoryJournal:
         del urgent
         self.text = state()
 
-    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
-        """The log and the world tell it all."""
-
     def flush(self) -> None:
         self.flushed += 1
 
 
 @dataclass
 class MemoryCluster:
-    """Worlds and journals by workflow uid; a view of them that is as fresh as its test says."""
+    """Worlds and states by workflow uid; a view of them that is as fresh as its test says."""
 
     found: list[MemoryCampaign] = field(default_factory=list)
     worlds: dict[str, MemoryWorld] = field(default_factory=dict)
-    journals: dict[str, MemoryJournal] = field(default_factory=dict)
+    stores: dict[str, MemoryStore] = field(default_factory=dict)
     age: float = 0.0
     whole: bool = True
     missing: list[str] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
 
-    def open(self, campaign: ports.Campaign, now: Callable[[], float]) -> tuple[ports.World, ports.KeptJournal]:
+    def open(self, campaign: ports.Campaign, now: Callable[[], float]) -> tuple[World, ports.WaitingStore]:
         assert now() >= 0
         self.opened.append(campaign.uid)
-        return self.worlds[campaign.uid], self.journals.setdefault(campaign.uid, MemoryJournal())
+        return self.worlds[campaign.uid], self.stores.setdefault(campaign.uid, MemoryStore())
 
     def synced(self) -> bool:
         return self.whole

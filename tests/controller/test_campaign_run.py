@@ -182,7 +182,7 @@ def test_a_controller_that_starts_anew_continues_in_the_same_parent_run(stage: C
         it.step_until(run, it.parents)
         run.close()
     assert len(it.parents()) == 1
-    assert json.loads(it.cluster.journals[it.uid].text or "{}")["policy"] == "specon"
+    assert json.loads(it.cluster.stores[it.uid].text or "{}")["policy"] == "specon"
 
 
 def test_a_deleted_workflow_ends_its_parent_run_as_killed(stage: Callable[..., Stage]) -> None:
@@ -301,7 +301,7 @@ def test_what_the_engine_remembers_is_kept_when_it_hands_over(stage: Callable[..
     run = it.start()
     it.step_until(run, lambda: True)
     run.keep_state()
-    assert it.cluster.journals[it.uid].flushed == 1
+    assert it.cluster.stores[it.uid].flushed == 1
 
 
 def test_losing_the_lease_between_decision_and_act_stops_the_act(stage: Callable[..., Stage]) -> None:

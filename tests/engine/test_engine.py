@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from controllers.core.engine import Engine
+from controllers.core.engine import Engine, Tick
 from controllers.core.model import (
     Action,
     Assessment,
@@ -24,8 +24,9 @@ from controllers.core.model import (
     Trial,
     TrialId,
 )
-from controllers.core.ports import Outcome
+from controllers.core.ports import DONE, Outcome, OutcomeKind
 from controllers.policies.wrappers.guarded import Guarded
+from tests.quiet_world import QuietWorld
 
 ONE, TWO = NodeName("one"), NodeName("two")
 
@@ -76,8 +77,8 @@ class Renamed(Scripted):
 
 
 @dataclass
-class FakeCluster:
-    """A cluster that does as it is told; ``looks`` are what it shows, one after the other."""
+class FakeWorld(QuietWorld):
+    """A world that does as it is told; ``looks`` are what it shows, one after the other."""
 
     looks: list[list[Trial]]
     ready: bool = True
@@ -85,7 +86,6 @@ class FakeCluster:
     die_on_apply: bool = False
     lookups: int = 0
     listings: int = 0
-    can: frozenset[type[Action]] = frozenset({Resize, Migrate})
 
     def trials(self) -> Sequence[Trial]:
         self.listings += 1
@@ -99,14 +99,11 @@ class FakeCluster:
         look = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
         return next((trial for trial in look if trial.id == name), None)
 
-    def node(self, name: NodeName) -> Node | None:
-        return next((node for node in self.nodes() if node.name == name), None)
-
     def apply(self, action: Action) -> Outcome:
         if self.die_on_apply:
             raise Killed
         self.done.append(action)
-        return Outcome(accepted=True)
+        return DONE
 
 
 @dataclass
@@ -120,12 +117,11 @@ class FakeSource:
 
 
 @dataclass
-class MemoryJournal:
-    """A journal that outlives the engine."""
+class Kept:
+    """What outlives the engine."""
 
     text: str | None = None
     urgent: bool = False
-    tried: list[tuple[Action, Outcome]] = field(default_factory=list)
 
     def load(self) -> str | None:
         return self.text
@@ -134,10 +130,18 @@ class MemoryJournal:
         self.urgent = urgent
         self.text = state()
 
+
+@dataclass
+class Tried:
+    """An action log."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
         assert now >= 0
         assert reason
-        self.tried.append((action, outcome))
+        assert action.trial
+        self.outcomes.append(outcome)
 
 
 @dataclass
@@ -155,16 +159,16 @@ class Watcher:
         self.reasons = dict(reasons)
 
 
-def asked(journal: MemoryJournal, policy: Scripted) -> int:
-    """Return how often the policy in the journal had been asked, seen through a new engine."""
-    engine = Engine(policy, FakeCluster([[trial()]]), FakeSource(), journal)
+def asked(store: Kept, policy: Scripted) -> int:
+    """Return how often the policy in the store had been asked, seen through a new engine."""
+    engine = Engine(policy, FakeWorld([[trial()]]), FakeSource(), store)
     return engine._state.asked
 
 
 def test_an_accepted_action_is_carried_out_and_its_reason_shown() -> None:
-    cluster, watcher = FakeCluster([[trial()]]), Watcher()
+    cluster, watcher = FakeWorld([[trial()]]), Watcher()
     action = Resize(TrialId("a"), 0.2)
-    Engine(Scripted((action,)), cluster, FakeSource(), MemoryJournal(), [watcher]).tick(1.0)
+    Engine(Scripted((action,)), cluster, FakeSource(), Kept(), observers=[watcher]).tick(1.0)
     assert cluster.done == [action]
     assert watcher.reasons == {TrialId("a"): "because"}
 
@@ -174,24 +178,24 @@ def test_an_accepted_action_is_carried_out_and_its_reason_shown() -> None:
     [trial(phase=Phase.SUCCEEDED, nodes=()), trial(nodes=(TWO,), attempt=2), trial(phase=Phase.MOVING)],
     ids=["ended", "elsewhere", "moving"],
 )
-def test_an_action_on_a_trial_that_has_changed_since_is_refused_and_journalled(now_it_is: Trial) -> None:
-    cluster, journal = FakeCluster([[trial()], [now_it_is]]), MemoryJournal()
-    Engine(Scripted((Migrate(TrialId("a"), TWO),)), cluster, FakeSource(), journal).tick(1.0)
+def test_an_action_on_a_trial_that_has_changed_since_is_not_done_and_recorded(now_it_is: Trial) -> None:
+    cluster, log = FakeWorld([[trial()], [now_it_is]]), Tried()
+    Engine(Scripted((Migrate(TrialId("a"), TWO),)), cluster, FakeSource(), Kept(), [log]).tick(1.0)
     assert cluster.done == []
-    assert [outcome.accepted for _, outcome in journal.tried] == [False]
+    assert [outcome.kind for outcome in log.outcomes] == [OutcomeKind.CHANGED]
 
 
 def test_a_move_to_a_node_that_is_not_ready_is_refused() -> None:
-    cluster = FakeCluster([[trial()]], ready=False)
-    Engine(Scripted((Migrate(TrialId("a"), TWO),)), cluster, FakeSource(), MemoryJournal()).tick(1.0)
+    cluster = FakeWorld([[trial()]], ready=False)
+    Engine(Scripted((Migrate(TrialId("a"), TWO),)), cluster, FakeSource(), Kept()).tick(1.0)
     assert cluster.done == []
 
 
 def test_the_policy_sees_trials_and_nodes_sorted_with_their_progress() -> None:
     watcher = Watcher()
     source = FakeSource({TrialId("a"): Sample(0.5, 3, 9.0, first=1.0)})
-    cluster = FakeCluster([[trial("b"), trial("a")]])
-    Engine(Scripted(), cluster, source, MemoryJournal(), [watcher]).tick(10.0)
+    cluster = FakeWorld([[trial("b"), trial("a")]])
+    Engine(Scripted(), cluster, source, Kept(), observers=[watcher]).tick(10.0)
     seen = watcher.snapshots[0]
     assert [t.id for t in seen.trials] == ["a", "b"]
     assert [n.name for n in seen.nodes] == ["one", "two"]
@@ -200,16 +204,16 @@ def test_the_policy_sees_trials_and_nodes_sorted_with_their_progress() -> None:
     assert seen.trials[1].progress is None
 
 
-def test_what_the_guards_hold_back_is_journalled_with_their_objection() -> None:
-    journal, cluster = MemoryJournal(), FakeCluster([[trial(phase=Phase.MOVING)]])
-    Engine(Guarded(policy=Scripted((Resize(TrialId("a"), 0.2),))), cluster, FakeSource(), journal).tick(1.0)
+def test_what_the_guards_hold_back_is_recorded_with_their_objection() -> None:
+    log, cluster = Tried(), FakeWorld([[trial(phase=Phase.MOVING)]])
+    Engine(Guarded(policy=Scripted((Resize(TrialId("a"), 0.2),))), cluster, FakeSource(), Kept(), [log]).tick(1.0)
     assert cluster.done == []
-    assert [(outcome.accepted, outcome.detail) for _, outcome in journal.tried] == [(False, "the trial is moving")]
+    assert log.outcomes == [Outcome(OutcomeKind.VETOED, "the trial is moving")]
 
 
 def test_progress_is_kept_while_the_metrics_are_away() -> None:
     watcher, source = Watcher(), FakeSource({TrialId("a"): Sample(0.5, 3, 9.0)})
-    engine = Engine(Scripted(), FakeCluster([[trial()]]), source, MemoryJournal(), [watcher])
+    engine = Engine(Scripted(), FakeWorld([[trial()]]), source, Kept(), observers=[watcher])
     engine.tick(10.0)
     source.samples = {}
     engine.tick(20.0)
@@ -217,53 +221,60 @@ def test_progress_is_kept_while_the_metrics_are_away() -> None:
 
 
 def test_the_state_is_saved_before_anything_is_acted_upon() -> None:
-    policy, journal = Scripted((Resize(TrialId("a"), 0.2),)), MemoryJournal()
-    engine = Engine(policy, FakeCluster([[trial()]], die_on_apply=True), FakeSource(), journal)
+    policy, store = Scripted((Resize(TrialId("a"), 0.2),)), Kept()
+    engine = Engine(policy, FakeWorld([[trial()]], die_on_apply=True), FakeSource(), store)
     with pytest.raises(Killed):
         engine.tick(1.0)
-    assert asked(journal, policy) == 1
+    assert asked(store, policy) == 1
 
 
 def test_a_new_engine_goes_on_with_state_progress_and_reasons() -> None:
-    policy, journal = Scripted((Resize(TrialId("a"), 0.2),)), MemoryJournal()
+    policy, store = Scripted((Resize(TrialId("a"), 0.2),)), Kept()
     source = FakeSource({TrialId("a"): Sample(0.5, 3, 9.0)})
-    Engine(policy, FakeCluster([[trial()]]), source, journal).tick(1.0)
-    Engine(policy, FakeCluster([[trial()]]), source, journal).tick(2.0)
+    Engine(policy, FakeWorld([[trial()]]), source, store).tick(1.0)
+    Engine(policy, FakeWorld([[trial()]]), source, store).tick(2.0)
     watcher = Watcher()
-    Engine(policy, FakeCluster([[trial()]]), FakeSource(), journal, [watcher]).tick(3.0)
-    assert asked(journal, policy) == 3
+    Engine(policy, FakeWorld([[trial()]]), FakeSource(), store, observers=[watcher]).tick(3.0)
+    assert asked(store, policy) == 3
     assert watcher.snapshots[0].trials[0].progress is not None
     assert watcher.reasons == {TrialId("a"): "because"}
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"policy": "scripted", "decisions": "[]"}'])
-def test_a_journal_that_makes_no_sense_starts_the_policy_anew(text: str) -> None:
-    assert asked(MemoryJournal(text), Scripted()) == 0
+def test_a_state_that_makes_no_sense_starts_the_policy_anew(text: str) -> None:
+    assert asked(Kept(text), Scripted()) == 0
 
 
 def test_another_policys_state_is_not_taken_over() -> None:
-    journal = MemoryJournal()
-    Engine(Scripted(), FakeCluster([[trial()]]), FakeSource(), journal).tick(1.0)
-    assert asked(journal, Renamed()) == 0
+    store = Kept()
+    Engine(Scripted(), FakeWorld([[trial()]]), FakeSource(), store).tick(1.0)
+    assert asked(store, Renamed()) == 0
 
 
 def test_the_policy_says_when_it_wants_to_be_asked_again() -> None:
-    engine = Engine(Scripted(wake_at=30.0), FakeCluster([[trial()]]), FakeSource(), MemoryJournal())
-    assert engine.tick(1.0) == 30.0
+    engine = Engine(Scripted(wake_at=30.0), FakeWorld([[trial()]]), FakeSource(), Kept())
+    assert engine.tick(1.0) == Tick(wake_at=30.0, refused=False)
+
+
+@pytest.mark.parametrize(("ready", "refused"), [(True, False), (False, True)])
+def test_a_tick_tells_whether_anything_that_was_wanted_was_not_done(*, ready: bool, refused: bool) -> None:
+    policy = Scripted((Migrate(TrialId("a"), TWO),))
+    engine = Engine(policy, FakeWorld([[trial()]], ready=ready), FakeSource(), Kept())
+    assert engine.tick(1.0).refused is refused
 
 
 def test_rechecking_many_actions_looks_each_trial_up_and_lists_the_world_once() -> None:
     names = [f"t{number}" for number in range(20)]
-    cluster = FakeCluster([[trial(name) for name in names]])
+    cluster = FakeWorld([[trial(name) for name in names]])
     policy = Scripted(tuple(Resize(TrialId(name), 0.2) for name in names))
-    Engine(policy, cluster, FakeSource(), MemoryJournal()).tick(1.0)
+    Engine(policy, cluster, FakeSource(), Kept()).tick(1.0)
     assert len(cluster.done) == 20
     assert (cluster.listings, cluster.lookups) == (1, 20)
 
 
 @pytest.mark.parametrize("gone", [[], [trial("b")]], ids=["nothing left", "another one left"])
 def test_an_action_on_a_trial_that_is_gone_is_refused(gone: list[Trial]) -> None:
-    cluster, journal = FakeCluster([[trial()], gone]), MemoryJournal()
-    Engine(Scripted((Resize(TrialId("a"), 0.2),)), cluster, FakeSource(), journal).tick(1.0)
+    cluster, log = FakeWorld([[trial()], gone]), Tried()
+    Engine(Scripted((Resize(TrialId("a"), 0.2),)), cluster, FakeSource(), Kept(), [log]).tick(1.0)
     assert cluster.done == []
-    assert [outcome.detail for _, outcome in journal.tried] == ["the trial is gone"]
+    assert log.outcomes == [Outcome(OutcomeKind.CHANGED, "the trial is gone")]

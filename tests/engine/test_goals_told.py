@@ -6,25 +6,20 @@ from typing import Any
 
 import pytest
 
-from controllers.cluster.hand import ForgetfulJournal
+from controllers.cluster.leader_only import ForgetfulStore
 from controllers.core.engine import Engine
 from controllers.core.model import (
-    Action,
     Assessment,
     Direction,
     Goals,
-    Migrate,
     Node,
     NodeName,
     Phase,
-    Place,
-    Resize,
     Sample,
     Snapshot,
     Trial,
     TrialId,
 )
-from controllers.core.ports import Outcome
 from controllers.policies import Guarded
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.record.recorder import Recorder
@@ -32,6 +27,7 @@ from controllers.record.timeline import EventKind, TimelineEvent
 from controllers.tracking.tags import trial_tags
 from hera_specon.display.rows import trial_rows
 from mlflow_hooks import contract
+from tests.quiet_world import QuietWorld
 
 A = TrialId("a")
 RUNNING = Trial(A, Phase.RUNNING, 1.0, 1.0, 0.0, Direction.MINIMIZE, 10.0, (NodeName("n"),), 1)
@@ -39,28 +35,17 @@ every_policy = pytest.mark.parametrize("policy", ["specon+flowcon", *sorted(POLI
 
 
 @dataclass
-class OneTrial:
+class OneTrial(QuietWorld):
     """A world of one trial on a node that is its own, which accepts whatever is wanted."""
 
     one: Trial
     samples: Mapping[TrialId, Sample] = field(default_factory=dict)
-    can: frozenset[type[Action]] = frozenset({Place, Resize, Migrate})
 
     def trials(self) -> Sequence[Trial]:
         return [self.one]
 
     def nodes(self) -> Sequence[Node]:
         return [Node(NodeName("n"), 2.0)]
-
-    def trial(self, name: TrialId) -> Trial | None:
-        return self.one if name == A else None
-
-    def node(self, name: NodeName) -> Node | None:
-        return Node(name, 2.0)
-
-    def apply(self, action: Action) -> Outcome:
-        del action
-        return Outcome(accepted=True)
 
     def poll(self) -> Mapping[TrialId, Sample]:
         return self.samples
@@ -85,7 +70,7 @@ def watched(policy: str, world: OneTrial, *times: float) -> tuple[Shown, list[st
     events: list[TimelineEvent] = []
     shown = Shown()
     observers: Any = (shown, Recorder(events.extend, dict))
-    engine = Engine(Guarded(policy=parse_policy(policy)), world, world, ForgetfulJournal(), observers)
+    engine = Engine(Guarded(policy=parse_policy(policy)), world, world, ForgetfulStore(), observers=observers)
     for now in times:
         engine.tick(now)
     return shown, [event.reason for event in events if event.kind is EventKind.OUTLOOK]

@@ -4,7 +4,7 @@ import pytest
 
 from controllers.core.errors import SpeconError
 from controllers.core.model import Migrate, Node, Phase, Place, Resize, Trial, TrialId
-from controllers.driving.sweep_checks import check_policy
+from controllers.driving.assembly import check_policy
 from controllers.policies import (
     FairShare,
     Fifo,

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from controllers.cluster.hand import ForgetfulJournal
+from controllers.cluster.leader_only import ForgetfulStore
 from controllers.core.engine import Engine
-from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
+from controllers.core.model import Action, Node, Phase, Place, Sample, Trial, TrialId
 from controllers.core.policy import Policy
-from controllers.core.ports import Outcome
+from controllers.core.ports import DONE, Outcome
 from controllers.policies import Edf, Guarded
 from controllers.policies.registry import POLICIES, parse_policy
 from tests.policies.policy_fakes import node, trial
+from tests.quiet_world import QuietWorld
 
 OTHERS_LEAVE_AT = 95.0
 MOST_WAIT = 30.0
@@ -21,13 +22,12 @@ PLACING = sorted(name for name, policy in POLICIES.items() if Place in policy.ne
 
 
 @dataclass
-class CrowdedNode:
+class CrowdedNode(QuietWorld):
     """A node of 2 cores, of which others' pods hold 1.5 until they leave, and a trial that asks for 1."""
 
     trials_there: list[Trial]
     now: float = 0.0
     placed_at: float | None = None
-    can: frozenset[type[Action]] = frozenset({Place, Resize, Migrate})
 
     def trials(self) -> Sequence[Trial]:
         return self.trials_there
@@ -35,16 +35,10 @@ class CrowdedNode:
     def nodes(self) -> Sequence[Node]:
         return [node("n", 0.5 if self.now < OTHERS_LEAVE_AT else 2.0)]
 
-    def trial(self, name: TrialId) -> Trial | None:
-        return next((one for one in self.trials_there if one.id == name), None)
-
-    def node(self, name: NodeName) -> Node | None:
-        return next((one for one in self.nodes() if one.name == name), None)
-
     def apply(self, action: Action) -> Outcome:
         if isinstance(action, Place):
             self.placed_at = self.now
-        return Outcome(accepted=True)
+        return DONE
 
 
 class NoMetrics:
@@ -56,12 +50,12 @@ def placed_at(policy: Policy[Any], *beside: Trial) -> float | None:
     """Return when the waiting trial is placed, None where never; the engine ticks only when it asked for that."""
     waiting = trial("waits", phase=Phase.PENDING, gated=True, attempt=0)
     world = CrowdedNode([*beside, waiting])
-    engine = Engine(policy, world, NoMetrics(), ForgetfulJournal())
-    wake = engine.tick(world.now)
+    engine = Engine(policy, world, NoMetrics(), ForgetfulStore())
+    wake = engine.tick(world.now).wake_at
     while world.placed_at is None and wake is not None and wake <= OTHERS_LEAVE_AT + MOST_WAIT:
         assert wake > world.now
         world.now = wake
-        wake = engine.tick(world.now)
+        wake = engine.tick(world.now).wake_at
     return world.placed_at
 
 
@@ -79,5 +73,5 @@ def test_without_the_guard_nothing_would_ask_such_a_policy_again() -> None:
 
 def test_a_policy_that_places_nothing_is_not_woken_for_a_trial_that_waits() -> None:
     waiting = replace(trial("waits"), phase=Phase.PENDING, gated=True)
-    engine = Engine(Guarded(policy=parse_policy("fifo")), CrowdedNode([waiting]), NoMetrics(), ForgetfulJournal())
-    assert engine.tick(0.0) is None
+    engine = Engine(Guarded(policy=parse_policy("fifo")), CrowdedNode([waiting]), NoMetrics(), ForgetfulStore())
+    assert engine.tick(0.0).wake_at is None

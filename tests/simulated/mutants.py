@@ -5,7 +5,6 @@ from typing import Any
 
 from controllers.core.engine import Engine
 from controllers.core.model import Action, Decision, Migrate, NodeName, Phase, Place, Proposal, Snapshot, TrialId
-from controllers.core.ports import Outcome
 
 
 class ActsBeforeSaving(Engine[Any]):
@@ -19,9 +18,9 @@ class ActsBeforeSaving(Engine[Any]):
 class NeverLooksAgain(Engine[Any]):
     """Takes it that nothing has changed since it looked."""
 
-    def _recheck(self, action: Action, seen: Any) -> Outcome | None:  # noqa: ANN401 - unused
+    def _changed_since(self, action: Action, seen: Any) -> str:  # noqa: ANN401 - unused
         del action, seen
-        return None
+        return ""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def test_a_trial_that_was_sent_to_a_lost_node_goes_elsewhere() -> None:
     slow = scenario([trial("a")], [1.0, 1.0], costs, {"a": "n1"})
     world = world_with(NodeLoss(N2, at=52.0, known_after_s=1.0, back_after_s=300.0), of=slow)
     world.advance(50.0)
-    assert world.apply(Migrate(A, N2)).accepted
+    assert world.apply(Migrate(A, N2)).done
     run = ended(world)
     assert (run.node, run.attempt, run.moves, run.failures) == (N1, 2, 0, 0)
     assert run.ended_at == pytest.approx(50 + 6 + 50)
@@ -135,9 +135,9 @@ def test_a_share_grows_into_room_that_is_being_given_up_as_soon_as_it_is() -> No
     two = scenario([trial("a", cpu=0.5), trial("b", cpu=0.5)], [1.0], Costs(resize_s=10.0))
     world = SimulatedWorld(two, faults=(ResizeDelay(at=0.0, seconds=0.0, delay_s=20.0),))
     world.advance(0.0)
-    assert world.apply(Resize(A, 0.2)).accepted  # late: takes hold at 30
+    assert world.apply(Resize(A, 0.2)).done  # late: takes hold at 30
     world.advance(1.0)
-    assert world.apply(Resize(TrialId("b"), 0.8)).accepted
+    assert world.apply(Resize(TrialId("b"), 0.8)).done
     for now, shares in ((29.0, [0.5, 0.5]), (30.0, [0.2, 0.8])):
         world.advance(now)
         assert [run.cpu for run in world.runs] == shares
@@ -147,19 +147,19 @@ def test_a_share_does_not_grow_into_room_that_is_promised_to_another() -> None:
     three = scenario([trial("a", cpu=0.5), trial("b", cpu=0.25), trial("c", cpu=0.25)], [1.0], Costs(resize_s=10.0))
     world = SimulatedWorld(three)
     world.advance(1.0)
-    assert world.apply(Resize(A, 0.3)).accepted
-    assert world.apply(Resize(TrialId("b"), 0.45)).accepted
+    assert world.apply(Resize(A, 0.3)).done
+    assert world.apply(Resize(TrialId("b"), 0.45)).done
     refused = world.apply(Resize(TrialId("c"), 0.45))
-    assert (refused.accepted, refused.detail) == (False, "0.45 cores do not fit on n1")
+    assert (refused.done, refused.detail) == (False, "0.45 cores do not fit on n1")
 
 
 def test_who_waits_to_grow_does_so_when_the_other_has_ended() -> None:
     two = scenario([trial("a", 10, cpu=0.5), trial("b", cpu=0.5)], [1.0])
     world = SimulatedWorld(two, faults=(ResizeDelay(at=0.0, seconds=0.0, delay_s=99.0),))
     world.advance(0.0)
-    assert world.apply(Resize(A, 0.2)).accepted
+    assert world.apply(Resize(A, 0.2)).done
     world.advance(1.0)
-    assert world.apply(Resize(TrialId("b"), 0.8)).accepted
+    assert world.apply(Resize(TrialId("b"), 0.8)).done
     world.advance(19.0)
     assert world.runs[1].cpu == 0.5
     world.advance(20.0)

@@ -9,7 +9,7 @@ import pytest
 
 from controllers.core.engine import Engine
 from controllers.core.policy import Policy
-from controllers.lab.fault_search import faulty_run
+from controllers.driving import assembly
 from controllers.lab.fault_search.case import Case, CaseError, dump_case, load_case
 from controllers.lab.fault_search.controller_faults import ClockStep, ControllerCrash, SlowController
 from controllers.lab.fault_search.drawing import draw_case, every_policy
@@ -58,7 +58,7 @@ def test_a_seed_gives_the_same_run_again() -> None:
 
 def _engine(broken: type[Engine[Any]]) -> Callable[[pytest.MonkeyPatch], Callable[[Case], Ordeal]]:
     def breaking(patch: pytest.MonkeyPatch) -> Callable[[Case], Ordeal]:
-        patch.setattr(faulty_run, "Engine", broken)
+        patch.setattr(assembly, "Engine", broken)
         return run_case
 
     return breaking

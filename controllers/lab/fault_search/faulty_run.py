@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllers.core.engine import Engine
-from controllers.core.model import Place, Sample, TrialId
+from controllers.core.model import Action, Place, Sample, TrialId
 from controllers.core.policy import Policy
-from controllers.core.ports import MetricSource
+from controllers.core.ports import MetricSource, Outcome
+from controllers.driving.assembly import assemble
+from controllers.driving.driver import VirtualBeats
 from controllers.lab.fault_search.bounds import latest_end_s
 from controllers.lab.fault_search.case import Case
 from controllers.lab.fault_search.controller_faults import ClockStep, MetricFault, Refusal
 from controllers.lab.fault_search.interference import ControllerDied, Interference
 from controllers.lab.fault_search.invariants import InvariantError, broken
-from controllers.lab.fault_search.surroundings import TroubledMetrics, WatchedCluster, WatchedJournal
+from controllers.lab.fault_search.surroundings import TroubledMetrics, WatchedStore, WatchedWorld
 from controllers.lab.fault_search.watch import Watch
 from controllers.policies.comparison.clairvoyant import informed
 from controllers.policies.registry import parse_policy
@@ -22,7 +24,6 @@ from controllers.policies.wrappers.guarded import Guarded
 from controllers.worlds.simulated.metrics import SimulatedMetrics
 from controllers.worlds.simulated.world import SimulatedWorld
 
-_SLACK = 1e-6
 _MOST_TICKS_AT_REST = 1000
 """Ticks without any event after which nothing is held to come any more, unless the world says when."""
 
@@ -60,15 +61,15 @@ class FaultyRun:
         self._case = case
         self._policy = policy
         self._bound = latest_end_s(case)
-        self._heartbeat_s = case.scenario.costs.heartbeat_s
+        self._beats = VirtualBeats(case.scenario.costs.heartbeat_s)
         faults = case.controller_faults
         self._steps = sorted((fault for fault in faults if isinstance(fault, ClockStep)), key=lambda fault: fault.at)
         self._world = SimulatedWorld(case.scenario, gated=Place in policy.needs, faults=case.world_faults)
         self._interference = Interference(faults, self._delay)
-        self._journal = WatchedJournal(self._world, policy, self._interference, case.journal_every_s)
+        self._store = WatchedStore(self._world, policy, self._interference, case.journal_every_s)
         refusals = [fault for fault in faults if isinstance(fault, Refusal)]
-        self._cluster = WatchedCluster(self._world, self._journal, self._interference, refusals)
-        self._watch = Watch(self._world.course, self._cluster.moves_begun)
+        self._watched = WatchedWorld(self._world, self._store, self._interference, refusals)
+        self._watch = Watch(self._world.course, self._watched.moves_begun)
         troubles = [fault for fault in faults if isinstance(fault, MetricFault)]
         source = _Witnessed(SimulatedMetrics(self._world, case.scenario.costs.metric_delay_s), self._watch)
         self._source = TroubledMetrics(source, self._world, self._interference, troubles)
@@ -76,7 +77,6 @@ class FaultyRun:
         self._changed_at = 0.0
         self._wake = math.inf
         self._up_at = 0.0
-        self._heartbeat = -1
         self._ticks = self._at_rest = self._crashes = 0
 
     def run(self) -> Ordeal:
@@ -108,20 +108,19 @@ class FaultyRun:
             self._tick()
 
     def _delay(self, seconds: float) -> None:
-        self._look()
+        self._watch.look()
         self._advance(self._world.now + seconds)
 
     def _advance(self, until: float) -> None:
         """Let the world go on, and look at it after each instant at which something happens."""
         while self._world.next_at <= until:
-            self._world.advance(self._world.next_at)
+            self._note(changed=self._world.advance(self._world.next_at))
             self._at_rest = 0
-            self._look()
-        self._world.advance(max(until, self._world.now))
+            self._watch.look()
+        self._note(changed=self._world.advance(max(until, self._world.now)))
 
-    def _look(self) -> None:
-        self._watch.look()
-        if self._world.take_changed():
+    def _note(self, *, changed: bool) -> None:
+        if changed:
             self._changed_at = min(self._changed_at, self._world.now)
 
     def _tick_at(self) -> float:
@@ -130,33 +129,50 @@ class FaultyRun:
         due = min(asked, self._changed_at)
         if due == math.inf:
             return math.inf
-        beat = max(self._heartbeat + 1, math.ceil(max(due, self._up_at) / self._heartbeat_s - _SLACK))
-        return max(beat * self._heartbeat_s, self._world.now)
+        return max(self._beats.at(max(due, self._up_at)), self._world.now)
 
     def _tick(self) -> None:
         now = self._world.now
-        self._heartbeat = math.ceil(now / self._heartbeat_s - _SLACK)
+        self._beats.passed(now)
         self._ticks += 1
         self._at_rest += 1
         self._changed_at = math.inf
-        self._journal.acting = self._journal.refused = False
+        self._store.acting = False
         self._interference.begin(now)
         try:
             if self._engine is None:
-                self._engine = Engine(self._policy, self._cluster, self._source, self._journal)
-            wake = self._engine.tick(max(0.0, now + self._offset()))
-            self._wake = math.inf if wake is None else wake
+                self._engine = self._assembled()
+            tick = self._engine.tick(max(0.0, now + self._offset()))
+            self._wake = math.inf if tick.wake_at is None else tick.wake_at
+            if tick.refused:
+                self._changed_at = min(self._changed_at, self._world.now)
         except ControllerDied as death:
             self._engine = None
             self._crashes += 1
             self._changed_at = self._up_at = self._world.now + death.down_s
-        if self._journal.refused:
-            self._changed_at = min(self._changed_at, self._world.now)
-        self._look()
+        self._watch.look()
+        self._advance(self._world.now)
+
+    def _assembled(self) -> Engine[Any]:
+        """Return a new controller's engine; its policy comes with whatever wraps it."""
+        logs = (_EdgeAfterEachAction(self._interference),)
+        return assemble(self._policy, self._watched, self._source, self._store, logs=logs, guard=lambda policy: policy)
 
     def _offset(self) -> float:
         """Return by how much the controller's clock is ahead, in seconds."""
         return sum(step.seconds for step in self._steps if step.at <= self._world.now)
+
+
+class _EdgeAfterEachAction:
+    """An action log that only gives the controller one more place to die: before it records what it did."""
+
+    def __init__(self, interference: Interference) -> None:
+        self._interference = interference
+
+    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
+        """Pass an edge."""
+        del now, action, reason, outcome
+        self._interference.edge()
 
 
 class _Witnessed:

@@ -6,19 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Sample, Trial, TrialId
+from controllers.core.model import Action, Migrate, Node, Phase, Place, Sample, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
-from controllers.core.ports import MetricSource, Outcome
+from controllers.core.ports import MetricSource, Outcome, refused
+from controllers.driving.wrapped_world import WrappedWorld
 from controllers.lab.fault_search.controller_faults import MetricFault, Refusal
 from controllers.lab.fault_search.interference import Interference
 from controllers.lab.fault_search.invariants import broken
 from controllers.worlds.simulated.world import SimulatedWorld
 
 
-class WatchedJournal:
-    """Keeps an urgent state at once, another when ``every_s`` have gone since the last, as a ConfigMap's journal does.
+class WatchedStore:
+    """Keeps an urgent state at once, another when ``every_s`` have gone since the last, as the store in a cluster does.
 
-    ``acting`` tells that this tick's state was saved as urgent; ``refused``, that something was since somebody asked.
+    ``acting`` tells that this tick's state was saved as urgent.
     """
 
     def __init__(self, world: SimulatedWorld, policy: Policy[Any], interference: Interference, every_s: float) -> None:
@@ -30,7 +31,6 @@ class WatchedJournal:
         self._kept_at = -math.inf
         self._last: tuple[Callable[[], str], str] | None = None
         self.acting = False
-        self.refused = False
 
     def load(self) -> str | None:
         """Return the state that outlived the controller."""
@@ -48,12 +48,6 @@ class WatchedJournal:
         self.acting = self.acting or urgent
         self._interference.edge()
 
-    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
-        """Note a refusal."""
-        del now, action, reason
-        self._interference.edge()
-        self.refused = self.refused or not outcome.accepted
-
     def _check_the_last(self) -> None:
         if self._last is not None and (now := self._last[0]()) != self._last[1]:
             broken("a state stays as it was saved", f"{self._last[1]} has become {now}")
@@ -68,23 +62,19 @@ class WatchedJournal:
             broken("state can be read back", f"{decisions} was read back as {again}")
 
 
-class WatchedCluster:
+class WatchedWorld(WrappedWorld):
     """The world, some of whose answers are refusals."""
 
     def __init__(
-        self, world: SimulatedWorld, journal: WatchedJournal, interference: Interference, refusals: Sequence[Refusal]
+        self, world: SimulatedWorld, store: WatchedStore, interference: Interference, refusals: Sequence[Refusal]
     ) -> None:
-        self._world = world
-        self._journal = journal
+        super().__init__(world)
+        self._simulated = world
+        self._store = store
         self._interference = interference
         self._refusals = refusals
         self._seen: dict[TrialId, Trial] = {}
         self.moves_begun: dict[TrialId, int] = {}
-
-    @property
-    def can(self) -> frozenset[type[Action]]:
-        """What the world can."""
-        return self._world.can
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
@@ -98,32 +88,24 @@ class WatchedCluster:
         self._interference.edge()
         return self._world.nodes()
 
-    def trial(self, name: TrialId) -> Trial | None:
-        """Return one trial."""
-        return self._world.trial(name)
-
-    def node(self, name: NodeName) -> Node | None:
-        """Return one node."""
-        return self._world.node(name)
-
     def apply(self, action: Action) -> Outcome:
         """Hand ``action`` to the world, unless it is one that is refused just now."""
         self._check(action)
         self._interference.edge()
         outcome = self._refusal(action) or self._world.apply(action)
-        if outcome.accepted and isinstance(action, Migrate):
+        if outcome.done and isinstance(action, Migrate):
             self.moves_begun[action.trial] = self.moves_begun.get(action.trial, 0) + 1
         self._interference.edge()
         return outcome
 
     def _refusal(self, action: Action) -> Outcome | None:
-        kind, now = type(action).__name__, self._world.now
+        kind, now = type(action).__name__, self._simulated.now
         if any(fault.action == kind and fault.at <= now <= fault.at + fault.seconds for fault in self._refusals):
-            return Outcome(accepted=False, detail="the server refuses for now")
+            return refused("the server refuses for now")
         return None
 
     def _check(self, action: Action) -> None:
-        if not self._journal.acting:
+        if not self._store.acting:
             broken("nothing is done before it is saved", f"{action}")
         before, now = self._seen.get(action.trial), self._world.trial(action.trial)
         if before is None or now is None:

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from controllers.core import labels
 from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
-from controllers.core.ports import Outcome
+from controllers.core.ports import DONE, Outcome, OutcomeKind, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo import resize
 from controllers.worlds.argo.api import WORKFLOWS, ApiError
@@ -22,8 +23,7 @@ from controllers.worlds.argo.trials import Remembered, TrialState
 from controllers.worlds.argo.view import Campaign, ClusterView, rest_s
 
 _LOOK_EVERY_S = 0.2
-_LAST_WRITES_S = 5.0
-_BUSY = Outcome(accepted=False, detail="the last action on the trial is still under way", busy=True)
+_BUSY = Outcome(OutcomeKind.BUSY, "the last action on the trial is still under way")
 
 
 class ArgoWorld:
@@ -49,7 +49,6 @@ class ArgoWorld:
         self._known: dict[TrialId, Remembered] = {}
         self._intents: dict[TrialId, Intent] = {}
         self._unmarked: set[TrialId] = set()
-        self._steers = True
         self._look_s = self._rest_until = 0.0
         self._sight = look(view, campaign, {}, {})
 
@@ -123,36 +122,30 @@ class ArgoWorld:
     def apply(self, action: Action) -> Outcome:
         """Take on ``action`` if the trial and its node allow it; how it fares shows in later looks."""
         if self._view.age_s() > self._patience.stale:
-            return _no(f"nothing was heard from the API server for {self._view.age_s():.0f} s")
+            return refused(f"nothing was heard from the API server for {self._view.age_s():.0f} s")
         state = self._seen().states.get(action.trial)
         if state is None or state.pod is None:
-            return _no("the trial is not running")
+            return refused("the trial is not running")
         if isinstance(action, Migrate) and self._view.writes.overtake(state.pod.uid):
             self._drop(action.trial)
         if action.trial in self._intents or self._view.writes.busy(state.pod.uid):
             return _BUSY
-        if isinstance(action, Resize):
-            return self._resize(state, state.pod, action)
-        if isinstance(action, Migrate):
-            return self._migrate(state, state.pod, action)
-        return self._place(state, state.pod, action)
-
-    def give_up(self) -> None:
-        """Take back that this controller steers the workflow: pods that follow a move are not gated any more.
-
-        Raises:
-            ApiError: of the kind that fits.
-        """
-        self._steers = False
-        self._view.writes.wait_idle(_LAST_WRITES_S)
-        self._note_adoption(None)
+        match action:
+            case Resize():
+                return self._resize(state, state.pod, action)
+            case Migrate():
+                return self._migrate(state, state.pod, action)
+            case Place():
+                return self._place(state, state.pod, action)
+            case _:
+                assert_never(action)
 
     def _resize(self, state: TrialState, pod: PodRecord, action: Resize) -> Outcome:
         if state.phase is not Phase.RUNNING:
-            return _no(f"the trial is {state.phase}")
+            return refused(f"the trial is {state.phase}")
         why_not = resize.objection(pod, action.cpu, self._sight.room)
         if why_not:
-            return _no(why_not)
+            return refused(why_not)
         return self._take_on(
             action,
             pod,
@@ -166,23 +159,23 @@ class ArgoWorld:
 
     def _migrate(self, state: TrialState, pod: PodRecord, action: Migrate) -> Outcome:
         if state.phase is not Phase.RUNNING or pod.main is not MainState.RUNNING or pod.deleted_at is not None:
-            return _no("the trial is not running")
+            return refused("the trial is not running")
         if action.node == pod.node:
-            return _no(f"the trial is on {action.node} already")
+            return refused(f"the trial is on {action.node} already")
         if not self._adopted():
-            return _no("the workflow is not marked as steered yet")
+            return refused("the workflow is not marked as steered yet")
         why_not = self._sight.room.unfit(action.node, next_load(state))
         if why_not:
-            return _no(why_not)
+            return refused(why_not)
         marked = self._doer.mark_and_ask(pod, action.node, lambda: self._drop(action.trial))
         return self._take_on(action, pod, marked)
 
     def _place(self, state: TrialState, pod: PodRecord, action: Place) -> Outcome:
         if state.phase is not Phase.PENDING or not pod.gated:
-            return _no("the trial does not wait for a place")
+            return refused("the trial does not wait for a place")
         why_not = "" if action.node is None else self._sight.room.unfit(action.node, pod.load)
         if why_not:
-            return _no(why_not)
+            return refused(why_not)
         node = None if action.node is None else self._sight.room.nodes[action.node]
         deed = Open(pod, node, "as its policy wants")
         begun = self._doer.carry_out(deed, _tally(state), lambda failure: self._drop_if(action.trial, failure))
@@ -194,7 +187,7 @@ class ArgoWorld:
         intent = Intent.of(action, pod)
         self._intents[action.trial] = intent
         self._sight.promise(action.trial, intent, self._campaign.created_epoch_s)
-        return Outcome(accepted=True)
+        return DONE
 
     def _drop(self, trial: TrialId) -> None:
         self._intents.pop(trial, None)
@@ -256,7 +249,7 @@ class ArgoWorld:
     def _adopt(self) -> None:
         """Say on the workflow that a controller is there, so that the pods that follow a move wait for it."""
         workflow = self._sight.workflow
-        if workflow is None or workflow.finished or self._adopted() or not self._steers:
+        if workflow is None or workflow.finished or self._adopted():
             return
         self._view.writes.submit(
             workflow.uid,
@@ -268,15 +261,11 @@ class ArgoWorld:
             ),
         )
 
-    def _note_adoption(self, value: str | None) -> None:
+    def _note_adoption(self, value: str) -> None:
         campaign = self._campaign
         path = WORKFLOWS.path(campaign.namespace, campaign.workflow)
         notes = {labels.ANNOTATION_ADOPTED: value}
         self._view.api.patch(path, {"metadata": {"uid": campaign.uid, "annotations": notes}})
-
-
-def _no(why: str) -> Outcome:
-    return Outcome(accepted=False, detail=why)
 
 
 def _tally(state: TrialState) -> Tally:

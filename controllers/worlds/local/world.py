@@ -3,22 +3,38 @@
 It runs the workflow that Hera built step by step, and is the cluster that the engine acts upon.
 """
 
+import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
 
 from controllers.core import labels
 from controllers.core.goals import goals_in
-from controllers.core.model import Action, Direction, Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
-from controllers.core.ports import Outcome
+from controllers.core.model import (
+    Action,
+    Direction,
+    Migrate,
+    Node,
+    NodeName,
+    Phase,
+    Place,
+    Resize,
+    Sample,
+    Trial,
+    TrialId,
+)
+from controllers.core.ports import DONE, Outcome, refused
+from controllers.core.results import TrialResult
 from controllers.worlds.kube_scheduler import Load, choose, scores
 from controllers.worlds.local.attempts import Attempts, Ended
 from controllers.worlds.local.jobs import Job, Ledger
-from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
+from controllers.worlds.local.workflow import Expansion, PodStep, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
 _KILLED = 128 + 9
 _TERMINATED = 128 + 15
+_NOT_RUNNING = refused("the trial is not running")
 
 
 @dataclass(frozen=True)
@@ -42,14 +58,12 @@ class LocalWorld:
 
     can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
 
-    def __init__(
-        self, program: Program, uid: str, machine: Machine, attempts: Attempts, ledger: Ledger, now: Callable[[], float]
-    ) -> None:
+    def __init__(self, program: Program, uid: str, machine: Machine, attempts: Attempts, ledger: Ledger) -> None:
         self._program = program
         self._uid = uid
         self._machine = machine
         self._attempts = attempts
-        self._now = now
+        self._now = 0.0
         self._jobs = {name: _interrupted(job) for name, job in ledger.jobs.items()}
         self._delays = dict(ledger.delays)
         self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes
@@ -70,9 +84,9 @@ class LocalWorld:
         """Whether the workflow came to a bad end."""
         return self._expansion.failed
 
-    def advance(self) -> bool:
+    def advance(self, now: float) -> bool:
         """Do what is due: reap, end overdue attempts, submit, place and start. Returns whether anything changed."""
-        now = self._now()
+        self._now = now
         before = dict(self._jobs)
         for end in self._attempts.ended():
             self._reap(end, now)
@@ -102,19 +116,20 @@ class LocalWorld:
     def apply(self, action: Action) -> Outcome:
         """Take on ``action`` if the trial runs and no move of it is under way, or waits for a place that there is."""
         job = self._job_of(action.trial)
-        if isinstance(action, Place):
-            return self._place(job, action.node)
-        if job is None or job.phase is not Phase.RUNNING:
-            return Outcome(accepted=False, detail="the trial is not running")
-        if isinstance(action, Resize):
-            return self._resize(job, action.cpu)
-        return self._migrate(job, action.node)
+        match action:
+            case Place(node=node):
+                return self._place(job, node)
+            case Resize(cpu=cpu):
+                return self._resize(job, cpu) if job and job.phase is Phase.RUNNING else _NOT_RUNNING
+            case Migrate(node=node):
+                return self._migrate(job, node) if job and job.phase is Phase.RUNNING else _NOT_RUNNING
+            case _:
+                assert_never(action)
 
     def cores_used(self) -> Mapping[TrialId, float]:
         """Return the cores that each running trial used of late."""
-        now = self._now()
         running = [job for job in self._jobs.values() if job.placed and job.trial]
-        return {TrialId(job.trial): self._attempts.cores_used(job, now) for job in running}
+        return {TrialId(job.trial): self._attempts.cores_used(job, self._now) for job in running}
 
     def jobs(self) -> Sequence[Job]:
         """Return the records of all steps submitted so far."""
@@ -128,11 +143,34 @@ class LocalWorld:
             if job.trial
         }
 
+    def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
+        """Return how each trial went, in the order of submission."""
+        jobs = [job for job in self._jobs.values() if job.trial]
+        found = [self._result(job, samples.get(TrialId(job.trial))) for job in jobs]
+        return sorted(found, key=lambda result: (result.submitted_s, result.id))
+
+    def _result(self, job: Job, sample: Sample | None) -> TrialResult:
+        return TrialResult(
+            id=self.short(job.trial),
+            submitted_s=job.submitted_at,
+            completed_s=job.ended_at if job.ended_at is not None else job.submitted_at,
+            node=job.node,
+            moves=job.moves,
+            attempts=job.attempt,
+            final_metric=None if sample is None else sample.value,
+            succeeded=job.exit_code == 0,
+            resizes=job.resizes,
+            first_node=job.first_node,
+            params=_params(job.step),
+            cpu_seconds=round(job.cpu_seconds, 3),
+            deadline_s=goals_in(job.step.annotations).deadline_s,
+        )
+
     def _job_of(self, trial: TrialId) -> Job | None:
         return next((job for job in self._jobs.values() if job.trial == trial), None)
 
     def _node(self, name: NodeName) -> Node:
-        used = self._attempts.node_cores_used(name, self._now())
+        used = self._attempts.node_cores_used(name, self._now)
         return Node(name, self._machine.nodes[name], self._machine.memory, used)
 
     def _trial(self, job: Job) -> Trial:
@@ -154,31 +192,31 @@ class LocalWorld:
 
     def _resize(self, job: Job, cpu: float) -> Outcome:
         if self._load(job.node).cpu_requested - job.cpu + cpu > self._machine.nodes[job.node] + 1e-9:
-            return Outcome(accepted=False, detail=f"{cpu:g} cores do not fit on {job.node}")
+            return refused(f"{cpu:g} cores do not fit on {job.node}")
         self._attempts.resize(job, cpu)
         self._jobs[job.id] = replace(job, cpu=cpu, resizes=job.resizes + 1)
-        return Outcome(accepted=True)
+        return DONE
 
     def _gated(self, job: Job) -> bool:
         return self._machine.gate_first and bool(job.trial) and not (job.attempt or job.released or job.phase.ended)
 
     def _place(self, job: Job | None, node: str | None) -> Outcome:
         if job is None or not self._gated(job):
-            return Outcome(accepted=False, detail="the trial does not wait for a place")
+            return refused("the trial does not wait for a place")
         if node is not None and not self._takes(node, job):
-            return Outcome(accepted=False, detail=f"{node} has no room for it")
+            return refused(f"{node} has no room for it")
         self._jobs[job.id] = replace(job, released=True, target=node or "")
-        return Outcome(accepted=True)
+        return DONE
 
     def _takes(self, node: str, job: Job) -> bool:
         return node in self._machine.nodes and bool(scores(job.step.cpu, job.step.memory, [self._load(node)]))
 
     def _migrate(self, job: Job, node: str) -> Outcome:
         if node == job.node or not self._takes(node, job):
-            return Outcome(accepted=False, detail=f"{node} has no room for it")
-        self._jobs[job.id] = replace(job, phase=Phase.MOVING, target=node, asked_at=self._now())
+            return refused(f"{node} has no room for it")
+        self._jobs[job.id] = replace(job, phase=Phase.MOVING, target=node, asked_at=self._now)
         self._attempts.ask_to_leave(job)
-        return Outcome(accepted=True)
+        return DONE
 
     def _reap(self, end: Ended, now: float) -> None:
         job = next(job for job in self._jobs.values() if job.placed and job.key == end.key)
@@ -208,7 +246,7 @@ class LocalWorld:
 
     def _expand(self) -> None:
         outcomes = {job.id: _outcome(job) for job in self._jobs.values() if job.phase.ended}
-        over = {name for name, ends in self._delays.items() if ends <= self._now()}
+        over = {name for name, ends in self._delays.items() if ends <= self._now}
         outcomes |= {name: StepOutcome(StepStatus.SUCCEEDED) for name in over}
         running = [job.id for job in self._jobs.values() if not job.phase.ended]
         running += [name for name in self._delays if name not in over]
@@ -268,6 +306,15 @@ class LocalWorld:
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""
         return trial.removeprefix(f"{self._uid}.")
+
+
+def _params(step: PodStep) -> dict[str, Any]:
+    text = step.env.get(contract.ENV_PARAMS, "")
+    try:
+        params = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return params if isinstance(params, dict) else {}
 
 
 def _holds(job: Job, node: str) -> bool:

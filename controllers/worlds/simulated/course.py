@@ -4,7 +4,7 @@ Between two events every attempt goes on at a constant rate, so its progress is 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from controllers.core.model import NodeName, TrialId
 from controllers.worlds.simulated.default_scheduler import DefaultScheduler
@@ -15,7 +15,6 @@ from controllers.worlds.simulated.mishaps import Mishaps
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.report_log import ReportLog
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.strikes import strikes
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
 from controllers.worlds.simulated.workload import WorkloadError
 
@@ -61,9 +60,12 @@ class Course:
             for at, _ in node.supply:
                 self.queue.put(at, Due(Kind.SUPPLIED, node.name))
         self._mishaps = Mishaps(faults)
-        self._strikes = list(strikes(self, faults))
-        for number, (at, _) in enumerate(self._strikes):
-            self.queue.put(at, Due(Kind.FAULT, None, number))
+        self._strikes: list[Callable[[], None]] = []
+
+    def strike_at(self, at: float, strike: Callable[[], None]) -> None:
+        """Have ``strike`` happen at ``at`` seconds."""
+        self.queue.put(at, Due(Kind.FAULT, None, len(self._strikes)))
+        self._strikes.append(strike)
 
     def advance(self, until: float) -> None:
         """Let everything happen that is due until then; afterwards it is that time."""
@@ -153,7 +155,7 @@ class Course:
             self._progressed(self.nodes[NodeName(str(due.subject))], due.version)
             return
         if due.subject is None:
-            self._strikes[due.version][1]()
+            self._strikes[due.version]()
             return
         if due.kind is Kind.SUPPLIED:
             self._unshared[NodeName(due.subject)] = None

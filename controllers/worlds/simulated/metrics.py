@@ -1,5 +1,6 @@
 """Progress of simulated trials, as an MLflow would show it."""
 
+import math
 from collections.abc import Mapping
 
 from controllers.core.model import Sample, TrialId
@@ -26,3 +27,8 @@ class SimulatedMetrics:
             if log.exhausted:
                 del self._logs[trial]
         return self._samples
+
+    def final(self) -> Mapping[TrialId, Sample]:
+        """Return the newest sample that each trial logged, however new."""
+        last = {run.spec.id: run.log.read(math.inf) for run in self._world.runs}
+        return {trial: sample for trial, sample in last.items() if sample is not None}

@@ -2,20 +2,17 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from controllers.core.model import TrialId
+from controllers.worlds.simulated.course import Course
 from controllers.worlds.simulated.faults import Crowding, NodeLoss, TrialCrash, WorldFault
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.trial_run import Stage
 
-if TYPE_CHECKING:
-    from controllers.worlds.simulated.course import Course
-
 Strike = tuple[float, Callable[[], None]]
 
 
-def strikes(course: "Course", faults: Sequence[WorldFault]) -> Iterator[Strike]:
+def strikes(course: Course, faults: Sequence[WorldFault]) -> Iterator[Strike]:
     """Yield when something happens because of ``faults``, and what."""
     for fault in faults:
         if isinstance(fault, NodeLoss):
@@ -26,34 +23,34 @@ def strikes(course: "Course", faults: Sequence[WorldFault]) -> Iterator[Strike]:
             yield fault.at, partial(crash, course, fault.trial)
 
 
-def crash(course: "Course", trial: TrialId) -> None:
+def crash(course: Course, trial: TrialId) -> None:
     """End the trial's present attempt, if there is one on a node that works, as a crash or kill does."""
     run = course.submitted.get(trial)
     if run is not None and run.stage is not Stage.ENDED and run.node is not None and not course.nodes[run.node].losses:
         course.fail(run)
 
 
-def _loss(course: "Course", fault: NodeLoss) -> Iterator[Strike]:
+def _loss(course: Course, fault: NodeLoss) -> Iterator[Strike]:
     node = course.nodes[fault.node]
     yield fault.at, partial(_lose, course, node)
     yield fault.at + fault.known_after_s, partial(_know, course, node)
     yield fault.at + fault.back_after_s, partial(_bring_back, course, node)
 
 
-def _lose(course: "Course", node: NodeRun) -> None:
+def _lose(course: Course, node: NodeRun) -> None:
     node.losses += 1
     for run in node.runs.values():
         course.halt(run)
         run.void()
 
 
-def _know(course: "Course", node: NodeRun) -> None:
+def _know(course: Course, node: NodeRun) -> None:
     if node.losses:
         node.ready, course.changed = False, True
         _end_all(course, node)
 
 
-def _bring_back(course: "Course", node: NodeRun) -> None:
+def _bring_back(course: Course, node: NodeRun) -> None:
     node.losses -= 1
     _end_all(course, node)
     if not node.losses:
@@ -61,13 +58,13 @@ def _bring_back(course: "Course", node: NodeRun) -> None:
         course.touch(node.name, freed=True)
 
 
-def _end_all(course: "Course", node: NodeRun) -> None:
+def _end_all(course: Course, node: NodeRun) -> None:
     for run in list(node.runs.values()):
         course.fail(run)
     course.touch(node.name, freed=False)
 
 
-def _crowding(course: "Course", fault: Crowding) -> Iterator[Strike]:
+def _crowding(course: Course, fault: Crowding) -> Iterator[Strike]:
     node, taken = course.nodes[fault.node], [0.0]
 
     def come() -> None:

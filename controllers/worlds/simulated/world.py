@@ -1,13 +1,15 @@
 """The simulated world: the cluster that the engine acts upon, in virtual time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import assert_never
 
-from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
-from controllers.core.ports import Outcome
+from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
+from controllers.core.ports import DONE, Outcome, OutcomeKind, refused
+from controllers.core.results import TrialResult
 from controllers.worlds.simulated.course import Course
 from controllers.worlds.simulated.faults import WorldFault
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.strikes import crash
+from controllers.worlds.simulated.strikes import crash, strikes
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
 
 
@@ -27,6 +29,8 @@ class SimulatedWorld:
 
     def __init__(self, scenario: Scenario, *, gated: bool = False, faults: Sequence[WorldFault] = ()) -> None:
         self._course = Course(scenario, gated=gated, faults=faults)
+        for at, strike in strikes(self._course, faults):
+            self._course.strike_at(at, strike)
 
     @property
     def now(self) -> float:
@@ -49,6 +53,11 @@ class SimulatedWorld:
         return self._course.unended == 0
 
     @property
+    def failed(self) -> bool:
+        """Whether any trial came to a bad end."""
+        return any(run.ended_at is not None and not run.succeeded for run in self._course.runs.values())
+
+    @property
     def course(self) -> Course:
         """What becomes of its trials, for whoever checks that nothing impossible does."""
         return self._course
@@ -58,12 +67,9 @@ class SimulatedWorld:
         """Every trial, those that have not been submitted yet included."""
         return list(self._course.runs.values())
 
-    def advance(self, until: float) -> None:
-        """Let everything happen that is due until then; afterwards it is that time."""
-        self._course.advance(until)
-
-    def take_changed(self) -> bool:
-        """Return whether any trial has come to look different since the last call."""
+    def advance(self, now: float) -> bool:
+        """Let everything happen that is due until ``now``; return whether anything has changed since the last call."""
+        self._course.advance(now)
         changed, self._course.changed = self._course.changed, False
         return changed
 
@@ -88,52 +94,84 @@ class SimulatedWorld:
     def apply(self, action: Action) -> Outcome:
         """Take on ``action`` if the trial and its node allow it."""
         run = self._course.submitted.get(action.trial)
-        why_not = "there is no such trial" if run is None else self._begin(run, action)
+        outcome = refused("there is no such trial") if run is None else self._begin(run, action)
         self._course.settle()
-        return Outcome(accepted=not why_not, detail=why_not)
+        return outcome
+
+    def objectives(self) -> Mapping[TrialId, str]:
+        """Return the name of each submitted trial's objective: it has none of its own here."""
+        return dict.fromkeys(self._course.submitted, "objective")
+
+    def short(self, trial: str) -> str:
+        """Return the trial's id: it is the same in every run."""
+        return trial
+
+    def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
+        """Return how each trial went; one that was never submitted, or has not ended, took no time."""
+        found = [_result(run, samples.get(run.spec.id)) for run in self._course.runs.values()]
+        return sorted(found, key=lambda result: (result.submitted_s, result.id))
 
     def fail(self, trial: TrialId) -> None:
         """End a trial's present attempt, if there is one, as a crash or kill does."""
         crash(self._course, trial)
         self._course.settle()
 
-    def _begin(self, run: TrialRun, action: Action) -> str:
-        """Begin ``action``, or return why not."""
-        if isinstance(action, Place):
-            return self._place(run, action.node)
-        if run.node is None or run.phase is not Phase.RUNNING:
-            return "the trial is not running"
-        if run.wanted_cpu is not None:
-            return "the last action on the trial is still under way"
-        if isinstance(action, Resize):
-            return self._resize(run, run.node, action.cpu)
-        return self._migrate(run, action.node)
+    def _begin(self, run: TrialRun, action: Action) -> Outcome:
+        match action:
+            case Place(node=node):
+                return self._place(run, node)
+            case Resize() | Migrate() if run.node is None or run.phase is not Phase.RUNNING:
+                return refused("the trial is not running")
+            case Resize() | Migrate() if run.wanted_cpu is not None:
+                return Outcome(OutcomeKind.BUSY, "the last action on the trial is still under way")
+            case Resize(cpu=cpu):
+                return self._resize(run, cpu)
+            case Migrate(node=node):
+                return self._migrate(run, node)
+            case _:
+                assert_never(action)
 
-    def _place(self, run: TrialRun, node: NodeName | None) -> str:
+    def _place(self, run: TrialRun, node: NodeName | None) -> Outcome:
         if run.stage is not Stage.GATED:
-            return "the trial does not wait for a place"
+            return refused("the trial does not wait for a place")
         if node is None:
             self._course.enqueue(run)
-            return ""
-        why_not = self._unfit(node, run)
-        if not why_not:
-            self._course.place(run, node)
-        return why_not
+            return DONE
+        if why_not := self._unfit(node, run):
+            return refused(why_not)
+        self._course.place(run, node)
+        return DONE
 
-    def _resize(self, run: TrialRun, node: NodeName, cpu: float) -> str:
-        if not (cpu >= 0 and self._course.nodes[node].has_cores_for(run, cpu)):
-            return f"{cpu:g} cores do not fit on {node}"
+    def _resize(self, run: TrialRun, cpu: float) -> Outcome:
+        node = run.node
+        if node is None or not (cpu >= 0 and self._course.nodes[node].has_cores_for(run, cpu)):
+            return refused(f"{cpu:g} cores do not fit on {node}")
         self._course.resize(run, node, cpu)
-        return ""
+        return DONE
 
-    def _migrate(self, run: TrialRun, target: NodeName) -> str:
-        if target == run.node:
-            return f"the trial is on {target} already"
-        why_not = self._unfit(target, run)
-        if not why_not:
-            self._course.ask_to_leave(run, target)
-        return why_not
+    def _migrate(self, run: TrialRun, target: NodeName) -> Outcome:
+        why_not = f"the trial is on {target} already" if target == run.node else self._unfit(target, run)
+        if why_not:
+            return refused(why_not)
+        self._course.ask_to_leave(run, target)
+        return DONE
 
     def _unfit(self, node: NodeName, run: TrialRun) -> str:
         known = self._course.nodes.get(node)
         return f"there is no node {node}" if known is None else known.unfit(run)
+
+
+def _result(run: TrialRun, sample: Sample | None) -> TrialResult:
+    return TrialResult(
+        id=run.spec.id,
+        submitted_s=run.spec.submitted_at,
+        completed_s=run.spec.submitted_at if run.ended_at is None else run.ended_at,
+        node=run.node or "",
+        moves=run.moves,
+        attempts=run.attempt,
+        final_metric=None if sample is None else sample.value,
+        succeeded=run.succeeded,
+        resizes=run.resizes,
+        first_node=run.first_node or "",
+        deadline_s=run.spec.goals.deadline_s,
+    )

@@ -1,4 +1,4 @@
-"""What a local run's journal keeps over the death of its controller."""
+"""What a local run keeps over the death of its controller."""
 
 import json
 import time
@@ -7,36 +7,35 @@ from pathlib import Path
 import pytest
 
 from controllers.core.model import Resize, TrialId
-from controllers.core.ports import Outcome
+from controllers.core.ports import refused
 from controllers.driving.clock import SweepClock
-from controllers.worlds.local.journal import FileJournal, elapsed_before
+from controllers.worlds.local.engine_files import ActionFile, StateFile, elapsed_before
 
 
 def test_a_new_run_has_no_state_and_no_time_behind_it(tmp_path: Path) -> None:
-    assert FileJournal(tmp_path, SweepClock().now).load() is None
+    assert StateFile(tmp_path, SweepClock().now).load() is None
     assert elapsed_before(tmp_path) == 0
 
 
 def test_the_next_controller_finds_the_newest_state_and_goes_on_at_its_time(tmp_path: Path) -> None:
-    journal = FileJournal(tmp_path, SweepClock(elapsed=41.5).now)
-    journal.save(lambda: "one", urgent=True)
-    journal.save(lambda: "two", urgent=False)
-    assert FileJournal(tmp_path, SweepClock().now).load() == "two"
+    store = StateFile(tmp_path, SweepClock(elapsed=41.5).now)
+    store.save(lambda: "one", urgent=True)
+    store.save(lambda: "two", urgent=False)
+    assert StateFile(tmp_path, SweepClock().now).load() == "two"
     assert elapsed_before(tmp_path) == pytest.approx(41.5, abs=1)
 
 
 def test_the_time_in_which_nobody_drove_the_sweep_is_told_apart(tmp_path: Path) -> None:
-    FileJournal(tmp_path, SweepClock().now).save(lambda: "state", urgent=True)
+    StateFile(tmp_path, SweepClock().now).save(lambda: "state", urgent=True)
     kept = json.loads((tmp_path / "engine.json").read_text())
     began = time.time() - 100
     (tmp_path / "engine.json").write_text(json.dumps({**kept, "began_epoch_s": began, "elapsed_s": 30.0}))
-    again = FileJournal(tmp_path, SweepClock(elapsed_before(tmp_path)).now)
+    again = StateFile(tmp_path, SweepClock(elapsed_before(tmp_path)).now)
     assert again.interrupted_s == pytest.approx(70, abs=2)
 
 
 def test_each_action_is_recorded_with_its_reason_and_what_came_of_it(tmp_path: Path) -> None:
-    journal = FileJournal(tmp_path, SweepClock().now)
-    journal.acted(3.0, Resize(TrialId("a"), 0.2), "because", Outcome(accepted=False, detail="no room"))
+    ActionFile(tmp_path).acted(3.0, Resize(TrialId("a"), 0.2), "because", refused("no room"))
     (line,) = (tmp_path / "actions.jsonl").read_text().splitlines()
     assert json.loads(line) == {
         "at": 3.0,
@@ -44,6 +43,6 @@ def test_each_action_is_recorded_with_its_reason_and_what_came_of_it(tmp_path: P
         "trial": "a",
         "cpu": 0.2,
         "reason": "because",
-        "accepted": False,
+        "outcome": "refused",
         "detail": "no room",
     }

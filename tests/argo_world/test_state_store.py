@@ -8,7 +8,7 @@ import pytest
 
 from controllers.core.errors import SpeconError
 from controllers.worlds.argo.api import ApiError, UnavailableError
-from controllers.worlds.argo.journal import ConfigMapJournal
+from controllers.worlds.argo.state_store import ConfigMapStore
 from controllers.worlds.argo.view import Campaign
 from tests.argo_world.fake_api import FakeApi, Json
 from tests.argo_world.objects import BEGAN, NAMESPACE, UID, WORKFLOW
@@ -19,14 +19,14 @@ class Time:
 
 
 @pytest.fixture
-def journal(fake: FakeApi) -> Callable[[], ConfigMapJournal]:
+def store(fake: FakeApi) -> Callable[[], ConfigMapStore]:
     return lambda: made(fake)
 
 
-def made(fake: FakeApi, policy: str = "specon", now: Time | None = None) -> ConfigMapJournal:
+def made(fake: FakeApi, policy: str = "specon", now: Time | None = None) -> ConfigMapStore:
     campaign = Campaign(NAMESPACE, WORKFLOW, UID, UID, policy, BEGAN, False, {}, None, {}, True)  # noqa: FBT003
     clock = now or Time()
-    return ConfigMapJournal(fake.client(), campaign, lambda: clock.now)
+    return ConfigMapStore(fake.client(), campaign, lambda: clock.now)
 
 
 def kept(fake: FakeApi) -> Json:
@@ -42,37 +42,35 @@ def state(text: str) -> Callable[[], str]:
     return lambda: text
 
 
-def test_there_is_no_state_at_the_first_start(journal: Callable[[], ConfigMapJournal]) -> None:
-    assert journal().load() is None
+def test_there_is_no_state_at_the_first_start(store: Callable[[], ConfigMapStore]) -> None:
+    assert store().load() is None
 
 
-def test_an_urgent_state_is_there_for_the_next_controller(
-    fake: FakeApi, journal: Callable[[], ConfigMapJournal]
-) -> None:
-    first = journal()
+def test_an_urgent_state_is_there_for_the_next_controller(fake: FakeApi, store: Callable[[], ConfigMapStore]) -> None:
+    first = store()
     for number in range(3):
         first.save(state(f'{{"n": {number}}}'), urgent=True)
-    assert journal().load() == '{"n": 2}'
+    assert store().load() == '{"n": 2}'
     assert kept(fake)["metadata"]["ownerReferences"][0]["uid"] == UID
     assert kept(fake)["metadata"]["labels"] == {"hera-specon.io/state": WORKFLOW}
 
 
 def test_a_state_that_is_not_urgent_is_written_every_ten_seconds(fake: FakeApi) -> None:
     clock = Time()
-    journal = made(fake, now=clock)
+    store = made(fake, now=clock)
     for second in range(25):
         clock.now = float(second)
-        journal.save(state(f'{{"n": {second}}}'), urgent=False)
+        store.save(state(f'{{"n": {second}}}'), urgent=False)
     assert writes(fake) == 3
     assert made(fake).load() == '{"n": 20}'
-    journal.flush()
+    store.flush()
     assert made(fake).load() == '{"n": 24}'
 
 
 def test_a_state_that_has_not_changed_is_not_written_again(fake: FakeApi) -> None:
-    journal = made(fake)
+    store = made(fake)
     for _ in range(5):
-        journal.save(state("{}"), urgent=True)
+        store.save(state("{}"), urgent=True)
     assert writes(fake) == 1
 
 
@@ -82,25 +80,25 @@ def test_each_policy_of_a_workflow_has_its_own_state(fake: FakeApi) -> None:
     assert (made(fake, "specon").load(), made(fake, "flowcon").load()) == ("1", "2")
 
 
-def test_conflicts_and_deletions_are_survived(fake: FakeApi, journal: Callable[[], ConfigMapJournal]) -> None:
-    first, second = journal(), journal()
+def test_conflicts_and_deletions_are_survived(fake: FakeApi, store: Callable[[], ConfigMapStore]) -> None:
+    first, second = store(), store()
     first.save(state("1"), urgent=True)
     second.save(state("2"), urgent=True)
     first.save(state("3"), urgent=True)
-    assert journal().load() == "3"
+    assert store().load() == "3"
     fake.store.drop("configmaps", f"{NAMESPACE}/{first.name}")
     first.save(state("4"), urgent=True)
-    assert journal().load() == "4"
+    assert store().load() == "4"
 
 
 def test_an_urgent_state_that_can_not_be_kept_is_an_error_and_another_waits(fake: FakeApi) -> None:
-    journal = made(fake)
+    store = made(fake)
     fake.fault = lambda _: (503, "not now")
     with pytest.raises(UnavailableError):
-        journal.save(state("1"), urgent=True)
-    journal.save(state("2"), urgent=False)
+        store.save(state("1"), urgent=True)
+    store.save(state("2"), urgent=False)
     fake.fault = lambda _: None
-    journal.flush()
+    store.flush()
     assert made(fake).load() == "2"
 
 
@@ -119,7 +117,7 @@ def test_a_state_that_is_too_large_is_refused_with_its_size(fake: FakeApi) -> No
 
 @pytest.mark.parametrize("content", ["!!", base64.b64encode(b"no gzip").decode(), None, 7])
 def test_a_broken_state_counts_as_none(fake: FakeApi, content: object) -> None:
-    journal = made(fake)
-    journal.save(state("1"), urgent=True)
+    store = made(fake)
+    store.save(state("1"), urgent=True)
     fake.store.put("configmaps", {**kept(fake), "binaryData": {"state": content}})
     assert made(fake).load() is None

@@ -1,4 +1,4 @@
-"""The journal of a local run: the engine's state in one file, what was tried in another."""
+"""What a local run keeps of its engine: the newest state in one file, the actions that were wanted in another."""
 
 import json
 import time
@@ -12,8 +12,8 @@ from controllers.core.ports import Outcome
 from controllers.worlds.local.jobs import write_whole
 
 
-class FileJournal:
-    """Keeps ``engine.json`` (newest state, and how much of the sweep's time had passed) and ``actions.jsonl``.
+class StateFile:
+    """Keeps ``engine.json``: the newest state, and how much of the sweep's time had passed.
 
     Args:
         folder: of the run under one policy.
@@ -21,10 +21,9 @@ class FileJournal:
     """
 
     def __init__(self, folder: Path, now: Callable[[], float]) -> None:
-        self._state = folder / "engine.json"
-        self._actions = folder / "actions.jsonl"
+        self._file = folder / "engine.json"
         self._now = now
-        began = _read(self._state).get("began_epoch_s")
+        began = _read(self._file).get("began_epoch_s")
         self._began = time.time() - now() if began is None else float(began)
 
     @property
@@ -34,20 +33,27 @@ class FileJournal:
 
     def load(self) -> str | None:
         """Return the state saved last, None at the first start."""
-        state = _read(self._state).get("state")
+        state = _read(self._file).get("state")
         return None if state is None else str(state)
 
     def save(self, state: Callable[[], str], *, urgent: bool) -> None:
         """Keep ``state`` together with the time on the sweep's clock; a file is cheap enough for every tick."""
         del urgent
         kept = {"elapsed_s": self._now(), "began_epoch_s": self._began, "state": state()}
-        write_whole(self._state, json.dumps(kept).encode())
+        write_whole(self._file, json.dumps(kept).encode())
+
+
+class ActionFile:
+    """Appends each action that was wanted to ``actions.jsonl`` of ``folder``, with why and what became of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "actions.jsonl"
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
-        """Append the action to the record."""
-        came_of_it = {"accepted": outcome.accepted, "detail": outcome.detail}
+        """Append the action."""
+        came_of_it = {"outcome": outcome.kind, "detail": outcome.detail}
         line = {"at": now, "kind": type(action).__name__, **asdict(action), "reason": reason, **came_of_it}
-        with self._actions.open("a", encoding="utf-8") as file:
+        with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
 

@@ -1,33 +1,12 @@
-"""What is refused before anything starts: a sweep that this machine, or any machine, could not run."""
+"""Sweeps that are refused before anything starts: this machine, or any machine, could not run them."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.goals import GoalError, goals_in
-from controllers.core.model import Action, Direction
-from controllers.core.policy import Policy
-from controllers.policies.comparison.clairvoyant import uninformed
+from controllers.core.model import Direction
 from controllers.worlds.local.workflow import PlannedTrial, Program
-
-
-def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) -> None:
-    """Refuse a policy that needs an action which the world can't do, or has to know what no real world tells.
-
-    Raises:
-        SpeconError: names the policy, the world and the missing actions.
-    """
-    missing = sorted(action.__name__ for action in policy.needs - can)
-    if missing:
-        message = f"policy {policy.name!r} needs {', '.join(missing)}, which the {world} world can't do"
-        raise SpeconError(message)
-    if clairvoyant := uninformed(policy):
-        message = (
-            f"policy {clairvoyant[0]!r} must know how much work each trial has, which the {world} world can't tell; "
-            "it is there to compare with, in the simulator: specon simulate"
-        )
-        raise SpeconError(message)
 
 
 def check_sweep(program: Program, nodes: Mapping[str, float], memory: float, source: str) -> tuple[PlannedTrial, ...]:

@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
-from controllers.core.model import Action
-from controllers.core.ports import Outcome
 from controllers.worlds.argo.api import CONFIG_MAPS, WORKFLOWS, ApiError, ConflictError, Json, KubeApi, NotFoundError
 from controllers.worlds.argo.untrusted import at, text
 from controllers.worlds.argo.view import Campaign
@@ -24,7 +22,7 @@ _EVERY_S = 10.0
 _TRIES = 4
 
 
-class ConfigMapJournal:
+class ConfigMapStore:
     """Keeps the newest state of one campaign's engine.
 
     Args:
@@ -83,17 +81,6 @@ class ConfigMapJournal:
         """
         with self._lock:
             self._flush()
-
-    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
-        """Log an action that was tried."""
-        _LOG.info(
-            "%s %s: %s (%s)",
-            type(action).__name__,
-            action.trial,
-            reason,
-            outcome.detail or ("taken on" if outcome.accepted else "refused"),
-            extra={"sweep_time_s": now, "action": repr(action), "accepted": outcome.accepted},
-        )
 
     def _try_to_flush(self) -> None:
         try:

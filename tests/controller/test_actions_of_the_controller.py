@@ -5,48 +5,49 @@ from typing import Any
 
 import pytest
 
-from controllers.cluster.hand import Hand, WatchedJournal
-from controllers.cluster.instruments import ACTION_OUTCOMES, Instruments
+from controllers.cluster.action_report import ActionReport
+from controllers.cluster.instruments import Instruments
+from controllers.cluster.leader_only import LeaderOnly
 from controllers.core.model import Migrate, Phase, Resize, TrialId
-from controllers.core.ports import Outcome
-from tests.controller.clusters_in_memory import TWO, MemoryJournal, MemoryWorld, trial
+from controllers.core.ports import Outcome, OutcomeKind, refused
+from tests.controller.clusters_in_memory import TWO, MemoryWorld, trial
 
 A = TrialId("uid.vae.t000")
 RESIZE = Resize(A, 0.5)
 
 
 class Desk:
-    """A hand over one trial, with its journal."""
+    """A controller over one trial, and what it tells."""
 
     def __init__(self, *, leading: bool = True, recommend: bool = False) -> None:
         self.world = MemoryWorld.of(trial())
         self.leading = leading
         self.instruments = Instruments()
-        self.hand = Hand(self.world, lambda: self.leading, recommend=recommend)
-        self.journal = WatchedJournal(MemoryJournal(), self.hand, self.instruments, {"workflow": "w"})
+        self.acted_on = LeaderOnly(self.world, lambda: self.leading, recommend=recommend)
+        self.report = ActionReport(self.instruments, {"workflow": "w"})
 
     def act(self, action: Any = RESIZE, reason: str = "because") -> Outcome:  # noqa: ANN401 - any action
-        outcome = self.hand.apply(action)
-        self.journal.acted(1.0, action, reason, outcome)
+        outcome = self.acted_on.apply(action)
+        self.report.acted(1.0, action, reason, outcome)
         return outcome
 
     def counted(self, kind: str = "resize") -> dict[str, float]:
         value = self.instruments.registry.get_sample_value
-        found = {o: value("specon_actions_total", {"kind": kind, "outcome": o}) for o in ACTION_OUTCOMES}
+        found = {o: value("specon_actions_total", {"kind": kind, "outcome": o}) for o in OutcomeKind}
         return {outcome: count for outcome, count in found.items() if count}
 
 
 def test_the_leader_acts() -> None:
     desk = Desk()
-    assert desk.act().accepted
+    assert desk.act().done
     assert desk.world.done == [RESIZE]
-    assert desk.counted() == {"accepted": 1}
+    assert desk.counted() == {"done": 1}
 
 
 def test_who_does_not_lead_any_more_acts_on_nothing() -> None:
     desk = Desk()
     desk.leading = False
-    assert not desk.act().accepted
+    assert not desk.act().done
     assert desk.world.done == []
     assert desk.counted() == {"refused": 1}
 
@@ -54,10 +55,10 @@ def test_who_does_not_lead_any_more_acts_on_nothing() -> None:
 def test_a_recommendation_is_kept_logged_and_counted_but_not_done(caplog: pytest.LogCaptureFixture) -> None:
     desk = Desk(recommend=True)
     with caplog.at_level(logging.INFO):
-        assert not desk.act(Migrate(A, TWO), "w1 is crowded").accepted
+        assert not desk.act(Migrate(A, TWO), "w1 is crowded").done
     assert desk.world.done == []
     assert desk.counted("migrate") == {"recommended": 1}
-    assert (desk.journal.recommended[A].action, desk.journal.recommended[A].reason) == (
+    assert (desk.report.recommended[A].action, desk.report.recommended[A].reason) == (
         Migrate(A, TWO),
         "w1 is crowded",
     )
@@ -95,9 +96,7 @@ def test_a_wish_that_varies_is_refused_aloud_once_for_each_reason(caplog: pytest
     desk = Desk()
     with caplog.at_level(logging.INFO):
         for cpu, detail in ((0.5, "no room"), (0.6, "no room"), (0.7, "no node"), (0.8, "no node"), (0.9, "no room")):
-            action = Resize(A, cpu)
-            desk.hand.apply(action)
-            desk.journal.acted(1.0, action, "because", Outcome(accepted=False, detail=detail))
+            desk.report.acted(1.0, Resize(A, cpu), "because", refused(detail))
     assert [record.__dict__["fields"]["detail"] for record in caplog.records] == ["no room", "no node", "no room"]
 
 
@@ -106,26 +105,28 @@ def test_that_an_action_is_still_under_way_is_no_warning_and_makes_none_of_what_
 ) -> None:
     desk = Desk()
     with caplog.at_level(logging.DEBUG):
-        for detail, busy in (("no room", False), ("still under way", True), ("no room", False)):
-            desk.hand.apply(RESIZE)
-            desk.journal.acted(1.0, RESIZE, "because", Outcome(accepted=False, detail=detail, busy=busy))
+        for outcome in (refused("no room"), Outcome(OutcomeKind.BUSY, "still under way"), refused("no room")):
+            desk.report.acted(1.0, RESIZE, "because", outcome)
     assert [record.levelname for record in caplog.records] == ["WARNING", "DEBUG", "DEBUG"]
-    assert desk.counted() == {"refused": 3}
+    assert desk.counted() == {"refused": 2, "busy": 1}
 
 
-def test_what_never_reached_the_world_was_vetoed(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("kind", [OutcomeKind.VETOED, OutcomeKind.CHANGED])
+def test_what_never_reached_the_world_is_counted_but_no_news(
+    kind: OutcomeKind, caplog: pytest.LogCaptureFixture
+) -> None:
     desk = Desk()
     desk.act()
     with caplog.at_level(logging.INFO):
-        desk.journal.acted(2.0, RESIZE, "because", Outcome(accepted=False, detail="acted on 1 s ago"))
-    assert desk.counted() == {"accepted": 1, "vetoed": 1}
+        desk.report.acted(2.0, RESIZE, "because", Outcome(kind, "acted on 1 s ago"))
+    assert desk.counted() == {"done": 1, kind: 1}
     assert caplog.records == []
 
 
-def test_the_hand_shows_the_world_as_it_is() -> None:
+def test_the_controller_sees_the_world_as_it_is() -> None:
     desk = Desk()
-    assert [t.phase for t in desk.hand.trials()] == [Phase.RUNNING]
-    assert desk.hand.trial(A) == desk.world.trial(A)
-    assert [n.name for n in desk.hand.nodes()] == ["one", "two"]
-    assert desk.hand.node(TWO) == desk.world.node(TWO)
-    assert desk.hand.can == desk.world.can
+    assert [t.phase for t in desk.acted_on.trials()] == [Phase.RUNNING]
+    assert desk.acted_on.trial(A) == desk.world.trial(A)
+    assert [n.name for n in desk.acted_on.nodes()] == ["one", "two"]
+    assert desk.acted_on.node(TWO) == desk.world.node(TWO)
+    assert desk.acted_on.can == desk.world.can

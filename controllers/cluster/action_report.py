@@ -1,0 +1,81 @@
+"""What the controller tells of each action that a policy wanted: a line in the log, a count, a recommendation."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import assert_never
+
+from controllers.cluster.instruments import Instruments
+from controllers.cluster.logs import fields
+from controllers.core.model import Action, Migrate, Place, Resize, TrialId
+from controllers.core.ports import Outcome, OutcomeKind
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What would have been done to a trial, and why."""
+
+    action: Action
+    reason: str
+
+
+class ActionReport:
+    """An action log that writes to the process's log, counts for Prometheus, and remembers what was recommended.
+
+    Args:
+        instruments: where actions are counted.
+        about: what every line says of the sweep.
+    """
+
+    def __init__(self, instruments: Instruments, about: Mapping[str, str]) -> None:
+        self._instruments = instruments
+        self._about = about
+        self._refused: dict[TrialId, tuple[type[Action], str]] = {}
+        self.recommended: dict[TrialId, Recommendation] = {}
+
+    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
+        """Tell of an action and what became of it."""
+        del now
+        self._instruments.acted(action, outcome.kind)
+        level = self._level(action, reason, outcome)
+        if not _LOG.isEnabledFor(level):
+            return  # thousands of vetoes may come of one decision
+        kind = type(action).__name__.lower()
+        told = {**asdict(action), "outcome": outcome.kind, "reason": reason, "detail": outcome.detail or None}
+        extra = fields(**self._about, kind=kind, **told)
+        _LOG.log(level, "%s %s: %s", outcome.kind, in_words(action), reason, extra=extra)
+
+    def _level(self, action: Action, reason: str, outcome: Outcome) -> int:
+        match outcome.kind:
+            case OutcomeKind.DONE:
+                return logging.INFO
+            case OutcomeKind.RECOMMENDED:
+                known = self.recommended.get(action.trial)
+                self.recommended[action.trial] = Recommendation(action, reason)
+                return logging.INFO if known is None or known.action != action else logging.DEBUG
+            case OutcomeKind.REFUSED:
+                # What is wanted again and again is refused again and again: one warning is enough.
+                known_refusal, this = self._refused.get(action.trial), (type(action), outcome.detail)
+                self._refused[action.trial] = this
+                return logging.DEBUG if known_refusal == this else logging.WARNING
+            case OutcomeKind.BUSY | OutcomeKind.VETOED | OutcomeKind.CHANGED:
+                return logging.DEBUG
+            case _:
+                assert_never(outcome.kind)
+
+
+def in_words(action: Action) -> str:
+    """Return what an action does, for people."""
+    match action:
+        case Resize(trial, cpu):
+            return f"resize of {trial} to {cpu:.3g} cores"
+        case Migrate(trial, node):
+            return f"move of {trial} to {node}"
+        case Place(trial, None):
+            return f"start of {trial} where the scheduler wants it"
+        case Place(trial, node):
+            return f"start of {trial} on {node}"
+        case _:
+            assert_never(action)

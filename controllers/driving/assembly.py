@@ -1,0 +1,59 @@
+"""The one place where an engine is put together, whatever world it drives."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from controllers.core.engine import Engine
+from controllers.core.errors import SpeconError
+from controllers.core.model import Action
+from controllers.core.policy import Policy
+from controllers.core.ports import ActionLog, MetricSource, Observer, StateStore, World
+from controllers.policies import Guarded
+from controllers.policies.comparison.clairvoyant import uninformed
+
+
+def guarded(policy: Policy[Any]) -> Policy[Any]:
+    """Return ``policy`` behind the guards that every world needs."""
+    return Guarded(policy=policy)
+
+
+def assemble(  # noqa: PLR0913 - the ports of an engine, each named
+    policy: Policy[Any],
+    world: World,
+    source: MetricSource,
+    store: StateStore,
+    *,
+    logs: Sequence[ActionLog] = (),
+    observers: Sequence[Observer] = (),
+    guard: Callable[[Policy[Any]], Policy[Any]] = guarded,
+) -> Engine[Any]:
+    """Return the engine that steers the sweep of ``world`` by ``policy``.
+
+    Args:
+        policy: What decides.
+        world: Where the trials run.
+        source: Their metrics.
+        store: What outlives this process.
+        logs: Told of each action that was wanted.
+        observers: Told of each tick.
+        guard: Wraps the policy in what keeps it from harm.
+    """
+    return Engine(guard(policy), world, source, store, logs, observers)
+
+
+def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) -> None:
+    """Refuse a policy that needs an action which the world cannot do, or knowledge that no real world has.
+
+    Raises:
+        SpeconError: names the policy, the world and the missing actions.
+    """
+    missing = sorted(action.__name__ for action in policy.needs - can)
+    if missing:
+        message = f"policy {policy.name!r} needs {', '.join(missing)}, which the {world} world can't do"
+        raise SpeconError(message)
+    if clairvoyant := uninformed(policy):
+        message = (
+            f"policy {clairvoyant[0]!r} must know how much work each trial has, which the {world} world can't tell; "
+            "it is there to compare with, in the simulator: specon simulate"
+        )
+        raise SpeconError(message)
