@@ -40,13 +40,23 @@ def merge(previous: Progress | None, sample: Sample, direction: Direction) -> Pr
     """
     if not math.isfinite(sample.at):
         return previous
+    order = _order(sample)
     if not math.isfinite(sample.value):
-        return previous and _dropped(previous, sample)
-    if previous is None:
-        return _begun(sample, direction)
-    if _order(sample) <= _order(previous):
+        if previous is None or order <= max(_order(previous), previous.dropped_report or (-math.inf, 0)):
+            return previous
+        return replace(previous, dropped=previous.dropped + 1, dropped_report=order)
+    if previous is not None and order <= _order(previous):
         return previous
-    return _advanced(previous, sample, direction)
+    first = _finite(sample.first)
+    if first is None:
+        first = sample.value if previous is None else previous.first
+    bests = (first, sample.value, _finite(sample.best), None if previous is None else previous.best)
+    best = (min if direction is Direction.MINIMIZE else max)(value for value in bests if value is not None)
+    steps_total = previous.steps_total if previous is not None and sample.steps_total is None else sample.steps_total
+    newest = Progress(first, best, sample.value, sample.step, sample.at, _finite(sample.cpu_seconds), steps_total)
+    if previous is None:
+        return newest
+    return replace(newest, dropped=previous.dropped, dropped_report=previous.dropped_report)
 
 
 def is_stale(progress: Progress, now: float, bound: float) -> bool:
@@ -120,41 +130,3 @@ def _order(report: Sample | Progress) -> tuple[float, int]:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
-
-
-def _known(value: float | None) -> tuple[float, ...]:
-    return () if value is None or not math.isfinite(value) else (value,)
-
-
-def _best(direction: Direction, *values: float) -> float:
-    return min(values) if direction is Direction.MINIMIZE else max(values)
-
-
-def _begun(sample: Sample, direction: Direction) -> Progress:
-    first = _finite(sample.first)
-    first = sample.value if first is None else first
-    best = _best(direction, first, sample.value, *_known(sample.best))
-    cpu = _finite(sample.cpu_seconds)
-    return Progress(first, best, sample.value, sample.step, sample.at, cpu, sample.steps_total)
-
-
-def _advanced(previous: Progress, sample: Sample, direction: Direction) -> Progress:
-    first = _finite(sample.first)
-    first = previous.first if first is None else first
-    return replace(
-        previous,
-        first=first,
-        best=_best(direction, first, previous.best, sample.value, *_known(sample.best)),
-        latest=sample.value,
-        step=sample.step,
-        at=sample.at,
-        cpu_seconds=_finite(sample.cpu_seconds),
-        steps_total=previous.steps_total if sample.steps_total is None else sample.steps_total,
-    )
-
-
-def _dropped(previous: Progress, sample: Sample) -> Progress:
-    order = _order(sample)
-    if order <= _order(previous) or (previous.dropped_report is not None and order <= previous.dropped_report):
-        return previous
-    return replace(previous, dropped=previous.dropped + 1, dropped_report=order)
