@@ -30,8 +30,8 @@ def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
         "one run, is below it in italics. *change* compares with the default scheduler in the same seed. *faster* is "
         "the fraction of trials that end sooner. *worst loser* is the largest ratio of a trial's completion time to "
         "its own under the default scheduler. *x bound* is the makespan, and *mean x bound* the mean completion time, "
-        "as a multiple of a time that no policy can get below. Columns between *policy* and *makespan* are the papers' own "
-        "measures: [goals](goals.md) and [placement](placement-and-contention.md) explain them."
+        "as a multiple of a time that no policy can get below. Columns between *policy* and *makespan* are the papers' "
+        "own measures: [goals](goals.md) and [placement](placement-and-contention.md) explain them."
     )
     markdown.write(out / "table.md", "The published experiments beside ours", told, body)
 
