@@ -40,16 +40,17 @@ def figure_6_25(out: Path, seeds: Sequence[int], done: Callable[[int], None]) ->
         rows = [_row("published", [published], published), _row("ours", ratios, published)]
         body.append(
             f"## {title.capitalize()}\n\n"
-            f"In {len(fitted)} of {len(found)} draws there are lengths with which the default run comes within "
-            f"{_MOST_MISSED:.0%} of every published time; of these:\n\n" + markdown.table(_COLUMNS, rows)
+            f"In {len(fitted)} of {len(found)} draws we found lengths with which the default run comes within "
+            f"{_MOST_MISSED:.0%} of every published time. The table covers these draws.\n\n"
+            + markdown.table(_COLUMNS, rows)
         )
     colours = ("#c4ccd4", "#e5731f", "#2f7ed8", "#2aa198")
     pictures.completion_bars("S6", bars, colours).save(out / "s6-per-trial.svg")
     told = (
-        f"50 trials whose completion times under the default scheduler are those of Fig. 6.25, over "
-        f"{len(chosen)} draws of arrivals and kinds of job. What SpeCon makes of them is predicted and set "
-        "beside its published column. "
-        "*rank correlation* says how far the same trials win and lose; 0 is chance, 1 the same order."
+        "This page simulates 50 trials whose completion times under the default scheduler are those of Fig. 6.25, over "
+        f"{len(chosen)} draws of arrivals and kinds of job. It compares their predicted times under SpeCon with the "
+        "published ones. *rank correlation* says how far the same trials win and lose: 0 is chance, 1 is the same "
+        "order."
     )
     markdown.write(out / "s6-per-trial.md", "S6, trial by trial", told, [*body, "![](s6-per-trial.svg)"])
 

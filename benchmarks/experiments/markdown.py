@@ -10,7 +10,7 @@ from hera_specon.display.experiments import experiment_rows, titles
 
 BAR = "\\|"
 """A bar within a cell."""
-NOTE = "<!-- Made by `python -m benchmarks.experiments`; changes belong into the code. -->"
+NOTE = "<!-- Made by `python -m benchmarks.experiments`; change the code, not this page. -->"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

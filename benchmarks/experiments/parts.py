@@ -26,12 +26,12 @@ def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
         for order in orders
     ]
     told = (
-        f"Each figure is a mean over {len(seeds)} seeds with the reach of its 95 % confidence interval; what was "
-        "published, of one run, stands beneath in italics. *change* is against the default scheduler in the same seed, "
-        "*faster* the share of trials that end sooner, *worst loser* the largest ratio of a trial's completion time to "
-        "its own under the default scheduler. *x bound* is the makespan, *mean x bound* the mean completion time, as a "
-        "multiple of a time that no policy can get below. Columns between *policy* and *makespan* are the measures of "
-        "the papers themselves: [goals](goals.md) and [placement](placement-and-contention.md) say what they are."
+        f"Each figure is a mean over {len(seeds)} seeds with its 95 % confidence interval. The published figure, of "
+        "one run, is below it in italics. *change* compares with the default scheduler in the same seed. *faster* is "
+        "the fraction of trials that end sooner. *worst loser* is the largest ratio of a trial's completion time to "
+        "its own under the default scheduler. *x bound* is the makespan, and *mean x bound* the mean completion time, "
+        "as a multiple of a time that no policy can get below. Columns between *policy* and *makespan* are the papers' "
+        "own measures: [goals](goals.md) and [placement](placement-and-contention.md) explain them."
     )
     markdown.write(out / "table.md", "The published experiments beside ours", told, body)
 
@@ -41,7 +41,7 @@ def compared(out: Path, seeds: Sequence[int], done: Done) -> None:
     chosen = [EXPERIMENTS[name] for name in ("F5", "S5")]
     summaries = run_orders([Order(experiment, COMPARED) for experiment in chosen], seeds, done)
     body = [markdown.experiment(one, [s for s in summaries if s.experiment == one.id]) for one in chosen]
-    told = f"Policies that nobody published for these workloads, over {len(seeds)} seeds, to judge the others by."
+    told = f"Policies that nobody published for these workloads, over {len(seeds)} seeds, for comparison."
     markdown.write(out / "comparison.md", "Other policies on the same workloads", told, body)
 
 
@@ -58,8 +58,8 @@ def assumptions(out: Path, seeds: Sequence[int], done: Done) -> None:
             own = summaries[place * len(switches) : (place + 1) * len(switches)]
             body.append(f"## {name}: {EXPERIMENTS[name].title}\n\n{_switch_table(switches, own)}")
     told = (
-        f"One assumption changed at a time, over {len(seeds)} seeds: the change against the default scheduler under "
-        "the same assumption. Lengths stay as they were calibrated for the first line."
+        f"Each row changes one assumption, over {len(seeds)} seeds. Figures are changes against the default scheduler "
+        "under the same assumption. The lengths of jobs stay as calibrated for the first row."
     )
     markdown.write(out / "assumptions.md", "What each assumption does", told, body)
 
@@ -76,8 +76,8 @@ def by_chance(out: Path, seeds: Sequence[int], done: Done) -> None:
         for order in orders
     ]
     told = (
-        f"SpeCon's experiments once more, over {len(seeds)} seeds, with first placement left to chance, trials "
-        "that can use a whole node, and lengths calibrated anew on the default column."
+        f"SpeCon's experiments again, over {len(seeds)} seeds, with random first placement, trials that can use a "
+        "whole node, and lengths calibrated anew on the default column."
     )
     markdown.write(out / "placed-by-chance.md", "With first placement left to chance", told, body)
 

@@ -5,16 +5,26 @@ import pytest
 
 from hera_specon.workflow_file import load_workflow
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "define-a-sweep.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+REPOSITORY = Path(__file__).parents[2]
+PAGE = REPOSITORY / "docs" / "how-to" / "define-a-sweep.md"
 
 
-def test_the_page_has_examples() -> None:
-    assert len(EXAMPLES) == 3
+def _examples(page: Path) -> list[str]:
+    """Return the Python blocks of a page that define a whole workflow."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    return [block for block in blocks if "with Workflow(" in block]
+
+
+EXAMPLES = [*_examples(PAGE), *_examples(REPOSITORY / "README.md")]
+
+
+def test_the_pages_have_examples() -> None:
+    assert len(_examples(PAGE)) == 3
+    assert len(_examples(REPOSITORY / "README.md")) == 1
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_every_example_of_the_page_is_a_workflow_with_a_sweep(number: int, tmp_path: Path) -> None:
+def test_every_example_of_the_pages_is_a_workflow_with_a_sweep(number: int, tmp_path: Path) -> None:
     path = tmp_path / "example.py"
     path.write_text(EXAMPLES[number], encoding="utf-8")
     assert load_workflow(path).sweeps
