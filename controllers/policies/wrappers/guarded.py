@@ -1,30 +1,31 @@
 """Checks around any policy: what it wants is let through only where that is safe."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar, assert_never
 
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+from pydantic import Field, SkipValidation
 
-from controllers.core.model import Action, Decision, Migrate, Phase, Place, Proposal, Snapshot, Trial, TrialId
+from controllers.core.model import Action, Decision, Migrate, Phase, Place, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.core.policy import Policy
 from controllers.core.progress import is_stale, usable
-from controllers.policies.kit.capacity import Ledger
-from controllers.policies.wrappers.pinned import waits
+from controllers.policies.kit.capacity import Capacity
+from controllers.policies.kit.first_attempts import waits
+from controllers.policies.wrappers.wrapper import Wrapper
 
 S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedState(Generic[S]):
-    """The policy's own state, and when each trial was last acted on (seconds) while that still counts."""
+    """The policy's own state, and when each trial that has not ended was last acted on (seconds), for the cooldown."""
 
     policy: S
     acted_at: Mapping[TrialId, float] = field(default_factory=dict)
 
 
-class Guarded(BaseModel):
+class Guarded(Wrapper):
     """Lets the proposals of ``policy`` through one by one; the others come back as ``vetoed`` with the reason.
 
     A proposal is held back where its trial is not running or a gang is incomplete; was acted on less than
@@ -34,8 +35,6 @@ class Guarded(BaseModel):
     While a trial waits for a place, a policy that gives places is asked again every ``look_again``: room may come
     without any trial changing, when others' pods leave a node.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
     policy: SkipValidation[Policy[Any]]
     cooldown: float = Field(
@@ -50,14 +49,14 @@ class Guarded(BaseModel):
     look_again: float = Field(default=10.0, gt=0, description="seconds between two looks for room for trials that wait")
 
     @property
-    def name(self) -> str:
-        """Name of the guarded policy."""
-        return self.policy.name
+    def within(self) -> tuple[Policy[Any], ...]:
+        """The guarded policy."""
+        return (self.policy,)
 
-    @property
-    def needs(self) -> frozenset[type[Action]]:
-        """What the guarded policy needs."""
-        return self.policy.needs
+    def around(self, within: Sequence[Policy[Any]]) -> Self:
+        """Return the same guards around another policy."""
+        (policy,) = within
+        return self.model_copy(update={"policy": policy})
 
     @property
     def state_type(self) -> type[GuardedState[Any]]:
@@ -72,16 +71,30 @@ class Guarded(BaseModel):
     def decide(self, snapshot: Snapshot, state: GuardedState[Any]) -> Decision[GuardedState[Any]]:
         """Ask the policy and check what it wants, in its order."""
         wanted = self.policy.decide(snapshot, state.policy)
-        cooling = {trial: at for trial, at in sorted(state.acted_at.items()) if snapshot.now - at < self.cooldown}
-        verdicts = _Review(self, snapshot, cooling).verdicts(wanted.proposals) if wanted.proposals else []
-        passed = tuple(proposal for proposal, objection in verdicts if objection is None)
+        ended = {trial.id for trial in snapshot.trials if trial.phase.ended} if state.acted_at else set()
+        cooling = {
+            trial: at
+            for trial, at in sorted(state.acted_at.items())
+            if snapshot.now - at < self.cooldown and trial not in ended
+        }
+        passed: list[Proposal] = []
+        vetoed = list(wanted.vetoed)
+        if wanted.proposals:
+            review = _Review(self, snapshot, cooling)
+            for proposal in wanted.proposals:
+                objection = review.objection(proposal.action)
+                if objection is None:
+                    review.let_through(proposal.action)
+                    passed.append(proposal)
+                else:
+                    vetoed.append((proposal, objection))
         acted = dict.fromkeys((proposal.action.trial for proposal in passed), snapshot.now)
         return Decision(
             GuardedState(wanted.state, {**cooling, **acted}),
-            passed,
+            tuple(passed),
             self._wake_at(snapshot, wanted.wake_at),
             wanted.assessments,
-            (*wanted.vetoed, *((proposal, objection) for proposal, objection in verdicts if objection is not None)),
+            tuple(vetoed),
         )
 
     def _wake_at(self, snapshot: Snapshot, asked: float | None) -> float | None:
@@ -96,42 +109,38 @@ class _Review:
 
     def __init__(self, guards: Guarded, snapshot: Snapshot, cooling: Mapping[TrialId, float]) -> None:
         self.guards, self.now, self.cooling = guards, snapshot.now, cooling
-        self.ledger = Ledger.of(snapshot)
+        self.capacity = Capacity.of(snapshot)
         live = [trial for trial in snapshot.unended if trial.phase is not Phase.PENDING]
         self.moving = sum(trial.phase is Phase.MOVING for trial in live)
         self.most_moving = max(1, math.floor(len(live) * guards.disruption))
-        self.seen: set[TrialId] = set()
+        self.acted_on: set[TrialId] = set()
 
-    def verdicts(self, proposals: tuple[Proposal, ...]) -> list[tuple[Proposal, str | None]]:
-        """Return each proposal with what speaks against it, if anything."""
-        return [(proposal, self._verdict(proposal.action)) for proposal in proposals]
-
-    def _verdict(self, action: Action) -> str | None:
-        objection = self._objection(action)
-        if objection is None:
-            self._take(action)
-        return objection
-
-    def _take(self, action: Action) -> None:
-        self.ledger.take(action)
-        self.seen.add(action.trial)
+    def let_through(self, action: Action) -> None:
+        """Count ``action`` as begun."""
+        self.capacity.apply(action)
+        self.acted_on.add(action.trial)
         self.moving += isinstance(action, Migrate)
 
-    def _objection(self, action: Action) -> str | None:
-        trial = self.ledger.trials.get(action.trial)
+    def objection(self, action: Action) -> str | None:
+        """Return what speaks against ``action``, if anything: the first of its checks that objects."""
+        trial = self.capacity.trials.get(action.trial)
         if trial is None:
             return f"no trial {action.trial!r}"
-        if isinstance(action, Place):
-            return self._unplaceable(trial) or self._roomless(action)
-        checks = (self._unfit(trial), self._too_soon(trial), self._blind(trial, action), self._too_many(action))
-        objection = next((check for check in checks if check), None)
-        return objection or self._roomless(action)
+        match action:
+            case Place():
+                found = self._not_waiting(trial)
+            case Resize():
+                found = self._unfit(trial) or self._too_soon(trial) or self._stale(trial)
+            case Migrate():
+                found = self._unfit(trial) or self._too_soon(trial) or self._unmeasured(trial) or self._too_many()
+            case _:
+                assert_never(action)
+        if found:
+            return found
+        return None if self.capacity.allows(action) else "the node has no room for it"
 
-    def _roomless(self, action: Action) -> str | None:
-        return None if self.ledger.allows(action) else "the node has no room for it"
-
-    def _unplaceable(self, trial: Trial) -> str | None:
-        if trial.id in self.seen:
+    def _not_waiting(self, trial: Trial) -> str | None:
+        if trial.id in self.acted_on:
             return "the trial has another action in this decision"
         return None if waits(trial) else "the trial does not wait for a place"
 
@@ -143,21 +152,24 @@ class _Review:
         return None
 
     def _too_soon(self, trial: Trial) -> str | None:
-        if trial.id in self.seen:
+        if trial.id in self.acted_on:
             return "the trial has another action in this decision"
         if trial.id in self.cooling:
             return f"acted on {self.now - self.cooling[trial.id]:g} s ago, cooldown {self.guards.cooldown:g} s"
         return None
 
-    def _blind(self, trial: Trial, action: Action) -> str | None:
+    def _unmeasured(self, trial: Trial) -> str | None:
+        return "no metric yet" if trial.progress is None else self._stale(trial)
+
+    def _stale(self, trial: Trial) -> str | None:
         bound = self.guards.stale_after
         if trial.progress is None:
-            return "no metric yet" if isinstance(action, Migrate) else None
+            return None
         if is_stale(trial.progress, self.now, bound):
             return f"the newest report is {self.now - trial.progress.at:g} s old, bound {bound:g} s"
         return None if usable(trial.progress, self.now, bound) else f"the metric is {trial.progress.latest}"
 
-    def _too_many(self, action: Action) -> str | None:
-        if isinstance(action, Migrate) and self.moving >= self.most_moving:
+    def _too_many(self) -> str | None:
+        if self.moving >= self.most_moving:
             return f"{self.moving} trials move already, at most {self.most_moving} at once"
         return None
