@@ -9,7 +9,7 @@ from typing import Any
 from controllers.core import labels
 from controllers.core.expressions import GATE_FIRST, GATE_MOVED
 from controllers.core.model import Place
-from controllers.policies.comparison.default import Default
+from controllers.policies import Default
 from controllers.policies.registry import parse_policy
 from hera_specon.submission.errors import SubmissionError
 from hera_specon.submission.trial_templates import Manifest, program, sweep_of, trial_templates

@@ -1,5 +1,5 @@
 from controllers.core.model import NodeName, Phase, Place, TrialId
-from controllers.policies.comparison.least_used import LeastUsed
+from controllers.policies import LeastUsed
 from tests.policies.policy_fakes import node, run, snapshot, trial
 
 

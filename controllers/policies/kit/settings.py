@@ -128,11 +128,11 @@ class Stateless(PolicySettings):
 
 
 def parameters_of(model: type[BaseModel]) -> tuple[ParameterInfo, ...]:
-    """Return the fields of ``model`` that have a description and can be set, in their order."""
+    """Return the fields of ``model`` that can be set, in their order."""
     return tuple(
         ParameterInfo(name, field.default, field.description or "", constraint(field))
         for name, field in model.model_fields.items()
-        if not field.exclude and field.description
+        if not field.exclude
     )
 
 

@@ -61,9 +61,7 @@ def shared_nodes(snapshot: Snapshot) -> Mapping[NodeName, SharedNode]:
     return found
 
 
-def within_budget(
-    now: Mapping[TrialId, float], wanted: Mapping[TrialId, float], budget: float
-) -> dict[TrialId, float]:
+def within_budget(now: Mapping[TrialId, float], wanted: Mapping[TrialId, float], budget: float) -> dict[TrialId, float]:
     """Return ``wanted`` with its increases cut evenly until all of it fits ``budget``.
 
     Both hold every trial of the node, in cores over all workers. A request that stays as it was, because the change

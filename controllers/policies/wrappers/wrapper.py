@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from controllers.core.model import Action
+from controllers.core.model import Action, Decision, Snapshot
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import PolicySettings
 
@@ -25,6 +25,19 @@ class Wrapper(BaseModel):
     @abstractmethod
     def around(self, within: Sequence[Policy[Any]]) -> Self:
         """Return the same wrapper around as many other policies."""
+
+    @property
+    @abstractmethod
+    def state_type(self) -> type[Any]:
+        """Type of the state."""
+
+    @abstractmethod
+    def initial(self) -> Any:  # noqa: ANN401 - each policy has its own state
+        """Return the state before the first decision."""
+
+    @abstractmethod
+    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - as above
+        """Ask the policies within, and make of it what the wrapper is for."""
 
     @property
     def name(self) -> str:
@@ -55,8 +68,7 @@ def with_parts(policy: Policy[Any], change: Callable[[Policy[Any]], Policy[Any]]
     """Return ``policy`` with each of its parts put through ``change``, in the same wrappers."""
     if not isinstance(policy, Wrapper):
         return change(policy)
-    changed: Any = policy.around([with_parts(inner, change) for inner in policy.within])
-    return changed  # type: ignore[no-any-return]  # every wrapper is a policy, which its base can't say
+    return policy.around([with_parts(inner, change) for inner in policy.within])
 
 
 def most_moves(policy: Policy[Any]) -> int | None:
