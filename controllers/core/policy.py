@@ -5,6 +5,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from controllers.core.errors import SpeconError
 from controllers.core.model import Action, Decision, Snapshot
 
 S = TypeVar("S")
@@ -12,7 +13,7 @@ CLOCK_SLACK: Final = 1e-6
 """Seconds by which a wake-up may be early: sums of intervals are not exact."""
 
 
-class PolicyStateError(ValueError):
+class PolicyStateError(SpeconError):
     """A saved state is not one of the policy that should go on with it."""
 
 

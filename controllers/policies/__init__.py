@@ -1,8 +1,8 @@
 """The policies: what decides where trials start, what share each gets, and which of them move. Pure.
 
-A system that needs one file is that file, one that needs several a folder. ``kit`` holds what several need,
-``wrappers`` the policies around policies, ``comparison`` those that are there to judge the others by. ``registry`` lists
-them all.
+A system that needs one file is that file, one that needs several a folder. ``kit`` holds what several of them need,
+``wrappers`` the policies around policies, ``comparison`` those that are there to judge the others by. ``registry`` is
+the only list of them all.
 """
 
 from controllers.policies.registry import *  # noqa: F403 - the registry alone lists the policies

@@ -30,7 +30,7 @@ RULE_OF: Final[Mapping[type[Action], tuple[str, str]]] = {
 
 
 class PolicyError(SpeconError):
-    """A policy cannot be had as it was written."""
+    """What was written does not give a policy: base of the two errors below."""
 
 
 class PolicyParameterError(PolicyError):
