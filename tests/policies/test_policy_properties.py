@@ -154,7 +154,7 @@ def driven(policy: Policy[Any], story: list[Event]) -> Drive:
 
 
 def test_no_registered_policy_is_left_out() -> None:
-    held = {type(part) for policy in EVERY for part in parts(policy)}
+    held: set[type[Any]] = {type(part) for policy in EVERY for part in parts(policy)}
     left_out = [name for name, kind in POLICIES.items() if kind not in held]
     assert left_out == [], "held to no property: add them to REGISTERED or VARIANTS above"
     untold = [
