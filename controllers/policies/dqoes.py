@@ -67,7 +67,10 @@ class DQoES(PolicySettings):
         default=0.1, gt=0, lt=1, description="part of its target by which a trial may miss it and yet be satisfied"
     )
     step: float = Field(
-        default=0.5, gt=0, lt=1, description="most that a share shrinks by in one look, as a part of it"
+        default=0.5,
+        gt=0,
+        lt=1,
+        description="most that a share shrinks by in one look, as a part of it; it grows by as much the other way",
     )
     stale_after: StaleAfter = 3.0
     min_change: MinChange = 0.05

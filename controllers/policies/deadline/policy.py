@@ -91,7 +91,9 @@ class Deadline(PolicySettings):
     margin: float = Field(
         default=0.1, ge=0, lt=1, description="part of the time from submission to deadline that is kept in reserve"
     )
-    probe: float = Field(default=1.0, gt=0, description="cores for a trial whose pace is not known yet")
+    probe: float = Field(
+        default=1.0, gt=0, description="cores for a trial whose pace is not known yet, as far as there is room"
+    )
     floor: float = Field(
         default=0.05,
         gt=0,

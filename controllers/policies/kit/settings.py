@@ -55,6 +55,11 @@ class ParameterInfo:
     description: str
     constraint: str
 
+    @property
+    def written_default(self) -> str:
+        """The default as it is written after ``--policy``."""
+        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+
 
 class PolicySettings(BaseModel):
     """Base of the policies.

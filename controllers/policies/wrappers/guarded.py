@@ -44,9 +44,15 @@ class Guarded(Wrapper):
         default=0.25, gt=0, le=1, description="greatest share of the live trials that may move at once, but always one"
     )
     stale_after: float = Field(
-        default=300.0, gt=0, description="seconds after which a trial's newest report is too old to act on"
+        default=300.0,
+        gt=0,
+        description="seconds after which a trial's newest report is too old to act on: it may be gone",
     )
-    look_again: float = Field(default=10.0, gt=0, description="seconds between two looks for room for trials that wait")
+    look_again: float = Field(
+        default=10.0,
+        gt=0,
+        description="seconds between two looks while a trial waits for a place: others' pods may leave a node",
+    )
 
     @property
     def within(self) -> tuple[Policy[Any], ...]:
