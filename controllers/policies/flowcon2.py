@@ -89,7 +89,10 @@ class FlowCon2(FlowConRule):
         def with_new_trial(node: Node, trials: Sequence[Trial]) -> float:
             return weight_per_core(node, trials, memos) + weight([Category.PROGRESSING]) / node.cpu
 
-        placing = list(places(snapshot, occupancy, with_new_trial, _placed_because))
+        def because(node: Node, cost: float) -> str:
+            return f"placing: {node.name} has the least that still grows per core ({cost:.3g} with it)"
+
+        placing = list(places(snapshot, occupancy, with_new_trial, because))
         due = snapshot.now >= state.due_at - CLOCK_SLACK
         moving = list(reliefs(occupancy, memos, moves)) if due else []
         kept, clashing = reconciled((*placing, *moving, *shares.proposals), snapshot)
@@ -151,7 +154,3 @@ def _least_efficient(trials: Sequence[Trial], memos: Memos, moves: SingleMoves) 
         if moves.allows(trial) and (memo := memos[trial.id]).efficiency is not None and not memo.stale
     ]
     return min(measured)[2] if measured else None
-
-
-def _placed_because(node: Node, cost: float) -> str:
-    return f"placing: {node.name} has the least that still grows per core ({cost:.3g} with it)"

@@ -83,7 +83,7 @@ def _evening(snapshot: Snapshot, asked: tuple[TrialId, ...]) -> Iterator[Proposa
     """Yield the move of one trial from the node with the most trials to the one with the fewest, if that helps."""
     capacity = Capacity.of(snapshot)
     heading = [trial.moving_to or trial.node for trial in snapshot.unended if trial.live]
-    counts = {name: heading.count(name) for name, node in sorted(capacity.nodes.items()) if node.ready}
+    counts = {name: heading.count(name) for name, node in capacity.nodes.items() if node.ready}
     movable = [
         trial
         for trial in snapshot.unended

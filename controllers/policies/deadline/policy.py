@@ -168,7 +168,7 @@ class Deadline(PolicySettings):
     def _plans(self, snapshot: Snapshot, paces: Mapping[TrialId, Pace]) -> dict[NodeName, _NodePlan]:
         """Return for each node, by name, what becomes of its trials and how its cores are to be split."""
         capacity = Capacity.of(snapshot)
-        members: dict[NodeName, list[Trial]] = {name: [] for name in sorted(capacity.nodes)}
+        members: dict[NodeName, list[Trial]] = {name: [] for name in capacity.nodes}
         for trial in snapshot.unended:
             if trial.steady and trial.workers == 1 and trial.nodes[0] in members:
                 members[trial.nodes[0]].append(trial)
@@ -176,15 +176,15 @@ class Deadline(PolicySettings):
         for name, trials in members.items():
             others = capacity.requested(name) - sum(trial.cpu for trial in trials)
             cores = max(0.0, capacity.nodes[name].cpu - others)
-            forecasts = [self._forecast(trial, paces, snapshot.now, cores) for trial in trials]
+            forecasts: list[Forecast] = []
+            for trial in trials:
+                progress = usable(trial.progress, snapshot.now, self.stale_after * self.interval)
+                pace = paces.get(trial.id, Pace())
+                forecasts.append(forecast(trial, pace, progress, snapshot.now, cores, self.margin))
             shares = split(forecasts, cores, Floors(self.floor, self.min_cpu, self.probe))
             spare = cores - sum(shares.shares.values())
             plans[name] = _NodePlan(SharedNode(tuple(trials), cores), forecasts, shares, spare)
         return plans
-
-    def _forecast(self, trial: Trial, paces: Mapping[TrialId, Pace], now: float, cores: float) -> Forecast:
-        progress = usable(trial.progress, now, self.stale_after * self.interval)
-        return forecast(trial, paces.get(trial.id, Pace()), progress, now, cores, self.margin)
 
     def _proposals(
         self, snapshot: Snapshot, plans: Mapping[NodeName, _NodePlan], moves: SingleMoves
@@ -207,7 +207,14 @@ class Deadline(PolicySettings):
         going = [one for one in missing if one.trial.id in rescued]
         for move, reason in chain(rescues(going, capacity, spare, self.move_cost), spread):
             yield Proposal(move, reason)
-        yield from admitted(snapshot, capacity, by_deadline, _why_now)
+        yield from admitted(
+            snapshot,
+            capacity,
+            by_deadline,
+            lambda trial: (
+                "there is room" + (", and its deadline is the next" if trial.goals.deadline_at is not None else "")
+            ),
+        )
 
     def _resizes(self, plan: _NodePlan) -> Iterator[Proposal]:
         budget = plan.node.budget
@@ -218,10 +225,6 @@ class Deadline(PolicySettings):
         for name, cpu in plan.node.requests(parts, self.min_change, self.min_cpu).items():
             why = share_reason(forecasts[name], given_up=name in plan.split.given_up)
             yield Proposal(Resize(name, cpu), why)
-
-
-def _why_now(trial: Trial) -> str:
-    return "there is room" if trial.goals.deadline_at is None else "there is room, and its deadline is the next"
 
 
 def _assessments(

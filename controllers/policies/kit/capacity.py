@@ -37,7 +37,7 @@ class _Load:
 
 @dataclass(slots=True)
 class Capacity:
-    """Requests on every node beside what it has. A move under way counts at both ends.
+    """Requests on every node beside what it has; nodes by name. A move under way counts at both ends.
 
     The source of a move is free only once its attempt has ended. The next attempt may ask its destination for its
     present or for its original CPU, so the larger is kept for it.
@@ -50,7 +50,8 @@ class Capacity:
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Capacity":
         """Return what ``snapshot`` shows."""
-        capacity = cls({node.name: node for node in snapshot.nodes}, {trial.id: trial for trial in snapshot.trials})
+        nodes = {node.name: node for node in sorted(snapshot.nodes, key=lambda node: node.name)}
+        capacity = cls(nodes, {trial.id: trial for trial in snapshot.trials})
         for trial in snapshot.unended:
             for node in trial.nodes:
                 load = capacity._load(node)

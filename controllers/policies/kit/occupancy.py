@@ -41,7 +41,7 @@ class Occupancy:
 
     def ready(self) -> list[Node]:
         """Return the nodes that trials may be sent to, by name: ready, and with CPU to give."""
-        return [node for _, node in sorted(self.capacity.nodes.items()) if node.ready and node.cpu > 0]
+        return [node for node in self.capacity.nodes.values() if node.ready and node.cpu > 0]
 
     def on(self, node: NodeName) -> Sequence[Trial]:
         """Return the trials of ``node``."""

@@ -110,15 +110,13 @@ def paced(trial: Trial, pace: Pace, before: StepMemo, after: StepMemo) -> Pace:
     if after.mark == before.mark:
         return pace
     found = replace(pace, cpu=trial.cpu)
-    if after.latest is None or not _went_on(before, after):
+    if before.mark is None or after.mark is None or after.latest is None:
+        return found
+    if before.attempt != after.attempt or after.mark.step <= before.mark.step:
+        # Measured over two attempts, or steps made again.
         return found
     cores = after.latest.cores
     return replace(found, points=_with(pace.points, cores, 1 / after.latest.seconds), most=_most(pace, cores, trial))
-
-
-def _went_on(before: StepMemo, after: StepMemo) -> bool:
-    same_attempt = before.mark is not None and before.attempt == after.attempt
-    return same_attempt and before.mark is not None and after.mark is not None and after.mark.step > before.mark.step
 
 
 def _with(points: Points, cores: float, rate: float) -> Points:

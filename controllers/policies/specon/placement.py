@@ -36,7 +36,7 @@ class ScoredNodes:
 
     def ready(self) -> list[NodeName]:
         """Return the nodes that trials may be sent to, by name."""
-        return sorted(name for name, node in self.occupancy.capacity.nodes.items() if node.ready)
+        return [name for name, node in self.occupancy.capacity.nodes.items() if node.ready]
 
     def is_ready(self, node: NodeName) -> bool:
         """Return whether trials may be sent to ``node``."""

@@ -1,18 +1,17 @@
 """Checks around any policy: what it wants is let through only where that is safe."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Self, TypeVar, assert_never
+from typing import Any, Generic, TypeVar, assert_never
 
-from pydantic import Field, SkipValidation
+from pydantic import Field
 
 from controllers.core.model import Action, Decision, Migrate, Phase, Place, Proposal, Resize, Snapshot, Trial, TrialId
-from controllers.core.policy import Policy
 from controllers.core.progress import is_stale, usable
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.first_attempts import waits
-from controllers.policies.wrappers.wrapper import Wrapper
+from controllers.policies.wrappers.wrapper import AroundOne
 
 S = TypeVar("S")
 
@@ -25,7 +24,7 @@ class GuardedState(Generic[S]):
     acted_at: Mapping[TrialId, float] = field(default_factory=dict)
 
 
-class Guarded(Wrapper):
+class Guarded(AroundOne):
     """Lets the proposals of ``policy`` through one by one; the others come back as ``vetoed`` with the reason.
 
     A proposal is held back where its trial is not running or a gang is incomplete; was acted on less than
@@ -36,7 +35,6 @@ class Guarded(Wrapper):
     without any trial changing, when others' pods leave a node.
     """
 
-    policy: SkipValidation[Policy[Any]]
     cooldown: float = Field(
         default=5.0, ge=0, description="seconds between two actions on a trial: a save and resume takes about as long"
     )
@@ -53,16 +51,6 @@ class Guarded(Wrapper):
         gt=0,
         description="seconds between two looks while a trial waits for a place: others' pods may leave a node",
     )
-
-    @property
-    def within(self) -> tuple[Policy[Any], ...]:
-        """The guarded policy."""
-        return (self.policy,)
-
-    def around(self, within: Sequence[Policy[Any]]) -> Self:
-        """Return the same guards around another policy."""
-        (policy,) = within
-        return self.model_copy(update={"policy": policy})
 
     @property
     def state_type(self) -> type[GuardedState[Any]]:
@@ -132,23 +120,21 @@ class _Review:
         trial = self.capacity.trials.get(action.trial)
         if trial is None:
             return f"no trial {action.trial!r}"
+        if trial.id in self.acted_on:
+            return "the trial has another action in this decision"
         match action:
             case Place():
-                found = self._not_waiting(trial)
+                found = None if waits(trial) else "the trial does not wait for a place"
             case Resize():
-                found = self._unfit(trial) or self._too_soon(trial) or self._stale(trial)
+                found = self._unfit(trial) or self._cooling(trial) or self._stale(trial)
             case Migrate():
-                found = self._unfit(trial) or self._too_soon(trial) or self._unmeasured(trial) or self._too_many()
+                blind = "no metric yet" if trial.progress is None else self._stale(trial)
+                found = self._unfit(trial) or self._cooling(trial) or blind or self._too_many()
             case _:
                 assert_never(action)
         if found:
             return found
         return None if self.capacity.allows(action) else "the node has no room for it"
-
-    def _not_waiting(self, trial: Trial) -> str | None:
-        if trial.id in self.acted_on:
-            return "the trial has another action in this decision"
-        return None if waits(trial) else "the trial does not wait for a place"
 
     def _unfit(self, trial: Trial) -> str | None:
         if not trial.steady:
@@ -157,15 +143,10 @@ class _Review:
             return f"only {len(trial.nodes)} of {trial.workers} workers are placed"
         return None
 
-    def _too_soon(self, trial: Trial) -> str | None:
-        if trial.id in self.acted_on:
-            return "the trial has another action in this decision"
+    def _cooling(self, trial: Trial) -> str | None:
         if trial.id in self.cooling:
             return f"acted on {self.now - self.cooling[trial.id]:g} s ago, cooldown {self.guards.cooldown:g} s"
         return None
-
-    def _unmeasured(self, trial: Trial) -> str | None:
-        return "no metric yet" if trial.progress is None else self._stale(trial)
 
     def _stale(self, trial: Trial) -> str | None:
         bound = self.guards.stale_after

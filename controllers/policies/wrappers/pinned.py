@@ -1,18 +1,15 @@
 """First attempts that wait for a place get one: the node they are pinned to, or the default scheduler's choice."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Self
-
-from pydantic import SkipValidation
+from typing import Any
 
 from controllers.core.model import Decision, Node, NodeName, Place, Proposal, Snapshot, Trial, TrialId
-from controllers.core.policy import Policy
 from controllers.policies.kit.first_attempts import placed, waits
-from controllers.policies.wrappers.wrapper import Wrapper
+from controllers.policies.wrappers.wrapper import AroundOne
 
 
-class Pinned(Wrapper):
+class Pinned(AroundOne):
     """Lets every gated first attempt start, each where ``first_nodes`` says, and leaves the rest to ``policy``.
 
     The thesis compares two runs from the same initial placement; this repeats that of an earlier run. A trial
@@ -23,22 +20,12 @@ class Pinned(Wrapper):
     A policy that needs ``Place`` decides itself when and where a trial that is not named starts: it may hold it back.
 
     Wraps the guards as well: the pin is what its owner asked for, and world and kube-scheduler keep to capacity.
+    Its needs are those of the policy within: a world that gates no first attempt needs no ``Place`` for the pins.
     """
 
-    policy: SkipValidation[Policy[Any]]
     first_nodes: Mapping[str, str] = {}
     short: Callable[[TrialId], str] = str
     """Gives the id of a trial that is the same in every run of its sweep; ``first_nodes`` is by that."""
-
-    @property
-    def within(self) -> tuple[Policy[Any], ...]:
-        """The policy within. Its needs are all: a world that gates no first attempt needs no ``Place`` for the pins."""
-        return (self.policy,)
-
-    def around(self, within: Sequence[Policy[Any]]) -> Self:
-        """Return the same pins around another policy."""
-        (policy,) = within
-        return self.model_copy(update={"policy": policy})
 
     @property
     def state_type(self) -> type[Any]:

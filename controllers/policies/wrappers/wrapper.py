@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SkipValidation
 
 from controllers.core.model import Action, Decision, Snapshot
 from controllers.core.policy import Policy
@@ -53,6 +53,22 @@ class Wrapper(BaseModel):
     def most_moves(self) -> int | None:
         """As many moves of one trial as the policies within make together; None where one of them has no limit."""
         return most_moves(self)
+
+
+class AroundOne(Wrapper):
+    """Base of wrappers around one policy."""
+
+    policy: SkipValidation[Policy[Any]]
+
+    @property
+    def within(self) -> tuple[Policy[Any], ...]:
+        """The one policy."""
+        return (self.policy,)
+
+    def around(self, within: Sequence[Policy[Any]]) -> Self:
+        """Return the same wrapper around another policy."""
+        (policy,) = within
+        return self.model_copy(update={"policy": policy})
 
 
 def parts(policy: Policy[Any]) -> Iterator[Policy[Any]]:
