@@ -1,51 +1,29 @@
-"""What a sweep author imports. Loaded on use: the controller is a command of this package, and needs no Hera."""
+"""What a sweep author imports: the names below, and every policy of the registry.
+
+Loaded on use: the controller is a command of this package, and needs no Hera.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from controllers.policies import CBalancer, Deadline, Default, DQoES, FlowCon, FlowCon2, ProCon, SpeCon, Tradl
-    from hera_specon.arrivals import at_random, every
-    from hera_specon.errors import SpaceError, SweepError
-    from hera_specon.objective import Objective, maximize, minimize
-    from hera_specon.space import choice, integer, log_uniform, uniform
-    from hera_specon.sweep import FunctionSweep, Sweep
+    from controllers.policies.registry import *  # noqa: F403 - the registry alone lists the policies
+    from hera_specon.arrivals import at_random as at_random
+    from hera_specon.arrivals import every as every
+    from hera_specon.errors import SpaceError as SpaceError
+    from hera_specon.errors import SweepError as SweepError
+    from hera_specon.objective import Objective as Objective
+    from hera_specon.objective import maximize as maximize
+    from hera_specon.objective import minimize as minimize
+    from hera_specon.space import choice as choice
+    from hera_specon.space import integer as integer
+    from hera_specon.space import log_uniform as log_uniform
+    from hera_specon.space import uniform as uniform
+    from hera_specon.sweep import FunctionSweep as FunctionSweep
+    from hera_specon.sweep import Sweep as Sweep
 
-__all__ = [
-    "CBalancer",
-    "DQoES",
-    "Deadline",
-    "Default",
-    "FlowCon",
-    "FlowCon2",
-    "FunctionSweep",
-    "Objective",
-    "ProCon",
-    "SpaceError",
-    "SpeCon",
-    "Sweep",
-    "SweepError",
-    "Tradl",
-    "at_random",
-    "choice",
-    "every",
-    "integer",
-    "log_uniform",
-    "maximize",
-    "minimize",
-    "uniform",
-]
-
+_REGISTRY = "controllers.policies.registry"
 _HOMES = {
-    "CBalancer": "controllers.policies",
-    "DQoES": "controllers.policies",
-    "Deadline": "controllers.policies",
-    "Default": "controllers.policies",
-    "FlowCon": "controllers.policies",
-    "FlowCon2": "controllers.policies",
-    "ProCon": "controllers.policies",
-    "SpeCon": "controllers.policies",
-    "Tradl": "controllers.policies",
     "at_random": "hera_specon.arrivals",
     "every": "hera_specon.arrivals",
     "SpaceError": "hera_specon.errors",
@@ -66,7 +44,15 @@ if not TYPE_CHECKING:  # a type checker is to complain of names that there are n
 
     def __getattr__(name: str) -> Any:  # noqa: ANN401 - of any kind
         """Return what ``name`` stands for."""
-        if name not in _HOMES:
-            message = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(message)
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        if name in _HOMES:
+            return getattr(importlib.import_module(_HOMES[name]), name)
+        # Policies are classes. Without a look at the first letter, importing any module of this package would load
+        # them all, because Python asks the package for the name of the module first.
+        if name == "__all__" or name[:1].isupper():
+            policies = {kind.__name__: kind for kind in importlib.import_module(_REGISTRY).POLICIES.values()}
+            if name == "__all__":
+                return sorted(_HOMES.keys() | policies)
+            if name in policies:
+                return policies[name]
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)

@@ -20,7 +20,7 @@ def submission_warnings(manifest: Manifest) -> list[str]:
     """Return a warning for each goal in ``manifest`` that the policy named beside it does not go by.
 
     Raises:
-        ValueError: A template names no known policy.
+        PolicyError: A template names no known policy.
     """
     found: list[str] = []
     for template in trial_templates(manifest):

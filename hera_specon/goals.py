@@ -9,7 +9,7 @@ from controllers.core import labels
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.registry import parse_policy
-from controllers.policies.wrappers.stacked import Stacked
+from controllers.policies.wrappers.wrapper import parts
 from controllers.worlds.local.workflow.quantity import parse_duration
 from hera_specon.amounts import is_finite
 from hera_specon.errors import SweepError
@@ -86,7 +86,7 @@ def check_served(policy: PolicyChoice, goals: Mapping[str, Goal | None]) -> None
 
 def goals_served(policy: Policy[Any]) -> Iterator[tuple[str, str]]:
     """Yield the name of each part of ``policy`` that goes by a goal, with the setting that this is."""
-    for part in policy.policies if isinstance(policy, Stacked) else (policy,):
+    for part in parts(policy):
         if isinstance(part, PolicySettings) and part.goal:
             yield part.name, part.goal
 

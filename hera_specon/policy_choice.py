@@ -5,7 +5,7 @@ from typing import Any
 
 from controllers.core.policy import Policy
 from controllers.policies.registry import parse_policy, policy_spec
-from controllers.policies.wrappers.stacked import Stacked
+from controllers.policies.wrappers.wrapper import Wrapper
 
 PolicyChoice = str | Policy[Any] | Sequence[Policy[Any]]
 """A policy, several stacked, or a spec string such as ``specon:alpha=0.01,interval=30``."""
@@ -20,5 +20,5 @@ def policy_text(policy: PolicyChoice) -> str:
     """
     if not isinstance(policy, str | Sequence):
         return policy_spec(policy)
-    stack = policy if isinstance(policy, str) else Stacked.separator.join(map(policy_spec, policy))
+    stack = policy if isinstance(policy, str) else Wrapper.separator.join(map(policy_spec, policy))
     return policy_spec(parse_policy(stack))

@@ -183,12 +183,12 @@ class CampaignRun:
         return Driver(engine, world, self._beats, self._clock.now())
 
     def _policy(self) -> Policy[Any]:
-        """Return what steers the campaign; one that can't be had leaves its trials alone, and says so."""
+        """Return what steers the campaign; where its policy cannot be loaded, log why and leave its trials alone."""
         try:
             policy = parse_policy(self._campaign.policy)
             check_policy(policy, self._world.can, "Argo")
-        except (ValueError, SpeconError) as error:
-            message = "the policy of a sweep can't be had, its trials are left alone: %s"
+        except SpeconError as error:
+            message = "cannot load the sweep's policy; its trials are left alone: %s"
             _LOG.warning(message, error, extra=fields(**self._about))
             return Default()
         return policy

@@ -1,43 +1,11 @@
-"""One file per published system; ``base`` holds what a policy is."""
+"""The policies: what decides where trials start, what share each gets, and which of them move. Pure.
 
-from controllers.policies.cbalancer.policy import CBalancer
-from controllers.policies.comparison.default import Default
-from controllers.policies.comparison.edf import Edf
-from controllers.policies.comparison.fair_share import FairShare
-from controllers.policies.comparison.fifo import Fifo
-from controllers.policies.comparison.gandiva import Gandiva
-from controllers.policies.comparison.least_used import LeastUsed
-from controllers.policies.comparison.longest_remaining import LongestRemaining
-from controllers.policies.comparison.shortest_remaining import ShortestRemaining
-from controllers.policies.deadline.policy import Deadline
-from controllers.policies.dqoes.policy import DQoES
-from controllers.policies.flowcon.policy import FlowCon
-from controllers.policies.flowcon2.policy import FlowCon2
-from controllers.policies.procon import ProCon
-from controllers.policies.specon.policy import SpeCon
-from controllers.policies.tradl import Tradl
-from controllers.policies.wrappers.guarded import Guarded
-from controllers.policies.wrappers.pinned import Pinned
-from controllers.policies.wrappers.stacked import Stacked
+A system that needs one file is that file, one that needs several a folder. ``kit`` holds what several of them need,
+``wrappers`` the policies around policies, ``comparison`` those that are there to judge the others by. ``registry`` is
+the only list of them all.
+"""
 
-__all__ = [
-    "CBalancer",
-    "DQoES",
-    "Deadline",
-    "Default",
-    "Edf",
-    "FairShare",
-    "Fifo",
-    "FlowCon",
-    "FlowCon2",
-    "Gandiva",
-    "Guarded",
-    "LeastUsed",
-    "LongestRemaining",
-    "Pinned",
-    "ProCon",
-    "ShortestRemaining",
-    "SpeCon",
-    "Stacked",
-    "Tradl",
-]
+from controllers.policies.registry import *  # noqa: F403 - the registry alone lists the policies
+from controllers.policies.wrappers.guarded import Guarded as Guarded
+from controllers.policies.wrappers.pinned import Pinned as Pinned
+from controllers.policies.wrappers.stacked import Stacked as Stacked

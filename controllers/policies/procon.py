@@ -12,10 +12,10 @@ from pydantic import Field
 
 from controllers.core.model import Action, Assessment, Decision, Node, NodeName, Place, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
-from controllers.policies.kit.first_places import places, starting, with_places
+from controllers.policies.kit.first_attempts import places, still_starting, with_places
 from controllers.policies.kit.occupancy import Occupancy
+from controllers.policies.kit.paces import StepMemo, timed
 from controllers.policies.kit.settings import PolicySettings
-from controllers.policies.kit.step_times import StepMemo, timed
 
 UNTOLD = (
     "taken for an average trial: it never said how many steps it makes; use trial().steps(total) or log "
@@ -64,17 +64,21 @@ class ProCon(PolicySettings):
     def decide(self, snapshot: Snapshot, state: ProConState) -> Decision[ProConState]:
         """Measure where that is due, and place what waits."""
         due = snapshot.now >= state.due_at - CLOCK_SLACK
-        left = {trial.id: trial for trial in snapshot.trials if not trial.phase.ended}
+        left = {trial.id: trial for trial in snapshot.unended}
         times = {name: memo for name, memo in state.times.items() if name in left}
         if due:
             times = timed(snapshot, times, self.stale_after * self.interval)
-        placed = starting(snapshot, state.starting)
+        starting = still_starting(snapshot, state.starting)
         expected = contention(snapshot, times)
-        proposals = tuple(places(snapshot, Occupancy.of(snapshot, placed), expected.cost, _because))
+
+        def because(node: Node, cost: float) -> str:
+            return f"placing: {node.name} has the least contention to come ({cost:.3g})"
+
+        proposals = tuple(places(snapshot, Occupancy.of(snapshot, starting), expected.cost, because))
         due_at = snapshot.now + self.interval if due else state.due_at
-        untold = [name for name, trial in sorted(left.items()) if trial.progress and trial.progress.steps_total is None]
+        untold = [name for name, trial in left.items() if trial.progress and trial.progress.steps_total is None]
         return Decision(
-            ProConState(times, with_places(placed, proposals), due_at),
+            ProConState(times, with_places(starting, proposals), due_at),
             proposals,
             due_at if any(trial.live for trial in left.values()) else None,
             {name: Assessment(outlook=UNTOLD) for name in untold},
@@ -96,20 +100,12 @@ class Contention:
 def contention(snapshot: Snapshot, times: Mapping[TrialId, StepMemo]) -> Contention:
     """Return what each trial will still contend, by its newest step time."""
     cores = {node.name: node.cpu for node in snapshot.nodes}
-    trials = sorted(snapshot.trials, key=lambda trial: trial.id)
-    found = ((trial.id, _remaining(trial, times.get(trial.id), cores)) for trial in trials)
-    known = {name: value for name, value in found if value is not None}
+    known: dict[TrialId, float] = {}
+    for trial in snapshot.unended:
+        total = trial.progress.steps_total if trial.progress is not None else None
+        there = cores.get(trial.node, 0.0) if trial.node is not None else 0.0
+        latest = times.get(trial.id, StepMemo()).latest
+        if latest is not None and trial.progress is not None and total is not None and there:
+            used = min(1.0, latest.cores / there)
+            known[trial.id] = latest.seconds / used * max(0, total - trial.progress.step)
     return Contention(known, statistics.fmean(known.values()) if known else 1.0)
-
-
-def _remaining(trial: Trial, memo: StepMemo | None, cores: Mapping[NodeName, float]) -> float | None:
-    total = trial.progress.steps_total if trial.progress is not None else None
-    there = cores.get(trial.node, 0.0) if trial.node is not None else 0.0
-    if memo is None or memo.latest is None or trial.progress is None or total is None or not there:
-        return None
-    used = min(1.0, memo.latest.cores / there)
-    return memo.latest.seconds / used * max(0, total - trial.progress.step)
-
-
-def _because(node: Node, cost: float) -> str:
-    return f"placing: {node.name} has the least contention to come ({cost:.3g})"

@@ -1,76 +1,83 @@
-"""The policies by name, and the one line that says which one and how: ``specon:alpha=0.01+flowcon``."""
+"""The policies by name, and the one line that says which one and how: ``specon:alpha=0.01+flowcon``.
+
+The imports below are the only list of policies. A policy that is imported here as itself can be named on the command
+line, imported from ``controllers.policies`` and ``hera_specon``, is held to the properties that hold for every policy,
+and must be in the tables of docs/reference/policies.md.
+"""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from controllers.core.policy import Policy
-from controllers.policies.cbalancer.policy import CBalancer
-from controllers.policies.comparison.default import Default
-from controllers.policies.comparison.edf import Edf
-from controllers.policies.comparison.fair_share import FairShare
-from controllers.policies.comparison.fifo import Fifo
-from controllers.policies.comparison.gandiva import Gandiva
-from controllers.policies.comparison.least_used import LeastUsed
-from controllers.policies.comparison.longest_remaining import LongestRemaining
-from controllers.policies.comparison.shortest_remaining import ShortestRemaining
-from controllers.policies.deadline.policy import Deadline
-from controllers.policies.dqoes.policy import DQoES
-from controllers.policies.flowcon.policy import FlowCon
-from controllers.policies.flowcon2.policy import FlowCon2
-from controllers.policies.kit.settings import ParameterInfo, PolicyParameterError, PolicySettings, suggestion
-from controllers.policies.procon import ProCon
-from controllers.policies.specon.policy import SpeCon
-from controllers.policies.tradl import Tradl
-from controllers.policies.wrappers.guarded import Guarded
-from controllers.policies.wrappers.pinned import Pinned
-from controllers.policies.wrappers.stacked import Stacked
-
-_ALL = (
-    CBalancer,
-    Deadline,
-    Default,
-    DQoES,
-    Edf,
-    FairShare,
-    Fifo,
-    FlowCon,
-    FlowCon2,
-    Gandiva,
-    LeastUsed,
-    LongestRemaining,
-    ProCon,
-    ShortestRemaining,
-    SpeCon,
-    Tradl,
+from controllers.policies.cbalancer import CBalancer as CBalancer
+from controllers.policies.comparison.clairvoyant import LongestRemaining as LongestRemaining
+from controllers.policies.comparison.clairvoyant import ShortestRemaining as ShortestRemaining
+from controllers.policies.comparison.default_scheduler import Default as Default
+from controllers.policies.comparison.default_scheduler import LeastUsed as LeastUsed
+from controllers.policies.comparison.gandiva import Gandiva as Gandiva
+from controllers.policies.comparison.textbook import Edf as Edf
+from controllers.policies.comparison.textbook import FairShare as FairShare
+from controllers.policies.comparison.textbook import Fifo as Fifo
+from controllers.policies.deadline import Deadline as Deadline
+from controllers.policies.dqoes import DQoES as DQoES
+from controllers.policies.flowcon import FlowCon as FlowCon
+from controllers.policies.flowcon2 import FlowCon2 as FlowCon2
+from controllers.policies.kit.settings import (
+    ParameterInfo,
+    PolicyError,
+    PolicyParameterError,
+    PolicySettings,
+    suggestion,
 )
-POLICIES: dict[str, type[PolicySettings]] = {policy.name: policy for policy in _ALL}
+from controllers.policies.procon import ProCon as ProCon
+from controllers.policies.specon import SpeCon as SpeCon
+from controllers.policies.tradl import Tradl as Tradl
+from controllers.policies.wrappers.stacked import Stacked
+from controllers.policies.wrappers.wrapper import Wrapper, parts
+
+POLICIES: Final[dict[str, type[PolicySettings]]] = {
+    kind.name: kind
+    for kind in sorted(
+        (
+            found
+            for found in list(globals().values())
+            if isinstance(found, type) and issubclass(found, PolicySettings) and found is not PolicySettings
+        ),
+        key=lambda kind: kind.name,
+    )
+}
+"""Every policy by the name that people type, sorted: what is imported above."""
 
 # A "+" before a digit belongs to a number such as 1e+3.
 _BETWEEN_POLICIES = re.compile(r"\+(?!\d)")
 
 
-class UnknownPolicyError(ValueError):
+class UnknownPolicyError(PolicyError):
     """No policy has that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyInfo:
-    """What people are told of a policy; ``rules`` says what it is made of (placement, shares, moves)."""
+    """What people are told of a policy; ``rules`` says what it is made of (placement, shares, moves).
+
+    ``most_moves`` is how often it moves one trial at most, None where there is no limit.
+    """
 
     name: str
     summary: str
     source: str
     rules: Mapping[str, str]
+    most_moves: int | None
     parameters: tuple[ParameterInfo, ...]
 
 
 def describe() -> list[PolicyInfo]:
     """Return every policy that can be named, sorted."""
     return [
-        PolicyInfo(name, policy.summary, policy.source, policy.rules(), policy.parameters())
-        for name, policy in sorted(POLICIES.items())
+        PolicyInfo(name, kind.summary, kind.source, kind.rules(), kind.most_moves, kind.parameters())
+        for name, kind in POLICIES.items()
     ]
 
 
@@ -95,29 +102,20 @@ def policy_spec(policy: Policy[Any]) -> str:
     Raises:
         UnknownPolicyError: ``policy`` is of a kind that has no name here.
     """
-    if isinstance(policy, Guarded | Pinned):
-        return policy_spec(policy.policy)
-    if isinstance(policy, Stacked):
-        return Stacked.separator.join(policy_spec(part) for part in policy.policies)
+    return Wrapper.separator.join(_spec_of(part) for part in parts(policy))
+
+
+def _spec_of(policy: Policy[Any]) -> str:
     if not isinstance(policy, PolicySettings):
-        message = f"not a named policy: {policy!r}"
+        message = f"{policy!r} is not a policy with a name; the names are {', '.join(POLICIES)}"
         raise UnknownPolicyError(message)
-    return _spec_of(policy)
-
-
-def _spec_of(policy: PolicySettings) -> str:
-    changed = [
-        f"{parameter.name}={_written(getattr(policy, parameter.name))}"
-        for parameter in policy.parameters()
-        if getattr(policy, parameter.name) != parameter.default
-    ]
+    changed: list[str] = []
+    for parameter in policy.parameters():
+        value = getattr(policy, parameter.name)
+        if value != parameter.default:
+            text = str(value).lower() if isinstance(value, bool) else str(value).removesuffix(".0")
+            changed.append(f"{parameter.name}={text}")
     return f"{policy.name}:{','.join(changed)}" if changed else policy.name
-
-
-def _written(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value).removesuffix(".0")
 
 
 def _parse_one(part: str) -> Any:  # noqa: ANN401 - each policy has its own state

@@ -13,8 +13,8 @@ from pydantic import Field
 from controllers.core.goals import reached
 from controllers.core.model import Action, Decision, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.core.progress import usable
-from controllers.policies.kit.node_shares import NodeShares, node_shares, shrinks_first
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
+from controllers.policies.kit.shares import SharedNode, shared_nodes, shrinks_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +57,25 @@ class Tradl(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: TradlState) -> Decision[TradlState]:
         """Share out each node by who has reached its target."""
-        bound = self.stale_after * self.interval
-        left = sorted((trial for trial in snapshot.trials if not trial.phase.ended), key=lambda trial: trial.id)
-        past = {trial.id for trial in left if trial.id in state.past or _reached(trial, snapshot.now, bound)}
-        changes = (proposal for node in node_shares(snapshot).values() for proposal in self._changes(node, past))
+        left = snapshot.unended
+        past = {trial.id for trial in left if trial.id in state.past or self._reached(trial, snapshot.now)}
+        changes = (proposal for node in shared_nodes(snapshot).values() for proposal in self._changes(node, past))
         return Decision(
             TradlState(tuple(sorted(past))),
             shrinks_first(changes, snapshot),
             wake_at=snapshot.now + self.interval if any(trial.live for trial in left) else None,
         )
 
-    def _changes(self, node: NodeShares, past: set[TrialId]) -> Iterator[Proposal]:
+    def _reached(self, trial: Trial, now: float) -> bool:
+        target, progress = trial.goals.target, usable(trial.progress, now, self.stale_after * self.interval)
+        return target is not None and progress is not None and reached(progress.best, target, trial.direction)
+
+    def _changes(self, node: SharedNode, past: set[TrialId]) -> Iterator[Proposal]:
         asked = {trial.id: trial.base_cpu * len(trial.nodes) for trial in node.members}
         here = sorted(past & asked.keys())  # sums of floats depend on their order
         floors = {name: self.floor * asked[name] for name in here} if len(here) < len(asked) else {}
-        rest, short = (
-            sum(asked.values()) - sum(floors.values()),
-            sum(asked[name] for name in asked if name not in floors),
-        )
+        rest = sum(asked.values()) - sum(floors.values())
+        short = sum(asked[name] for name in asked if name not in floors)
         if short <= 0:
             return
         cores = {name: floors.get(name, asked[name] / short * rest) for name in asked}
@@ -82,8 +83,3 @@ class Tradl(PolicySettings):
         for name, cpu in node.requests(parts, self.min_change, self.min_cpu).items():
             reason = "past its target: the others go first" if name in floors else "short of its target"
             yield Proposal(Resize(name, cpu), reason if floors else "all have reached their targets, or none has")
-
-
-def _reached(trial: Trial, now: float, bound: float) -> bool:
-    target, progress = trial.goals.target, usable(trial.progress, now, bound)
-    return target is not None and progress is not None and reached(progress.best, target, trial.direction)

@@ -71,7 +71,7 @@ def parsed(parse_policy: Callable[[str], Policy[Any]], spec: str, where: str) ->
     """
     try:
         return parse_policy(spec)
-    except ValueError as error:
+    except SpeconError as error:
         message = f"{where}, {spec!r}: {error}\nSee what there is with: specon policies"
         raise PolicyChoiceError(message) from error
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console, Group, RenderableType
@@ -46,7 +46,10 @@ def listing(known: Sequence["PolicyInfo"]) -> RenderableType:
 def _pieces(policy: "PolicyInfo") -> list[RenderableType]:
     head = Text.assemble((policy.name, "bold"), f"  {policy.summary}")
     source = Text(f"source: {policy.source}", style="dim")
-    rules = Text("\n".join(f"{kind}: {rule}" for kind, rule in policy.rules.items()), style="dim")
+    lines = [f"{kind}: {rule}" for kind, rule in policy.rules.items()]
+    if policy.most_moves != 0:
+        lines.append(f"most moves of a trial: {'no limit' if policy.most_moves is None else policy.most_moves}")
+    rules = Text("\n".join(lines), style="dim")
     parameters = _parameters(policy) if policy.parameters else Text("no parameters", style="dim")
     return [head, *(Padding(piece, (0, 0, 0, 2)) for piece in (source, rules)), Padding(parameters, (0, 0, 1, 2))]
 
@@ -58,10 +61,6 @@ def _parameters(policy: "PolicyInfo") -> Table:
     table.add_column("must be", overflow="fold")
     table.add_column("meaning", overflow="fold", ratio=1)
     for parameter in policy.parameters:
-        told = (parameter.name, _written(parameter.default), parameter.constraint, parameter.description)
+        told = (parameter.name, parameter.written_default, parameter.constraint, parameter.description)
         table.add_row(*(Text(cell) for cell in told))
     return table
-
-
-def _written(default: Any) -> str:  # noqa: ANN401 - parameters are of several types
-    return str(default).lower() if isinstance(default, bool) else str(default)

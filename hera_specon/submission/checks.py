@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from controllers.core import labels
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
+from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.worlds.local.workflow import RetryRule, WorkflowError
 from hera_specon.submission.errors import SubmissionError
@@ -109,7 +110,7 @@ def _annotations(notes: dict[str, Any]) -> Iterator[str]:
     if policy := notes.get(labels.ANNOTATION_POLICY):
         try:
             parse_policy(str(policy))
-        except ValueError as error:
+        except PolicyError as error:
             yield f"names the policy {policy!r}: {error}"
     try:
         goals_in({name: str(value) for name, value in notes.items() if "{{" not in str(value)})

@@ -9,7 +9,8 @@ from typing import Any
 from controllers.core import labels
 from controllers.core.expressions import GATE_FIRST, GATE_MOVED
 from controllers.core.model import Place
-from controllers.policies.comparison.default import Default
+from controllers.policies import Default
+from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from hera_specon.submission.errors import SubmissionError
 from hera_specon.submission.trial_templates import Manifest, program, sweep_of, trial_templates
@@ -66,7 +67,7 @@ def _places_first(template: Manifest) -> bool:
         policy = parse_policy(
             str(template["metadata"].get("annotations", {}).get(labels.ANNOTATION_POLICY) or Default.name)
         )
-    except ValueError:
+    except PolicyError:
         return False  # the checks that follow say what is wrong with it
     return Place in policy.needs
 

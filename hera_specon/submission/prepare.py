@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from controllers.policies.kit.settings import PolicyError
 from hera_specon.policy_choice import policy_text
 from hera_specon.submission.checks import check_for_cluster
 from hera_specon.submission.edits import Wishes, edited
@@ -39,7 +40,7 @@ def canonical_policy(spec: str) -> str:
     """
     try:
         return policy_text(spec)
-    except ValueError as error:
+    except PolicyError as error:
         problem = f"--policy, {spec!r}: {error}"
         raise SubmissionError([problem, "See what there is with: specon policies"]) from error
 

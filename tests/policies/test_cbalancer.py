@@ -6,11 +6,10 @@ from hypothesis import strategies as st
 
 from controllers.core.model import Progress, Snapshot, TrialId
 from controllers.policies import CBalancer
-from controllers.policies.cbalancer.profile import Profile
-from controllers.policies.cbalancer.rule import balancing, slowdown
+from controllers.policies.cbalancer import Profile, balancing, slowdown
 from controllers.policies.kit.occupancy import Occupancy
+from controllers.policies.kit.paces import StepMemo, StepTime
 from controllers.policies.kit.single_moves import SingleMoves
-from controllers.policies.kit.step_times import StepMemo, StepTime
 from tests.policies.policy_fakes import moves, node, run, snapshot, trial
 
 MEASURED = StepMemo(StepTime(1.0, 1.0))

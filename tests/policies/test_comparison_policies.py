@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from controllers.core.errors import SpeconError
-from controllers.core.model import Migrate, Node, Phase, Place, Resize, Trial, TrialId
+from controllers.core.model import Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
 from controllers.driving.assembly import check_policy
 from controllers.policies import (
     FairShare,
@@ -113,3 +113,10 @@ def test_nodes_that_are_used_alike_are_drawn_from_by_seed_and_a_full_one_never()
     assert 10 < anywhere.count("x") < 30
     assert set(anywhere) == {"x", "y"}
     assert anywhere != placed(LeastUsed(told_apart=1.0, seed=1))
+
+
+def test_a_node_that_others_request_all_of_takes_no_trial() -> None:
+    waiting = trial("a", cpu=0.0, phase=Phase.PENDING, gated=True)
+    seen = snapshot(0.0, [waiting], [node("full", cpu=0.0), node("other", cpu=2.0, cpu_used=1.0)])
+    (decision,) = run(LeastUsed(), [seen])
+    assert [proposal.action for proposal in decision.proposals] == [Place(TrialId("a"), NodeName("other"))]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from controllers.core.model import Decision, Goals, Node, Phase, Place, Progress, Snapshot, Trial
 from controllers.policies import Deadline, Edf
 from controllers.policies.deadline.forecast import Forecast, Prospect
-from controllers.policies.deadline.shares import together
-from controllers.policies.kit.pace import Pace
+from controllers.policies.deadline.sharing import together
+from controllers.policies.kit.paces import Pace
 from tests.policies.policy_fakes import moves, node, resizes, run, snapshot, trial
 
 NODE = node("n", 4.0)

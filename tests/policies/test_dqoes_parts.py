@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.core.model import Goals, Trial, TrialId
-from controllers.policies.dqoes.parts import split
+from controllers.policies.dqoes import split
 from tests.policies.policy_fakes import trial
 
 TOLERANCE = 0.1

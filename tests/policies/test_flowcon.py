@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from controllers.core.model import Category, Node, NodeName, Phase, Progress, Resize, Snapshot, Trial, TrialId
 from controllers.policies import FlowCon
-from controllers.policies.flowcon.shares import fair_shares, limits
-from controllers.policies.flowcon.state import FlowConState, TrialMemo
-from controllers.policies.kit.node_shares import settled
+from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState
+from controllers.policies.flowcon.policy import fair_shares, limits
+from controllers.policies.kit.shares import within_budget
 from tests.policies.policy_fakes import node, progress, resizes, run, snapshot, trial
 
 A, B = TrialId("a"), TrialId("b")
@@ -72,7 +72,7 @@ def test_between_two_runs_nothing_changes() -> None:
 
 
 def test_when_all_complete_they_compete_freely_and_the_interval_doubles_up_to_eightfold() -> None:
-    state = FlowConState({A: TrialMemo(C, limit=0.2), B: TrialMemo(C, limit=0.9)})
+    state = FlowConState({A: FlowConMemo(C, limit=0.2), B: FlowConMemo(C, limit=0.9)})
     waits, now = [], 0.0
     for _ in range(5):
         pair = (training("a", 1.0, now, cpu=0.5, base_cpu=1.0), training("b", 1.0, now, cpu=1.5, base_cpu=1.0))
@@ -85,7 +85,7 @@ def test_when_all_complete_they_compete_freely_and_the_interval_doubles_up_to_ei
 
 
 def test_the_trials_that_compete_freely_share_alike() -> None:
-    state = FlowConState({A: TrialMemo(C, limit=0.2), B: TrialMemo(C, limit=0.9)})
+    state = FlowConState({A: FlowConMemo(C, limit=0.2), B: FlowConMemo(C, limit=0.9)})
     pair = (training("a", 1.0, 0.0, cpu=0.5, base_cpu=1.0), training("b", 1.0, 0.0, cpu=1.5, base_cpu=1.0))
     assert resizes(FlowCon().decide(seen(0.0, *pair), state)) == {"a": 1.0, "b": 1.0}
 
@@ -98,7 +98,7 @@ def test_a_trial_that_ends_frees_its_share_at_once() -> None:
 
 
 def test_a_change_too_small_to_matter_is_not_made() -> None:
-    state = FlowConState({A: TrialMemo(C), B: TrialMemo(C)})
+    state = FlowConState({A: FlowConMemo(C), B: FlowConMemo(C)})
     near = (training("a", 1.0, 0.0, cpu=0.97, base_cpu=1.0), training("b", 1.0, 0.0, cpu=1.03, base_cpu=1.0))
     assert resizes(FlowCon().decide(seen(0.0, *near), state)) == {}
     assert resizes(FlowCon(min_change=0.01).decide(seen(0.0, *near), state)) == {"a": 1.0, "b": 1.0}
@@ -142,7 +142,7 @@ def test_a_trial_that_moves_to_another_node_keeps_its_list_there() -> None:
 
 
 def test_a_gang_on_one_node_is_resized_per_worker_and_one_on_several_is_left_alone() -> None:
-    state = FlowConState({A: TrialMemo(C), B: TrialMemo(P), TrialId("wide"): TrialMemo(P)})
+    state = FlowConState({A: FlowConMemo(C), B: FlowConMemo(P), TrialId("wide"): FlowConMemo(P)})
     nodes = (node("m", 8.0), node("n", 8.0))
     gang = trial("b", "m", "m", cpu=1.0)
     wide = trial("wide", "m", "n", cpu=1.0)
@@ -150,8 +150,8 @@ def test_a_gang_on_one_node_is_resized_per_worker_and_one_on_several_is_left_alo
     assert resizes(decision) == {"a": 1.5, "b": 0.75}
 
 
-def memo(category: Category, efficiency: float | None, limit: float = 1.0) -> TrialMemo:
-    return TrialMemo(category, efficiency=efficiency, peak=efficiency or 0.0, limit=limit)
+def memo(category: Category, efficiency: float | None, limit: float = 1.0) -> FlowConMemo:
+    return FlowConMemo(category, efficiency=efficiency, peak=efficiency or 0.0, limit=limit)
 
 
 def test_the_limits_of_algorithm_1() -> None:
@@ -170,7 +170,7 @@ def test_the_limits_of_algorithm_1() -> None:
 
 
 def test_a_trial_that_does_not_grow_at_all_gets_the_least_limit() -> None:
-    memos = {A: TrialMemo(P, efficiency=0.0), B: TrialMemo(C, efficiency=0.0)}
+    memos = {A: FlowConMemo(P, efficiency=0.0), B: FlowConMemo(C, efficiency=0.0)}
     assert limits(memos, beta=2.0) == {A: 0.25, B: 0.25}
 
 
@@ -204,7 +204,7 @@ def test_what_is_granted_fits_the_budget_and_takes_from_increases_only(
 ) -> None:
     wanted = {name: data.draw(st.floats(1e-3, 1.0)) for name in now}
     budget = data.draw(st.floats(sum(now.values()), 10.0))
-    granted = settled(now, wanted, budget)
+    granted = within_budget(now, wanted, budget)
     assert sum(granted.values()) <= budget + 1e-9
     for name, cpu in granted.items():
         assert min(now[name], wanted[name]) <= cpu <= wanted[name]
@@ -218,7 +218,7 @@ def test_a_huge_efficiency_does_not_overflow() -> None:
 def test_what_comes_towards_a_node_is_not_given_away() -> None:
     nodes = (node("m", 3.0), node("n", 3.0))
     coming = trial("c", "n", cpu=1.0, phase=Phase.MOVING, moving_to=NodeName("m"))
-    state = FlowConState({A: TrialMemo(C, limit=0.25), B: TrialMemo(P)})
+    state = FlowConState({A: FlowConMemo(C, limit=0.25), B: FlowConMemo(P)})
     pair = (trial("a", "m", cpu=0.5, base_cpu=2.0), trial("b", "m", cpu=0.5, base_cpu=2.0))
     given = resizes(FlowCon().decide(seen(0.0, *pair, coming, nodes=nodes), state))
     assert sum(given.values()) == pytest.approx(2.0)
@@ -226,7 +226,7 @@ def test_what_comes_towards_a_node_is_not_given_away() -> None:
 
 def test_a_report_of_another_trial_never_resizes_to_nothing() -> None:
     tiny = [trial(name, "m", cpu=0.01, progress=Progress(1, 1, 1, 1, 0.0)) for name in ("a", "b")]
-    state = FlowConState({A: TrialMemo(C, limit=0.001), B: TrialMemo(P)})
+    state = FlowConState({A: FlowConMemo(C, limit=0.001), B: FlowConMemo(P)})
     for proposal in FlowCon().decide(seen(0.0, *tiny), state).proposals:
         assert isinstance(proposal.action, Resize)
         assert proposal.action.cpu >= 0.01
@@ -241,7 +241,7 @@ def test_without_a_new_measurement_a_refused_resize_is_not_asked_for_again() -> 
 
 
 def test_a_stale_trial_keeps_its_limit_while_another_s_is_set_anew() -> None:
-    known = {A: TrialMemo(P, efficiency=1.0, peak=1.0, limit=0.3), B: TrialMemo(P, efficiency=3.0, peak=3.0)}
+    known = {A: FlowConMemo(P, efficiency=1.0, peak=1.0, limit=0.3), B: FlowConMemo(P, efficiency=3.0, peak=3.0)}
     old = training("a", 1.0, 0.0)
     for now, kept in ((40.0, 0.25), (41.0, 0.3)):
         pair = (old, training("b", 1.0, now))

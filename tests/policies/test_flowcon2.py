@@ -5,9 +5,8 @@ import pytest
 from controllers.core.model import Category, Decision, Migrate, NodeName, Phase, Place, Resize, Trial, TrialId
 from controllers.core.progress import Mark
 from controllers.policies import FlowCon, FlowCon2
-from controllers.policies.flowcon.state import FlowConState, TrialMemo
-from controllers.policies.flowcon2.moves import reliefs, weight_per_core
-from controllers.policies.flowcon2.policy import FlowCon2State
+from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState
+from controllers.policies.flowcon2 import FlowCon2State, reliefs, weight_per_core
 from controllers.policies.kit.occupancy import Occupancy
 from controllers.policies.kit.single_moves import SingleMoves
 from tests.policies.policy_fakes import moves, node, progress, resizes, run, snapshot, trial
@@ -16,15 +15,15 @@ LOOKS = (0.0, 20.0, 40.0, 60.0)
 NEW, WATCHING, COMPLETING = Category.PROGRESSING, Category.WATCHING, Category.CONVERGED
 
 
-def memo(category: Category, efficiency: float | None = 0.1) -> TrialMemo:
-    return TrialMemo(category, Mark(1.0, 1, 0.0, 0.0), 0.1, efficiency, 0.5)
+def memo(category: Category, efficiency: float | None = 0.1) -> FlowConMemo:
+    return FlowConMemo(category, Mark(1.0, 1, 0.0, 0.0), 0.1, efficiency, 0.5)
 
 
 def waiting(name: str) -> Trial:
     return trial(name, phase=Phase.PENDING, gated=True, attempt=0)
 
 
-def remembering(**memos: TrialMemo) -> FlowCon2State:
+def remembering(**memos: FlowConMemo) -> FlowCon2State:
     return FlowCon2State(FlowConState({TrialId(name): one for name, one in memos.items()}), due_at=1e9)
 
 
@@ -34,13 +33,13 @@ def places(decision: Decision[FlowCon2State]) -> dict[str, str | None]:
 
 
 def relieved(
-    nodes: dict[str, float], busy: float, memos: dict[str, tuple[str, TrialMemo]], spent: SingleMoves | None = None
+    nodes: dict[str, float], busy: float, memos: dict[str, tuple[str, FlowConMemo]], spent: SingleMoves | None = None
 ) -> list[tuple[str, str]]:
     """Return the moves for trials that are given as (node, memo) on nodes of so many cores."""
     trials = [trial(name, where) for name, (where, _) in memos.items()]
     seen = snapshot(0.0, trials, [node(name, cpu, cpu_used=cpu * busy) for name, cpu in nodes.items()])
     known = {TrialId(name): one for name, (_, one) in memos.items()}
-    found = reliefs(Occupancy.of(seen, {}), known, spent or SingleMoves())
+    found = reliefs(Occupancy.of(seen), known, spent or SingleMoves())
     actions = [proposal.action for proposal in found]
     return [(action.trial, action.node) for action in actions if isinstance(action, Migrate)]
 

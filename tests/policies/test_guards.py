@@ -60,10 +60,13 @@ def test_a_trial_is_left_alone_for_the_cooldown_and_no_longer() -> None:
     assert passed == [1, 0, 0, 1]
 
 
-def test_the_memory_of_actions_ends_with_the_cooldown() -> None:
+def test_the_memory_of_actions_ends_with_the_cooldown_or_the_trial() -> None:
     guards = Guarded(policy=Scripted((resize(A, 2.0),)), cooldown=10.0)
     state = guards.decide(snapshot(100.0, [running("a")], NODES), guards.initial()).state
-    assert guards.decide(snapshot(120.0, [], NODES), state).state.acted_at == {}
+    waiting, ended = running("a", phase=Phase.PENDING), running("a", phase=Phase.SUCCEEDED)
+    assert guards.decide(snapshot(105.0, [waiting], NODES), state).state.acted_at == {A: 100.0}
+    assert guards.decide(snapshot(120.0, [waiting], NODES), state).state.acted_at == {}
+    assert guards.decide(snapshot(105.0, [ended], NODES), state).state.acted_at == {}
 
 
 def test_no_more_than_the_share_of_the_live_trials_moves_at_once() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from controllers.core.model import Decision, Phase, Place, Progress, Snapshot, Trial, TrialId
 from controllers.policies import ProCon
-from controllers.policies.kit.step_times import StepMemo, StepTime
+from controllers.policies.kit.paces import StepMemo, StepTime
 from controllers.policies.procon import ProConState, contention
 from tests.policies.policy_fakes import node, run, snapshot, trial
 

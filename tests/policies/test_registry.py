@@ -1,17 +1,16 @@
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.core.model import Migrate, Place, Resize
+from controllers.core.model import Action
 from controllers.policies import Default, FlowCon, Guarded, SpeCon, Stacked
-from controllers.policies.kit.settings import PolicyParameterError, PolicySettings
+from controllers.policies.kit.settings import RULE_OF, PolicyParameterError, PolicySettings
 from controllers.policies.registry import POLICIES, UnknownPolicyError, describe, parse_policy, policy_spec
 from tests.policies.test_stacked import Scripted
 
-NAMES = (
-    "cbalancer, deadline, default, dqoes, edf, fair-share, fifo, flowcon, flowcon2, gandiva, least-used, "
-    "longest-remaining, procon, shortest-remaining, specon, tradl"
-)
+NAMES = ", ".join(sorted(POLICIES))
 unit = st.floats(0, 1, exclude_min=True, exclude_max=True)
 seconds = st.floats(0, exclude_min=True, allow_infinity=False)
 specons = st.builds(
@@ -114,11 +113,10 @@ def test_every_policy_describes_itself_and_each_of_its_parameters() -> None:
 
 
 def test_what_a_policy_is_made_of_is_said_for_every_kind_of_action_that_it_takes_and_no_other() -> None:
-    kinds = {Place: "placement", Resize: "shares", Migrate: "moves"}
+    assert set(RULE_OF) == set(get_args(Action))
     for policy in POLICIES.values():
-        assert {kind for action, kind in kinds.items() if action in policy.needs} == {
-            kind for kind in kinds.values() if getattr(policy, kind)
-        }, policy.name
+        taken = {rule for action, (rule, _) in RULE_OF.items() if action in policy.needs}
+        assert taken == {rule for rule, _ in RULE_OF.values() if getattr(policy, rule)}, policy.name
 
 
 def test_bounds_of_either_kind_and_none_are_told_apart() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from controllers.core.model import Category, Decision, Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies import SpeCon
-from controllers.policies.specon.state import SpeConState, TrialMemo
+from controllers.policies.specon.categories import SpeConMemo, SpeConState
 from tests.policies.policy_fakes import moves, node, progress, run, snapshot, trial
 
 A = TrialId("a")
@@ -118,9 +118,9 @@ def moving(decision: Decision[Any], now: float, **changes: Any) -> Snapshot:  # 
     return replace(last, now=now, trials=(replace(last.trials[0], **changes), *last.trials[1:]))
 
 
-def answered(**changes: Any) -> TrialMemo:  # noqa: ANN401 - fields of Trial
+def answered(**changes: Any) -> SpeConMemo:  # noqa: ANN401 - fields of Trial
     asked = run(SpeCon(), story(DECLINING))[-1]
-    memo: TrialMemo = SpeCon().decide(moving(asked, 125.0, **changes), asked.state).state.trials[A]
+    memo: SpeConMemo = SpeCon().decide(moving(asked, 125.0, **changes), asked.state).state.trials[A]
     return memo
 
 
@@ -178,8 +178,8 @@ def test_a_migrated_trial_is_never_categorised_or_moved_for_convergence_again() 
         state = decision.state
 
 
-def converged(name: str, now: float = 0.0, *, migrated: bool = True) -> tuple[TrialId, TrialMemo]:
-    return TrialId(name), TrialMemo(Category.CONVERGED, converged_at=now, migrated_at=now if migrated else None)
+def converged(name: str, now: float = 0.0, *, migrated: bool = True) -> tuple[TrialId, SpeConMemo]:
+    return TrialId(name), SpeConMemo(Category.CONVERGED, converged_at=now, migrated_at=now if migrated else None)
 
 
 def test_a_converged_gang_is_left_where_it_is() -> None:
@@ -232,7 +232,7 @@ def test_the_listing_of_the_thesis_taken_literally_waits_for_marks_that_never_co
 
 
 def test_nothing_is_evened_out_while_any_live_trial_still_grows() -> None:
-    state = SpeConState(trials=dict([converged("a"), converged("b"), (TrialId("c"), TrialMemo())]))
+    state = SpeConState(trials=dict([converged("a"), converged("b"), (TrialId("c"), SpeConMemo())]))
     seen = snapshot(0.0, [trial(name, "w2") for name in ("a", "b", "c")], NODES)
     assert moves(SpeCon().decide(seen, state)) == []
 

@@ -4,16 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.core.model import Category, Node, NodeName, Phase, Trial, TrialId
-from controllers.policies.specon.placement import Board, destination
-from controllers.policies.specon.rebalance import rebalance
+from controllers.policies.specon.placement import ScoredNodes, destination, rebalance
 from tests.policies.policy_fakes import node, snapshot, trial
 
 P, W, C = Category.PROGRESSING, Category.WATCHING, Category.CONVERGED
 
 
-def board(nodes: Iterable[Node], trials: Mapping[Trial, Category]) -> Board:
+def board(nodes: Iterable[Node], trials: Mapping[Trial, Category]) -> ScoredNodes:
     categories = {one.id: category for one, category in trials.items()}
-    return Board.of(snapshot(0.0, trials, nodes), categories)
+    return ScoredNodes.of(snapshot(0.0, trials, nodes), categories)
 
 
 def fill(where: str, categories: Iterable[Category]) -> dict[Trial, Category]:
@@ -76,19 +75,20 @@ def test_a_share_that_was_lent_away_is_kept_free_for_the_trial_that_asked_for_it
 def test_a_moving_trial_counts_where_it_is_heading_and_holds_its_room_at_both_ends() -> None:
     gone = trial("gone", "w1", phase=Phase.MOVING, moving_to=NodeName("w2"))
     cluster = board([node("w1", 2.0), node("w2", 1.5)], {gone: C})
-    assert cluster.on(NodeName("w1")) == []
-    assert cluster.on(NodeName("w2")) == ["gone"]
-    assert not cluster.ledger.fits(trial("other", "w3"), NodeName("w2"))
-    assert cluster.ledger.requested(NodeName("w1")) == 1.0
+    occupancy = cluster.occupancy
+    assert occupancy.on(NodeName("w1")) == ()
+    assert occupancy.on(NodeName("w2")) == (gone,)
+    assert not occupancy.capacity.fits(trial("other", "w3"), NodeName("w2"))
+    assert occupancy.capacity.requested(NodeName("w1")) == 1.0
 
 
-def converged(counts: Mapping[str, int]) -> Board:
+def converged(counts: Mapping[str, int]) -> ScoredNodes:
     trials = {one: category for where, count in counts.items() for one, category in fill(where, [C] * count).items()}
     return board([node(name) for name in counts], trials)
 
 
-def everyone(cluster: Board) -> dict[TrialId, float]:
-    return {name: float(index) for index, name in enumerate(sorted(cluster.places))}
+def everyone(cluster: ScoredNodes) -> dict[TrialId, float]:
+    return {name: float(index) for index, name in enumerate(sorted(cluster.trials))}
 
 
 def test_the_idle_worker_of_figure_6_22_takes_the_four_trials_that_converged_last() -> None:
@@ -103,9 +103,9 @@ def test_the_idle_worker_of_figure_6_22_takes_the_four_trials_that_converged_las
     cluster = board([node(name) for name in names], trials)
     since = {one.id: 100.0 for one in trials}
     since.update({TrialId(job): 900.0 - late for late, job in enumerate(("23", "25", "27", "3"))})
-    taken = list(rebalance(cluster, since))
+    taken = [(one.id, to) for one, to in rebalance(cluster, since)]
     assert taken == [(TrialId(job), "worker-4") for job in ("23", "25", "27", "3")]
-    assert [len(cluster.on(NodeName(name))) for name in names] == [4, 4, 4, 4]
+    assert [cluster.occupancy.count(NodeName(name)) for name in names] == [4, 4, 4, 4]
 
 
 def test_a_pair_on_one_of_three_nodes_is_split_though_the_floor_of_the_balance_is_nought() -> None:
@@ -133,27 +133,26 @@ def test_with_no_ready_node_nothing_moves() -> None:
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=6))
 def test_rebalancing_ends_moves_nothing_twice_and_never_turns_back(counts: list[int]) -> None:
     cluster = converged({f"w{index}": count for index, count in enumerate(counts)})
-    home = dict(cluster.places)
     taken = list(rebalance(cluster, everyone(cluster)))
-    assert len({name for name, _ in taken}) == len(taken)
-    receivers, donors = {to for _, to in taken}, {source for name, _ in taken for source in home[name]}
+    assert len({one.id for one, _ in taken}) == len(taken)
+    receivers, donors = {to for _, to in taken}, {one.node for one, _ in taken}
     assert not receivers & donors
-    after = [len(cluster.on(NodeName(f"w{index}"))) for index in range(len(counts))]
+    after = [cluster.occupancy.count(NodeName(f"w{index}")) for index in range(len(counts))]
     assert sum(after) == sum(counts)
     assert max(after) - min(after) <= max(counts) - min(counts)
 
 
-def naive_destination(cluster: Board, job: Trial, *, strict: bool) -> NodeName | None:
+def naive_destination(cluster: ScoredNodes, job: Trial, *, strict: bool) -> NodeName | None:
     """Algorithm 4 as it is written down: every node is looked at."""
     own = job.node
-    candidates = [name for name in cluster.ready() if name == own or cluster.ledger.fits(job, name)]
+    candidates = [name for name in cluster.ready() if name == own or cluster.occupancy.capacity.fits(job, name)]
     least = min((cluster.score(name) for name in candidates), default=0.0)
     best = [name for name in candidates if cluster.score(name) == least]
     if not best or own in best:
         return own if best else None
     if strict and own is not None and least + 1.0 >= cluster.score(own):
         return None
-    nodes = cluster.ledger.nodes
+    nodes = cluster.occupancy.capacity.nodes
     return min(best, key=lambda name: (nodes[name].cpu_used / nodes[name].cpu, name))
 
 
@@ -174,7 +173,8 @@ def test_a_kept_up_order_of_nodes_finds_what_a_look_at_each_would_find(
         expected = naive_destination(cluster, job, strict=strict)
         assert destination(cluster, job, strict=strict) == expected
         if expected is not None and expected != job.node:
-            cluster.move(job.id, expected)
+            cluster.move(job, expected)
     assert [cluster.score(one.name) for one in places] == [
-        sum({P: 2.0, W: 1.5, C: 1.0}[cluster.categories[job]] for job in cluster.on(one.name)) for one in places
+        sum({P: 2.0, W: 1.5, C: 1.0}[cluster.categories[job.id]] for job in cluster.occupancy.on(one.name))
+        for one in places
     ]

@@ -9,7 +9,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import Migrate, NodeName, Place, Resize, TrialId
 from controllers.core.results import TrialResult
 from controllers.lab.simulation.run import SimulatedRun, simulate
-from controllers.policies.comparison.default import Default
+from controllers.policies import Default
 from controllers.record.timeline import EventKind
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario

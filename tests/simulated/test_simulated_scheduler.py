@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from controllers.lab.simulation.run import simulate
-from controllers.policies.comparison.default import Default
+from controllers.policies import Default
 from controllers.worlds.simulated.default_scheduler import nodes_to_find
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Image

@@ -7,7 +7,7 @@ from controllers.core.model import Direction, NodeName, TrialId
 from controllers.core.results import TrialResult
 from controllers.lab.simulation.past_sweep import Logged, PastSweep, PastTrial, Stay
 from controllers.lab.simulation.run import SimulatedRun, simulate
-from controllers.policies.comparison.default import Default
+from controllers.policies import Default
 from controllers.record.timeline import EventKind
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario

@@ -9,7 +9,7 @@ from controllers.lab.simulation.recording import Ground, Recording, record
 from controllers.lab.simulation.run import simulate
 from controllers.lab.simulation.spending import cores_used, counted
 from controllers.lab.simulation.supply import with_measured_supply
-from controllers.policies.comparison.default import Default
+from controllers.policies import Default
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import NodeSpec

@@ -8,7 +8,7 @@ from controllers.lab.simulation.past_sweep import Logged, PastSweep, PastTrial, 
 from controllers.lab.simulation.recording import Ground, record
 from controllers.lab.simulation.run import simulate
 from controllers.lab.simulation.upkeep import measured_upkeep, trained_s
-from controllers.policies.comparison.default import Default
+from controllers.policies import Default
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Workload

@@ -13,7 +13,7 @@ from controllers.lab.simulation.catalogue import NODE_CORES, Job
 from controllers.lab.simulation.measures import Measure, measures_of
 from controllers.policies import Default, LeastUsed
 from controllers.policies.kit.settings import PolicySettings
-from controllers.policies.wrappers.stacked import Stacked
+from controllers.policies.wrappers.wrapper import with_parts
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.workload import NodeSpec, Speedup, TrialSpec, Workload
 
@@ -201,13 +201,15 @@ class Experiment:
 
     def parameterised(self, policy: Policy[Any]) -> Policy[Any]:
         """Return ``policy`` with the published parameters wherever it was named without its own."""
-        if isinstance(policy, Stacked):
-            return Stacked(policies=tuple(self.parameterised(part) for part in policy.policies))
-        if not isinstance(policy, PolicySettings):
-            return policy
-        ours = self.settings.get(policy.name, {})
-        missing = {name: value for name, value in ours.items() if name not in policy.model_fields_set}
-        return policy.model_copy(update=missing)
+
+        def published(part: Policy[Any]) -> Policy[Any]:
+            if not isinstance(part, PolicySettings):
+                return part
+            ours = self.settings.get(part.name, {})
+            missing = {name: value for name, value in ours.items() if name not in part.model_fields_set}
+            return part.model_copy(update=missing)
+
+        return with_parts(policy, published)
 
     def _jobs(self, chance: Random) -> tuple[Job, ...]:
         if self.drawn is None:

@@ -1,16 +1,15 @@
-"""Policies that know how long each trial has left, as only a simulator can tell; for comparison."""
+"""Policies that know how much work each trial has left, as only a simulator can tell; for comparison."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from controllers.core.model import Action, Resize, Trial, TrialId
+from controllers.core.model import Action, Decision, Resize, Snapshot, Trial, TrialId
 from controllers.core.policy import Policy
-from controllers.policies.kit.stateless import Stateless
-from controllers.policies.wrappers.guarded import Guarded
-from controllers.policies.wrappers.pinned import Pinned
-from controllers.policies.wrappers.stacked import Stacked
+from controllers.policies.comparison.textbook import in_order
+from controllers.policies.kit.settings import NoState, Stateless
+from controllers.policies.wrappers.wrapper import parts, with_parts
 
 
 class Clairvoyant(Stateless):
@@ -29,21 +28,50 @@ class Clairvoyant(Stateless):
         return self.work.get(trial.id, 0.0) * max(0.0, 1 - done)
 
 
+class ShortestRemaining(Clairvoyant):
+    """Gives each node to the trial that will be done first: on one machine nothing has a better mean.
+
+    Schrage, "A proof of the optimality of the shortest remaining processing time discipline", Operations Research 16,
+    1968.
+    """
+
+    name: ClassVar[str] = "shortest-remaining"
+    summary: ClassVar[str] = "trains on each node the trial with the least left to do; only in the simulator"
+    source: ClassVar[str] = "Schrage 1968 (SRPT); for comparison"
+    shares: ClassVar[str] = "all to the one with the least left"
+
+    def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
+        """Order each node's trials by what they have left, least first."""
+        return Decision(state, in_order(snapshot, self.remaining, "shortest remaining first"))
+
+
+class LongestRemaining(Clairvoyant):
+    """Gives each node to the trial that will be done last."""
+
+    name: ClassVar[str] = "longest-remaining"
+    summary: ClassVar[str] = "trains on each node the trial with the most left to do; only in the simulator"
+    source: ClassVar[str] = "a textbook's (LRPT); for comparison"
+    shares: ClassVar[str] = "all to the one with the most left"
+
+    interval: float = Field(default=30.0, gt=0, description="seconds after which the order is looked at again")
+
+    def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
+        """Order each node's trials by what they have left, most first."""
+        proposals = in_order(snapshot, lambda trial: -self.remaining(trial), "longest remaining first")
+        # The longest does not stay the longest while it alone is trained.
+        live = any(trial.live for trial in snapshot.unended)
+        return Decision(state, proposals, wake_at=snapshot.now + self.interval if live else None)
+
+
 def informed(policy: Policy[Any], work: Mapping[TrialId, float]) -> Policy[Any]:
     """Return ``policy`` with every clairvoyant part of it told the ``work`` (lone seconds) of each trial."""
-    if isinstance(policy, Clairvoyant):
-        return policy.model_copy(update={"work": dict(work)})
-    if isinstance(policy, Stacked):
-        return Stacked(policies=tuple(informed(part, work) for part in policy.policies))
-    if isinstance(policy, Guarded | Pinned):
-        return policy.model_copy(update={"policy": informed(policy.policy, work)})
-    return policy
+
+    def told(part: Policy[Any]) -> Policy[Any]:
+        return part.model_copy(update={"work": dict(work)}) if isinstance(part, Clairvoyant) else part
+
+    return with_parts(policy, told)
 
 
 def uninformed(policy: Policy[Any]) -> list[str]:
     """Return the names of those parts of ``policy`` that would have to know each trial's work and do not."""
-    if isinstance(policy, Stacked):
-        return [name for part in policy.policies for name in uninformed(part)]
-    if isinstance(policy, Guarded | Pinned):
-        return uninformed(policy.policy)
-    return [policy.name] if isinstance(policy, Clairvoyant) and not policy.work else []
+    return [part.name for part in parts(policy) if isinstance(part, Clairvoyant) and not part.work]

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from controllers.core.model import Action, Decision, Migrate, NodeName, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
-from controllers.policies.kit.capacity import Ledger
-from controllers.policies.kit.order_shares import Rank, in_order
+from controllers.policies.comparison.textbook import Rank, in_order
+from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.settings import PolicySettings
 
 LEAST_GAP = 2
@@ -39,6 +39,7 @@ class Gandiva(PolicySettings):
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize, Migrate})
     shares: ClassVar[str] = "in turns"
     moves: ClassVar[str] = "from the fullest node to the emptiest"
+    most_moves: ClassVar[int | None] = 1
 
     quantum: float = Field(default=60.0, gt=0, description="seconds of a turn")
 
@@ -55,26 +56,20 @@ class Gandiva(PolicySettings):
         """Begin the next turn where it is due, and keep shares in line with whose turn it is."""
         due = snapshot.now >= state.due_at - CLOCK_SLACK
         turn = state.turn + due
-        asked = state.moved
-        moves = list(_evening(snapshot, asked)) if due else []
-        leaving = {proposal.action.trial for proposal in moves}
-        shares = in_order(snapshot, _turns(snapshot, turn), "taking turns")
-        staying = tuple(proposal for proposal in shares if proposal.action.trial not in leaving)
-        left = {trial.id for trial in snapshot.trials if not trial.phase.ended}
-        moved = tuple(sorted(left & {*asked, *leaving}))
+        moves = tuple(_evening(snapshot, state.moved)) if due else ()
+        # A move changes who shares a node, so the shares wait for it.
+        shares = () if moves else in_order(snapshot, _turns(snapshot, turn), "taking turns")
+        asked = {*state.moved, *(proposal.action.trial for proposal in moves)}
+        moved = tuple(trial.id for trial in snapshot.unended if trial.id in asked)
         due_at = snapshot.now + self.quantum if due else state.due_at
-        live = any(trial.live for trial in snapshot.trials)
-        return Decision(
-            GandivaState(turn, due_at, moved),
-            (*moves, *(() if leaving else staying)),
-            wake_at=due_at if live else None,
-        )
+        live = any(trial.live for trial in snapshot.unended)
+        return Decision(GandivaState(turn, due_at, moved), (*moves, *shares), wake_at=due_at if live else None)
 
 
 def _turns(snapshot: Snapshot, turn: int) -> Rank:
     """Return how many turns each trial waits for its own."""
     members: dict[NodeName, list[Trial]] = {}
-    for trial in snapshot.trials:
+    for trial in snapshot.unended:
         if trial.steady and trial.node is not None:
             members.setdefault(trial.node, []).append(trial)
     places: dict[TrialId, int] = {}
@@ -86,17 +81,17 @@ def _turns(snapshot: Snapshot, turn: int) -> Rank:
 
 def _evening(snapshot: Snapshot, asked: tuple[TrialId, ...]) -> Iterator[Proposal]:
     """Yield the move of one trial from the node with the most trials to the one with the fewest, if that helps."""
-    ledger = Ledger.of(snapshot)
-    heading = [trial.moving_to or trial.node for trial in ledger.trials.values() if trial.live]
-    counts = {name: heading.count(name) for name, node in sorted(ledger.nodes.items()) if node.ready}
+    capacity = Capacity.of(snapshot)
+    heading = [trial.moving_to or trial.node for trial in snapshot.unended if trial.live]
+    counts = {name: heading.count(name) for name, node in capacity.nodes.items() if node.ready}
     movable = [
         trial
-        for trial in ledger.trials.values()
+        for trial in snapshot.unended
         if trial.steady and trial.workers == 1 and trial.id not in asked and trial.node in counts
     ]
     for trial in sorted(movable, key=lambda trial: (-counts[trial.nodes[0]], -trial.submitted_at, trial.id)):
         for node in sorted(counts, key=lambda name: (counts[name], name)):
-            if counts[trial.nodes[0]] - counts[node] >= LEAST_GAP and ledger.fits(trial, node):
+            if counts[trial.nodes[0]] - counts[node] >= LEAST_GAP and capacity.fits(trial, node):
                 reason = f"evening out: {counts[trial.nodes[0]]} trials on {trial.node}, {counts[node]} on {node}"
                 yield Proposal(Migrate(trial.id, node), reason)
                 return

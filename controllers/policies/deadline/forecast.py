@@ -1,11 +1,21 @@
-"""What becomes of a trial's deadline: predicted from its measured pace and the steps it has left."""
+"""What becomes of a trial's deadline, from its measured pace and the steps it has left, and what people are told."""
 
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from controllers.core.model import Progress, Trial
-from controllers.policies.kit.pace import Pace
+from controllers.policies.kit.paces import Pace
+
+_MINUTE: Final = 60
+_COARSE_S: Final = 10
+_COARSE_FROM: Final = 2
+"""Minutes from which a duration is told in minutes, and hours from which in hours."""
+_UNTOLD: Final = (
+    "its end can't be foreseen: it never said how many steps it makes; use trial().steps(total) or log "
+    "specon.steps_total"
+)
 
 
 class Prospect(Enum):
@@ -81,3 +91,60 @@ def forecast(trial: Trial, pace: Pace, progress: Progress | None, now: float, ro
     aim = left - margin * (deadline - trial.submitted_at)
     need = pace.cores_for(steps / aim) if aim > 0 else most
     return Forecast(trial, Prospect.WITHIN_REACH, pace, min(need, most), left, steps, fastest)
+
+
+def outlook(one: Forecast, share: float, *, given_up: bool) -> str:
+    """Return what is foreseen of a running trial; empty once its deadline has passed or while it is kept, it seems.
+
+    Args:
+        one: The forecast.
+        share: Cores that it gets.
+        given_up: Whether its deadline is given up for those of others.
+    """
+    if one.prospect is Prospect.FREE or one.left <= 0:
+        return ""
+    if one.prospect is Prospect.OUT_OF_REACH:
+        return (
+            f"will miss its deadline by {about(one.fastest - one.left)} at the most it can get ({one.need:.2g} cores)"
+        )
+    if given_up:
+        late = one.late_by(share)
+        by = f"by {about(late)} " if 0 < late < math.inf else ""
+        return (
+            f"will miss its deadline {by}with the {share:.2g} cores that other deadlines leave it on {one.trial.node}"
+        )
+    untold = one.trial.progress is not None and one.trial.progress.steps_total is None
+    return _UNTOLD if untold and one.prospect is Prospect.UNKNOWN else ""
+
+
+def waiting(trial: Trial) -> str:
+    """Return what is foreseen of a trial that has not started."""
+    return "waits for room" if trial.gated and trial.goals.deadline_at is not None else ""
+
+
+def share_reason(one: Forecast, *, given_up: bool) -> str:
+    """Return why a trial gets the share it gets."""
+    match one.prospect:
+        case Prospect.WITHIN_REACH if not given_up:
+            steps = f"its {one.steps} steps" if one.steps != 1 else "its last step"
+            return f"deadline in {about(one.left)}: {one.need:.2g} cores do for {steps}"
+        case Prospect.WITHIN_REACH:
+            return f"deadline in {about(one.left)}: beside the others it can't be kept"
+        case Prospect.OUT_OF_REACH:
+            return f"deadline in {about(max(0.0, one.left))}: out of reach with {one.need:.2g} cores"
+        case Prospect.UNKNOWN:
+            return "deadline: its pace is not known yet"
+        case Prospect.STALE:
+            return "deadline: its newest report is too old to decide on"
+        case Prospect.FREE:
+            return "no deadline: it gets what the others leave"
+
+
+def about(seconds: float) -> str:
+    """Return a duration coarse enough not to change with every look, such as ``40 s``, ``12 min`` or ``3 h 05 min``."""
+    minutes = round(seconds / _MINUTE)
+    if minutes < _COARSE_FROM:
+        return f"{max(_COARSE_S, math.ceil(seconds / _COARSE_S) * _COARSE_S)} s"
+    if minutes < _COARSE_FROM * _MINUTE:
+        return f"{minutes} min"
+    return f"{minutes // _MINUTE} h {minutes % _MINUTE:02d} min"

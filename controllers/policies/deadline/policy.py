@@ -27,40 +27,47 @@ from controllers.core.model import (
 )
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
-from controllers.policies.deadline import words
-from controllers.policies.deadline.forecast import Forecast, Prospect, forecast
-from controllers.policies.deadline.moves import moves, to_idle_nodes
-from controllers.policies.deadline.shares import Split, Terms, split
-from controllers.policies.deadline.state import DeadlineState, measured, places
-from controllers.policies.kit.admission import admitted, by_deadline
-from controllers.policies.kit.capacity import Ledger
-from controllers.policies.kit.node_shares import NodeShares, shrinks_first
-from controllers.policies.kit.pace import Pace
+from controllers.policies.deadline.forecast import Forecast, Prospect, forecast, outlook, share_reason, waiting
+from controllers.policies.deadline.sharing import CoreSplit, Floors, rescues, split, to_idle_nodes
+from controllers.policies.kit.capacity import Capacity
+from controllers.policies.kit.first_attempts import admitted, by_deadline, placed
+from controllers.policies.kit.paces import Pace, StepMemo, paced, timed
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings
-from controllers.policies.kit.single_moves import SingleMoves, answered, headed
+from controllers.policies.kit.shares import SharedNode, shrinks_first
+from controllers.policies.kit.single_moves import SingleMoves, with_destinations
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineState:
+    """Of trials that have not ended: their steps and paces, their moves, and where they were at the last look.
+
+    ``due_at`` is when to look next, in seconds.
+    """
+
+    due_at: float = 0.0
+    steps: Mapping[TrialId, StepMemo] = field(default_factory=dict)
+    paces: Mapping[TrialId, Pace] = field(default_factory=dict)
+    moves: SingleMoves = field(default_factory=SingleMoves)
+    places: Mapping[TrialId, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _NodePlan:
-    """A node's trials that may be resized, the cores that are theirs, and how these are to be split."""
+    """A node's trials that may be resized, what becomes of them, how its cores are split, and cores nobody needs."""
 
-    members: NodeShares
+    node: SharedNode
     forecasts: Sequence[Forecast]
-    plan: Split
+    split: CoreSplit
     spare: float
 
-
-@dataclass
-class _Turn:
-    """One decision in the making."""
-
-    snapshot: Snapshot
-    paces: Mapping[TrialId, Pace]
-    moves: SingleMoves
-    ledger: Ledger = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.ledger = Ledger.of(self.snapshot)
+    def missing(self, moves: SingleMoves) -> list[Forecast]:
+        """Return the trials that won't keep their deadlines here, of those that may move."""
+        return [
+            one
+            for one in self.forecasts
+            if (one.prospect is Prospect.OUT_OF_REACH or one.trial.id in self.split.given_up)
+            and moves.allows(one.trial)
+        ]
 
 
 class Deadline(PolicySettings):
@@ -77,13 +84,16 @@ class Deadline(PolicySettings):
     goal: ClassVar[str] = "deadline"
     placement: ClassVar[str] = "the earliest deadline first, to the node with the most cores to spare"
     shares: ClassVar[str] = "the least that keeps each deadline, least slack first; a floor for those out of reach"
+    most_moves: ClassVar[int | None] = 1
     moves: ClassVar[str] = "trials whose deadlines another node can keep in spite of the move; late ones to idle nodes"
 
     interval: float = Field(default=15.0, gt=0, description="seconds between two looks, where nothing changes")
     margin: float = Field(
         default=0.1, ge=0, lt=1, description="part of the time from submission to deadline that is kept in reserve"
     )
-    probe: float = Field(default=1.0, gt=0, description="cores for a trial whose pace is not known yet")
+    probe: float = Field(
+        default=1.0, gt=0, description="cores for a trial whose pace is not known yet, as far as there is room"
+    )
     floor: float = Field(
         default=0.05,
         gt=0,
@@ -110,105 +120,124 @@ class Deadline(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: DeadlineState) -> Decision[DeadlineState]:
         """Split every node anew, move whom that helps, and let in whom there is room for."""
-        state = replace(state, moves=answered(snapshot, state.moves))
-        snapshot, standing = headed(snapshot, state.moves), places(snapshot)
+        moves = state.moves.answered(snapshot)
+        snapshot = with_destinations(snapshot, moves.asked)
+        standing = {trial.id: f"{trial.phase} {','.join(trial.nodes)}" for trial in snapshot.unended}
         due = snapshot.now >= state.due_at - CLOCK_SLACK
         if not due and standing == state.places:
-            plans = self._plans(_Turn(snapshot, state.paces, state.moves))
-            return Decision(state, wake_at=state.due_at, assessments=_assessments(snapshot, plans.values(), ()))
-        if due:
-            steps, paces = measured(snapshot, state, self.stale_after * self.interval)
-            state = replace(state, due_at=snapshot.now + self.interval, steps=steps, paces=paces)
-        turn = _Turn(snapshot, state.paces, state.moves)
-        plans = self._plans(turn)
-        proposals = tuple(self._proposals(turn, plans))
+            plans = self._plans(snapshot, state.paces)
+            return Decision(
+                replace(state, moves=moves),
+                wake_at=state.due_at,
+                assessments=_assessments(snapshot, plans.values(), ()),
+            )
+        due_at = snapshot.now + self.interval if due else state.due_at
+        steps, paces = self._measured(snapshot, state) if due else (state.steps, state.paces)
+        plans = self._plans(snapshot, paces)
+        proposals = tuple(self._proposals(snapshot, plans, moves))
+        trials = {trial.id: trial for trial in snapshot.unended}
+        for proposal in proposals:
+            if isinstance(proposal.action, Migrate):
+                moves = moves.with_asked(trials[proposal.action.trial], proposal.action.node)
         return Decision(
-            replace(_of(state, standing), moves=turn.moves, places=standing),
+            DeadlineState(
+                due_at,
+                {name: memo for name, memo in steps.items() if name in standing},
+                {name: pace for name, pace in paces.items() if name in standing},
+                moves,
+                standing,
+            ),
             proposals,
-            wake_at=state.due_at if standing else None,
+            wake_at=due_at if standing else None,
             assessments=_assessments(snapshot, plans.values(), proposals),
         )
 
-    def _plans(self, turn: _Turn) -> dict[NodeName, _NodePlan]:
-        members: dict[NodeName, list[Trial]] = {}
-        for trial in sorted(turn.snapshot.trials, key=lambda trial: trial.id):
-            if trial.steady and trial.workers == 1 and trial.nodes[0] in turn.ledger.nodes:
-                members.setdefault(trial.nodes[0], []).append(trial)
-        return {name: self._plan(turn, name, tuple(members.get(name, ()))) for name in sorted(turn.ledger.nodes)}
+    def _measured(
+        self, snapshot: Snapshot, state: DeadlineState
+    ) -> tuple[Mapping[TrialId, StepMemo], Mapping[TrialId, Pace]]:
+        """Return steps and paces after a look at the newest reports."""
+        steps = timed(snapshot, state.steps, self.stale_after * self.interval)
+        trials = {trial.id: trial for trial in snapshot.unended}
+        paces = {
+            name: paced(trials[name], state.paces.get(name, Pace()), state.steps.get(name, StepMemo()), memo)
+            for name, memo in steps.items()
+            if trials[name].workers == 1
+        }
+        return steps, paces
 
-    def _plan(self, turn: _Turn, name: NodeName, members: tuple[Trial, ...]) -> _NodePlan:
-        others = turn.ledger.requested(name) - sum(trial.cpu for trial in members)
-        cores = max(0.0, turn.ledger.nodes[name].cpu - others)
-        forecasts = [self._forecast(turn, trial, cores) for trial in members]
-        plan = split(forecasts, cores, Terms(self.floor, self.min_cpu, self.probe))
-        return _NodePlan(NodeShares(members, cores), forecasts, plan, cores - sum(plan.shares.values()))
+    def _plans(self, snapshot: Snapshot, paces: Mapping[TrialId, Pace]) -> dict[NodeName, _NodePlan]:
+        """Return for each node, by name, what becomes of its trials and how its cores are to be split."""
+        capacity = Capacity.of(snapshot)
+        members: dict[NodeName, list[Trial]] = {name: [] for name in capacity.nodes}
+        for trial in snapshot.unended:
+            if trial.steady and trial.workers == 1 and trial.nodes[0] in members:
+                members[trial.nodes[0]].append(trial)
+        plans: dict[NodeName, _NodePlan] = {}
+        for name, trials in members.items():
+            others = capacity.requested(name) - sum(trial.cpu for trial in trials)
+            cores = max(0.0, capacity.nodes[name].cpu - others)
+            forecasts: list[Forecast] = []
+            for trial in trials:
+                progress = usable(trial.progress, snapshot.now, self.stale_after * self.interval)
+                pace = paces.get(trial.id, Pace())
+                forecasts.append(forecast(trial, pace, progress, snapshot.now, cores, self.margin))
+            shares = split(forecasts, cores, Floors(self.floor, self.min_cpu, self.probe))
+            spare = cores - sum(shares.shares.values())
+            plans[name] = _NodePlan(SharedNode(tuple(trials), cores), forecasts, shares, spare)
+        return plans
 
-    def _forecast(self, turn: _Turn, trial: Trial, cores: float) -> Forecast:
-        now = turn.snapshot.now
-        progress = usable(trial.progress, now, self.stale_after * self.interval)
-        return forecast(trial, turn.paces.get(trial.id, Pace()), progress, now, cores, self.margin)
-
-    def _proposals(self, turn: _Turn, plans: Mapping[NodeName, _NodePlan]) -> Iterator[Proposal]:
+    def _proposals(
+        self, snapshot: Snapshot, plans: Mapping[NodeName, _NodePlan], moves: SingleMoves
+    ) -> Iterator[Proposal]:
         """Yield what there is room for, in an order that never asks for more of a node than it has."""
-        spare = {name: plan.spare for name, plan in plans.items() if turn.ledger.nodes[name].ready}
-        missing = [one for plan in plans.values() for one in _missing(plan) if turn.moves.allows(one.trial)]
-        rescued = {move.trial for move, _ in moves(missing, Ledger.of(turn.snapshot), spare, self.move_cost)}
-        spread = [] if rescued else list(self._spread(turn, plans))
+        capacity = Capacity.of(snapshot)
+        spare = {name: plan.spare for name, plan in plans.items() if capacity.nodes[name].ready}
+        missing = [one for plan in plans.values() for one in plan.missing(moves)]
+        # Who leaves is found out first, on a copy: shares of those that leave stay as they are, and only after all
+        # others have shrunk is it sure that the moves fit.
+        rescued = {move.trial for move, _ in rescues(missing, Capacity.of(snapshot), spare, self.move_cost)}
+        late = [] if rescued else [plan.missing(moves) for plan in plans.values() if len(plan.forecasts) > 1]
+        spread = list(to_idle_nodes(late, snapshot, Capacity.of(snapshot), self.move_cost))
         leaving = rescued | {move.trial for move, _ in spread}
         resizes = (one for plan in plans.values() for one in self._resizes(plan) if one.action.trial not in leaving)
-        for resize in shrinks_first(resizes, turn.snapshot):
-            if turn.ledger.allows(resize.action):
-                turn.ledger.take(resize.action)
+        for resize in shrinks_first(resizes, snapshot):
+            if capacity.allows(resize.action):
+                capacity.apply(resize.action)
                 yield resize
         going = [one for one in missing if one.trial.id in rescued]
-        for move, reason in chain(moves(going, turn.ledger, spare, self.move_cost), spread):
-            turn.moves = turn.moves.with_asked(turn.ledger.trials[move.trial], move.node)
+        for move, reason in chain(rescues(going, capacity, spare, self.move_cost), spread):
             yield Proposal(move, reason)
-        yield from admitted(turn.snapshot, turn.ledger, by_deadline, _why_now)
-
-    def _spread(self, turn: _Turn, plans: Mapping[NodeName, _NodePlan]) -> Iterator[tuple[Migrate, str]]:
-        shared = [plan for plan in plans.values() if len(plan.forecasts) > 1]
-        late = [[one for one in _missing(plan) if turn.moves.allows(one.trial)] for plan in shared]
-        return to_idle_nodes(late, turn.snapshot, Ledger.of(turn.snapshot), self.move_cost)
+        yield from admitted(
+            snapshot,
+            capacity,
+            by_deadline,
+            lambda trial: (
+                "there is room" + (", and its deadline is the next" if trial.goals.deadline_at is not None else "")
+            ),
+        )
 
     def _resizes(self, plan: _NodePlan) -> Iterator[Proposal]:
-        budget = plan.members.budget
+        budget = plan.node.budget
         if budget <= 0:
             return
-        parts = {trial: cores / budget for trial, cores in plan.plan.shares.items()}
+        parts = {trial: cores / budget for trial, cores in plan.split.shares.items()}
         forecasts = {one.trial.id: one for one in plan.forecasts}
-        for name, cpu in plan.members.requests(parts, self.min_change, self.min_cpu).items():
-            why = words.reason(forecasts[name], given_up=name in plan.plan.given_up)
+        for name, cpu in plan.node.requests(parts, self.min_change, self.min_cpu).items():
+            why = share_reason(forecasts[name], given_up=name in plan.split.given_up)
             yield Proposal(Resize(name, cpu), why)
-
-
-def _missing(plan: _NodePlan) -> Iterator[Forecast]:
-    for one in plan.forecasts:
-        if one.prospect is Prospect.OUT_OF_REACH or one.trial.id in plan.plan.given_up:
-            yield one
-
-
-def _of(state: DeadlineState, standing: Mapping[TrialId, str]) -> DeadlineState:
-    """Return ``state`` without the trials that have ended."""
-    steps = {name: memo for name, memo in state.steps.items() if name in standing}
-    return replace(state, steps=steps, paces={name: pace for name, pace in state.paces.items() if name in standing})
-
-
-def _why_now(trial: Trial) -> str:
-    return "there is room" if trial.goals.deadline_at is None else "there is room, and its deadline is the next"
 
 
 def _assessments(
     snapshot: Snapshot, plans: Iterable[_NodePlan], proposals: Iterable[Proposal]
 ) -> dict[TrialId, Assessment]:
-    starting = {proposal.action.trial for proposal in proposals if isinstance(proposal.action, Place)}
+    starting = placed(proposals)
     told = {
-        trial.id: "" if trial.id in starting else words.waiting(trial)
-        for trial in snapshot.trials
+        trial.id: "" if trial.id in starting else waiting(trial)
+        for trial in snapshot.unended
         if trial.phase is Phase.PENDING
     }
     for plan in plans:
         for one in plan.forecasts:
-            given_up = one.trial.id in plan.plan.given_up
-            told[one.trial.id] = words.outlook(one, plan.plan.shares[one.trial.id], given_up=given_up)
-    return {trial: Assessment(outlook=outlook) for trial, outlook in sorted(told.items())}
+            given_up = one.trial.id in plan.split.given_up
+            told[one.trial.id] = outlook(one, plan.split.shares[one.trial.id], given_up=given_up)
+    return {trial: Assessment(outlook=words) for trial, words in sorted(told.items())}

@@ -1,5 +1,5 @@
 """FlowCon 1.0: elastic shares on each node."""
 
-from controllers.policies.flowcon.policy import FlowCon
+from controllers.policies.flowcon.policy import FlowCon, FlowConRule
 
-__all__ = ["FlowCon"]
+__all__ = ["FlowCon", "FlowConRule"]

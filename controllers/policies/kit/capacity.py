@@ -1,13 +1,29 @@
-"""What is requested of each node, while actions are tried one after another."""
+"""What is requested of each node, while actions are tried one after another, and which of them go together."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
-from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Snapshot, Trial, TrialId
+from controllers.core.model import (
+    Action,
+    Migrate,
+    Node,
+    NodeName,
+    Phase,
+    Place,
+    Proposal,
+    Resize,
+    Snapshot,
+    Trial,
+    TrialId,
+)
 
 SLACK = 1e-9
 """Cores by which sums of floats may miss: far below a millicore."""
+
+Veto = tuple[Proposal, str]
+"""A proposal that was not let through, and the reason."""
 
 
 @dataclass(slots=True)
@@ -20,11 +36,11 @@ class _Load:
 
 
 @dataclass(slots=True)
-class Ledger:
-    """Requests on every node, with those of moves under way counted at both ends.
+class Capacity:
+    """Requests on every node beside what it has; nodes by name. A move under way counts at both ends.
 
-    The source of a move is free only once its attempt has ended; at the destination the next attempt
-    may ask for its present or for its original CPU, so the larger is kept for it.
+    The source of a move is free only once its attempt has ended. The next attempt may ask its destination for its
+    present or for its original CPU, so the larger is kept for it.
     """
 
     nodes: Mapping[NodeName, Node]
@@ -32,16 +48,22 @@ class Ledger:
     _loads: dict[NodeName, _Load] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> "Ledger":
-        """Return the ledger of what ``snapshot`` shows."""
-        trials = {trial.id: trial for trial in sorted(snapshot.trials, key=lambda trial: trial.id)}
-        ledger = cls({node.name: node for node in snapshot.nodes}, trials)
+    def of(cls, snapshot: Snapshot) -> "Capacity":
+        """Return what ``snapshot`` shows."""
+        nodes = {node.name: node for node in sorted(snapshot.nodes, key=lambda node: node.name)}
+        capacity = cls(nodes, {trial.id: trial for trial in snapshot.trials})
         for trial in snapshot.unended:
-            ledger._add(trial)
-        return ledger
+            for node in trial.nodes:
+                load = capacity._load(node)
+                load.cpu += trial.cpu
+                load.base_cpu += trial.base_cpu
+                load.memory += trial.memory
+            if trial.phase is Phase.MOVING and trial.moving_to and trial.moving_to not in trial.nodes:
+                capacity._arrive(trial, trial.moving_to)
+        return capacity
 
     def requested(self, node: NodeName) -> float:
-        """Return the cores requested of ``node``, moves towards it included."""
+        """Return the cores requested of ``node``, including those of trials that move there."""
         return self._load(node).cpu
 
     def fits(self, trial: Trial, node: NodeName) -> bool:
@@ -56,52 +78,91 @@ class Ledger:
         )
 
     def allows(self, action: Action) -> bool:
-        """Return whether ``action`` keeps every node within its capacity."""
+        """Return whether ``action`` keeps every node within what it has."""
         trial = self.trials.get(action.trial)
         if trial is None:
             return False
-        if isinstance(action, Migrate | Place):
-            return action.node is None or self.fits(trial, action.node)
-        return self._resizes(trial, action)
+        match action:
+            case Migrate() | Place():
+                return action.node is None or self.fits(trial, action.node)
+            case Resize():
+                change = action.cpu - trial.cpu
+                return math.isfinite(action.cpu) and all(
+                    change <= 0
+                    or self._load(node).cpu + change * trial.nodes.count(node) <= self.nodes[node].cpu + SLACK
+                    for node in sorted(set(trial.nodes))
+                    if node in self.nodes
+                )
+            case _:
+                assert_never(action)
 
-    def take(self, action: Action) -> None:
+    def apply(self, action: Action) -> None:
         """Count ``action`` as begun."""
         trial = self.trials[action.trial]
-        if isinstance(action, Migrate | Place):
-            if action.node is not None:
-                self._arrive(trial, action.node)
-            return
-        for node in trial.nodes:
-            self._load(node).cpu += action.cpu - trial.cpu
-
-    def _resizes(self, trial: Trial, action: Resize) -> bool:
-        change = action.cpu - trial.cpu
-        return math.isfinite(action.cpu) and all(
-            change <= 0 or self._load(node).cpu + change * trial.nodes.count(node) <= self.nodes[node].cpu + SLACK
-            for node in sorted(set(trial.nodes))
-            if node in self.nodes
-        )
+        match action:
+            case Migrate() | Place():
+                if action.node is not None:
+                    self._arrive(trial, action.node)
+            case Resize():
+                for node in trial.nodes:
+                    self._load(node).cpu += action.cpu - trial.cpu
+            case _:
+                assert_never(action)
 
     def _load(self, node: NodeName) -> _Load:
+        # Not setdefault(): it would make a new load at each call, and this is called most of all.
         load = self._loads.get(node)
         if load is None:
             load = self._loads[node] = _Load()
         return load
-
-    def _add(self, trial: Trial) -> None:
-        for node in trial.nodes:
-            load = self._load(node)
-            load.cpu += trial.cpu
-            load.base_cpu += trial.base_cpu
-            load.memory += trial.memory
-        if trial.phase is Phase.MOVING and trial.moving_to and trial.moving_to not in trial.nodes:
-            self._arrive(trial, trial.moving_to)
 
     def _arrive(self, trial: Trial, node: NodeName) -> None:
         load, cpu = self._load(node), _restart_cpu(trial)
         load.cpu += cpu
         load.base_cpu += cpu
         load.memory += trial.memory * trial.workers
+
+
+def request_shape(trial: Trial) -> tuple[float, float]:
+    """Return what ``trial`` asks of a node that it comes to: cores and bytes of all its workers."""
+    return _restart_cpu(trial), trial.memory * trial.workers
+
+
+def reconciled(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple[Proposal, ...], tuple[Veto, ...]]:
+    """Return those of ``proposals`` that go together, and the others each with the reason against it.
+
+    A trial gets one action at most: a move of it wins over a change of its share, otherwise the first wins. A proposal
+    that no longer fits its node because of that is left out too, and comes back with the next decision.
+    """
+    ordered = list(proposals)
+    if not ordered:
+        return (), ()
+    chosen: dict[TrialId, Proposal] = {}
+    for proposal in sorted(ordered, key=lambda proposal: _precedence(proposal.action)):
+        chosen.setdefault(proposal.action.trial, proposal)
+    capacity = Capacity.of(snapshot)
+    kept: list[Proposal] = []
+    vetoed: list[Veto] = []
+    for proposal in ordered:
+        if chosen[proposal.action.trial] is not proposal:
+            vetoed.append((proposal, "another action on the same trial goes first"))
+        elif not capacity.allows(proposal.action):
+            vetoed.append((proposal, "the node has no room for it beside the other actions"))
+        else:
+            capacity.apply(proposal.action)
+            kept.append(proposal)
+    return tuple(kept), tuple(vetoed)
+
+
+def _precedence(action: Action) -> int:
+    """Return the rank of ``action`` among those on the same trial; the least goes first."""
+    match action:
+        case Migrate():
+            return 0
+        case Place() | Resize():
+            return 1
+        case _:
+            assert_never(action)
 
 
 def _restart_cpu(trial: Trial) -> float:

@@ -1,16 +1,18 @@
-"""Settings of a policy: frozen, checked when written, and able to describe themselves."""
+"""What every policy is made from: settings that are frozen, checked when written, and able to describe themselves."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from controllers.core.model import Action
+from controllers.core.errors import SpeconError
+from controllers.core.model import Action, Migrate, Place, Resize
+from controllers.core.progress import Normalise
 
 MinChange = Annotated[
     float, Field(ge=0, lt=1, description="least change of a request that is worth making, as a share of it")
@@ -19,10 +21,29 @@ MinCpu = Annotated[float, Field(gt=0, description="least request of a worker in 
 StaleAfter = Annotated[
     float, Field(ge=1, description="age in intervals beyond which a report decides nothing: it came late")
 ]
+RULE_OF: Final[Mapping[type[Action], tuple[str, str]]] = {
+    Place: ("placement", "the default scheduler's"),
+    Resize: ("shares", "as requested"),
+    Migrate: ("moves", "none"),
+}
+"""For each kind of action the rule that a policy takes it by, and what happens under a policy without that rule."""
 
 
-class PolicyParameterError(ValueError):
+class PolicyError(SpeconError):
+    """What was written does not give a policy: base of the two errors below."""
+
+
+class PolicyParameterError(PolicyError):
     """A parameter of a policy is unknown, missing its value, or out of bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """When a trial slows: below which gain, how gains are measured, and the age (seconds) of a report that counts."""
+
+    alpha: float
+    normalise: Normalise
+    stale_after: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +55,11 @@ class ParameterInfo:
     description: str
     constraint: str
 
+    @property
+    def written_default(self) -> str:
+        """The default as it is written after ``--policy``."""
+        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+
 
 class PolicySettings(BaseModel):
     """Base of the policies.
@@ -41,6 +67,9 @@ class PolicySettings(BaseModel):
     A policy is made of at most three rules, one for each kind of action: where trials start (``Place``), what share
     each gets (``Resize``), and which of them go elsewhere (``Migrate``). Each says in words what its rules go by.
     ``goal`` is the setting of a sweep without which it has nothing to go by, empty where there is none.
+
+    ``most_moves`` is how many moves of one trial the policy brings about at most, None where there is no limit. Only
+    moves that arrive count: a move that failed may be asked for again.
 
     Raises:
         PolicyParameterError: a parameter is unknown or out of bounds; the message carries its value.
@@ -56,6 +85,7 @@ class PolicySettings(BaseModel):
     shares: ClassVar[str] = ""
     moves: ClassVar[str] = ""
     goal: ClassVar[str] = ""
+    most_moves: ClassVar[int | None] = 0
 
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - pydantic checks them
         try:
@@ -68,20 +98,12 @@ class PolicySettings(BaseModel):
     @classmethod
     def rules(cls) -> dict[str, str]:
         """Return what the policy is made of; where it has no rule of its own, who decides instead."""
-        return {
-            "placement": cls.placement or "the default scheduler's",
-            "shares": cls.shares or "as requested",
-            "moves": cls.moves or "none",
-        }
+        return {rule: getattr(cls, rule) or without for rule, without in RULE_OF.values()}
 
     @classmethod
     def parameters(cls) -> tuple[ParameterInfo, ...]:
         """Return what can be set, in the order of the documentation; not what only a world tells a policy."""
-        return tuple(
-            ParameterInfo(name, field.default, field.description or "", constraint(field))
-            for name, field in cls.model_fields.items()
-            if not field.exclude
-        )
+        return parameters_of(cls)
 
     @classmethod
     def _problem(cls, detail: ErrorDetails) -> str:
@@ -90,6 +112,33 @@ class PolicySettings(BaseModel):
         if name not in settable:
             return f"no parameter {name!r}{suggestion(name, settable)}"
         return f"{name} must be {constraint(cls.model_fields[name])}, got {detail['input']}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoState:
+    """Nothing to remember."""
+
+
+class Stateless(PolicySettings):
+    """Base of policies that look at the snapshot alone."""
+
+    @property
+    def state_type(self) -> type[NoState]:
+        """Type of the state."""
+        return NoState
+
+    def initial(self) -> NoState:
+        """Return the state before the first decision."""
+        return NoState()
+
+
+def parameters_of(model: type[BaseModel]) -> tuple[ParameterInfo, ...]:
+    """Return the fields of ``model`` that can be set, in their order."""
+    return tuple(
+        ParameterInfo(name, field.default, field.description or "", constraint(field))
+        for name, field in model.model_fields.items()
+        if not field.exclude
+    )
 
 
 def suggestion(given: str, valid: Iterable[str]) -> str:
@@ -106,12 +155,8 @@ def constraint(field: FieldInfo) -> str:
         return "one of " + ", ".join(map(str, get_args(field.annotation)))
     if field.annotation is bool:
         return "true or false"
-    return f"a number{_interval(field.metadata)}"
-
-
-def _interval(bounds: Iterable[object]) -> str:
     low, high = "(-inf", "inf)"
-    for bound in bounds:
+    for bound in field.metadata:
         match bound:
             case Gt(gt=value):
                 low = f"({value}"
@@ -123,4 +168,4 @@ def _interval(bounds: Iterable[object]) -> str:
                 high = f"{value}]"
             case _:
                 continue
-    return f" in {low}, {high}" if (low, high) != ("(-inf", "inf)") else ""
+    return f"a number in {low}, {high}" if (low, high) != ("(-inf", "inf)") else "a number"

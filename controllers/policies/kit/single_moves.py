@@ -1,4 +1,4 @@
-"""Move rules that move each trial at most once: what was asked for, and what came of it."""
+"""Moves that were asked for: which are under way, which arrived, and rules that move each trial at most once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,18 +7,38 @@ from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedMove:
     """A move that was asked for, with the attempt that ran then."""
 
     destination: NodeName
     attempt: int
+
+    def answered_by(self, trial: Trial) -> bool:
+        """Return whether the world has answered: the trial runs, at its destination or anywhere else."""
+        return trial.phase is Phase.RUNNING
+
+    def arrived(self, trial: Trial) -> bool:
+        """Return whether a later attempt runs at the destination; running anywhere else, the move has failed."""
+        return self.answered_by(trial) and trial.node == self.destination and trial.attempt > self.attempt
+
+
+def with_destinations(snapshot: Snapshot, asked: Mapping[TrialId, AskedMove]) -> Snapshot:
+    """Return ``snapshot`` with the destinations that were asked for, of trials whose world does not tell theirs."""
+    told = {
+        trial.id: replace(trial, moving_to=asked[trial.id].destination)
+        for trial in snapshot.unended
+        if trial.phase is Phase.MOVING and not trial.moving_to and trial.id in asked
+    }
+    if not told:
+        return snapshot
+    return replace(snapshot, trials=tuple(told.get(trial.id, trial) for trial in snapshot.trials))
 
 
 @dataclass(frozen=True, slots=True)
 class SingleMoves:
     """Moves asked for and under way, and the trials that have had theirs; of trials that have not ended."""
 
-    asked: Mapping[TrialId, Asked] = field(default_factory=dict)
+    asked: Mapping[TrialId, AskedMove] = field(default_factory=dict)
     done: tuple[TrialId, ...] = ()
 
     def allows(self, trial: Trial) -> bool:
@@ -27,34 +47,14 @@ class SingleMoves:
 
     def with_asked(self, trial: Trial, node: NodeName) -> "SingleMoves":
         """Return these with a move of ``trial`` to ``node``; whether it comes about, a later snapshot will show."""
-        return replace(self, asked={**self.asked, trial.id: Asked(node, trial.attempt)})
+        return replace(self, asked={**self.asked, trial.id: AskedMove(node, trial.attempt)})
 
-
-def answered(snapshot: Snapshot, moves: SingleMoves) -> SingleMoves:
-    """Return ``moves`` after a look at what became of them.
-
-    A move is done once a later attempt runs at its destination; running anywhere else, it has failed and may be asked
-    for again.
-    """
-    left = {trial.id: trial for trial in sorted(snapshot.trials, key=lambda one: one.id) if not trial.phase.ended}
-    running = {name for name in moves.asked if name in left and left[name].phase is Phase.RUNNING}
-    arrived = {name for name in running if _arrived(left[name], moves.asked[name])}
-    return SingleMoves(
-        {name: asked for name, asked in sorted(moves.asked.items()) if name in left and name not in running},
-        tuple(sorted((arrived | set(moves.done)) & left.keys())),
-    )
-
-
-def headed(snapshot: Snapshot, moves: SingleMoves) -> Snapshot:
-    """Return ``snapshot`` with the destinations that were asked for, where the world does not tell."""
-    return replace(snapshot, trials=tuple(_headed(trial, moves.asked.get(trial.id)) for trial in snapshot.trials))
-
-
-def _arrived(trial: Trial, asked: Asked) -> bool:
-    return trial.node == asked.destination and trial.attempt > asked.attempt
-
-
-def _headed(trial: Trial, asked: Asked | None) -> Trial:
-    if trial.phase is not Phase.MOVING or trial.moving_to or asked is None:
-        return trial
-    return replace(trial, moving_to=asked.destination)
+    def answered(self, snapshot: Snapshot) -> "SingleMoves":
+        """Return these after a look at what became of them; a move that failed may be asked for again."""
+        left = {trial.id: trial for trial in snapshot.unended}
+        asked = {name: move for name, move in sorted(self.asked.items()) if name in left}
+        arrived = {name for name, move in asked.items() if move.arrived(left[name])}
+        return SingleMoves(
+            {name: move for name, move in asked.items() if not move.answered_by(left[name])},
+            tuple(sorted((arrived | set(self.done)) & left.keys())),
+        )

@@ -1,10 +1,11 @@
 """SpeCon: send converged trials away from those that still grow (thesis ch. 4.2 and 5.2).
 
-Algorithm 3 (``categories``) categorises, Algorithm 4 (``placement``) places, Algorithm 5 (``rebalance``)
-evens out what is left.
+Algorithm 3 categorises (``categories``), Algorithm 4 places and Algorithm 5 evens out what is left (``placement``).
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -12,12 +13,51 @@ from pydantic import Field
 from controllers.core.model import Action, Assessment, Decision, Migrate, NodeName, Proposal, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import Normalise
-from controllers.policies.kit.settings import PolicySettings, StaleAfter
-from controllers.policies.specon.categories import Threshold, categorised, went_on_declining
-from controllers.policies.specon.placement import destination
-from controllers.policies.specon.rebalance import rebalance
-from controllers.policies.specon.state import MoveKind, SpeConState, TrialMemo, recalled
-from controllers.policies.specon.turn import Turn
+from controllers.policies.kit.settings import PolicySettings, StaleAfter, Threshold
+from controllers.policies.kit.single_moves import with_destinations
+from controllers.policies.specon.categories import (
+    MoveKind,
+    PendingMove,
+    SpeConMemo,
+    SpeConState,
+    categorised,
+    recalled,
+    went_on_declining,
+)
+from controllers.policies.specon.placement import ScoredNodes, destination, rebalance
+
+
+@dataclass
+class _Turn:
+    """One decision in the making: the cluster as it is, and the memos as this decision leaves them."""
+
+    snapshot: Snapshot
+    memos: dict[TrialId, SpeConMemo]
+    trials: dict[TrialId, Trial] = field(init=False)
+
+    def __post_init__(self) -> None:
+        pending = {name: memo.pending for name, memo in self.memos.items() if memo.pending}
+        self.snapshot = with_destinations(self.snapshot, pending)
+        self.trials = {trial.id: trial for trial in self.snapshot.unended}
+
+    @cached_property
+    def nodes(self) -> ScoredNodes:
+        """The nodes by score. To be looked at only once all trials are categorised: scores follow from that."""
+        return ScoredNodes.of(self.snapshot, {trial: memo.category for trial, memo in self.memos.items()})
+
+    @cached_property
+    def placed(self) -> tuple[TrialId, ...]:
+        """The trials that were on a node, or on their way to one, as the decision began."""
+        return tuple(trial.id for trial in self.trials.values() if trial.live or trial.moving_to)
+
+    def movable(self, name: TrialId) -> bool:
+        """Whether the trial runs, alone, with no move of it asked for."""
+        return self.trials[name].steady and self.trials[name].workers == 1 and self.memos[name].pending is None
+
+    def ask(self, trial: Trial, kind: MoveKind, node: NodeName, reason: str) -> Proposal:
+        """Return the proposal of a move; whether it came about, a later snapshot will show."""
+        self.memos[trial.id] = replace(self.memos[trial.id], pending=PendingMove(node, trial.attempt, kind))
+        return Proposal(Migrate(trial.id, node), reason)
 
 
 class SpeCon(PolicySettings):
@@ -31,6 +71,7 @@ class SpeCon(PolicySettings):
     source: ClassVar[str] = "thesis ch. 4.2 and 5.2, Algorithms 3-5"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Migrate})
     moves: ClassVar[str] = "converged trials, to the node of least weight of categories"
+    most_moves: ClassVar[int | None] = 2
 
     alpha: float = Field(
         default=0.01,
@@ -63,7 +104,7 @@ class SpeCon(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: SpeConState) -> Decision[SpeConState]:
         """Categorise what is due, and ask for the moves that follow."""
-        turn = Turn(snapshot, recalled(snapshot, state))
+        turn = _Turn(snapshot, recalled(snapshot, state))
         due = snapshot.now >= state.due_at - CLOCK_SLACK
         declining = self._categorise(turn) if due else ()
         proposals = list(self._migrations(turn, declining))
@@ -77,7 +118,7 @@ class SpeCon(PolicySettings):
             assessments={trial: Assessment(memo.category, memo.growth) for trial, memo in turn.memos.items()},
         )
 
-    def _categorise(self, turn: Turn) -> tuple[TrialId, ...]:
+    def _categorise(self, turn: _Turn) -> tuple[TrialId, ...]:
         """Run Algorithm 3; return the trials that ask for a move."""
         threshold = Threshold(self.alpha, self.normalise, self.stale_after * self.interval)
         steady = [trial for trial, memo in turn.memos.items() if turn.trials[trial].steady and not memo.migrated]
@@ -86,39 +127,34 @@ class SpeCon(PolicySettings):
             turn.memos[trial] = categorised(turn.trials[trial], before[trial], threshold, turn.snapshot.now)
         return tuple(trial for trial in steady if went_on_declining(before[trial], turn.memos[trial]))
 
-    def _migrations(self, turn: Turn, declining: tuple[TrialId, ...]) -> Iterator[Proposal]:
+    def _migrations(self, turn: _Turn, declining: tuple[TrialId, ...]) -> Iterator[Proposal]:
         """Serve requests one at a time with Algorithm 4, each after the moves before it."""
-        for trial in filter(turn.movable, declining):
-            own = turn.trials[trial].node
-            if own is None or turn.board.unconverged(own) <= 1:
+        for trial in (turn.trials[name] for name in declining if turn.movable(name)):
+            own, nodes = trial.node, turn.nodes
+            if own is None or nodes.unconverged(own) <= 1:
                 continue
-            node = destination(turn.board, turn.trials[trial], strict=self.strict)
+            node = destination(nodes, trial, strict=self.strict)
             if node == own:
-                turn.settle(trial)
+                # It is in its place already, which counts as the move that it may have.
+                turn.memos[trial.id] = replace(turn.memos[trial.id], migrated_at=turn.snapshot.now)
             elif node is not None:
-                reason = self._reason(turn, trial, own, node)
-                turn.board.move(trial, node)
-                yield turn.ask(trial, MoveKind.CONVERGED, node, reason)
+                growth = f"growth {turn.memos[trial.id].growth:.3g} is below alpha {self.alpha:g} and falling"
+                scores = f"{node} scores {nodes.score(node):g}, {own} {nodes.score(own):g}"
+                nodes.move(trial, node)
+                yield turn.ask(trial, MoveKind.CONVERGED, node, f"converged: {growth}; {scores}")
 
-    def _reason(self, turn: Turn, trial: TrialId, own: NodeName, node: NodeName) -> str:
-        scores = f"{node} scores {turn.board.score(node):g}, {own} {turn.board.score(own):g}"
-        return f"converged: growth {turn.memos[trial].growth:.3g} is below alpha {self.alpha:g} and falling; {scores}"
-
-    def _rebalancing(self, turn: Turn) -> Iterator[Proposal]:
-        """Run Algorithm 5 once every live trial has settled."""
-        if any(self._settled_at(turn.trials[trial], turn.memos[trial]) is None for trial in turn.placed):
+    def _rebalancing(self, turn: _Turn) -> Iterator[Proposal]:
+        """Run Algorithm 5 once every live trial is eligible for it."""
+        since = {name: self._eligible_since(turn.trials[name], turn.memos[name]) for name in turn.placed}
+        eligible = {name: at for name, at in since.items() if at is not None}
+        if len(eligible) < len(since):
             return
-        settled = {trial: self._settled_at(turn.trials[trial], turn.memos[trial]) for trial in turn.placed}
-        offered = {
-            trial: at
-            for trial, at in settled.items()
-            if at is not None and turn.movable(trial) and not turn.memos[trial].rebalanced
-        }
-        for trial, node in rebalance(turn.board, offered):
+        offered = {name: at for name, at in eligible.items() if turn.movable(name) and not turn.memos[name].rebalanced}
+        for trial, node in rebalance(turn.nodes, offered):
             reason = f"rebalancing: every trial has converged and {node} has the room"
             yield turn.ask(trial, MoveKind.REBALANCE, node, reason)
 
-    def _settled_at(self, trial: Trial, memo: TrialMemo) -> float | None:
+    def _eligible_since(self, trial: Trial, memo: SpeConMemo) -> float | None:
         if memo.migrated or (self.rebalance_when == "migrated" and trial.workers == 1):
             return memo.migrated_at
         return memo.converged_at

@@ -1,1 +1,1 @@
-"""Policies around policies: guards, pins, stacks."""
+"""Policies around policies: guards, pins, stacks, and the one way to walk what is within."""

@@ -3,28 +3,28 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, assert_never
 
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+from pydantic import Field
 
-from controllers.core.model import Action, Decision, Migrate, Phase, Place, Proposal, Snapshot, Trial, TrialId
-from controllers.core.policy import Policy
+from controllers.core.model import Action, Decision, Migrate, Phase, Place, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.core.progress import is_stale, usable
-from controllers.policies.kit.capacity import Ledger
-from controllers.policies.wrappers.pinned import waits
+from controllers.policies.kit.capacity import Capacity
+from controllers.policies.kit.first_attempts import waits
+from controllers.policies.wrappers.wrapper import AroundOne
 
 S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedState(Generic[S]):
-    """The policy's own state, and when each trial was last acted on (seconds) while that still counts."""
+    """The policy's own state, and when each trial that has not ended was last acted on (seconds), for the cooldown."""
 
     policy: S
     acted_at: Mapping[TrialId, float] = field(default_factory=dict)
 
 
-class Guarded(BaseModel):
+class Guarded(AroundOne):
     """Lets the proposals of ``policy`` through one by one; the others come back as ``vetoed`` with the reason.
 
     A proposal is held back where its trial is not running or a gang is incomplete; was acted on less than
@@ -35,9 +35,6 @@ class Guarded(BaseModel):
     without any trial changing, when others' pods leave a node.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
-
-    policy: SkipValidation[Policy[Any]]
     cooldown: float = Field(
         default=5.0, ge=0, description="seconds between two actions on a trial: a save and resume takes about as long"
     )
@@ -45,19 +42,15 @@ class Guarded(BaseModel):
         default=0.25, gt=0, le=1, description="greatest share of the live trials that may move at once, but always one"
     )
     stale_after: float = Field(
-        default=300.0, gt=0, description="seconds after which a trial's newest report is too old to act on"
+        default=300.0,
+        gt=0,
+        description="seconds after which a trial's newest report is too old to act on: it may be gone",
     )
-    look_again: float = Field(default=10.0, gt=0, description="seconds between two looks for room for trials that wait")
-
-    @property
-    def name(self) -> str:
-        """Name of the guarded policy."""
-        return self.policy.name
-
-    @property
-    def needs(self) -> frozenset[type[Action]]:
-        """What the guarded policy needs."""
-        return self.policy.needs
+    look_again: float = Field(
+        default=10.0,
+        gt=0,
+        description="seconds between two looks while a trial waits for a place: others' pods may leave a node",
+    )
 
     @property
     def state_type(self) -> type[GuardedState[Any]]:
@@ -72,16 +65,30 @@ class Guarded(BaseModel):
     def decide(self, snapshot: Snapshot, state: GuardedState[Any]) -> Decision[GuardedState[Any]]:
         """Ask the policy and check what it wants, in its order."""
         wanted = self.policy.decide(snapshot, state.policy)
-        cooling = {trial: at for trial, at in sorted(state.acted_at.items()) if snapshot.now - at < self.cooldown}
-        verdicts = _Review(self, snapshot, cooling).verdicts(wanted.proposals) if wanted.proposals else []
-        passed = tuple(proposal for proposal, objection in verdicts if objection is None)
+        ended = {trial.id for trial in snapshot.trials if trial.phase.ended} if state.acted_at else set()
+        cooling = {
+            trial: at
+            for trial, at in sorted(state.acted_at.items())
+            if snapshot.now - at < self.cooldown and trial not in ended
+        }
+        passed: list[Proposal] = []
+        vetoed = list(wanted.vetoed)
+        if wanted.proposals:
+            review = _Review(self, snapshot, cooling)
+            for proposal in wanted.proposals:
+                objection = review.objection(proposal.action)
+                if objection is None:
+                    review.let_through(proposal.action)
+                    passed.append(proposal)
+                else:
+                    vetoed.append((proposal, objection))
         acted = dict.fromkeys((proposal.action.trial for proposal in passed), snapshot.now)
         return Decision(
             GuardedState(wanted.state, {**cooling, **acted}),
-            passed,
+            tuple(passed),
             self._wake_at(snapshot, wanted.wake_at),
             wanted.assessments,
-            (*wanted.vetoed, *((proposal, objection) for proposal, objection in verdicts if objection is not None)),
+            tuple(vetoed),
         )
 
     def _wake_at(self, snapshot: Snapshot, asked: float | None) -> float | None:
@@ -96,44 +103,38 @@ class _Review:
 
     def __init__(self, guards: Guarded, snapshot: Snapshot, cooling: Mapping[TrialId, float]) -> None:
         self.guards, self.now, self.cooling = guards, snapshot.now, cooling
-        self.ledger = Ledger.of(snapshot)
+        self.capacity = Capacity.of(snapshot)
         live = [trial for trial in snapshot.unended if trial.phase is not Phase.PENDING]
         self.moving = sum(trial.phase is Phase.MOVING for trial in live)
         self.most_moving = max(1, math.floor(len(live) * guards.disruption))
-        self.seen: set[TrialId] = set()
+        self.acted_on: set[TrialId] = set()
 
-    def verdicts(self, proposals: tuple[Proposal, ...]) -> list[tuple[Proposal, str | None]]:
-        """Return each proposal with what speaks against it, if anything."""
-        return [(proposal, self._verdict(proposal.action)) for proposal in proposals]
-
-    def _verdict(self, action: Action) -> str | None:
-        objection = self._objection(action)
-        if objection is None:
-            self._take(action)
-        return objection
-
-    def _take(self, action: Action) -> None:
-        self.ledger.take(action)
-        self.seen.add(action.trial)
+    def let_through(self, action: Action) -> None:
+        """Count ``action`` as begun."""
+        self.capacity.apply(action)
+        self.acted_on.add(action.trial)
         self.moving += isinstance(action, Migrate)
 
-    def _objection(self, action: Action) -> str | None:
-        trial = self.ledger.trials.get(action.trial)
+    def objection(self, action: Action) -> str | None:
+        """Return what speaks against ``action``, if anything: the first of its checks that objects."""
+        trial = self.capacity.trials.get(action.trial)
         if trial is None:
             return f"no trial {action.trial!r}"
-        if isinstance(action, Place):
-            return self._unplaceable(trial) or self._roomless(action)
-        checks = (self._unfit(trial), self._too_soon(trial), self._blind(trial, action), self._too_many(action))
-        objection = next((check for check in checks if check), None)
-        return objection or self._roomless(action)
-
-    def _roomless(self, action: Action) -> str | None:
-        return None if self.ledger.allows(action) else "the node has no room for it"
-
-    def _unplaceable(self, trial: Trial) -> str | None:
-        if trial.id in self.seen:
+        if trial.id in self.acted_on:
             return "the trial has another action in this decision"
-        return None if waits(trial) else "the trial does not wait for a place"
+        match action:
+            case Place():
+                found = None if waits(trial) else "the trial does not wait for a place"
+            case Resize():
+                found = self._unfit(trial) or self._cooling(trial) or self._stale(trial)
+            case Migrate():
+                blind = "no metric yet" if trial.progress is None else self._stale(trial)
+                found = self._unfit(trial) or self._cooling(trial) or blind or self._too_many()
+            case _:
+                assert_never(action)
+        if found:
+            return found
+        return None if self.capacity.allows(action) else "the node has no room for it"
 
     def _unfit(self, trial: Trial) -> str | None:
         if not trial.steady:
@@ -142,22 +143,20 @@ class _Review:
             return f"only {len(trial.nodes)} of {trial.workers} workers are placed"
         return None
 
-    def _too_soon(self, trial: Trial) -> str | None:
-        if trial.id in self.seen:
-            return "the trial has another action in this decision"
+    def _cooling(self, trial: Trial) -> str | None:
         if trial.id in self.cooling:
             return f"acted on {self.now - self.cooling[trial.id]:g} s ago, cooldown {self.guards.cooldown:g} s"
         return None
 
-    def _blind(self, trial: Trial, action: Action) -> str | None:
+    def _stale(self, trial: Trial) -> str | None:
         bound = self.guards.stale_after
         if trial.progress is None:
-            return "no metric yet" if isinstance(action, Migrate) else None
+            return None
         if is_stale(trial.progress, self.now, bound):
             return f"the newest report is {self.now - trial.progress.at:g} s old, bound {bound:g} s"
         return None if usable(trial.progress, self.now, bound) else f"the metric is {trial.progress.latest}"
 
-    def _too_many(self, action: Action) -> str | None:
-        if isinstance(action, Migrate) and self.moving >= self.most_moving:
+    def _too_many(self) -> str | None:
+        if self.moving >= self.most_moving:
             return f"{self.moving} trials move already, at most {self.most_moving} at once"
         return None

@@ -1,12 +1,12 @@
-"""How fast a trial trains, and how that depends on the cores it uses: measured from its reports."""
+"""How fast a trial trains, measured from its reports: how long its steps take, and how that depends on its cores."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from controllers.core.model import Trial
-from controllers.policies.kit.step_times import StepMemo
+from controllers.core.model import Snapshot, Trial, TrialId
+from controllers.core.progress import Mark, mark, mean_cores, reported_since, usable
 
 SIMILAR = 0.15
 """Two measurements are of the same use of cores if they differ by less than this part: the newer one counts."""
@@ -15,6 +15,54 @@ UNUSED = 0.25
 """Part of a share that must stay unused before the trial is taken to be unable to use more."""
 
 Points = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Seconds that a step took on average between two reports, and the cores that were used meanwhile."""
+
+    seconds: float
+    cores: float
+
+    @property
+    def core_seconds(self) -> float:
+        """Core seconds of a step."""
+        return self.seconds * self.cores
+
+
+@dataclass(frozen=True, slots=True)
+class StepMemo:
+    """The newest step time, and the report that the next one is measured from, with the attempt that made it."""
+
+    latest: StepTime | None = None
+    mark: Mark | None = None
+    attempt: int = 0
+
+
+def timed(snapshot: Snapshot, memos: Mapping[TrialId, StepMemo], stale_after: float) -> dict[TrialId, StepMemo]:
+    """Return the memos of all trials that have not ended, after a look at their newest reports.
+
+    Args:
+        snapshot: What is there.
+        memos: As this returned them last.
+        stale_after: Seconds after which a report came too late to measure by.
+    """
+    left = [trial for trial in snapshot.unended if trial.live or trial.id in memos]
+    return {trial.id: _timed(trial, memos.get(trial.id, StepMemo()), snapshot.now, stale_after) for trial in left}
+
+
+def _timed(trial: Trial, memo: StepMemo, now: float, stale_after: float) -> StepMemo:
+    progress = usable(trial.progress, now, stale_after)
+    if progress is None or (memo.mark is not None and not reported_since(progress, memo.mark)):
+        return memo
+    begun = replace(memo, mark=mark(progress), attempt=trial.attempt)
+    if memo.mark is None or memo.attempt != trial.attempt or progress.step <= memo.mark.step:
+        # The time between two attempts is no training, and steps made again are no progress: measure from here.
+        return begun
+    cores, seconds = mean_cores(progress, memo.mark), progress.at - memo.mark.at
+    if cores is None:
+        return begun
+    return replace(begun, latest=StepTime(seconds / (progress.step - memo.mark.step), cores))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +110,13 @@ def paced(trial: Trial, pace: Pace, before: StepMemo, after: StepMemo) -> Pace:
     if after.mark == before.mark:
         return pace
     found = replace(pace, cpu=trial.cpu)
-    if after.latest is None or not _went_on(before, after):
+    if before.mark is None or after.mark is None or after.latest is None:
+        return found
+    if before.attempt != after.attempt or after.mark.step <= before.mark.step:
+        # Measured over two attempts, or steps made again.
         return found
     cores = after.latest.cores
     return replace(found, points=_with(pace.points, cores, 1 / after.latest.seconds), most=_most(pace, cores, trial))
-
-
-def _went_on(before: StepMemo, after: StepMemo) -> bool:
-    same_attempt = before.mark is not None and before.attempt == after.attempt
-    return same_attempt and before.mark is not None and after.mark is not None and after.mark.step > before.mark.step
 
 
 def _with(points: Points, cores: float, rate: float) -> Points:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.core.model import NodeName, Phase, Place, Snapshot, Trial, TrialId
-from controllers.policies.kit.first_places import places, starting
+from controllers.policies.kit.first_attempts import places, still_starting
 from controllers.policies.kit.occupancy import Occupancy
 from tests.policies.policy_fakes import node, snapshot, trial
 
@@ -45,14 +45,14 @@ def test_a_trial_that_was_placed_and_has_yet_to_start_counts_where_it_goes() -> 
     coming = trial("a", phase=Phase.PENDING, attempt=0)
     seen = snapshot(0.0, [coming, gated("b")], [node("x"), node("y")])
     before = {TrialId("a"): NodeName("x")}
-    assert starting(seen, before) == before
-    assert placed(seen, starting(seen, before)) == [("b", "y")]
+    assert still_starting(seen, before) == before
+    assert placed(seen, still_starting(seen, before)) == [("b", "y")]
 
 
 def test_a_place_is_forgotten_once_the_trial_runs_waits_again_or_has_ended() -> None:
     before = {TrialId(name): NodeName("x") for name in ("runs", "waits", "ended", "gone")}
     ended = trial("ended", phase=Phase.SUCCEEDED)
-    assert starting(snapshot(0.0, [trial("runs", "x"), gated("waits"), ended], [node("x")]), before) == {}
+    assert still_starting(snapshot(0.0, [trial("runs", "x"), gated("waits"), ended], [node("x")]), before) == {}
 
 
 @given(

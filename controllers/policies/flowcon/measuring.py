@@ -1,4 +1,4 @@
-"""What FlowCon remembers of each trial and node."""
+"""What FlowCon remembers of each trial and node, and how it measures how efficiently a trial grows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from controllers.core.model import Category, NodeName, Snapshot, Trial, TrialId
 from controllers.core.progress import (
     Mark,
-    Normalise,
     growth,
     growth_efficiency,
     is_stale,
@@ -15,10 +14,11 @@ from controllers.core.progress import (
     reported_since,
     usable,
 )
+from controllers.policies.kit.settings import Threshold
 
 
 @dataclass(frozen=True, slots=True)
-class TrialMemo:
+class FlowConMemo:
     """One trial: its list, its growth efficiency now and at its best, and its soft limit (share of a node).
 
     ``stale`` says that its newest report was too old to decide on when its node was last looked at.
@@ -46,23 +46,14 @@ class NodeMemo:
 class FlowConState:
     """Memos of the trials that have not ended and of the nodes that have trials, by name."""
 
-    trials: Mapping[TrialId, TrialMemo] = field(default_factory=dict)
+    trials: Mapping[TrialId, FlowConMemo] = field(default_factory=dict)
     nodes: Mapping[NodeName, NodeMemo] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """How trials are measured: alpha is a share of a trial's own peak efficiency, ``stale_after`` is in seconds."""
-
-    alpha: float
-    normalise: Normalise
-    stale_after: float
+_UNKNOWN = FlowConMemo()
 
 
-_UNKNOWN = TrialMemo()
-
-
-def recalled(snapshot: Snapshot, state: FlowConState) -> dict[TrialId, TrialMemo]:
+def recalled(snapshot: Snapshot, state: FlowConState) -> dict[TrialId, FlowConMemo]:
     """Return the memos to go on with: of every live trial, and of those that were live and have not ended."""
     return {
         trial.id: state.trials.get(trial.id, _UNKNOWN)
@@ -71,23 +62,24 @@ def recalled(snapshot: Snapshot, state: FlowConState) -> dict[TrialId, TrialMemo
     }
 
 
-def measured(trial: Trial, memo: TrialMemo, measure: Measure, now: float) -> TrialMemo:
+def measured(trial: Trial, memo: FlowConMemo, threshold: Threshold, now: float) -> FlowConMemo:
     """Return the memo after a look at the trial's newest report (Algorithm 1, lines 2-13).
 
-    Without a new, usable report, or where the CPU it used is unknown or near 0, its list stays.
+    Without a new, usable report, or where the CPU it used is unknown or near 0, its list stays. Alpha is a share of the
+    trial's own peak efficiency.
     """
     known = trial.progress
-    memo = replace(memo, stale=known is not None and is_stale(known, now, measure.stale_after))
-    progress = usable(known, now, measure.stale_after)
+    memo = replace(memo, stale=known is not None and is_stale(known, now, threshold.stale_after))
+    progress = usable(known, now, threshold.stale_after)
     if progress is None or (memo.mark and not reported_since(progress, memo.mark)):
         return memo
     if memo.mark is None or memo.mark.cpu_seconds is None:
         return replace(memo, mark=mark(progress))
-    gain = growth(progress, memo.mark, trial.direction, measure.normalise)
+    gain = growth(progress, memo.mark, trial.direction, threshold.normalise)
     efficiency = growth_efficiency(gain, progress, memo.mark)
     if efficiency is None:
         return memo
     peak = max(memo.peak, efficiency)
-    fast = efficiency > 0 and efficiency >= measure.alpha * peak
+    fast = efficiency > 0 and efficiency >= threshold.alpha * peak
     category = recategorised(memo.category, fast=fast, slowing=True)
     return replace(memo, category=category, mark=mark(progress), growth=gain, efficiency=efficiency, peak=peak)

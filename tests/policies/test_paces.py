@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.core.model import Progress
-from controllers.policies.kit.pace import MOST_POINTS, Pace, paced
-from controllers.policies.kit.step_times import StepMemo, timed
+from controllers.policies.kit.paces import MOST_POINTS, Pace, StepMemo, paced, timed
 from tests.policies.policy_fakes import node, snapshot, trial
 
 

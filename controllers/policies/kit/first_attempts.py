@@ -1,0 +1,101 @@
+"""Where first attempts start: which trials wait for a place, in what order they get one, and on which node."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, assert_never
+
+from controllers.core.model import Migrate, Node, NodeName, Phase, Place, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.policies.kit.capacity import Capacity, request_shape
+from controllers.policies.kit.occupancy import Occupancy
+
+NodeCost = Callable[[Node, Sequence[Trial]], float]
+"""What a node costs a trial that comes to it, by the trials that are there."""
+
+
+def waits(trial: Trial) -> bool:
+    """Return whether the trial's first attempt is held until it has a place."""
+    return trial.gated and trial.phase is Phase.PENDING
+
+
+def places(
+    snapshot: Snapshot, occupancy: Occupancy, cost: NodeCost, reason: Callable[[Node, float], str]
+) -> Iterator[Proposal]:
+    """Yield a place for each waiting trial that fits somewhere, in the order of submission; ``occupancy`` is kept up.
+
+    It is the ready node of least ``cost`` that has room; of several, the one with the least of its CPU requested, then
+    the first by name. A trial that fits nowhere waits on and does not hold up a smaller one.
+    """
+    capacity, nodes = occupancy.capacity, occupancy.ready()
+
+    def ranked(node: Node) -> tuple[float, float, NodeName]:
+        return cost(node, occupancy.on(node.name)), capacity.requested(node.name) / node.cpu, node.name
+
+    ranks = {node.name: ranked(node) for node in nodes}
+    # Placing a trial only takes room away, so what does not fit now will not fit later in this decision.
+    unfit: set[tuple[float, float]] = set()
+    for trial in sorted(filter(waits, snapshot.unended), key=lambda trial: (trial.submitted_at, trial.id)):
+        shape = request_shape(trial)
+        roomy = [] if shape in unfit else [node for node in nodes if capacity.fits(trial, node.name)]
+        if not roomy:
+            unfit.add(shape)
+            continue
+        node = min(roomy, key=lambda node: ranks[node.name])
+        yield Proposal(Place(trial.id, node.name), reason(node, ranks[node.name][0]))
+        occupancy.place(trial, node.name)
+        ranks[node.name] = ranked(node)
+
+
+def admitted(
+    snapshot: Snapshot, capacity: Capacity, rank: Callable[[Trial], Any], reason: Callable[[Trial], str]
+) -> Iterator[Proposal]:
+    """Yield a place for each waiting trial that fits somewhere, the one of least ``rank`` first.
+
+    It is the node with the most cores that nobody requests. A trial that fits nowhere does not hold up a smaller one.
+    ``capacity`` is kept up.
+    """
+    for trial in sorted(filter(waits, snapshot.unended), key=lambda trial: (rank(trial), trial.id)):
+        free = {
+            name: node.cpu - capacity.requested(name)
+            for name, node in capacity.nodes.items()
+            if capacity.fits(trial, name)
+        }
+        if free:
+            place = Place(trial.id, min(free, key=lambda name: (-free[name], name)))
+            capacity.apply(place)
+            yield Proposal(place, reason(trial))
+
+
+def by_deadline(trial: Trial) -> tuple[float, float]:
+    """Rank by deadline, then by submission; trials without a deadline come last."""
+    deadline = trial.goals.deadline_at
+    return (float("inf") if deadline is None else deadline), trial.submitted_at
+
+
+def placed(proposals: Iterable[Proposal]) -> dict[TrialId, NodeName | None]:
+    """Return the node of each first attempt that ``proposals`` place, None where the default scheduler chooses it."""
+    found: dict[TrialId, NodeName | None] = {}
+    for proposal in proposals:
+        match proposal.action:
+            case Place() as place:
+                found[place.trial] = place.node
+            case Resize() | Migrate():
+                pass
+            case _ as other:
+                assert_never(other)
+    return found
+
+
+def still_starting(snapshot: Snapshot, places: Mapping[TrialId, NodeName]) -> dict[TrialId, NodeName]:
+    """Return the ``places`` of trials that have yet to start: a placement rule must not forget them meanwhile.
+
+    A trial that still waits for a place was refused the one it had.
+    """
+    return {
+        trial.id: places[trial.id]
+        for trial in snapshot.unended
+        if trial.id in places and trial.phase is Phase.PENDING and not trial.gated and not trial.nodes
+    }
+
+
+def with_places(places: Mapping[TrialId, NodeName], proposals: Iterable[Proposal]) -> dict[TrialId, NodeName]:
+    """Return ``places`` with the nodes that ``proposals`` give."""
+    return {**places, **{trial: node for trial, node in placed(proposals).items() if node is not None}}
