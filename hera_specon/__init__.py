@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from controllers.policies import CBalancer, Deadline, Default, DQoES, FlowCon, FlowCon2, ProCon, SpeCon, Tradl
-    from hera_specon.arrivals import at_random, every
     from hera_specon.errors import SpaceError, SweepError
-    from hera_specon.objective import Objective, maximize, minimize
+    from hera_specon.settings import Objective, at_random, every, maximize, minimize
     from hera_specon.space import choice, integer, log_uniform, uniform
     from hera_specon.sweep import FunctionSweep, Sweep
 
@@ -46,13 +45,13 @@ _HOMES = {
     "ProCon": "controllers.policies",
     "SpeCon": "controllers.policies",
     "Tradl": "controllers.policies",
-    "at_random": "hera_specon.arrivals",
-    "every": "hera_specon.arrivals",
+    "at_random": "hera_specon.settings",
+    "every": "hera_specon.settings",
     "SpaceError": "hera_specon.errors",
     "SweepError": "hera_specon.errors",
-    "Objective": "hera_specon.objective",
-    "maximize": "hera_specon.objective",
-    "minimize": "hera_specon.objective",
+    "Objective": "hera_specon.settings",
+    "maximize": "hera_specon.settings",
+    "minimize": "hera_specon.settings",
     "choice": "hera_specon.space",
     "integer": "hera_specon.space",
     "log_uniform": "hera_specon.space",

@@ -1,11 +1,13 @@
 """What an author can get wrong.
 
-SpeconError, ValueError
-├── SweepError
-│   └── SpaceError
-└── WorkflowFileError
+SpeconError
+├── SweepError           a sweep cannot be built from its settings
+│   └── SpaceError       its search space is wrong
+├── WorkflowFileError    a file gives no workflow with a sweep
+└── SubmissionError      a cluster could not run the workflow
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from controllers.core.errors import SpeconError
@@ -25,3 +27,11 @@ class WorkflowFileError(SpeconError, ValueError):
     def __init__(self, path: Path, problem: str) -> None:
         self.path = path
         super().__init__(f"{path}: {problem}")
+
+
+class SubmissionError(SpeconError, ValueError):
+    """A workflow can't be submitted as it is. ``problems`` holds one line for each reason."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))

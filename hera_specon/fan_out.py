@@ -17,8 +17,7 @@ from hera.workflows.models import (
 )
 
 from controllers.core import labels
-from hera_specon.search import Point
-from hera_specon.space import value_text
+from hera_specon.space import Point, value_text
 from hera_specon.trial_template import placeholder
 
 

@@ -1,4 +1,4 @@
-"""What an author wants the trials of a sweep to reach, as the workflow carries it."""
+"""What the trials of a sweep shall reach: deadline, target, time per step; and whether its policy goes by it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from typing import Any, Final
 from controllers.core import labels
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import PolicySettings
-from controllers.policies.registry import parse_policy
+from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.stacked import Stacked
 from controllers.worlds.local.workflow.quantity import parse_duration
-from hera_specon.amounts import is_finite
 from hera_specon.errors import SweepError
-from hera_specon.policy_choice import PolicyChoice, policy_text
+from hera_specon.manifest import Manifest, trial_templates
+from hera_specon.settings import PolicyChoice, is_finite, policy_text
 from hera_specon.space import Distribution
 
 Goal = float | str | Distribution | Sequence[float | str]
@@ -136,3 +136,42 @@ _KINDS: Final = (
     _Kind("target", labels.ANNOTATION_TARGET, labels.INPUT_TARGET, _target),
     _Kind("seconds_per_step", labels.ANNOTATION_SECONDS_PER_STEP, labels.INPUT_SECONDS_PER_STEP, _duration),
 )
+
+
+def run_warnings(manifest: Manifest, policies: Sequence[Policy[Any]]) -> list[str]:
+    """Return a warning for each goal in ``manifest`` that none of ``policies`` goes by, whatever the manifest names."""
+    found = [warning for template in trial_templates(manifest) for warning in _warnings(_notes(template), policies)]
+    return list(dict.fromkeys(found))
+
+
+def submission_warnings(manifest: Manifest) -> list[str]:
+    """Return a warning for each goal in ``manifest`` that the policy named beside it does not go by.
+
+    Raises:
+        ValueError: A template names no known policy.
+    """
+    found: list[str] = []
+    for template in trial_templates(manifest):
+        notes = _notes(template)
+        named = notes.get(labels.ANNOTATION_POLICY)
+        found += _warnings(notes, [parse_policy(str(named))] if named else [])
+    return list(dict.fromkeys(found))
+
+
+def _notes(template: Manifest) -> Mapping[str, Any]:
+    return (template.get("metadata") or {}).get("annotations") or {}
+
+
+def _warnings(notes: Mapping[str, Any], policies: Sequence[Policy[Any]]) -> Iterator[str]:
+    served = {goal for policy in policies for _, goal in goals_served(policy)}
+    for goal in goals_set(notes):
+        if goal not in served:
+            by = ", ".join(name for name, policy in sorted(POLICIES.items()) if policy.goal == goal)
+            yield f"the sweep sets {goal}=, but {_who_lacks_it(policies)}; policies that go by it: {by}"
+
+
+def _who_lacks_it(policies: Sequence[Policy[Any]]) -> str:
+    if not policies:
+        return "names no policy, and whether the controller's own goes by it is not known here"
+    names = ", ".join(dict.fromkeys(policy.name for policy in policies))
+    return f"policy {names} does not go by it" if len(policies) == 1 else f"none of the policies {names} goes by it"

@@ -3,28 +3,32 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from hera.workflows import Container, Script, Workflow
+from hera.workflows import Container, Parameter, Script, Workflow
 from hera.workflows._context import _context
 from hera.workflows._mixins import EnvIOMixin, TemplateMixin, VolumeMountMixin, normalize_to_list
-from hera.workflows.models import Template
+from hera.workflows.models import Arguments, Template
+from hera.workflows.models import Parameter as ParameterModel
 from hera.workflows.volume import _BaseVolume
 
 from controllers.core import labels
-from hera_specon.amounts import is_whole
-from hera_specon.arrivals import Arrivals
-from hera_specon.checks import check_templates
-from hera_specon.continuing import let_continue
+from controllers.core.labels import PARAMETER_CONTINUE
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
 from hera_specon.goals import Goal, SweepGoals, check_served, sweep_goals
-from hera_specon.names import check_distinct, check_sweep_name
-from hera_specon.objective import Objective
-from hera_specon.policy_choice import PolicyChoice, policy_text
-from hera_specon.search import Search, points
-from hera_specon.space import Space
-from hera_specon.state_volume import state_volume
+from hera_specon.manifest import check_templates
+from hera_specon.pod_spec import state_volume
+from hera_specon.settings import (
+    Arrivals,
+    Objective,
+    PolicyChoice,
+    check_distinct,
+    check_sweep_name,
+    is_whole,
+    policy_text,
+)
+from hera_specon.space import Search, Space, points
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import TrialSettings, own_inputs, sweep_id, trial_template
 
@@ -266,3 +270,27 @@ class FunctionSweep(_SweepTemplates, Script):
 def _check_workflow(workflow: Workflow) -> None:
     if workflow.workflow_template_ref is None and (workflow.kind == "Workflow" or workflow.entrypoint is not None):
         check_templates([template.name or "" for template in workflow.templates], workflow.entrypoint)
+
+
+DESCRIPTION: Final = "uid of the workflow whose trials are to go on here; empty to start them anew"
+
+
+def let_continue(workflow: Workflow) -> None:
+    """Give ``workflow`` the parameter that Argo's Resubmit lets people fill in, unless it has it already."""
+    parameter = Parameter(name=PARAMETER_CONTINUE, value="", description=DESCRIPTION)
+    given = workflow.arguments
+    if PARAMETER_CONTINUE in _parameter_names(given):
+        return
+    if isinstance(given, Arguments):
+        given.parameters = [*(given.parameters or []), parameter.as_argument()]
+    else:
+        items = given if isinstance(given, list) else [] if given is None else [given]
+        workflow.arguments = [*items, parameter]
+
+
+def _parameter_names(arguments: object) -> set[str | None]:
+    if isinstance(arguments, Arguments):
+        return _parameter_names(arguments.parameters)
+    items = arguments if isinstance(arguments, list) else [arguments]
+    named = {item.name for item in items if isinstance(item, Parameter | ParameterModel)}
+    return named.union(*(item for item in items if isinstance(item, dict)))

@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 from hera.workflows import Workflow
 
-from hera_specon.checks import check_document, sweeps_of
 from hera_specon.errors import SweepError, WorkflowFileError
+from hera_specon.manifest import check_document, sweeps_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from mlflow_hooks.files import report, write_whole
+from mlflow_hooks.state_folder import report, write_whole
 
 POINTS = "points.jsonl"
 SENT = "points.sent"

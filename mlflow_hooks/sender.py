@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mlflow_hooks.delivery import Delivery
-from mlflow_hooks.files import report
+from mlflow_hooks.state_folder import report
 
 EVERY_S: Final = 1.0
 SENDING_SHARE: Final = 0.005

@@ -4,22 +4,18 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
-from mlflow_hooks.checkpoints import Checkpoints
+from mlflow_hooks.checkpoints import Checkpoints, Saving
 from mlflow_hooks.contract import EXIT_MIGRATE
 from mlflow_hooks.delivery import sending_wanted
 from mlflow_hooks.errors import BadEnvironmentError
-from mlflow_hooks.files import report
+from mlflow_hooks.interruption import Ownership, StopRequest, leave_beside
 from mlflow_hooks.journal import Journal
-from mlflow_hooks.leaving import leave_beside
 from mlflow_hooks.metrics import Metrics
-from mlflow_hooks.owner import Ownership
-from mlflow_hooks.saving import Saving
 from mlflow_hooks.sender import Sender, short_timeouts
 from mlflow_hooks.settings import Settings, read_settings
+from mlflow_hooks.state_folder import Ending, Identity, forget_ending, report, write_ending, write_identity
 from mlflow_hooks.states import State
-from mlflow_hooks.stopping import StopRequest
 from mlflow_hooks.threads import follow_share, prepare_threads
-from mlflow_hooks.trialfile import Ending, Identity, forget_ending, write_ending, write_identity
 
 LEAVING_FLUSH_S: Final = 2.0
 """How long an attempt that leaves waits for MLflow; the next attempt sends the rest."""

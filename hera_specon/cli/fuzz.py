@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from controllers.core.errors import SpeconError
-from hera_specon.cli.choices import parsed
+from hera_specon.cli.backend import parsed
 from hera_specon.cli.options import STDOUT, NewFile
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import click
 
-from hera_specon.cli.on_demand import OnDemandGroup
+from hera_specon.cli.group import OnDemandGroup
 
 
 @click.group(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from hera_specon.cli.choices import parsed
+from hera_specon.cli.backend import parsed
 from hera_specon.cli.options import STDOUT, Cores, NewFile, NodeCount
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _replayed(request: Request, policies: "Mapping[str, Policy[Any]]") -> "Repla
     from controllers.core.model import Direction  # noqa: PLC0415
     from controllers.tracking.access import be_impatient  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.replay import replaying, sources  # noqa: PLC0415
-    from hera_specon.replay.recorded_sweep import Objective  # noqa: PLC0415
+    from hera_specon.replay.past_sweeps import Objective  # noqa: PLC0415
 
     be_impatient()
     uri = request.mlflow_tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
@@ -162,8 +162,8 @@ def _bar(runs: int) -> Iterator[Callable[[], None]]:
 
 
 def _tell(request: Request, done: "Replayed") -> None:
-    from hera_specon.display.replay_tables import replay_view  # noqa: PLC0415 - as above
-    from hera_specon.replay.as_json import to_json  # noqa: PLC0415
+    from hera_specon.display.simulated import replay_view  # noqa: PLC0415 - as above
+    from hera_specon.replay.replaying import to_json  # noqa: PLC0415
 
     to_stdout = str(request.json_out) == STDOUT
     stream = sys.stderr if to_stdout else sys.stdout

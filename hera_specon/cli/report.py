@@ -10,8 +10,8 @@ from rich.console import Console
 from controllers.core.errors import SpeconError
 from hera_specon.cli.options import NewFile
 from hera_specon.display.tables import comparison_table
+from hera_specon.records.run_folder import RunNotFoundError, RunRecord, combined, find_run, load_run
 from hera_specon.report.page import REPORT_FILE, write_page, write_report
-from hera_specon.report.record import RunNotFoundError, RunRecord, combined, find_run, load_run
 
 
 class ComparisonError(SpeconError):
@@ -75,7 +75,7 @@ def _record(runs: Sequence[str], local: Sequence[Path | None], uri: str | None) 
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - `specon --help` must not wait for MLflow
 
     from controllers.tracking.access import be_impatient  # noqa: PLC0415
-    from hera_specon.report.tracked_run import tracked_record  # noqa: PLC0415
+    from hera_specon.records.tracked import tracked_record  # noqa: PLC0415
 
     be_impatient()
     client = MlflowClient(uri)

@@ -11,14 +11,12 @@ import click
 from rich.console import Console
 
 from controllers.core.results import RunResult
-from hera_specon.cli.backend import Backend, real_backend
-from hera_specon.cli.choices import check_parameters, chosen_policies, chosen_workflow
-from hera_specon.cli.failures import Failure
+from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, chosen_workflow, real_backend
+from hera_specon.cli.group import Failure
 from hera_specon.cli.options import STDOUT, CoresOfNodes, NewFile, NodeCount, assignments
-from hera_specon.display.live import LiveScreen
-from hera_specon.display.plain import PlainScreen
+from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.display.tables import comparison_table
-from hera_specon.report.comparison import labelled, to_json
+from hera_specon.records.comparison import labelled, to_json
 from hera_specon.report.page import REPORT_FILE, write_report
 
 if TYPE_CHECKING:
@@ -119,7 +117,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
 
 def _carried_out(backend: Backend, request: Request) -> "LocalRun":
     from controllers.local_run.run import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
-    from hera_specon.goal_warnings import run_warnings  # noqa: PLC0415
+    from hera_specon.goals import run_warnings  # noqa: PLC0415
 
     workflow = chosen_workflow(backend, request.file)
     policies = chosen_policies(backend, request.policies, workflow, request.file)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from controllers.core.errors import SpeconError
-from hera_specon.cli.choices import parsed
+from hera_specon.cli.backend import parsed
 from hera_specon.cli.options import STDOUT, NewFile, NodeCount
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _progress(console: Console, runs: int) -> Iterator[Progress]:
 
 def _tell(request: Request, console: Console, orders: "Sequence[Order]", summaries: "Sequence[Summary]") -> None:
     from controllers.lab.simulation.campaign import to_json  # noqa: PLC0415 - see above
-    from hera_specon.display.experiments import experiment_table  # noqa: PLC0415
+    from hera_specon.display.simulated import experiment_table  # noqa: PLC0415
 
     for order in orders:
         own = [summary for summary in summaries if summary.experiment == order.experiment.id]

@@ -16,7 +16,7 @@ from hera_specon.cli.options import cluster_options
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from hera_specon.display.state import SweepState
+    from hera_specon.sweep_state import SweepState
 
 _EVERY_S = 3.0
 _WIDE = 200
@@ -81,7 +81,7 @@ def status(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
 
 
 def _look(request: Request) -> Look:
-    from hera_specon.report.record import RunNotFoundError, find_run  # noqa: PLC0415 - `specon --help` must not wait
+    from hera_specon.records.run_folder import RunNotFoundError, find_run  # noqa: PLC0415 - `specon --help` must not wait
 
     if request.sweep is not None:
         try:
@@ -89,7 +89,7 @@ def _look(request: Request) -> Look:
         except RunNotFoundError:
             pass
         else:
-            from hera_specon.report.run_state import run_states  # noqa: PLC0415 - as above
+            from hera_specon.records.run_folder import run_states  # noqa: PLC0415 - as above
 
             return lambda: run_states(folder)
     return _look_at_cluster(request)
@@ -107,7 +107,7 @@ def _look_at_cluster(request: Request) -> Look:
 
 
 def _tell_json(request: Request, look: Look) -> None:
-    from hera_specon.display.state import to_json  # noqa: PLC0415 - as above
+    from hera_specon.sweep_state import to_json  # noqa: PLC0415 - as above
 
     for states in _looks(look) if request.watch else [look()]:
         told = [to_json(state) for state in states]
@@ -135,7 +135,7 @@ def _watch_live(console: "Console", look: Look) -> None:
 
 
 def _watch_plainly(look: Look) -> None:
-    from hera_specon.display.plain import PlainScreen  # noqa: PLC0415 - as above
+    from hera_specon.display.screens import PlainScreen  # noqa: PLC0415 - as above
 
     screens: list[PlainScreen] = []
     for states in _looks(look):
@@ -169,6 +169,6 @@ def _room(console: "Console") -> int | None:
 def _view(states: "Sequence[SweepState]", room: int | None) -> "RenderableType":
     from rich.console import Group  # noqa: PLC0415 - as above
 
-    from hera_specon.display.status_view import status_view  # noqa: PLC0415
+    from hera_specon.display.boards import status_view  # noqa: PLC0415
 
     return Group(*(status_view(state, room) for state in states))

@@ -2,15 +2,20 @@
 
 import json
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hera_specon.cli.choices import check_parameters
+from controllers.worlds.argo.api import UnavailableError
+from controllers.worlds.argo.untrusted import text
+from hera_specon.cli.backend import check_parameters
+from hera_specon.cli.group import Failure
 from hera_specon.cli.options import assignments, cluster_options
+from hera_specon.cluster.channel import ArgoServerError
 
 if TYPE_CHECKING:
     from hera_specon.cluster.access import Access
@@ -105,7 +110,7 @@ def submit(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
     created, channel = submitted
     _tell(request, created, channel)
     if request.wait:
-        from hera_specon.cli.waiting import wait_for_end  # noqa: PLC0415 - `specon --help` must not wait for it
+        from hera_specon.cli.submit import wait_for_end  # noqa: PLC0415 - `specon --help` must not wait for it
 
         wait_for_end(lambda: channel.workflow(created.namespace, created.name), created.name)
 
@@ -126,7 +131,7 @@ def _check_options(request: Request) -> None:
 
 def _submitted(request: Request) -> "tuple[Created, Channel] | None":
     """Create the workflow; None where it was only to be printed."""
-    from hera_specon.submission.prepare import in_namespace, namespace_written, prepared  # noqa: PLC0415 - `specon --help` must not wait for it
+    from hera_specon.submission.edits import in_namespace, namespace_written, prepared  # noqa: PLC0415 - `specon --help` must not wait for it
 
     file, manifest = prepared(request.file, _wishes(request))
     check_parameters(request.parameters, file.manifest, request.file)
@@ -143,8 +148,7 @@ def _submitted(request: Request) -> "tuple[Created, Channel] | None":
 
 
 def _wishes(request: Request) -> "Wishes":
-    from hera_specon.submission.edits import Wishes  # noqa: PLC0415 - `specon --help` must not wait for these
-    from hera_specon.submission.prepare import canonical_policy  # noqa: PLC0415
+    from hera_specon.submission.edits import Wishes, canonical_policy  # noqa: PLC0415 - imported only by who submits
 
     return Wishes(
         parameters=request.parameters,
@@ -159,7 +163,7 @@ def _placed(request: Request, manifest: dict[str, Any], channel: "Channel", swee
     """Return ``manifest`` with the first nodes of the earlier workflow that was named, if one was."""
     if request.first_nodes_of is None:
         return manifest
-    from hera_specon.cluster.first_nodes import first_nodes  # noqa: PLC0415 - imported only by who needs it
+    from hera_specon.cluster.access import first_nodes  # noqa: PLC0415 - imported only by who needs it
     from hera_specon.submission.edits import Wishes, edited  # noqa: PLC0415
 
     earlier = channel.workflow(manifest["metadata"]["namespace"], request.first_nodes_of)
@@ -190,9 +194,9 @@ def _token(request: Request) -> str | None:
 
 
 def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
-    from hera_specon.cluster.claims import claim_warnings  # noqa: PLC0415 - imported only by who submits
-    from hera_specon.goal_warnings import submission_warnings  # noqa: PLC0415
-    from hera_specon.submission.prepare import host_path_warning, state_claims  # noqa: PLC0415
+    from hera_specon.cluster.access import claim_warnings  # noqa: PLC0415 - imported only by who submits
+    from hera_specon.goals import submission_warnings  # noqa: PLC0415
+    from hera_specon.submission.edits import host_path_warning, state_claims  # noqa: PLC0415
 
     warnings = [host_path_warning(manifest), *submission_warnings(manifest)]
     warnings += claim_warnings(access, state_claims(manifest)) if access is not None else []
@@ -216,3 +220,39 @@ def _tell(request: Request, created: "Created", channel: "Channel") -> None:
     if page is not None:
         click.echo(f"Its page: {page}")
     click.echo(f"Watch it: specon status {created.name} -n {created.namespace} --watch")
+
+
+_EVERY_S: Final = 2.0
+_PATIENCE_S: Final = 120.0
+"""Seconds without an answer after which waiting is given up; the workflow runs on."""
+ENDED: Final = frozenset({"Succeeded", "Failed", "Error"})
+
+
+def wait_for_end(look: Callable[[], dict[str, Any]], name: str, every_s: float = _EVERY_S) -> None:
+    """Look again and again until the workflow is over; each change is told on standard error.
+
+    Raises:
+        Failure: It did not succeed, or nobody answered for long.
+    """
+    told = ""
+    heard_at = time.monotonic()
+    while True:
+        try:
+            workflow = look()
+            heard_at = time.monotonic()
+        except (UnavailableError, ArgoServerError) as error:
+            if time.monotonic() - heard_at > _PATIENCE_S:
+                message = f"{error}\nThe workflow runs on; see it with: specon status {name}"
+                raise Failure(message) from error
+            workflow = {}
+        phase, progress = text(workflow, "status", "phase"), text(workflow, "status", "progress")
+        line = f"{name}: {phase or 'Pending'}" + (f", {progress} steps" if progress else "")
+        if workflow and line != told:
+            click.echo(line, err=True)
+            told = line
+        if phase in ENDED:
+            break
+        time.sleep(every_s)
+    if phase != "Succeeded":
+        message = f"workflow {name} {phase.lower()}: {text(workflow, 'status', 'message') or 'no reason given'}"
+        raise Failure(message)

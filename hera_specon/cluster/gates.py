@@ -8,8 +8,7 @@ from controllers.worlds.argo.api import WORKFLOWS, ConflictError, NotFoundError
 from controllers.worlds.argo.patches import open_gate
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.workflows import WorkflowRecord
-from hera_specon.cluster.access import Access
-from hera_specon.cluster.records import read_pods, read_workflows
+from hera_specon.cluster.access import Access, read_pods, read_workflows
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,7 @@ from controllers.core.model import Direction, NodeName
 from controllers.lab.simulation.past_sweep import PastSweep, PastSweepError
 from controllers.local_run.run import LocalSettings
 from controllers.worlds.simulated.workload import NodeSpec
-from hera_specon.replay.any_runs import past_runs, runs_below
-from hera_specon.replay.recorded_sweep import Objective, Recorded, recorded_sweep
-from hera_specon.replay.tracked_trials import TAG_PARENT, printable, tracked_trials
-from hera_specon.report.record import (
+from hera_specon.records.run_folder import (
     BrokenRunError,
     PolicyRun,
     RunNotFoundError,
@@ -26,7 +23,9 @@ from hera_specon.report.record import (
     load_run,
     parts_of,
 )
-from hera_specon.report.tracked_run import sweep_runs, tracked_record
+from hera_specon.records.tracked import sweep_runs, tracked_record
+from hera_specon.replay.past_sweeps import Objective, Recorded, past_runs, recorded_sweep, runs_below
+from hera_specon.replay.tracked_trials import TAG_PARENT, printable, tracked_trials
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
 
 Origin = Literal["local", "argo"]

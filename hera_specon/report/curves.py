@@ -6,12 +6,11 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from controllers.core.results import RunResult
-from hera_specon.display import words
-from hera_specon.report.colours import POLICIES, natural
-from hera_specon.report.comparison import completions
-from hera_specon.report.frame import dress, html, text
-from hera_specon.report.layout import shares, usage
-from hera_specon.report.record import PolicyRun
+from hera_specon import formatting
+from hera_specon.records.comparison import completions
+from hera_specon.records.run_folder import PolicyRun
+from hera_specon.report.gantt import shares, usage
+from hera_specon.report.style import POLICIES, dress, html, natural, text
 
 NODE_HEIGHT = 130
 
@@ -127,5 +126,5 @@ def _dots(policy: str, trials: Sequence[str], times: Mapping[str, float], colour
     return go.Scatter(
         x=[times[trial] for trial in trials], y=[text(trial) for trial in trials], mode="markers", name=text(policy),
         marker={"size": 11, "color": colour}, hoverinfo="text",
-        hovertext=[f"<b>{text(t)}</b> under {text(policy)}: {words.seconds(times[t])}" for t in trials],
+        hovertext=[f"<b>{text(t)}</b> under {text(policy)}: {formatting.seconds(times[t])}" for t in trials],
     )  # fmt: skip

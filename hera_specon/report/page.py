@@ -2,19 +2,21 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
-from hera_specon.display import words
-from hera_specon.report.colours import trial_colours
-from hera_specon.report.comparison import comparison_rows
+from controllers.core.results import TrialResult
+from hera_specon import formatting
+from hera_specon.records.comparison import comparison_rows
+from hera_specon.records.history import Move
+from hera_specon.records.run_folder import PolicyRun, RunRecord, load_run
 from hera_specon.report.curves import completion_chart, learning_chart, share_chart
 from hera_specon.report.gantt import gantt, trials_of
-from hera_specon.report.record import RunRecord, load_run
-from hera_specon.report.trials import trial_entries
+from hera_specon.report.style import natural, trial_colours
 
 REPORT_FILE = "report.html"
 TEMPLATE = "report.html.j2"
@@ -43,7 +45,11 @@ def page(record: RunRecord) -> str:
     loader = PackageLoader("hera_specon.report", "templates")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters.update(
-        seconds=words.seconds, ratio=words.ratio, change=words.change, figure=words.figure, tone=tone
+        seconds=formatting.seconds,
+        ratio=formatting.ratio,
+        change=formatting.change,
+        figure=formatting.figure,
+        tone=tone,
     )
     return environment.get_template(TEMPLATE).render(plotly=get_plotlyjs(), **_contents(record))
 
@@ -92,3 +98,44 @@ def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _shown(fact: object) -> str:
     return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialUnder:
+    """A trial under one policy; ``ratio`` is to its completion time under the first, None for the first."""
+
+    policy: str
+    result: TrialResult | None
+    moves: tuple[Move, ...]
+    ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEntry:
+    """A trial and how it went under each policy."""
+
+    id: str
+    params: str
+    under: tuple[TrialUnder, ...]
+
+
+def trial_entries(runs: Sequence[PolicyRun]) -> list[TrialEntry]:
+    """Return every trial that any of the runs knows, in the order people count."""
+    found = [{t.id: t for t in run.result.trials} if run.result else {} for run in runs]
+    ids = {trial for run in runs for trial in run.history.stretches}.union(*found)
+    return [_entry(trial, runs, [of_run.get(trial) for of_run in found]) for trial in sorted(ids, key=natural)]
+
+
+def _entry(trial: str, runs: Sequence[PolicyRun], results: Sequence[TrialResult | None]) -> TrialEntry:
+    params = next((formatting.params(result.params) for result in results if result and result.params), "")
+    first = results[0]
+    under = [
+        TrialUnder(
+            policy=run.policy,
+            result=result,
+            moves=tuple(move for move in run.history.moves if move.trial == trial),
+            ratio=result.completion_s / first.completion_s if i and result and first and first.completion_s else None,
+        )
+        for i, (run, result) in enumerate(zip(runs, results, strict=True))
+    ]
+    return TrialEntry(trial, params, tuple(under))

@@ -1,6 +1,7 @@
 """What is refused before a sweep is sent to a cluster: it would fail there, or lose what it learnt. Pure."""
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -9,10 +10,10 @@ from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.policies.registry import parse_policy
 from controllers.worlds.local.workflow import RetryRule, WorkflowError
-from hera_specon.submission.errors import SubmissionError
-from hera_specon.submission.state_check import state_problem
-from hera_specon.submission.trial_templates import Manifest, program, trial_templates, variable
+from hera_specon.errors import SubmissionError
+from hera_specon.manifest import Manifest, program, trial_templates, variable
 from mlflow_hooks import contract
+from mlflow_hooks.contract import ENV_STATE_ROOT
 
 _TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
 _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -115,3 +116,74 @@ def _annotations(notes: dict[str, Any]) -> Iterator[str]:
         goals_in({name: str(value) for name, value in notes.items() if "{{" not in str(value)})
     except GoalError as error:
         yield f"has a goal that can't be reached: {error}"
+
+
+_OF_ONE_POD: Final = frozenset({"emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected", "image"})
+_OF_ONE_NODE: Final = frozenset(
+    {"awsElasticBlockStore", "azureDisk", "cinder", "fc", "gcePersistentDisk", "iscsi", "rbd", "vsphereVolume"}
+)
+_SHARED_MODE: Final = "ReadWriteMany"
+ADVICE: Final = "give it a shared one: Sweep(state_claim='NAME of a ReadWriteMany PersistentVolumeClaim')"
+
+
+def state_problem(template: Manifest, spec: Manifest) -> str | None:
+    """Return why a trial that moves would lose its checkpoints, None where it would not."""
+    root = variable(template, ENV_STATE_ROOT)
+    if not root:
+        return f"sets no {ENV_STATE_ROOT}; build it with Sweep"
+    mount = _mount_of(template, root)
+    if mount is None:
+        return f"keeps checkpoints in {root}, where no volume is mounted: a trial that moves loses them; {ADVICE}"
+    if mount.get("readOnly"):
+        return f"keeps checkpoints in {root}, which is mounted read-only"
+    why = _not_shared(str(mount.get("name")), template, spec)
+    return None if why is None else f"keeps checkpoints in {root}, {why}: a trial that moves loses them; {ADVICE}"
+
+
+def state_claim(template: Manifest, spec: Manifest) -> str | None:
+    """Return the name of the claim that a trial keeps its state on, None where it is no existing claim."""
+    mount = _mount_of(template, variable(template, ENV_STATE_ROOT))
+    volume = {} if mount is None else _volumes(template, spec).get(str(mount.get("name")), {})
+    claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+    return str(claim) if claim and "{{" not in str(claim) else None
+
+
+def is_host_path(template: Manifest, spec: Manifest) -> bool:
+    """Return whether a trial keeps its state in a folder of its node, which may or may not be the same everywhere."""
+    mount = _mount_of(template, variable(template, ENV_STATE_ROOT))
+    return mount is not None and "hostPath" in _volumes(template, spec).get(str(mount.get("name")), {})
+
+
+def _mount_of(template: Manifest, root: str) -> Manifest | None:
+    mounts = [mount for mount in program(template).get("volumeMounts") or [] if _covers(mount, root)]
+    return max(mounts, key=lambda mount: len(str(mount["mountPath"])), default=None)
+
+
+def _covers(mount: Manifest, root: str) -> bool:
+    where = str(mount.get("mountPath") or "")
+    return bool(where and root) and PurePosixPath(root).is_relative_to(where)
+
+
+def _volumes(template: Manifest, spec: Manifest) -> dict[str, Any]:
+    found = [*(spec.get("volumes") or []), *(template.get("volumes") or [])]
+    return {str(volume.get("name")): volume for volume in found}
+
+
+def _not_shared(name: str, template: Manifest, spec: Manifest) -> str | None:
+    volume = _volumes(template, spec).get(name)
+    if volume is None:
+        modes = next((modes for claimed, modes in _claimed(spec) if claimed == name), None)
+        if modes is None:
+            return f"on volume {name!r}, which is not there"
+        return None if _SHARED_MODE in modes else f"on a claim that one node at a time can mount ({', '.join(modes)})"
+    if kind := next(iter(_OF_ONE_POD & volume.keys()), None):
+        return f"on a volume of the pod alone ({kind})"
+    if kind := next(iter(_OF_ONE_NODE & volume.keys()), None):
+        return f"on a disk that one node at a time can mount ({kind})"
+    return None
+
+
+def _claimed(spec: Manifest) -> Iterator[tuple[str, list[str]]]:
+    for claim in spec.get("volumeClaimTemplates") or []:
+        name = str((claim.get("metadata") or {}).get("name"))
+        yield name, [str(mode) for mode in (claim.get("spec") or {}).get("accessModes") or []]

@@ -5,7 +5,7 @@ import pytest
 from controllers.core.labels import MOVED_MESSAGE
 from controllers.worlds.local.workflow.retry import RetryRule
 from hera_specon import SweepError
-from hera_specon.retry import MOST_RETRIES, trial_retries
+from hera_specon.trial_template import MOST_RETRIES, trial_retries
 
 
 def goes_on(failures: int, exit_code: str, retries: int, message: str = "") -> bool:

@@ -30,7 +30,7 @@ from controllers.policies.registry import POLICIES, parse_policy
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineEvent
 from controllers.tracking.tags import trial_tags
-from hera_specon.display.rows import trial_rows
+from hera_specon.sweep_state import trial_rows
 from mlflow_hooks import contract
 
 A = TrialId("a")

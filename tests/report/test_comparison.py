@@ -7,7 +7,7 @@ from rich.console import Console
 
 from controllers.core.results import RunResult, TrialResult
 from hera_specon.display.tables import cells, comparison_table, warnings
-from hera_specon.report.comparison import comparison_rows, labelled, to_json
+from hera_specon.records.comparison import comparison_rows, labelled, to_json
 
 
 def run(policy: str, *completed: float, succeeded: bool = True) -> RunResult:

@@ -13,8 +13,8 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import Direction, TrialId
 from controllers.lab.simulation.past_sweep import Logged, PastSweep
 from controllers.policies.registry import parse_policy
-from hera_specon.display.replay_tables import verdicts
-from hera_specon.replay.recorded_sweep import Objective
+from hera_specon.display.simulated import verdicts
+from hera_specon.replay.past_sweeps import Objective
 from hera_specon.replay.replaying import WhatIf, replay
 from hera_specon.replay.sources import Past, Where, find_past
 from mlflow_hooks import contract

@@ -1,4 +1,7 @@
-"""A sweep that ran in a cluster, read back out of MLflow. All that is read is untrusted: bounded, checked, escaped."""
+"""Read the record of a sweep that ran in a cluster out of MLflow.
+
+All that is read is untrusted: bounded, checked, escaped.
+"""
 
 import math
 import re
@@ -17,8 +20,8 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import Category, Phase
 from controllers.core.results import RunResult
 from controllers.record.timeline import TimelineEvent
-from hera_specon.report.history import history
-from hera_specon.report.record import BrokenRunError, PolicyRun, RunNotFoundError, RunRecord, told_apart
+from hera_specon.records.history import history
+from hera_specon.records.run_folder import BrokenRunError, PolicyRun, RunNotFoundError, RunRecord, told_apart
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
 
 TAG_POLICY: Final = "specon.policy"

@@ -1,4 +1,4 @@
-"""Numbers as people read them. Pure."""
+"""Numbers and texts as people read them. Pure."""
 
 import math
 from collections.abc import Mapping

@@ -1,11 +1,11 @@
-"""What Hera lets pass in a workflow, and Argo would refuse only once it is submitted."""
+"""Read and check a workflow manifest: its templates, its sweeps, the containers of its trials. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controllers.core.labels import LABEL_SWEEP
 from hera_specon.errors import SweepError
-from hera_specon.names import check_distinct
+from hera_specon.settings import check_distinct
 
 
 def check_templates(names: Sequence[str], entrypoint: str | None) -> None:
@@ -47,3 +47,31 @@ def _called(template: Mapping[str, Any]) -> Iterator[str]:
     steps = [step for group in template.get("steps") or [] for step in group]
     tasks = (template.get("dag") or {}).get("tasks") or []
     return (step["template"] for step in [*steps, *tasks] if step.get("template"))
+
+
+Manifest = Mapping[str, Any]
+
+
+def trial_templates(manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """Yield the templates of trials, each of which has a container or a script."""
+    for template in (manifest.get("spec") or {}).get("templates") or []:
+        marks = (template.get("metadata") or {}).get("labels") or {}
+        if LABEL_SWEEP in marks and (template.get("container") or template.get("script")):
+            yield template
+
+
+def program(template: Manifest) -> dict[str, Any]:
+    """Return the container or script of a trial's template."""
+    found: dict[str, Any] = template.get("container") or template["script"]
+    return found
+
+
+def variable(template: Manifest, name: str) -> str:
+    """Return the plain value of an environment variable, empty where it has none."""
+    values = (entry.get("value") for entry in program(template).get("env") or [] if entry.get("name") == name)
+    return str(next(values, None) or "")
+
+
+def sweep_of(template: Manifest) -> str:
+    """Return the name of the sweep that a trial's template belongs to."""
+    return str(template["metadata"]["labels"][LABEL_SWEEP])

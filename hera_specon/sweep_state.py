@@ -1,0 +1,289 @@
+"""A sweep at one moment, wherever it runs: its trials, its nodes, how many have ended, when it will end. Pure."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from controllers.core.model import Assessment, Category, Node, NodeName, Phase, Snapshot, Trial, TrialId
+from hera_specon import formatting
+
+WINDOW = 120.0
+"""Seconds that a pace looks back: long enough to smooth, short enough to follow a new share."""
+
+Mark = tuple[float, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Where each trial was when: pairs of time (seconds) and step, oldest first."""
+
+    marks: Mapping[TrialId, tuple[Mark, ...]] = field(default_factory=dict)
+
+    def after(self, snapshot: Snapshot) -> "Pace":
+        """Return the pace with ``snapshot`` taken in; marks older than the window are dropped."""
+        seen = {trial.id: (snapshot.now, trial.progress.step) for trial in snapshot.trials if trial.progress}
+        oldest = snapshot.now - WINDOW
+        return Pace({trial: _extended(self.marks.get(trial, ()), mark, oldest) for trial, mark in seen.items()})
+
+    def steps_per_second(self, trial: TrialId) -> float | None:
+        """Return the trial's pace over the window, None while it has not moved on within it."""
+        marks = self.marks.get(trial, ())
+        if len(marks) < 2:  # noqa: PLR2004 - a pace needs two points
+            return None
+        (before, first), (now, last) = marks[0], marks[-1]
+        return (last - first) / (now - before) if last > first and now > before else None
+
+
+def _extended(marks: tuple[Mark, ...], mark: Mark, oldest: float) -> tuple[Mark, ...]:
+    return (*(old for old in marks if old[0] >= oldest), mark)
+
+
+def average_pace(snapshot: Snapshot) -> Pace:
+    """Return the pace of each trial at work over all its time so far: what one look at a sweep can tell."""
+    at_work = [trial for trial in snapshot.trials if trial.live and trial.progress]
+    return Pace({t.id: ((t.submitted_at, 0), (snapshot.now, t.progress.step)) for t in at_work if t.progress})
+
+
+def seconds_left(pace: Pace, snapshot: Snapshot) -> float | None:
+    """Return the seconds until the last trial ends, if every pace stays as it is.
+
+    A trial of unknown pace or length is taken to be like the median of those known, so the
+    figure is a lower bound while trials wait for a place. None while nothing is known.
+    """
+    open_trials = [trial for trial in snapshot.trials if not trial.phase.ended]
+    if not open_trials:
+        return 0.0
+    typical = _typical(pace, snapshot)
+    left = [_seconds_left_of(trial, pace.steps_per_second(trial.id), typical) for trial in open_trials]
+    known = [value for value in left if value is not None]
+    return max(known) if len(known) == len(left) else None
+
+
+def _typical(pace: Pace, snapshot: Snapshot) -> tuple[float | None, float | None]:
+    """Return the median pace and the median length (steps) of the trials that have one."""
+    paces = [rate for trial in snapshot.trials if (rate := pace.steps_per_second(trial.id)) is not None]
+    totals = [t.progress.steps_total for t in snapshot.trials if t.progress and t.progress.steps_total]
+    return (statistics.median(paces) if paces else None, statistics.median(totals) if totals else None)
+
+
+def _seconds_left_of(trial: Trial, rate: float | None, typical: tuple[float | None, float | None]) -> float | None:
+    total = (trial.progress.steps_total if trial.progress else None) or typical[1]
+    rate = rate or typical[0]
+    if rate is None or total is None:
+        return None
+    return max(0.0, total - (trial.progress.step if trial.progress else 0)) / rate
+
+
+ORDER = {Phase.RUNNING: 0, Phase.MOVING: 0, Phase.PENDING: 1, Phase.FAILED: 2, Phase.SUCCEEDED: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """One trial's line. ``share`` and ``done`` run from 0 to 1; ``done`` is None while unknown.
+
+    ``reason`` is what is foreseen for it or became of its goals, or where that is nothing, why it was acted on last.
+    """
+
+    id: TrialId
+    phase: Phase
+    category: Category | None
+    node: str
+    cpu: float
+    share: float
+    done: float | None
+    step: int
+    steps_total: int | None
+    latest: float | None
+    moves: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """One node's line: ``given`` cores are held by its live trials, ``used`` are busy, of ``cpu``."""
+
+    name: NodeName
+    cpu: float
+    given: float
+    used: float
+    trials: int
+    ready: bool
+
+
+def trial_rows(
+    snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
+) -> list[TrialRow]:
+    """Return a row for each trial: those at work first, those waiting next, those that ended last."""
+    capacity = {node.name: node.cpu for node in snapshot.nodes}
+    trials = sorted(snapshot.trials, key=lambda trial: (ORDER[trial.phase], trial.id))
+    return [_trial_row(trial, capacity, assessments.get(trial.id), reasons.get(trial.id, "")) for trial in trials]
+
+
+def _trial_row(
+    trial: Trial, capacity: Mapping[NodeName, float], assessment: Assessment | None, reason: str
+) -> TrialRow:
+    seen = trial.progress
+    cpu = capacity.get(trial.node) if trial.node else None
+    return TrialRow(
+        id=trial.id,
+        phase=trial.phase,
+        category=assessment.category if assessment else None,
+        node=f"{trial.node} → {trial.moving_to}" if trial.moving_to else trial.node or "",
+        cpu=trial.cpu,
+        share=min(1.0, trial.cpu / cpu) if cpu and trial.live else 0.0,
+        done=_done(trial),
+        step=seen.step if seen else 0,
+        steps_total=seen.steps_total if seen else None,
+        latest=seen.latest if seen else None,
+        moves=trial.moves,
+        reason=assessment.outlook if assessment and assessment.outlook and not trial.phase.ended else reason,
+    )
+
+
+def _done(trial: Trial) -> float | None:
+    if trial.phase is Phase.SUCCEEDED:
+        return 1.0
+    if trial.progress is None or not trial.progress.steps_total:
+        return None
+    return min(1.0, trial.progress.step / trial.progress.steps_total)
+
+
+def node_rows(snapshot: Snapshot) -> list[NodeRow]:
+    """Return a row for each node."""
+    return [_node_row(snapshot, node) for node in snapshot.nodes]
+
+
+def _node_row(snapshot: Snapshot, node: Node) -> NodeRow:
+    trials = snapshot.on(node.name)
+    given = sum(trial.cpu * trial.nodes.count(node.name) for trial in trials)
+    return NodeRow(node.name, node.cpu, given, node.cpu_used, len(trials), node.ready)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many trials of a sweep stand where; ``total`` counts those not yet submitted too."""
+
+    total: int
+    running: int
+    moving: int
+    succeeded: int
+    failed: int
+
+    @property
+    def ended(self) -> int:
+        """Trials to which nothing more will happen."""
+        return self.succeeded + self.failed
+
+
+def tally(snapshot: Snapshot, total: int) -> Tally:
+    """Count the trials of ``snapshot`` by phase."""
+    phases = [trial.phase for trial in snapshot.trials]
+    return Tally(
+        total=max(total, len(phases)),
+        running=phases.count(Phase.RUNNING),
+        moving=phases.count(Phase.MOVING),
+        succeeded=phases.count(Phase.SUCCEEDED),
+        failed=phases.count(Phase.FAILED),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SweepState:
+    """What is known of a sweep now.
+
+    ``name`` is what people call it, ``where`` the place it runs, ``total`` the trials it has in all. ``steered``
+    says who acts on it. ``missing`` says what could not be learnt and why. Times of ``snapshot`` are seconds since
+    the sweep began.
+    """
+
+    name: str
+    where: str
+    phase: str
+    policy: str
+    steered: str
+    total: int
+    snapshot: Snapshot
+    assessments: Mapping[TrialId, Assessment] = field(default_factory=dict)
+    reasons: Mapping[TrialId, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    over: bool = False
+
+    @property
+    def counted(self) -> Tally:
+        """How many trials stand where."""
+        return tally(self.snapshot, self.total)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until its end at the average pace so far, None while that is not known."""
+        if self.over:
+            return 0.0
+        left = seconds_left(average_pace(self.snapshot), self.snapshot)
+        return left or None  # 0 means that all ended that are there, and more will come
+
+
+@dataclass(frozen=True, slots=True)
+class StateRow:
+    """One trial's line; CPU in cores, None where nothing is known."""
+
+    trial: str
+    phase: str
+    node: str
+    cpu: float
+    base_cpu: float
+    attempt: int
+    moves: int
+    category: str | None
+    growth: float | None
+    step: int | None
+    steps_total: int | None
+    metric: float | None
+    reason: str
+    outlook: str
+
+
+def state_rows(state: SweepState) -> Sequence[StateRow]:
+    """Return a line for each trial: those at work first, those waiting next, those that ended last."""
+    trials = sorted(state.snapshot.trials, key=lambda trial: (ORDER[trial.phase], trial.id))
+    return [_row(trial, state.assessments.get(trial.id), state.reasons.get(trial.id, "")) for trial in trials]
+
+
+def _row(trial: Trial, assessment: Assessment | None, reason: str) -> StateRow:
+    seen = trial.progress
+    judged = assessment if trial.phase in {Phase.RUNNING, Phase.MOVING} else None
+    waits = " (gated)" if trial.gated else ""
+    return StateRow(
+        trial=formatting.short_id(trial.id),
+        phase=trial.phase.value + waits,
+        node=f"{trial.node or '?'} → {trial.moving_to}" if trial.moving_to else trial.node or "",
+        cpu=trial.cpu,
+        base_cpu=trial.base_cpu,
+        attempt=trial.attempt,
+        moves=trial.moves,
+        category=judged.category.value if judged and judged.category else None,
+        growth=judged.growth if judged else None,
+        step=seen.step if seen else None,
+        steps_total=seen.steps_total if seen else None,
+        metric=seen.latest if seen else None,
+        reason=reason,
+        outlook=assessment.outlook if assessment else "",
+    )
+
+
+def to_json(state: SweepState) -> dict[str, Any]:
+    """Return the state for scripts, as ``specon status --json`` prints it."""
+    count = state.counted
+    return {
+        "name": state.name,
+        "where": state.where,
+        "phase": state.phase,
+        "policy": state.policy,
+        "steered": state.steered,
+        "over": state.over,
+        "elapsed_s": round(state.snapshot.now, 1),
+        "left_s": None if state.left is None else round(state.left, 1),
+        "counts": {**asdict(count), "ended": count.ended},
+        "missing": list(state.missing),
+        "trials": [asdict(row) for row in state_rows(state)],
+    }
