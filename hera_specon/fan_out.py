@@ -59,7 +59,7 @@ def sweep_template(fan_out: FanOut) -> Template:
     )
     return Template(
         name=fan_out.sweep,
-        inputs=_none_if_empty(fan_out.added),
+        inputs=(fan_out.added if fan_out.added.parameters or fan_out.added.artifacts else None),
         steps=[ParallelSteps(root=[step])],
         parallelism=fan_out.parallelism,
     )
@@ -119,7 +119,3 @@ def _arguments(values: dict[str, str], added: Inputs) -> Arguments:
 
 def _declared(names: tuple[str, ...]) -> list[Parameter]:
     return [Parameter(name=name) for name in names]
-
-
-def _none_if_empty(inputs: Inputs) -> Inputs | None:
-    return inputs if inputs.parameters or inputs.artifacts else None

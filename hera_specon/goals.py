@@ -64,7 +64,7 @@ def sweep_goals(goals: Mapping[str, Goal | None], trials: int, seed: int) -> Swe
         goal = goals.get(kind.setting)
         if goal is None:
             continue
-        texts = _texts(kind, goal, trials, seed)
+        texts = tuple(f"{kind.read(kind.setting, value):.10g}" for value in _values(kind.setting, goal, trials, seed))
         if isinstance(goal, Distribution | list | tuple):
             own[kind.annotation] = (kind.input, texts)
         else:
@@ -94,10 +94,6 @@ def goals_served(policy: Policy[Any]) -> Iterator[tuple[str, str]]:
 def goals_set(notes: Mapping[str, Any]) -> Iterator[str]:
     """Yield the settings of a sweep that are among a trial's annotations ``notes``."""
     return (kind.setting for kind in _KINDS if kind.annotation in notes)
-
-
-def _texts(kind: _Kind, goal: Goal, trials: int, seed: int) -> tuple[str, ...]:
-    return tuple(f"{kind.read(kind.setting, value):.10g}" for value in _values(kind.setting, goal, trials, seed))
 
 
 def _values(setting: str, goal: Goal, trials: int, seed: int) -> Sequence[object]:

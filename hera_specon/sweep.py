@@ -103,13 +103,36 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
         return super().__call__(*args, **kwargs)  # type: ignore[misc]  # CallableTemplateMixin's
 
     def _build_template(self) -> Template:
-        if self._workflow is not None:
-            _check_workflow(self._workflow)
+        if (
+            self._workflow is not None
+            and self._workflow.workflow_template_ref is None
+            and (self._workflow.kind == "Workflow" or self._workflow.entrypoint is not None)
+        ):
+            check_templates([template.name or "" for template in self._workflow.templates], self._workflow.entrypoint)
         return sweep_template(self._fan_out())
 
     def _build_trial(self) -> Template:
         pod = super()._build_template()  # type: ignore[misc]  # Container's or Script's, by the order of bases
-        return trial_template(pod, self._settings())
+        name = check_sweep_name(self.name)
+        return trial_template(
+            pod,
+            (
+                TrialSettings(
+                    sweep=name,
+                    hyperparameters=tuple(self.space),
+                    objective=self.objective,
+                    policy=None if self.policy is None else policy_text(self.policy),
+                    retries=self.retries,
+                    grace=self.grace,
+                    workers=self.workers,
+                    goals=self._goals(len(points(self.space, self.search, self.trials, self.seed))),
+                    state_root=self.state_root,
+                    experiment=self.experiment or name,
+                    mlflow_tracking_uri=self.mlflow_tracking_uri,
+                    own_security=self._workflow is not None and self._workflow.security_context is not None,
+                )
+            ),
+        )
 
     def _build_arrival(self) -> Template:
         return arrival_template(self._fan_out())
@@ -164,23 +187,6 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
 
     def _asked(self) -> dict[str, Goal | None]:
         return {"deadline": self.deadline, "target": self.target, "seconds_per_step": self.seconds_per_step}
-
-    def _settings(self) -> TrialSettings:
-        name = check_sweep_name(self.name)
-        return TrialSettings(
-            sweep=name,
-            hyperparameters=tuple(self.space),
-            objective=self.objective,
-            policy=None if self.policy is None else policy_text(self.policy),
-            retries=self.retries,
-            grace=self.grace,
-            workers=self.workers,
-            goals=self._goals(len(points(self.space, self.search, self.trials, self.seed))),
-            state_root=self.state_root,
-            experiment=self.experiment or name,
-            mlflow_tracking_uri=self.mlflow_tracking_uri,
-            own_security=self._workflow is not None and self._workflow.security_context is not None,
-        )
 
 
 @dataclass(kw_only=True)
@@ -265,11 +271,6 @@ class FunctionSweep(_SweepTemplates, Script):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the function's own, outside a workflow
         """Call the function, or under a Workflow, Steps or DAG make the sweep part of it."""
         return super().__call__(*args, **kwargs) if _context.active else self.source(*args, **kwargs)
-
-
-def _check_workflow(workflow: Workflow) -> None:
-    if workflow.workflow_template_ref is None and (workflow.kind == "Workflow" or workflow.entrypoint is not None):
-        check_templates([template.name or "" for template in workflow.templates], workflow.entrypoint)
 
 
 DESCRIPTION: Final = "uid of the workflow whose trials are to go on here; empty to start them anew"

@@ -24,7 +24,12 @@ class Pace:
         """Return the pace with ``snapshot`` taken in; marks older than the window are dropped."""
         seen = {trial.id: (snapshot.now, trial.progress.step) for trial in snapshot.trials if trial.progress}
         oldest = snapshot.now - WINDOW
-        return Pace({trial: _extended(self.marks.get(trial, ()), mark, oldest) for trial, mark in seen.items()})
+        return Pace(
+            {
+                trial: (*(old for old in self.marks.get(trial, ()) if old[0] >= oldest), mark)
+                for trial, mark in seen.items()
+            }
+        )
 
     def steps_per_second(self, trial: TrialId) -> float | None:
         """Return the trial's pace over the window, None while it has not moved on within it."""
@@ -33,10 +38,6 @@ class Pace:
             return None
         (before, first), (now, last) = marks[0], marks[-1]
         return (last - first) / (now - before) if last > first and now > before else None
-
-
-def _extended(marks: tuple[Mark, ...], mark: Mark, oldest: float) -> tuple[Mark, ...]:
-    return (*(old for old in marks if old[0] >= oldest), mark)
 
 
 def average_pace(snapshot: Snapshot) -> Pace:

@@ -73,17 +73,39 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     """
     pod.name = settings.sweep + labels.SUFFIX_TRIAL
     pod.inputs = _inputs(pod.inputs, settings)
-    pod.metadata = _metadata(pod.metadata, settings)
+    given = pod.metadata
+    given = given or Metadata()
+    marks = {labels.LABEL_SWEEP: settings.sweep, labels.LABEL_TRIAL: placeholder(labels.INPUT_TRIAL)}
+    notes = {
+        labels.ANNOTATION_OBJECTIVE: settings.objective.metric,
+        labels.ANNOTATION_DIRECTION: settings.objective.direction.value,
+    }
+    if settings.workers > 1:
+        notes[labels.ANNOTATION_WORKERS] = str(settings.workers)
+    if settings.policy is not None:
+        notes[labels.ANNOTATION_POLICY] = settings.policy
+    notes |= settings.goals.annotations(placeholder)
+    pod.metadata = Metadata(
+        labels=_joined("labels=", given.labels, marks), annotations=_joined("annotations=", given.annotations, notes)
+    )
     pod.retry_strategy = trial_retries(settings.retries)
     program = _program(pod)
     program.env = _environment(program.env, settings)
-    program.resources, cpu = _resources(program.resources)
+    resources = program.resources or ResourceRequirements.model_validate({"requests": {"cpu": DEFAULT_CPU}})
+    if "cpu" not in (resources.requests or {}):
+        problem = "resources= needs cpu_request: it is the share of CPU that a policy starts from"
+        raise SweepError(problem)
+    requests: dict[str, object] = resources.model_dump(mode="json")["requests"]
+    program.resources, cpu = (resources, str(requests["cpu"]))
     program.security_context = program.security_context or container_security()
     if pod.security_context is None and not settings.own_security:
         pod.security_context = pod_security()
     pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.grace, cpu)
     if pod.container is not None:
-        pod.container.args = _arguments(pod.container.args, settings)
+        pod.container.args = [
+            *(pod.container.args or []),
+            *(f"--{name}={placeholder(name)}" for name in settings.hyperparameters),
+        ]
     return pod
 
 
@@ -99,23 +121,6 @@ def _inputs(inputs: Inputs | None, settings: TrialSettings) -> Inputs:
     added = own_inputs(inputs, settings.hyperparameters)
     return Inputs(
         parameters=[*(Parameter(name=name) for name in names), *(added.parameters or [])], artifacts=added.artifacts
-    )
-
-
-def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
-    given = given or Metadata()
-    marks = {labels.LABEL_SWEEP: settings.sweep, labels.LABEL_TRIAL: placeholder(labels.INPUT_TRIAL)}
-    notes = {
-        labels.ANNOTATION_OBJECTIVE: settings.objective.metric,
-        labels.ANNOTATION_DIRECTION: settings.objective.direction.value,
-    }
-    if settings.workers > 1:
-        notes[labels.ANNOTATION_WORKERS] = str(settings.workers)
-    if settings.policy is not None:
-        notes[labels.ANNOTATION_POLICY] = settings.policy
-    notes |= settings.goals.annotations(placeholder)
-    return Metadata(
-        labels=_joined("labels=", given.labels, marks), annotations=_joined("annotations=", given.annotations, notes)
     )
 
 
@@ -150,28 +155,13 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
     variables = [
         *(given or []),
         *(EnvVar(name=name, value=value) for name, value in ours.items()),
-        *(EnvVar(name=name, value_from=_field(path)) for name, path in of_the_pod.items()),
+        *(
+            EnvVar(name=name, value_from=EnvVarSource(field_ref=ObjectFieldSelector(field_path=path)))
+            for name, path in of_the_pod.items()
+        ),
     ]
     check_distinct([variable.name for variable in variables], "env= sets what the sweep sets, or sets it twice")
     return variables
-
-
-def _field(path: str) -> EnvVarSource:
-    return EnvVarSource(field_ref=ObjectFieldSelector(field_path=path))
-
-
-def _resources(given: ResourceRequirements | None) -> tuple[ResourceRequirements, str]:
-    """Return the resources of a trial, and the CPU among them."""
-    resources = given or ResourceRequirements.model_validate({"requests": {"cpu": DEFAULT_CPU}})
-    if "cpu" not in (resources.requests or {}):
-        problem = "resources= needs cpu_request: it is the share of CPU that a policy starts from"
-        raise SweepError(problem)
-    requests: dict[str, object] = resources.model_dump(mode="json")["requests"]
-    return resources, str(requests["cpu"])
-
-
-def _arguments(given: list[str] | None, settings: TrialSettings) -> list[str]:
-    return [*(given or []), *(f"--{name}={placeholder(name)}" for name in settings.hyperparameters)]
 
 
 MOST_RETRIES: Final = 50

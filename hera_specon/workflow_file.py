@@ -53,7 +53,13 @@ def load_workflow(path: Path) -> WorkflowFile:
         check_document(manifest)
     except SweepError as error:
         raise WorkflowFileError(path, str(error)) from error
-    return WorkflowFile(path=path, name=_name(manifest), manifest=manifest, sweeps=sweeps)
+    metadata = manifest.get("metadata") or {}
+    return WorkflowFile(
+        path=path,
+        name=str(metadata.get("name") or metadata.get("generateName") or "workflow").rstrip("-"),
+        manifest=manifest,
+        sweeps=sweeps,
+    )
 
 
 def _from_python(path: Path) -> dict[str, Any]:
@@ -125,8 +131,3 @@ def _from_yaml(path: Path) -> dict[str, Any]:
     ):
         raise WorkflowFileError(path, "holds no Argo Workflow (kind: Workflow, with a spec)")
     return manifest
-
-
-def _name(manifest: Mapping[str, Any]) -> str:
-    metadata = manifest.get("metadata") or {}
-    return str(metadata.get("name") or metadata.get("generateName") or "workflow").rstrip("-")

@@ -67,11 +67,20 @@ class Checkpoints:
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir()
         states = write(beside)
-        _write_manifest(beside, step, states, cpu_seconds)
+        files = sorted(path for path in beside.rglob("*") if path.is_file() and path != beside / MANIFEST)
+        for path in files:
+            sync(path)
+        sums = {path.relative_to(beside).as_posix(): _sha256(path) for path in files}
+        content = {"step": step, "states": list(states), "cpu_seconds": cpu_seconds, "sha256": sums}
+        (beside / MANIFEST).write_text(json.dumps(content, indent=1))
+        sync(beside / MANIFEST)
         if not allowed():
             shutil.rmtree(beside, ignore_errors=True)
             return False
-        self._publish(beside, self._folder / f"step-{step:08d}")
+        beside.rename(self._folder / f"step-{step:08d}")
+        sync(self._folder)
+        for old in list(self._folders())[KEPT:]:
+            shutil.rmtree(old, ignore_errors=True)
         return True
 
     def clean(self, newest: Checkpoint | None) -> None:
@@ -82,33 +91,13 @@ class Checkpoints:
         for left in [*self._folder.glob(".writing-*"), *broken]:
             shutil.rmtree(left, ignore_errors=True)
 
-    def _publish(self, beside: Path, final: Path) -> None:
-        beside.rename(final)
-        sync(self._folder)
-        for old in list(self._folders())[KEPT:]:
-            shutil.rmtree(old, ignore_errors=True)
-
     def _folders(self) -> Iterator[Path]:
         yield from sorted(self._folder.glob("step-*"), reverse=True)
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
 
 
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write_manifest(folder: Path, step: int, states: tuple[str, ...], cpu_seconds: float) -> None:
-    files = _files(folder)
-    for path in files:
-        sync(path)
-    sums = {path.relative_to(folder).as_posix(): _sha256(path) for path in files}
-    content = {"step": step, "states": list(states), "cpu_seconds": cpu_seconds, "sha256": sums}
-    (folder / MANIFEST).write_text(json.dumps(content, indent=1))
-    sync(folder / MANIFEST)
 
 
 def _verified(folder: Path) -> Checkpoint:
@@ -179,7 +168,10 @@ class Saving:
     def save(self, step: int, journal: Journal, metrics: Metrics) -> None:
         """Keep all states as they are before ``step``; a disk that fails is reported, not raised."""
         began = time.monotonic()
-        if step > self._saved_step and self._worth_saving():
+        if not self._states and not self._warned:
+            report("nothing is tracked, so an interrupted training starts again at step 0")
+            self._warned = True
+        if step > self._saved_step and (bool(self._states) and self._owner.held()):
             journal.sync()  # the points up to a checkpoint must outlive whatever the checkpoint outlives
             try:
                 if self._checkpoints.save(step, self._write, metrics.cpu_seconds(), self._owner.held):
@@ -188,12 +180,6 @@ class Saving:
                 report(f"no checkpoint at step {step} ({error}); the one before stays")
         now = time.monotonic()
         self._due_at = now + max(self._every_s, (now - began) / SAVING_SHARE)
-
-    def _worth_saving(self) -> bool:
-        if not self._states and not self._warned:
-            report("nothing is tracked, so an interrupted training starts again at step 0")
-            self._warned = True
-        return bool(self._states) and self._owner.held()
 
     def _write(self, folder: Path) -> tuple[str, ...]:
         for name, state in self._states.items():

@@ -84,7 +84,9 @@ class Delivery:
             client.log_batch(run_id, metrics=metrics, synchronous=True)
         except MlflowException as error:
             if error.error_code == "RESOURCE_DOES_NOT_EXIST":
-                self._start_over()
+                forget_run(self.folder)
+                mark_sent(self.folder, 0)
+                self.run_id = None
             if error.error_code != "INVALID_PARAMETER_VALUE":
                 raise
             self._send_around_refused(client, run_id, points, error.message)
@@ -97,12 +99,6 @@ class Delivery:
         middle = len(points) // 2
         self._send(client, run_id, points[:middle])
         self._send(client, run_id, points[middle:])
-
-    def _start_over(self) -> None:
-        """The run is gone, as after a fresh database: another one gets everything from the first point on."""
-        forget_run(self.folder)
-        mark_sent(self.folder, 0)
-        self.run_id = None
 
     def _tell_ending(self, client: "MlflowClient", run_id: str) -> None:
         ending = read_ending(self.folder)
@@ -170,7 +166,17 @@ def open_run(client: "MlflowClient", folder: Path, identity: Identity) -> str:
     run = _remembered(client, folder) or _found(client, identity) or _created(client, identity)
     write_run(folder, run)
     if not run.has_params:
-        _log_params(client, run.run_id, identity)
+        from mlflow.entities import Param  # noqa: PLC0415 - MLflow is imported only by who sends
+        from mlflow.exceptions import MlflowException  # noqa: PLC0415
+
+        params = [Param(str(key), str(value)[:_LONGEST_PARAM]) for key, value in identity.params.items()]
+        for start in range(0, len(params), _PARAMS_PER_CALL):
+            try:
+                client.log_batch(run.run_id, params=params[start : start + _PARAMS_PER_CALL], synchronous=True)
+            except MlflowException as error:
+                if error.error_code != "INVALID_PARAMETER_VALUE":
+                    raise
+                report(f"MLflow refuses parameters of {identity.trial_id}: {error.message}")
         write_run(folder, Run(run.run_id, has_params=True))
     return run.run_id
 
@@ -239,17 +245,3 @@ def _experiment_id(client: "MlflowClient", name: str) -> str:
         if error.error_code == "RESOURCE_ALREADY_EXISTS" and found:  # another trial was first
             return str(found.experiment_id)
         raise
-
-
-def _log_params(client: "MlflowClient", run_id: str, identity: Identity) -> None:
-    from mlflow.entities import Param  # noqa: PLC0415 - MLflow is imported only by who sends
-    from mlflow.exceptions import MlflowException  # noqa: PLC0415
-
-    params = [Param(str(key), str(value)[:_LONGEST_PARAM]) for key, value in identity.params.items()]
-    for start in range(0, len(params), _PARAMS_PER_CALL):
-        try:
-            client.log_batch(run_id, params=params[start : start + _PARAMS_PER_CALL], synchronous=True)
-        except MlflowException as error:
-            if error.error_code != "INVALID_PARAMETER_VALUE":
-                raise
-            report(f"MLflow refuses parameters of {identity.trial_id}: {error.message}")

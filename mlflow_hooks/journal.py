@@ -60,11 +60,17 @@ class Journal:
         self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         self._unwritten = b""
         self._complained = False
-        self._cut_partial_line()
+        data = self.path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            report(f"{self.path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
+            os.truncate(self.path, whole)
         self.high_water: dict[str, int] = {}
         self.latest: dict[str, float] = {}
         for point in _read_all(self.path):
-            self._note(point)
+            if point.step >= self.high_water.get(point.key, -1):
+                self.high_water[point.key] = point.step
+                self.latest[point.key] = point.value
 
     def is_new(self, key: str, step: int) -> bool:
         """Return whether no earlier attempt logged ``key`` at ``step`` or beyond."""
@@ -95,18 +101,6 @@ class Journal:
         if not self._complained:
             report(f"metrics can't be written to {self.path} ({error}); the training goes on")
         self._complained = True
-
-    def _note(self, point: Point) -> None:
-        if point.step >= self.high_water.get(point.key, -1):
-            self.high_water[point.key] = point.step
-            self.latest[point.key] = point.value
-
-    def _cut_partial_line(self) -> None:
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            report(f"{self.path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
-            os.truncate(self.path, whole)
 
 
 def _read_all(path: Path) -> Iterator[Point]:

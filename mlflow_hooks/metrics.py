@@ -36,7 +36,16 @@ class Metrics:
         fresh = {key: number for key, number in numbers.items() if self._journal.is_new(key, step)}
         if self._objective in fresh:
             # First in the write, so that a cut never keeps an objective without them.
-            fresh = self._growth(fresh[self._objective], step) | fresh
+            objective = fresh[self._objective]
+            extra: dict[str, float] = {}
+            now = time.monotonic()
+            if now >= self._cpu_at + CPU_EVERY_S and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
+                self._cpu_at = now
+                extra[contract.METRIC_CPU_SECONDS] = self.cpu_seconds()
+            if math.isfinite(objective) and contract.METRIC_OBJECTIVE_FIRST not in self._once:
+                self._once.add(contract.METRIC_OBJECTIVE_FIRST)
+                extra[contract.METRIC_OBJECTIVE_FIRST] = objective
+            fresh = extra | fresh
         self._append(fresh, step)
 
     def log_cpu(self, step: int) -> None:
@@ -53,17 +62,6 @@ class Metrics:
     def cpu_seconds(self) -> float:
         """Return the CPU seconds of the trial over all its attempts."""
         return self._cpu_base + self._cpu.seconds()
-
-    def _growth(self, objective: float, step: int) -> dict[str, float]:
-        extra: dict[str, float] = {}
-        now = time.monotonic()
-        if now >= self._cpu_at + CPU_EVERY_S and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
-            self._cpu_at = now
-            extra[contract.METRIC_CPU_SECONDS] = self.cpu_seconds()
-        if math.isfinite(objective) and contract.METRIC_OBJECTIVE_FIRST not in self._once:
-            self._once.add(contract.METRIC_OBJECTIVE_FIRST)
-            extra[contract.METRIC_OBJECTIVE_FIRST] = objective
-        return extra
 
     def _append(self, numbers: Mapping[str, float], step: int) -> None:
         now = int(time.time() * 1000)

@@ -51,7 +51,11 @@ def read_settings(
     """
     env = os.environ
     given = env.get(contract.ENV_TRIAL_ID)
-    trial_id = _checked_id(given) if given else _by_hand_id()
+    if not _SAFE_ID.fullmatch(given):
+        message = f"{contract.ENV_TRIAL_ID} must be a plain file name of letters, digits, '.', '_', '-': {given!r}"
+        raise BadEnvironmentError(message)
+    script = re.sub(r"[^A-Za-z0-9_-]", "-", Path(sys.argv[0]).stem).strip("-_") or "script"
+    trial_id = given or f"{script}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:4]}"
     root = env.get(contract.ENV_STATE_ROOT)
     return Settings(
         trial_id=trial_id,
@@ -68,13 +72,6 @@ def read_settings(
     )
 
 
-def _checked_id(trial_id: str) -> str:
-    if not _SAFE_ID.fullmatch(trial_id):
-        message = f"{contract.ENV_TRIAL_ID} must be a plain file name of letters, digits, '.', '_', '-': {trial_id!r}"
-        raise BadEnvironmentError(message)
-    return trial_id
-
-
 def _seconds(text: str | None, default: float) -> float:
     try:
         seconds = float(text) if text else default
@@ -84,11 +81,6 @@ def _seconds(text: str | None, default: float) -> float:
         message = f"{contract.ENV_FLUSH} must be a number of seconds from 0, not {text!r}"
         raise BadEnvironmentError(message)
     return seconds
-
-
-def _by_hand_id() -> str:
-    script = re.sub(r"[^A-Za-z0-9_-]", "-", Path(sys.argv[0]).stem).strip("-_") or "script"
-    return f"{script}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:4]}"
 
 
 def _checked_direction(direction: str | None) -> str | None:

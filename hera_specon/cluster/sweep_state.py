@@ -146,10 +146,11 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
     tracked, missing = _tracked(record, tracking_uri)
     states = _trial_states(record, pods)
     ended = epoch(workflow, "status", "finishedAt")
+    message = text(workflow, "status", "message")[:_MOST_MESSAGE]
     return SweepState(
         name=record.name,
         where=f"in namespace {record.namespace}",
-        phase=_phase(workflow, record),
+        phase=((record.phase or "Pending") + (f" ({message})" if message else "")),
         policy=", ".join(sorted({sweep.policy or "of the controller" for sweep in record.sweeps})),
         steered=_steered(record),
         total=max(len(states), planned_trials(workflow, record)),
@@ -174,11 +175,6 @@ def planned_trials(workflow: Json, record: WorkflowRecord) -> int:
     return sum(len(found) for found in items if isinstance(found, list))
 
 
-def _phase(workflow: Json, record: WorkflowRecord) -> str:
-    message = text(workflow, "status", "message")[:_MOST_MESSAGE]
-    return (record.phase or "Pending") + (f" ({message})" if message else "")
-
-
 def _steered(record: WorkflowRecord) -> str:
     if record.finished:
         return "it is over"
@@ -200,15 +196,12 @@ def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[
 
 def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:
     trial = state.shown(record.created_at, opened=False)
-    if trial.phase.ended and (node := _last_node(state)):
+    recorded = state.step.attempts[-1].node if state.step is not None and state.step.attempts else ""
+    if trial.phase.ended and (
+        node := NodeName(state.pod.node if state.pod is not None and state.pod.node else recorded)
+    ):
         trial = replace(trial, nodes=(node,))
     return trial if tracked is None else replace(trial, progress=tracked.progress(state.facts.objective))
-
-
-def _last_node(state: TrialState) -> NodeName:
-    """Return where a trial ran last, by its newest pod or by Argo's record; empty where neither knows."""
-    recorded = state.step.attempts[-1].node if state.step is not None and state.step.attempts else ""
-    return NodeName(state.pod.node if state.pod is not None and state.pod.node else recorded)
 
 
 def _tracked(record: WorkflowRecord, given: str | None) -> tuple[Mapping[TrialId, Tracked], tuple[str, ...]]:

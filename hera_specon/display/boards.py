@@ -64,9 +64,10 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
 
 
 def _cells(row: TrialRow) -> tuple[RenderableType, ...]:
+    word = row.category if row.phase is Phase.RUNNING and row.category else row.phase
     return (
         Text(formatting.short_id(row.id), style="bold" if not row.phase.ended else "dim"),
-        _category(row),
+        Text(word.value, style=_style(row)),
         Text(row.node),
         _bar(row.share, SHARE_WIDTH, NEUTRAL) if row.share else Text(""),
         Text(formatting.cores(row.cpu) if row.share else "", style="dim"),
@@ -76,11 +77,6 @@ def _cells(row: TrialRow) -> tuple[RenderableType, ...]:
         Text(str(row.moves) if row.moves else ""),
         Text(row.reason, style="dim"),
     )
-
-
-def _category(row: TrialRow) -> Text:
-    word = row.category if row.phase is Phase.RUNNING and row.category else row.phase
-    return Text(word.value, style=_style(row))
 
 
 def _style(row: TrialRow) -> str:
@@ -114,20 +110,16 @@ def status_view(state: SweepState, room: int | None = None) -> RenderableType:
     rows = state_rows(state)
     shown = rows if room is None else rows[:room]
     hidden = len(rows) - len(shown)
-    pieces: list[RenderableType] = [*_head(state), headline(state.counted, state.snapshot.now, state.left)]
+    title = Text.assemble(
+        (formatting.printable(state.name), "bold"), f"  {formatting.printable(state.where)}: {state.phase}"
+    )
+    policy = Text(f"policy {formatting.printable(state.policy)}; {formatting.printable(state.steered)}", style="dim")
+    pieces: list[RenderableType] = [*[title, policy], headline(state.counted, state.snapshot.now, state.left)]
     if rows:
         pieces.append(_table(shown))
     if hidden > 0:
         pieces.append(Text(f"and {hidden} more, waiting or ended", style="dim"))
     return Group(*pieces, *(Text(formatting.printable(what), style="yellow") for what in state.missing))
-
-
-def _head(state: SweepState) -> list[RenderableType]:
-    title = Text.assemble(
-        (formatting.printable(state.name), "bold"), f"  {formatting.printable(state.where)}: {state.phase}"
-    )
-    policy = Text(f"policy {formatting.printable(state.policy)}; {formatting.printable(state.steered)}", style="dim")
-    return [title, policy]
 
 
 def _table(rows: Sequence[StateRow]) -> Table:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
 from rich.panel import Panel
@@ -58,7 +58,15 @@ class LiveScreen:
     ) -> None:
         """Redraw after a tick."""
         self._pace = self._pace.after(snapshot)
-        self._live.update(self._view(snapshot, assessments, reasons))
+        nodes = node_rows(snapshot)
+        room = max(3, self._console.height - LINES_BESIDE_TRIALS - len(nodes))
+        left = seconds_left(self._pace, snapshot)
+        body = Group(
+            headline(tally(snapshot, self._trials), snapshot.now, left),
+            trials_board(trial_rows(snapshot, assessments, reasons), room, wide=self._console.width >= WIDE),
+            nodes_board(nodes),
+        )
+        self._live.update(Panel(body, title=escape(self._title), title_align="left", border_style="dim"))
 
     def redraw(self) -> None:
         """Draw now, without waiting for the next refresh."""
@@ -68,19 +76,6 @@ class LiveScreen:
         """Say how the sweep went and clear the view."""
         self._live.update("")
         self.say(ended_line(result))
-
-    def _view(
-        self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
-    ) -> RenderableType:
-        nodes = node_rows(snapshot)
-        room = max(3, self._console.height - LINES_BESIDE_TRIALS - len(nodes))
-        left = seconds_left(self._pace, snapshot)
-        body = Group(
-            headline(tally(snapshot, self._trials), snapshot.now, left),
-            trials_board(trial_rows(snapshot, assessments, reasons), room, wide=self._console.width >= WIDE),
-            nodes_board(nodes),
-        )
-        return Panel(body, title=escape(self._title), title_align="left", border_style="dim")
 
 
 EVERY = 10.0

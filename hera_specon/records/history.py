@@ -68,8 +68,14 @@ def history(events: Iterable[TimelineEvent]) -> History:
     return History(
         stretches=stretches,
         moves=tuple(_move(event, stretches[event.trial]) for event in ordered if event.kind is EventKind.MOVE),
-        reports={trial: _reports(of_trial) for trial, of_trial in by_trial.items()},
-        usage={trial: _usage(of_trial) for trial, of_trial in by_trial.items()},
+        reports={
+            trial: tuple((e.at, e.value) for e in of_trial if e.kind is EventKind.REPORT and e.value is not None)
+            for trial, of_trial in by_trial.items()
+        },
+        usage={
+            trial: tuple((e.at, e.value, e.node) for e in of_trial if e.kind is EventKind.USAGE and e.value is not None)
+            for trial, of_trial in by_trial.items()
+        },
         end=end,
     )
 
@@ -126,11 +132,3 @@ def _move(event: TimelineEvent, stretches: Sequence[Stretch]) -> Move:
     before = [stretch for stretch in stretches if stretch.start < event.at and stretch.node]
     source = before[-1].node if before else None
     return Move(event.trial, event.at, source, event.node, event.reason or "")
-
-
-def _reports(events: Iterable[TimelineEvent]) -> tuple[tuple[float, float], ...]:
-    return tuple((e.at, e.value) for e in events if e.kind is EventKind.REPORT and e.value is not None)
-
-
-def _usage(events: Iterable[TimelineEvent]) -> tuple[tuple[float, float, str | None], ...]:
-    return tuple((e.at, e.value, e.node) for e in events if e.kind is EventKind.USAGE and e.value is not None)

@@ -56,7 +56,8 @@ def find_run(run: str | None, state_dir: Path) -> Path:
     Raises:
         RunNotFoundError: nothing fits; the message lists the runs that there are.
     """
-    known = _known(state_dir)
+    files = (state_dir / "runs").glob(f"*/{RUN_FILE}")
+    known = [file.parent for file in sorted(files, key=lambda file: (file.stat().st_mtime, file))]
     if run is None:
         if known:
             return known[-1]
@@ -66,12 +67,6 @@ def find_run(run: str | None, state_dir: Path) -> Path:
         if (folder / RUN_FILE).is_file():
             return folder
     raise RunNotFoundError(_not_found(run, known, state_dir))
-
-
-def _known(state_dir: Path) -> list[Path]:
-    """Return the folders of all runs, the one begun last at the end."""
-    files = (state_dir / "runs").glob(f"*/{RUN_FILE}")
-    return [file.parent for file in sorted(files, key=lambda file: (file.stat().st_mtime, file))]
 
 
 def _not_found(run: str, known: Sequence[Path], state_dir: Path) -> str:

@@ -148,7 +148,9 @@ def runs_below(client: MlflowClient, wanted: str) -> list[TrackedTrial]:
             return nested
     named = client.get_experiment_by_name(wanted)
     experiment = wanted if named is None and wanted in everywhere else named and named.experiment_id
-    return [] if experiment is None else _leaves(client, str(experiment))
+    runs = tracked_trials(client, [str(experiment)], "")
+    parents = {run.parent for run in runs}
+    return [] if experiment is None else [run for run in runs if run.run_id not in parents]
 
 
 def past_runs(client: MlflowClient, name: str, found: Sequence[TrackedTrial], objective: Objective) -> PastSweep:
@@ -189,10 +191,3 @@ def _past_run(client: MlflowClient, run: TrackedTrial, metric: str, began: float
         cpu_seconds=history(client, run.run_id, METRIC_CPU_SECONDS) if counted else (),
         began_epoch_s=run.began_at,
     )
-
-
-def _leaves(client: MlflowClient, experiment: str) -> list[TrackedTrial]:
-    """Return the runs of an experiment that have no runs nested under them."""
-    runs = tracked_trials(client, [experiment], "")
-    parents = {run.parent for run in runs}
-    return [run for run in runs if run.run_id not in parents]

@@ -67,11 +67,18 @@ def replay(
     """
     source = source_of(past.sweeps)
     others = [sweep for sweep in past.sweeps if sweep is not source]
-    ground = Ground(nodes_for(source, what_if), _costs(past, what_if), what_if.cores_per_trial)
+    ground = Ground(nodes_for(source, what_if), COSTS[what_if.costs or past.origin](), what_if.cores_per_trial)
     checks = []
     for sweep in past.sweeps:
-        as_it_was = record(source, replace(ground, nodes=_as_it_was(sweep, ground)), others)
-        checks += _checked(sweep, _certain(as_it_was) if sweep is source else as_it_was, seeds, advanced)
+        as_it_was = record(
+            source, replace(ground, nodes=(with_measured_supply(sweep) if sweep.nodes else ground.nodes)), others
+        )
+        checks += _checked(
+            sweep,
+            replace(as_it_was, spread=dict.fromkeys(as_it_was.spread, 0.0)) if sweep is source else as_it_was,
+            seeds,
+            advanced,
+        )
     recording = record(source, ground, others)
     recording = replace(recording, assumptions=(*recording.assumptions, *_about_parameters(past)))
     return Replayed(source, recording, seeds, tuple(checks), tuple(forecast(recording, policies, seeds, advanced)))
@@ -90,29 +97,19 @@ def nodes_for(sweep: PastSweep, what_if: WhatIf) -> tuple[NodeSpec, ...]:
     """
     if what_if.nodes is None and (what_if.cpus_per_node is None or sweep.nodes):
         kept = with_measured_supply(sweep)
-        return kept if what_if.cpus_per_node is None else _resized(kept, what_if.cpus_per_node)
+        return (
+            kept
+            if what_if.cpus_per_node is None
+            else tuple(
+                node if node.cpu == what_if.cpus_per_node else replace(node, cpu=what_if.cpus_per_node, supply=())
+                for node in kept
+            )
+        )
     size = what_if.cpus_per_node or (sweep.nodes[0].cpu if sweep.nodes else None)
     if size is None or what_if.nodes is None:
         message = f"what sweep {sweep.name} ran on is not recorded: add --nodes and --cpus-per-node"
         raise PastSweepError(message)
     return tuple(NodeSpec(NodeName(f"node-{number}"), size) for number in range(1, what_if.nodes + 1))
-
-
-def _resized(nodes: Sequence[NodeSpec], cpu: float) -> tuple[NodeSpec, ...]:
-    return tuple(node if node.cpu == cpu else replace(node, cpu=cpu, supply=()) for node in nodes)
-
-
-def _as_it_was(sweep: PastSweep, ground: Ground) -> tuple[NodeSpec, ...]:
-    return with_measured_supply(sweep) if sweep.nodes else ground.nodes
-
-
-def _costs(past: Past, what_if: WhatIf) -> Costs:
-    return COSTS[what_if.costs or past.origin]()
-
-
-def _certain(recording: Recording) -> Recording:
-    """Return the recording without any doubt about the work: what it took in this very run is known."""
-    return replace(recording, spread=dict.fromkeys(recording.spread, 0.0))
 
 
 def _about_parameters(past: Past) -> list[str]:
@@ -142,31 +139,33 @@ def to_json(replayed: Replayed) -> dict[str, Any]:
         "assumptions": list(replayed.recording.assumptions),
         "left_out": list(replayed.source.left_out),
         "costs": asdict(replayed.recording.costs),
-        "checks": [_check(check) for check in replayed.checks],
-        "policies": [_forecast(forecast, baseline) for forecast in replayed.forecasts],
-    }
-
-
-def _check(check: Check) -> dict[str, Any]:
-    return {
-        "policy": check.policy,
-        "makespan_s": check.makespan_s,
-        "simulated_makespan_s": asdict(check.simulated_makespan_s),
-        "makespan_error": check.makespan_error,
-        "mean_completion_error": check.mean_completion_error,
-        "worst_completion_error": check.worst_completion_error,
-        "completion_errors": dict(check.completion_errors),
-        "missed": list(check.missed),
-    }
-
-
-def _forecast(forecast: Forecast, baseline: Forecast) -> dict[str, Any]:
-    return {
-        "policy": forecast.policy,
-        "makespan_s": asdict(forecast.over_seeds(lambda run: run.makespan_s)),
-        "mean_completion_s": asdict(forecast.over_seeds(lambda run: run.mean_completion_s)),
-        "median_completion_s": asdict(forecast.over_seeds(lambda run: run.median_completion_s)),
-        "against": None if forecast is baseline else _against(baseline.policy, forecast.against(baseline)),
+        "checks": [
+            (
+                {
+                    "policy": check.policy,
+                    "makespan_s": check.makespan_s,
+                    "simulated_makespan_s": asdict(check.simulated_makespan_s),
+                    "makespan_error": check.makespan_error,
+                    "mean_completion_error": check.mean_completion_error,
+                    "worst_completion_error": check.worst_completion_error,
+                    "completion_errors": dict(check.completion_errors),
+                    "missed": list(check.missed),
+                }
+            )
+            for check in replayed.checks
+        ],
+        "policies": [
+            (
+                {
+                    "policy": forecast.policy,
+                    "makespan_s": asdict(forecast.over_seeds(lambda run: run.makespan_s)),
+                    "mean_completion_s": asdict(forecast.over_seeds(lambda run: run.mean_completion_s)),
+                    "median_completion_s": asdict(forecast.over_seeds(lambda run: run.median_completion_s)),
+                    "against": None if forecast is baseline else _against(baseline.policy, forecast.against(baseline)),
+                }
+            )
+            for forecast in replayed.forecasts
+        ],
     }
 
 

@@ -73,10 +73,17 @@ def find_past(wanted: str, where: Where) -> Past:
 
 def _on_this_machine(folder: Path, where: Where) -> Past:
     record = load_run(folder)
-    client = MlflowClient(where.tracking_uri or _kept_uri(folder, record))
+    database = folder.resolve().parents[1] / "mlflow" / "mlflow.db"
+    client = MlflowClient(
+        where.tracking_uri or (f"sqlite:///{database}" if database.is_file() else str(record.about.get("tracking_uri")))
+    )
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     nodes = tuple(NodeSpec(NodeName(name), cpu) for name, cpu in cores_of(record).items())
-    objective = _objective(record, where.objective)
+    direction = record.about.get("direction")
+    objective = Objective(
+        where.objective.metric or record.about.get("objective"),
+        where.objective.direction or (Direction(direction) if direction in set(Direction) else None),
+    )
     specs = record.about.get("policies") or [run.policy for run in record.runs]
     sweeps = []
     for position, (run, spec, part) in enumerate(zip(record.runs, specs, parts_of(folder), strict=False)):
@@ -99,12 +106,6 @@ def _began(run: PolicyRun, part: Path) -> float | None:
         return None
 
 
-def _kept_uri(folder: Path, record: RunRecord) -> str:
-    """Return where MLflow's data is: in the state folder, unless the run had a server of its owner's."""
-    database = folder.resolve().parents[1] / "mlflow" / "mlflow.db"
-    return f"sqlite:///{database}" if database.is_file() else str(record.about.get("tracking_uri"))
-
-
 def cores_of(record: RunRecord) -> dict[str, float]:
     """Return the cores of each node of a run on this machine, by name.
 
@@ -119,14 +120,6 @@ def cores_of(record: RunRecord) -> dict[str, float]:
         message = f"{record.folder / 'run.json'} does not tell nodes and cpus_per_node: {error!r}"
         raise BrokenRunError(message) from error
     return dict(settings.machine({}).nodes)
-
-
-def _objective(record: RunRecord, known: Objective) -> Objective:
-    direction = record.about.get("direction")
-    return Objective(
-        known.metric or record.about.get("objective"),
-        known.direction or (Direction(direction) if direction in set(Direction) else None),
-    )
 
 
 def _in_mlflow(wanted: str, where: Where, not_local: RunNotFoundError) -> Past:

@@ -23,7 +23,28 @@ def share_chart(run: PolicyRun, colours: Mapping[str, str], end: float) -> str:
         subplot_titles=[text(node) for node in nodes],
     )  # fmt: skip
     for row, node in enumerate(nodes, start=1):
-        for trace in _share_traces(run, node, colours, row):
+        times, cores = shares(run.history, node)
+        traces = [
+            go.Scatter(
+                x=times, y=held, name=text(trial), stackgroup=f"node {row}", mode="lines",
+                line={"shape": "hv", "width": 0.5, "color": colours[trial]},
+                hovertemplate=f"<b>{text(trial)}</b>: %{{y:.2f}} cores at %{{x:.0f}} s<extra></extra>",
+            )
+            for trial, held in cores.items()
+        ]  # fmt: skip
+        busy = usage(run.history, node)
+        if busy:
+            traces.append(
+                go.Scatter(
+                    x=[at for at, _ in busy],
+                    y=[cores for _, cores in busy],
+                    name="in use",
+                    mode="lines",
+                    line={"color": "#8a94a0", "width": 1.6, "dash": "dot", "shape": "vh"},
+                    hovertemplate="in use: %{y:.2f} cores at %{x:.0f} s<extra></extra>",
+                )
+            )
+        for trace in traces:
             figure.add_trace(trace, row=row, col=1)
     figure.update_annotations(x=0, xanchor="left", font_size=12)
     figure.update_yaxes(title_text="cores", rangemode="tozero", nticks=4)
@@ -31,30 +52,6 @@ def share_chart(run: PolicyRun, colours: Mapping[str, str], end: float) -> str:
     figure.update_xaxes(title_text="seconds since the sweep began", row=max(1, len(nodes)), col=1)
     figure.update_layout(showlegend=False)
     return html(dress(figure, NODE_HEIGHT * max(1, len(nodes)) + 70))
-
-
-def _share_traces(run: PolicyRun, node: str, colours: Mapping[str, str], row: int) -> list[go.Scatter]:
-    times, cores = shares(run.history, node)
-    traces = [
-        go.Scatter(
-            x=times, y=held, name=text(trial), stackgroup=f"node {row}", mode="lines",
-            line={"shape": "hv", "width": 0.5, "color": colours[trial]},
-            hovertemplate=f"<b>{text(trial)}</b>: %{{y:.2f}} cores at %{{x:.0f}} s<extra></extra>",
-        )
-        for trial, held in cores.items()
-    ]  # fmt: skip
-    busy = usage(run.history, node)
-    if busy:
-        traces.append(_usage_line(busy))
-    return traces
-
-
-def _usage_line(busy: Sequence[tuple[float, float]]) -> go.Scatter:
-    return go.Scatter(
-        x=[at for at, _ in busy], y=[cores for _, cores in busy], name="in use", mode="lines",
-        line={"color": "#8a94a0", "width": 1.6, "dash": "dot", "shape": "vh"},
-        hovertemplate="in use: %{y:.2f} cores at %{x:.0f} s<extra></extra>",
-    )  # fmt: skip
 
 
 def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], objective: str) -> str:
@@ -67,35 +64,52 @@ def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], object
         for trial in sorted(run.history.reports, key=natural):
             reports = run.history.reports[trial]
             if reports:
-                figure.add_trace(_curve(trial, reports, colours[trial], show=row == 1), row=row, col=1)
+                figure.add_trace(
+                    (
+                        go.Scatter(
+                            x=[at for at, _ in reports],
+                            y=[value for _, value in reports],
+                            mode="lines",
+                            line={"color": colours[trial], "width": 1.8},
+                            name=text(trial),
+                            legendgroup=trial,
+                            showlegend=row == 1,
+                            hovertemplate=f"<b>{text(trial)}</b>: %{{y:.4g}} at %{{x:.0f}} s<extra></extra>",
+                        )
+                    ),
+                    row=row,
+                    col=1,
+                )
     figure.update_annotations(x=0, xanchor="left", font_size=13)
     figure.update_yaxes(title_text=text(objective))
     figure.update_xaxes(rangemode="tozero")
     figure.update_xaxes(title_text="seconds since the sweep began", row=len(runs), col=1)
     dress(figure, 250 * len(runs) + 110)
+    axes = [f"yaxis{i if i > 1 else ''}.type" for i in range(1, len(runs) + 1)]
     figure.update_layout(
-        updatemenus=[_scale_buttons(len(runs))], margin_t=64, legend={"y": -70 / (250 * len(runs)), "yanchor": "top"}
+        updatemenus=[
+            (
+                {
+                    "type": "buttons",
+                    "direction": "right",
+                    "x": 1,
+                    "xanchor": "right",
+                    "y": 1,
+                    "yanchor": "bottom",
+                    "pad": {"b": 6},
+                    "showactive": False,
+                    "font": {"size": 11},
+                    "buttons": [
+                        {"label": scale, "method": "relayout", "args": [dict.fromkeys(axes, scale)]}
+                        for scale in ("linear", "log")
+                    ],
+                }
+            )
+        ],
+        margin_t=64,
+        legend={"y": -70 / (250 * len(runs)), "yanchor": "top"},
     )
     return html(figure)
-
-
-def _curve(trial: str, reports: Sequence[tuple[float, float]], colour: str, *, show: bool) -> go.Scatter:
-    return go.Scatter(
-        x=[at for at, _ in reports], y=[value for _, value in reports], mode="lines",
-        line={"color": colour, "width": 1.8}, name=text(trial), legendgroup=trial, showlegend=show,
-        hovertemplate=f"<b>{text(trial)}</b>: %{{y:.4g}} at %{{x:.0f}} s<extra></extra>",
-    )  # fmt: skip
-
-
-def _scale_buttons(panels: int) -> dict[str, object]:
-    axes = [f"yaxis{i if i > 1 else ''}.type" for i in range(1, panels + 1)]
-    return {
-        "type": "buttons", "direction": "right", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom",
-        "pad": {"b": 6}, "showactive": False, "font": {"size": 11},
-        "buttons": [
-            {"label": scale, "method": "relayout", "args": [dict.fromkeys(axes, scale)]} for scale in ("linear", "log")
-        ],
-    }  # fmt: skip
 
 
 def completion_chart(results: Sequence[RunResult]) -> str:
@@ -106,7 +120,19 @@ def completion_chart(results: Sequence[RunResult]) -> str:
     if len(results) > 1:
         figure.add_trace(_spans(trials, times))
     for i, (result, of_run) in enumerate(zip(results, times, strict=True)):
-        figure.add_trace(_dots(result.policy, trials, of_run, POLICIES[i % len(POLICIES)]))
+        figure.add_trace(
+            go.Scatter(
+                x=[of_run[trial] for trial in trials],
+                y=[text(trial) for trial in trials],
+                mode="markers",
+                name=text(result.policy),
+                marker={"size": 11, "color": POLICIES[i % len(POLICIES)]},
+                hoverinfo="text",
+                hovertext=[
+                    f"<b>{text(t)}</b> under {text(result.policy)}: {formatting.seconds(of_run[t])}" for t in trials
+                ],
+            )
+        )
     figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
     figure.update_xaxes(title_text="completion time in seconds", rangemode="tozero")
     dress(figure, 24 * len(trials) + 110)
@@ -119,12 +145,4 @@ def _spans(trials: Sequence[str], times: Sequence[Mapping[str, float]]) -> go.Sc
         x=[x for low, high in ends for x in (low, high, None)],
         y=[text(trial) for trial in trials for _ in range(3)],
         mode="lines", line={"color": "rgba(128,140,155,.45)", "width": 3}, hoverinfo="skip", showlegend=False,
-    )  # fmt: skip
-
-
-def _dots(policy: str, trials: Sequence[str], times: Mapping[str, float], colour: str) -> go.Scatter:
-    return go.Scatter(
-        x=[times[trial] for trial in trials], y=[text(trial) for trial in trials], mode="markers", name=text(policy),
-        marker={"size": 11, "color": colour}, hoverinfo="text",
-        hovertext=[f"<b>{text(t)}</b> under {text(policy)}: {formatting.seconds(times[t])}" for t in trials],
     )  # fmt: skip

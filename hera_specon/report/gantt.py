@@ -84,11 +84,12 @@ def shares(history: History, node: str) -> tuple[list[float], dict[str, list[flo
     here = [s for s in history.all_stretches() if s.node == node and s.cpu is not None]
     times = sorted({0.0, history.end, *(s.start for s in here), *(s.end for s in here)})
     trials = dict.fromkeys(s.trial for s in sorted(here, key=lambda s: (s.start, s.trial)))
-    return times, {trial: [_cores_at(here, trial, time) for time in times] for trial in trials}
-
-
-def _cores_at(stretches: Sequence[Stretch], trial: str, time: float) -> float:
-    return next((s.cpu or 0.0 for s in stretches if s.trial == trial and s.start <= time < s.end), 0.0)
+    return times, {
+        trial: [
+            next((s.cpu or 0.0 for s in here if s.trial == trial and s.start <= time < s.end), 0.0) for time in times
+        ]
+        for trial in trials
+    }
 
 
 def usage(history: History, node: str) -> list[tuple[float, float]]:
@@ -99,13 +100,13 @@ def usage(history: History, node: str) -> list[tuple[float, float]]:
     latest: dict[str, float] = {}
     sums: dict[float, float] = {}
     for at, trial, cores in told:
-        latest = {name: used for name, used in latest.items() if _was_on(history, name, node, at)} | {trial: cores}
+        latest = {
+            name: used
+            for name, used in latest.items()
+            if any(s.node == node and s.start <= at <= s.end for s in history.stretches.get(name, ()))
+        } | {trial: cores}
         sums[at] = sum(latest.values())
     return list(sums.items())
-
-
-def _was_on(history: History, trial: str, node: str, at: float) -> bool:
-    return any(s.node == node and s.start <= at <= s.end for s in history.stretches.get(trial, ()))
 
 
 LANE_HEIGHT = 22

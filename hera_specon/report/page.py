@@ -51,25 +51,22 @@ def page(record: RunRecord) -> str:
         figure=formatting.figure,
         tone=tone,
     )
-    return environment.get_template(TEMPLATE).render(plotly=get_plotlyjs(), **_contents(record))
-
-
-def _contents(record: RunRecord) -> dict[str, Any]:
     colours = trial_colours(trials_of(record.runs))
     results = record.results()
     end = max(run.history.end for run in record.runs)
-    return {
-        "name": record.about.get("name") or record.folder.name,
-        "facts": facts(record.about),
-        "unfinished": [run.policy for run in record.runs if run.result is None],
-        "rows": comparison_rows(results),
-        "deadlines": any(result.deadlines.asked for result in results),
-        "entries": trial_entries(record.runs),
-        "gantt": gantt(record.runs),
-        "shares": [(run.policy, share_chart(run, colours, end)) for run in record.runs],
-        "learning": learning_chart(record.runs, colours, str(record.about.get("objective") or "objective")),
-        "completion": completion_chart(results) if results else "",
-    }
+    return environment.get_template(TEMPLATE).render(
+        plotly=get_plotlyjs(),
+        name=record.about.get("name") or record.folder.name,
+        facts=facts(record.about),
+        unfinished=[run.policy for run in record.runs if run.result is None],
+        rows=comparison_rows(results),
+        deadlines=any(result.deadlines.asked for result in results),
+        entries=trial_entries(record.runs),
+        gantt=gantt(record.runs),
+        shares=[(run.policy, share_chart(run, colours, end)) for run in record.runs],
+        learning=learning_chart(record.runs, colours, str(record.about.get("objective") or "objective")),
+        completion=completion_chart(results) if results else "",
+    )
 
 
 def tone(ratio: float) -> str:

@@ -44,7 +44,15 @@ def edited(manifest: Manifest, wishes: Wishes) -> dict[str, Any]:
         SubmissionError: A parameter is given a value that is not among its choices, or a template has no gate of ours.
     """
     document: dict[str, Any] = copy.deepcopy(dict(manifest))
-    _set_parameters(document, wishes.parameters)
+    declared = ((document.get("spec") or {}).get("arguments") or {}).get("parameters") or []
+    for parameter in declared:
+        if parameter["name"] not in wishes.parameters:
+            continue
+        value, choices = wishes.parameters[parameter["name"]], parameter.get("enum")
+        if choices and value not in choices:
+            raise SubmissionError([f"-p {parameter['name']}={value}: is none of {', '.join(map(str, choices))}"])
+        parameter.pop("valueFrom", None)
+        parameter["value"] = value
     for template in trial_templates(document):
         _edit_template(template, wishes)
     if wishes.first_nodes is not None:
@@ -59,9 +67,18 @@ def _edit_template(template: dict[str, Any], wishes: Wishes) -> None:
     if wishes.image is not None:
         program(template)["image"] = wishes.image
     if wishes.tracking_uri is not None:
-        _set_variable(program(template), _TRACKING_URI, wishes.tracking_uri)
+        container = program(template)
+        others = [entry for entry in container.get("env") or [] if entry.get("name") != _TRACKING_URI]
+        container["env"] = [*others, {"name": _TRACKING_URI, "value": wishes.tracking_uri}]
     if wishes.gate_first or wishes.first_nodes is not None or _places_first(template):
-        template["podSpecPatch"] = _gated_first(template)
+        patch = str(template.get("podSpecPatch") or "")
+        if GATE_MOVED not in patch and GATE_FIRST not in patch:
+            problem = (
+                f"the trials of sweep {sweep_of(template)!r} have no gate that could hold first attempts: "
+                "build the workflow anew with Sweep, or leave --gate-first and --first-nodes-of out"
+            )
+            raise SubmissionError([problem])
+        template["podSpecPatch"] = patch.replace(GATE_MOVED, GATE_FIRST)
 
 
 def _places_first(template: Manifest) -> bool:
@@ -73,34 +90,6 @@ def _places_first(template: Manifest) -> bool:
     except ValueError:
         return False  # the checks that follow say what is wrong with it
     return Place in policy.needs
-
-
-def _set_parameters(document: dict[str, Any], values: Mapping[str, str]) -> None:
-    declared = ((document.get("spec") or {}).get("arguments") or {}).get("parameters") or []
-    for parameter in declared:
-        if parameter["name"] not in values:
-            continue
-        value, choices = values[parameter["name"]], parameter.get("enum")
-        if choices and value not in choices:
-            raise SubmissionError([f"-p {parameter['name']}={value}: is none of {', '.join(map(str, choices))}"])
-        parameter.pop("valueFrom", None)
-        parameter["value"] = value
-
-
-def _set_variable(container: dict[str, Any], name: str, value: str) -> None:
-    others = [entry for entry in container.get("env") or [] if entry.get("name") != name]
-    container["env"] = [*others, {"name": name, "value": value}]
-
-
-def _gated_first(template: Manifest) -> str:
-    patch = str(template.get("podSpecPatch") or "")
-    if GATE_MOVED not in patch and GATE_FIRST not in patch:
-        problem = (
-            f"the trials of sweep {sweep_of(template)!r} have no gate that could hold first attempts: "
-            "build the workflow anew with Sweep, or leave --gate-first and --first-nodes-of out"
-        )
-        raise SubmissionError([problem])
-    return patch.replace(GATE_MOVED, GATE_FIRST)
 
 
 def prepared(path: Path, wishes: Wishes) -> tuple[WorkflowFile, dict[str, Any]]:
