@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from controllers.core import labels
+from controllers.core.errors import SpeconError
 from controllers.core.model import Assessment, Direction, Goals, Snapshot, Trial, TrialId
 
 
-class GoalError(ValueError):
+class GoalError(SpeconError):
     """A goal is no number, or one that can't be reached; the message carries its name and value."""
 
 

@@ -47,6 +47,7 @@ class CBalancer(PolicySettings):
     source: ClassVar[str] = "Dhumal and Janakiram 2020, arXiv:2009.08912 (outline; measure and rule are ours)"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Migrate})
     moves: ClassVar[str] = "from the most slowed node to where the sum of slowdowns becomes least"
+    most_moves: ClassVar[int | None] = 1
 
     interval: float = Field(default=30.0, gt=0, description="seconds between two profiles of the trials")
     stale_after: float = Field(

@@ -39,6 +39,7 @@ class Gandiva(PolicySettings):
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize, Migrate})
     shares: ClassVar[str] = "in turns"
     moves: ClassVar[str] = "from the fullest node to the emptiest"
+    most_moves: ClassVar[int | None] = None
 
     quantum: float = Field(default=60.0, gt=0, description="seconds of a turn")
 

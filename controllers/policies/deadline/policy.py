@@ -78,6 +78,7 @@ class Deadline(PolicySettings):
     placement: ClassVar[str] = "the earliest deadline first, to the node with the most cores to spare"
     shares: ClassVar[str] = "the least that keeps each deadline, least slack first; a floor for those out of reach"
     moves: ClassVar[str] = "trials whose deadlines another node can keep in spite of the move; late ones to idle nodes"
+    most_moves: ClassVar[int | None] = None
 
     interval: float = Field(default=15.0, gt=0, description="seconds between two looks, where nothing changes")
     margin: float = Field(

@@ -50,6 +50,7 @@ class FlowCon2(FlowConRule):
     placement: ClassVar[str] = "least weight of categories per core"
     shares: ClassVar[str] = "by growth efficiency, as flowcon"
     moves: ClassVar[str] = "the least efficient trial, from where new ones wait to where all are completing"
+    most_moves: ClassVar[int | None] = 1
 
     @property
     def state_type(self) -> type[FlowCon2State]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from controllers.core.errors import SpeconError
 from controllers.core.model import Action
 
 MinChange = Annotated[
@@ -21,7 +22,11 @@ StaleAfter = Annotated[
 ]
 
 
-class PolicyParameterError(ValueError):
+class PolicyError(SpeconError):
+    """A policy cannot be had as it was written."""
+
+
+class PolicyParameterError(PolicyError):
     """A parameter of a policy is unknown, missing its value, or out of bounds."""
 
 
@@ -42,6 +47,9 @@ class PolicySettings(BaseModel):
     each gets (``Resize``), and which of them go elsewhere (``Migrate``). Each says in words what its rules go by.
     ``goal`` is the setting of a sweep without which it has nothing to go by, empty where there is none.
 
+    ``most_moves`` is how many moves of one trial the policy brings about at most, None where there is no limit. Only
+    moves that arrive count: a move that failed may be asked for again.
+
     Raises:
         PolicyParameterError: a parameter is unknown or out of bounds; the message carries its value.
     """
@@ -56,6 +64,7 @@ class PolicySettings(BaseModel):
     shares: ClassVar[str] = ""
     moves: ClassVar[str] = ""
     goal: ClassVar[str] = ""
+    most_moves: ClassVar[int | None] = 0
 
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - pydantic checks them
         try:

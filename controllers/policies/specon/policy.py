@@ -31,6 +31,7 @@ class SpeCon(PolicySettings):
     source: ClassVar[str] = "thesis ch. 4.2 and 5.2, Algorithms 3-5"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Migrate})
     moves: ClassVar[str] = "converged trials, to the node of least weight of categories"
+    most_moves: ClassVar[int | None] = 2
 
     alpha: float = Field(
         default=0.01,
