@@ -8,10 +8,10 @@ from typing import Any, Final
 import yaml
 from hera.workflows import ExistingVolume
 from hera.workflows.models import Capabilities, PodSecurityContext, SeccompProfile, SecurityContext
-from hera.workflows.volume import _BaseVolume
 
 from controllers.core.expressions import GATE_MOVED
 from hera_specon.errors import SweepError
+from hera_specon.hera_internals import HeraVolume
 from hera_specon.settings import check_distinct
 
 USER: Final = 65532
@@ -88,7 +88,7 @@ NAME: Final = "specon-state"
 """Name of the volume in a trial's pod where its author gave none."""
 
 
-def state_volume(claim: str | None, volume: object, root: str) -> _BaseVolume | None:
+def state_volume(claim: str | None, volume: object, root: str) -> HeraVolume | None:
     """Return the volume to mount at ``root``, None where the author names none.
 
     Raises:
@@ -101,7 +101,7 @@ def state_volume(claim: str | None, volume: object, root: str) -> _BaseVolume | 
         return ExistingVolume(name=NAME, claim_name=claim, mount_path=root)
     if volume is None:
         return None
-    if not isinstance(volume, _BaseVolume):
+    if not isinstance(volume, HeraVolume):
         problem = f"state_volume= is a volume of hera.workflows, such as NFSVolume(...), not {volume!r}"
         raise SweepError(problem)
     if volume.mount_path not in {None, root}:

@@ -6,17 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hera.workflows import Container, Parameter, Script, Workflow
-from hera.workflows._context import _context
-from hera.workflows._mixins import EnvIOMixin, TemplateMixin, VolumeMountMixin, normalize_to_list
 from hera.workflows.models import Arguments, Template
 from hera.workflows.models import Parameter as ParameterModel
-from hera.workflows.volume import _BaseVolume
 
 from controllers.core import labels
 from controllers.core.labels import PARAMETER_CONTINUE
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
 from hera_specon.goals import Goal, SweepGoals, check_served, sweep_goals
+from hera_specon.hera_internals import HeraVolume, PartTemplate, SweepTemplateBase, open_blocks
 from hera_specon.manifest import check_templates
 from hera_specon.pod_spec import state_volume
 from hera_specon.settings import (
@@ -34,17 +32,7 @@ from hera_specon.trial_template import TrialSettings, own_inputs, sweep_id, tria
 
 
 @dataclass(kw_only=True)
-class _Part(TemplateMixin):
-    """A further template of a sweep. Like every Hera template it joins the workflow it is made under."""
-
-    build: Callable[[], Template]
-
-    def _build_template(self) -> Template:
-        return self.build()
-
-
-@dataclass(kw_only=True)
-class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
+class _SweepTemplates(SweepTemplateBase):
     """What every sweep is made of, however its trials are written."""
 
     space: Space
@@ -62,7 +50,7 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
     seconds_per_step: Goal | None = None
     state_root: str = "/mnt/specon"
     state_claim: str | None = None
-    state_volume: _BaseVolume | None = None
+    state_volume: HeraVolume | None = None
     experiment: str | None = None
     mlflow_tracking_uri: str = "http://mlflow:5000"
 
@@ -71,10 +59,11 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
         self._called = False
         super().__post_init__()
         if (state := state_volume(self.state_claim, self.state_volume, self.state_root)) is not None:
-            self.volumes = [*normalize_to_list(self.volumes or []), state]
+            given = self.volumes or []
+            self.volumes = [*(given if isinstance(given, list) else [given]), state]
         self._check()
-        if _context.pieces:
-            self._join(_context.pieces[0])
+        if blocks := open_blocks():
+            self._join(blocks[0])
 
     @property
     def sweep_id(self) -> str:
@@ -90,11 +79,12 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
             SweepError: The workflow runs the sweep already, or the call would run it several times over:
                 its trials would have the same identity twice.
         """
-        if not _context.pieces:
+        blocks = open_blocks()
+        if not blocks:
             problem = f"sweep {self.name!r} is called outside a Workflow"
             raise SweepError(problem)
-        self._join(_context.pieces[0])
-        if isinstance(_context.pieces[-1], Workflow):
+        self._join(blocks[0])
+        if isinstance(blocks[-1], Workflow):
             return None
         if self._called or {"with_items", "with_param", "with_sequence"} & kwargs.keys():
             problem = f"sweep {self.name!r} runs once in a workflow; make another under a name of its own"
@@ -154,7 +144,7 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
         if self.arrivals is not None:
             parts |= {labels.SUFFIX_ARRIVAL: self._build_arrival, labels.SUFFIX_DELAY: self._build_delay}
         for suffix, build in parts.items():
-            _Part(name=f"{self.name}{suffix}", build=build)
+            PartTemplate(name=f"{self.name}{suffix}", build=build)
 
     def _check(self) -> None:
         if self.retry_strategy is not None:
@@ -270,7 +260,7 @@ class FunctionSweep(_SweepTemplates, Script):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the function's own, outside a workflow
         """Call the function, or under a Workflow, Steps or DAG make the sweep part of it."""
-        return super().__call__(*args, **kwargs) if _context.active else self.source(*args, **kwargs)
+        return super().__call__(*args, **kwargs) if open_blocks() else self.source(*args, **kwargs)
 
 
 DESCRIPTION: Final = "uid of the workflow whose trials are to go on here; empty to start them anew"

@@ -1,11 +1,11 @@
 """A sweep at one moment, wherever it runs: its trials, its nodes, how many have ended, when it will end. Pure."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from controllers.core.model import Assessment, Category, Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Assessment, Category, NodeName, Phase, Snapshot, Trial, TrialId
 from hera_specon import formatting
 
 WINDOW = 120.0
@@ -77,32 +77,51 @@ def _seconds_left_of(trial: Trial, rate: float | None, typical: tuple[float | No
 
 
 ORDER = {Phase.RUNNING: 0, Phase.MOVING: 0, Phase.PENDING: 1, Phase.FAILED: 2, Phase.SUCCEEDED: 3}
+"""How trials are listed: those at work first, then those that wait, then those that have ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:
-    """One trial's line. ``share`` and ``done`` run from 0 to 1; ``done`` is None while unknown.
+    """One trial's line on every screen.
 
-    ``reason`` is what is foreseen for it or became of its goals, or where that is nothing, why it was acted on last.
+    CPU is in cores. ``share`` runs from 0 to 1 and is the part of its node that a live trial holds; 0 where the size
+    of the node is not known. ``category`` and ``growth`` are None unless the trial is at work. ``outlook`` is what its
+    policy foresees, ``reason`` why it was acted on last. None stands for what is not known.
     """
 
     id: TrialId
     phase: Phase
-    category: Category | None
+    gated: bool
     node: str
     cpu: float
+    base_cpu: float
     share: float
-    done: float | None
-    step: int
-    steps_total: int | None
-    latest: float | None
+    attempt: int
     moves: int
+    category: Category | None
+    growth: float | None
+    step: int | None
+    steps_total: int | None
+    metric: float | None
     reason: str
+    outlook: str
+
+    @property
+    def done(self) -> float | None:
+        """Part of its steps that it has made, from 0 to 1; None while that is not known."""
+        if self.phase is Phase.SUCCEEDED:
+            return 1.0
+        return min(1.0, (self.step or 0) / self.steps_total) if self.steps_total else None
+
+    @property
+    def note(self) -> str:
+        """The outlook of a trial that has not ended; if it has none, the reason."""
+        return self.outlook if self.outlook and not self.phase.ended else self.reason
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """One node's line: ``given`` cores are held by its live trials, ``used`` are busy, of ``cpu``."""
+    """One node's line: of ``cpu`` cores its live trials hold ``given`` and use ``used``."""
 
     name: NodeName
     cpu: float
@@ -115,50 +134,44 @@ class NodeRow:
 def trial_rows(
     snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
 ) -> list[TrialRow]:
-    """Return a row for each trial: those at work first, those waiting next, those that ended last."""
+    """Return a row for each trial, in the order of ``ORDER``."""
     capacity = {node.name: node.cpu for node in snapshot.nodes}
-    trials = sorted(snapshot.trials, key=lambda trial: (ORDER[trial.phase], trial.id))
-    return [_trial_row(trial, capacity, assessments.get(trial.id), reasons.get(trial.id, "")) for trial in trials]
-
-
-def _trial_row(
-    trial: Trial, capacity: Mapping[NodeName, float], assessment: Assessment | None, reason: str
-) -> TrialRow:
-    seen = trial.progress
-    cpu = capacity.get(trial.node) if trial.node else None
-    return TrialRow(
-        id=trial.id,
-        phase=trial.phase,
-        category=assessment.category if assessment else None,
-        node=f"{trial.node} → {trial.moving_to}" if trial.moving_to else trial.node or "",
-        cpu=trial.cpu,
-        share=min(1.0, trial.cpu / cpu) if cpu and trial.live else 0.0,
-        done=_done(trial),
-        step=seen.step if seen else 0,
-        steps_total=seen.steps_total if seen else None,
-        latest=seen.latest if seen else None,
-        moves=trial.moves,
-        reason=assessment.outlook if assessment and assessment.outlook and not trial.phase.ended else reason,
-    )
-
-
-def _done(trial: Trial) -> float | None:
-    if trial.phase is Phase.SUCCEEDED:
-        return 1.0
-    if trial.progress is None or not trial.progress.steps_total:
-        return None
-    return min(1.0, trial.progress.step / trial.progress.steps_total)
+    rows = []
+    for trial in sorted(snapshot.trials, key=lambda trial: (ORDER[trial.phase], trial.id)):
+        seen, assessment = trial.progress, assessments.get(trial.id)
+        judged = assessment if trial.phase in {Phase.RUNNING, Phase.MOVING} else None
+        cpu = capacity.get(trial.node) if trial.node else None
+        rows.append(
+            TrialRow(
+                id=trial.id,
+                phase=trial.phase,
+                gated=trial.gated,
+                node=f"{trial.node or '?'} → {trial.moving_to}" if trial.moving_to else trial.node or "",
+                cpu=trial.cpu,
+                base_cpu=trial.base_cpu,
+                share=min(1.0, trial.cpu / cpu) if cpu and trial.live else 0.0,
+                attempt=trial.attempt,
+                moves=trial.moves,
+                category=judged.category if judged else None,
+                growth=judged.growth if judged else None,
+                step=seen.step if seen else None,
+                steps_total=seen.steps_total if seen else None,
+                metric=seen.latest if seen else None,
+                reason=reasons.get(trial.id, ""),
+                outlook=assessment.outlook if assessment else "",
+            )
+        )
+    return rows
 
 
 def node_rows(snapshot: Snapshot) -> list[NodeRow]:
     """Return a row for each node."""
-    return [_node_row(snapshot, node) for node in snapshot.nodes]
-
-
-def _node_row(snapshot: Snapshot, node: Node) -> NodeRow:
-    trials = snapshot.on(node.name)
-    given = sum(trial.cpu * trial.nodes.count(node.name) for trial in trials)
-    return NodeRow(node.name, node.cpu, given, node.cpu_used, len(trials), node.ready)
+    rows = []
+    for node in snapshot.nodes:
+        trials = snapshot.on(node.name)
+        given = sum(trial.cpu * trial.nodes.count(node.name) for trial in trials)
+        rows.append(NodeRow(node.name, node.cpu, given, node.cpu_used, len(trials), node.ready))
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,53 +236,10 @@ class SweepState:
         left = seconds_left(average_pace(self.snapshot), self.snapshot)
         return left or None  # 0 means that all ended that are there, and more will come
 
-
-@dataclass(frozen=True, slots=True)
-class StateRow:
-    """One trial's line; CPU in cores, None where nothing is known."""
-
-    trial: str
-    phase: str
-    node: str
-    cpu: float
-    base_cpu: float
-    attempt: int
-    moves: int
-    category: str | None
-    growth: float | None
-    step: int | None
-    steps_total: int | None
-    metric: float | None
-    reason: str
-    outlook: str
-
-
-def state_rows(state: SweepState) -> Sequence[StateRow]:
-    """Return a line for each trial: those at work first, those waiting next, those that ended last."""
-    trials = sorted(state.snapshot.trials, key=lambda trial: (ORDER[trial.phase], trial.id))
-    return [_row(trial, state.assessments.get(trial.id), state.reasons.get(trial.id, "")) for trial in trials]
-
-
-def _row(trial: Trial, assessment: Assessment | None, reason: str) -> StateRow:
-    seen = trial.progress
-    judged = assessment if trial.phase in {Phase.RUNNING, Phase.MOVING} else None
-    waits = " (gated)" if trial.gated else ""
-    return StateRow(
-        trial=formatting.short_id(trial.id),
-        phase=trial.phase.value + waits,
-        node=f"{trial.node or '?'} → {trial.moving_to}" if trial.moving_to else trial.node or "",
-        cpu=trial.cpu,
-        base_cpu=trial.base_cpu,
-        attempt=trial.attempt,
-        moves=trial.moves,
-        category=judged.category.value if judged and judged.category else None,
-        growth=judged.growth if judged else None,
-        step=seen.step if seen else None,
-        steps_total=seen.steps_total if seen else None,
-        metric=seen.latest if seen else None,
-        reason=reason,
-        outlook=assessment.outlook if assessment else "",
-    )
+    @property
+    def rows(self) -> list[TrialRow]:
+        """A line for each trial."""
+        return trial_rows(self.snapshot, self.assessments, self.reasons)
 
 
 def to_json(state: SweepState) -> dict[str, Any]:
@@ -286,5 +256,23 @@ def to_json(state: SweepState) -> dict[str, Any]:
         "left_s": None if state.left is None else round(state.left, 1),
         "counts": {**asdict(count), "ended": count.ended},
         "missing": list(state.missing),
-        "trials": [asdict(row) for row in state_rows(state)],
+        "trials": [
+            {
+                "trial": formatting.short_id(row.id),
+                "phase": row.phase.value + (" (gated)" if row.gated else ""),
+                "node": row.node,
+                "cpu": row.cpu,
+                "base_cpu": row.base_cpu,
+                "attempt": row.attempt,
+                "moves": row.moves,
+                "category": row.category.value if row.category else None,
+                "growth": row.growth,
+                "step": row.step,
+                "steps_total": row.steps_total,
+                "metric": row.metric,
+                "reason": row.reason,
+                "outlook": row.outlook,
+            }
+            for row in state.rows
+        ],
     }

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
+from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -64,7 +65,7 @@ class ControllerSettings:
         yield from self._bad_numbers()
         try:
             parse_policy(self.policy)
-        except ValueError as error:
+        except PolicyError as error:
             yield f"--policy {self.policy!r}: {error}; see what there is with: specon policies"
         if not self.tracking_uri.strip():
             yield "--mlflow-tracking-uri is missing: name the MLflow server of the sweeps, such as http://mlflow:5000"

@@ -19,7 +19,13 @@ from controllers.policies.deadline.policy import Deadline
 from controllers.policies.dqoes.policy import DQoES
 from controllers.policies.flowcon.policy import FlowCon
 from controllers.policies.flowcon2.policy import FlowCon2
-from controllers.policies.kit.settings import ParameterInfo, PolicyError, PolicyParameterError, PolicySettings, suggestion
+from controllers.policies.kit.settings import (
+    ParameterInfo,
+    PolicyError,
+    PolicyParameterError,
+    PolicySettings,
+    suggestion,
+)
 from controllers.policies.procon import ProCon
 from controllers.policies.specon.policy import SpeCon
 from controllers.policies.tradl import Tradl

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
+from controllers.policies.kit.settings import PolicyError
+from hera_specon.errors import WorkflowFileError
 
 if TYPE_CHECKING:
     from controllers.cluster.settings import ControllerSettings
@@ -22,13 +24,13 @@ Workflow = Mapping[str, Any]
 
 
 def run_controller(settings: "ControllerSettings", stop: threading.Event) -> None:
-    """Run the controller; alone, since what sweeps on this machine need would only cost it memory."""
+    """Run the controller. It imports nothing that only sweeps on this machine need: that would cost memory."""
     from controllers.tracking.slim_import import import_slim  # noqa: PLC0415 - see the module's docstring
 
     import_slim()
     from controllers.cluster import run  # noqa: PLC0415
 
-    # What was imported stays: to look through it again and again for garbage would be half of that work.
+    # What was imported stays: looking through it for garbage again and again would be half of all collecting.
     gc.freeze()
     run.run_controller(settings, stop)
 
@@ -61,7 +63,7 @@ class PolicyChoiceError(SpeconError):
 
 
 class WorkflowChoiceError(SpeconError):
-    """The file gives no workflow that could be run."""
+    """The file gives no workflow that can run."""
 
 
 class UnknownParameterError(SpeconError):
@@ -76,7 +78,7 @@ def chosen_workflow(backend: Backend, file: Path) -> Workflow:
     """
     try:
         return backend.load_workflow(file)
-    except ValueError as error:
+    except WorkflowFileError as error:
         message = f"Cannot run {file}: {str(error).removeprefix(f'{file}: ')}"
         raise WorkflowChoiceError(message) from error
 
@@ -115,8 +117,8 @@ def parsed(parse_policy: Callable[[str], Policy[Any]], spec: str, where: str) ->
     """
     try:
         return parse_policy(spec)
-    except ValueError as error:
-        message = f"{where}, {spec!r}: {error}\nSee what there is with: specon policies"
+    except PolicyError as error:
+        message = f"{where}, {spec!r}: {error}\nList the policies with: specon policies"
         raise PolicyChoiceError(message) from error
 
 

@@ -16,7 +16,7 @@ class Failure(click.ClickException):
 
 
 class BadInput(Failure):
-    """The command or a file it names is wrong; nothing was started."""
+    """The command or a file that it names is wrong; nothing was started."""
 
     exit_code: ClassVar[int] = 2
 

@@ -14,9 +14,13 @@ from controllers.core.errors import SpeconError
 from controllers.worlds.argo.api import PODS, WORKFLOWS, ForbiddenError, Json, KubeApi, NotFoundError, Resource
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, PodRecord, project_pod
 from controllers.worlds.argo.untrusted import at, mappings, text
-from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
+from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow, record_of
 
 _OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+_PAGE: Final = 200
+_MOST_NAMED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +44,16 @@ def open_cluster(kubeconfig: str | None, context: str | None, namespace: str | N
     """
     files = kubeconfig or os.environ.get("KUBECONFIG") or None
     api = KubeApi.load(files, context)
-    return Access(api, namespace or _namespace_of(files, context))
-
-
-def _namespace_of(kubeconfig: str | None, context: str | None) -> str:
-    if kubeconfig is None and context is None and _OWN_NAMESPACE.exists():
-        return _OWN_NAMESPACE.read_text(encoding="utf-8").strip() or "default"
-    try:
-        contexts, active = config.list_kube_config_contexts(kubeconfig)
-    except (ConfigException, OSError):
-        return "default"
-    chosen = next((one for one in contexts if one["name"] == context), None) if context else active
-    return str(((chosen or {}).get("context") or {}).get("namespace") or "default")
-
-
-_PAGE = 200
-_MOST_NAMED = 20
+    if namespace is None and files is None and context is None and _OWN_NAMESPACE.exists():
+        namespace = _OWN_NAMESPACE.read_text(encoding="utf-8").strip()
+    elif namespace is None:
+        try:
+            contexts, active = config.list_kube_config_contexts(files)
+        except (ConfigException, OSError):
+            contexts, active = [], None
+        chosen = next((one for one in contexts if one["name"] == context), None) if context else active
+        namespace = str(((chosen or {}).get("context") or {}).get("namespace") or "")
+    return Access(api, namespace or "default")
 
 
 def workflow_record(workflow: Json) -> WorkflowRecord:
@@ -64,25 +62,13 @@ def workflow_record(workflow: Json) -> WorkflowRecord:
     Raises:
         SpeconError: It has no sweep.
     """
-    status = workflow.get("status")
-    # Those that ended long ago are left out by the controller; a person may still ask for them.
-    kept = {key: value for key, value in status.items() if key != "finishedAt"} if isinstance(status, dict) else {}
-    record = project_workflow({**workflow, "status": kept})
+    record = record_of(workflow)
     if record is None:
         message = (
             f"workflow {text(workflow, 'metadata', 'name')!r} has no sweep: no template of it has {labels.LABEL_SWEEP}"
         )
         raise SpeconError(message)
     return record
-
-
-def read_workflow(access: Access, name: str) -> Json:
-    """Return the workflow of that name.
-
-    Raises:
-        ApiError: There is none, or it may not be read.
-    """
-    return access.api.get(WORKFLOWS.path(access.namespace, name))
 
 
 def read_workflows(access: Access) -> list[WorkflowRecord]:
@@ -118,24 +104,19 @@ def find_workflow(access: Access, wanted: str | None) -> Json:
         ApiError: They may not be read.
     """
     known = read_workflows(access)
-    fitting = [record for record in known if wanted is None or wanted == record.name or wanted in _sweeps(record)]
-    if fitting:
-        return read_workflow(access, fitting[0].name)
-    if wanted is not None and (old := _by_name(access, wanted)) is not None:
-        return old
+    for record in known:
+        sweeps = {name for sweep in record.sweeps for name in (sweep.id, sweep.id.partition(".")[2])}
+        if wanted in {None, record.name, *sweeps}:
+            return access.api.get(WORKFLOWS.path(access.namespace, record.name))
+    if wanted is not None:
+        # One that ended long ago is not among those known. A list of one, since a get would raise where there is none.
+        pages = access.api.pages(WORKFLOWS.path(access.namespace), {"fieldSelector": f"metadata.name={wanted}"}, 1)
+        for workflow in (one for page in pages for one in mappings(page, "items")):
+            return dict(workflow)
     names = ", ".join(record.name for record in known[:_MOST_NAMED]) or "none"
     what = "no workflow with a sweep" if wanted is None else f"no workflow and no sweep {wanted!r}"
     message = f"{what} in namespace {access.namespace!r} (there: {names}). Give another with --namespace."
     raise SpeconError(message)
-
-
-def _by_name(access: Access, name: str) -> Json | None:
-    found = access.api.pages(WORKFLOWS.path(access.namespace), {"fieldSelector": f"metadata.name={name}"}, 1)
-    return next((dict(workflow) for page in found for workflow in mappings(page, "items")), None)
-
-
-def _sweeps(record: WorkflowRecord) -> set[str]:
-    return {sweep.id.partition(".")[2] for sweep in record.sweeps} | {sweep.id for sweep in record.sweeps}
 
 
 CLAIMS = Resource("api/v1", "persistentvolumeclaims")

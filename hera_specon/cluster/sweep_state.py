@@ -27,6 +27,7 @@ _PAGE: Final = 1000
 _MOST_RUNS: Final = 20_000
 _MOST_TEXT: Final = 300
 _MOST_ERROR: Final = 100
+_MOST_MESSAGE: Final = 300
 RECOMMENDED: Final = "specon.recommended."
 """Begins the tags of a controller that acts on nothing; the rest is that of the tag it stands for."""
 
@@ -94,7 +95,10 @@ def tracked_trials(client: MlflowClient, sweeps: Mapping[str, str]) -> Mapping[T
     except (MlflowException, OSError) as error:
         message = f"MLflow does not answer ({str(error)[:_MOST_ERROR]})"
         raise TrackingError(message) from error
-    return {TrialId(run.data.tags[contract.TAG_TRIAL_ID]): _tracked_run(run) for run in runs}
+    # run.data.metrics drops the step; the protobuf form keeps it.
+    newest = [{metric.key: (metric.value, metric.step) for metric in run.data.to_proto().metrics} for run in runs]
+    found = [Tracked(metrics, run.data.tags) for run, metrics in zip(runs, newest, strict=True)]
+    return {TrialId(trial.tags[contract.TAG_TRIAL_ID]): trial for trial in found}
 
 
 def _runs(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Iterator[Run]:
@@ -111,21 +115,12 @@ def _runs(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Itera
             return
 
 
-def _tracked_run(run: Run) -> Tracked:
-    # run.data.metrics drops the step; the protobuf form keeps it.
-    metrics = {metric.key: (metric.value, metric.step) for metric in run.data.to_proto().metrics}
-    return Tracked(metrics, run.data.tags)
-
-
 def _finite(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
         return None
     return value if math.isfinite(value) else None
-
-
-_MOST_MESSAGE = 300
 
 
 def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> SweepState:
@@ -145,14 +140,22 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
     pods = [pod for pod in read_pods(access, record.name) if pod.workflow_uid == record.uid]
     tracked, missing = _tracked(record, tracking_uri)
     states = _trial_states(record, pods)
+    if record.finished and states and not record.steps:
+        missing = (*missing, "Argo keeps the steps of this workflow in a database: trials without pods are not shown.")
+    if record.finished:
+        steered = "it is over"
+    elif record.annotations.get(labels.ANNOTATION_ADOPTED) == record.uid:
+        steered = "a controller steers it"
+    else:
+        steered = "no controller has adopted it: trials run where the scheduler put them"
     ended = epoch(workflow, "status", "finishedAt")
     message = text(workflow, "status", "message")[:_MOST_MESSAGE]
     return SweepState(
         name=record.name,
         where=f"in namespace {record.namespace}",
-        phase=((record.phase or "Pending") + (f" ({message})" if message else "")),
+        phase=(record.phase or "Pending") + (f" ({message})" if message else ""),
         policy=", ".join(sorted({sweep.policy or "of the controller" for sweep in record.sweeps})),
-        steered=_steered(record),
+        steered=steered,
         total=max(len(states), planned_trials(workflow, record)),
         snapshot=Snapshot(
             now=max(0.0, (ended or time.time()) - record.created_at),
@@ -161,7 +164,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         ),
         assessments={name: found for name, known in tracked.items() if (found := known.assessment()) is not None},
         reasons={name: known.reason() for name, known in tracked.items()},
-        missing=(*missing, *_unknown(record, states)),
+        missing=missing,
         over=record.finished,
     )
 
@@ -173,14 +176,6 @@ def planned_trials(workflow: Json, record: WorkflowRecord) -> int:
     groups = [group for template in starting for group in template.get("steps") or [] if isinstance(group, list)]
     items = [step.get("withItems") for group in groups for step in group if isinstance(step, Mapping)]
     return sum(len(found) for found in items if isinstance(found, list))
-
-
-def _steered(record: WorkflowRecord) -> str:
-    if record.finished:
-        return "it is over"
-    if record.annotations.get(labels.ANNOTATION_ADOPTED) == record.uid:
-        return "a controller steers it"
-    return "no controller has taken it up: trials run where the scheduler put them"
 
 
 def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[TrialId, TrialState]:
@@ -197,9 +192,9 @@ def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[
 def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:
     trial = state.shown(record.created_at, opened=False)
     recorded = state.step.attempts[-1].node if state.step is not None and state.step.attempts else ""
-    if trial.phase.ended and (
-        node := NodeName(state.pod.node if state.pod is not None and state.pod.node else recorded)
-    ):
+    node = NodeName(state.pod.node if state.pod is not None and state.pod.node else recorded)
+    if trial.phase.ended and node:
+        # The world shows an ended trial on no node; people want to know where it ran.
         trial = replace(trial, nodes=(node,))
     return trial if tracked is None else replace(trial, progress=tracked.progress(state.facts.objective))
 
@@ -212,9 +207,3 @@ def _tracked(record: WorkflowRecord, given: str | None) -> tuple[Mapping[TrialId
         advice = "" if given else "; say where it answers from here with --mlflow-tracking-uri"
         told = f"Category, growth, step, metric and reason are missing: {uri or 'no MLflow is named'}: {error}{advice}"
         return {}, (told,)
-
-
-def _unknown(record: WorkflowRecord, states: Mapping[TrialId, TrialState]) -> tuple[str, ...]:
-    if record.steps or not states or not record.finished:
-        return ()
-    return ("Argo keeps the steps of this workflow in a database: trials whose pods are gone are not shown.",)

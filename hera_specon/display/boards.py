@@ -11,7 +11,7 @@ from rich.text import Text
 
 from controllers.core.model import Category, Phase
 from hera_specon import formatting
-from hera_specon.sweep_state import NodeRow, StateRow, SweepState, Tally, TrialRow, state_rows
+from hera_specon.sweep_state import NodeRow, SweepState, Tally, TrialRow
 
 CATEGORY_STYLE = {Category.PROGRESSING: "blue", Category.WATCHING: "yellow", Category.CONVERGED: "magenta"}
 PHASE_STYLE = {
@@ -57,26 +57,22 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
         table.add_column(title, no_wrap=True, ratio=1 if title == "last action" else None)
     table.columns[0].min_width = min(LONGEST_ID, max((len(formatting.short_id(row.id)) for row in rows), default=0))
     for row in rows[:room]:
-        cells = dict(zip(TITLES, _cells(row), strict=True))
+        word = row.category if row.phase is Phase.RUNNING and row.category else row.phase
+        cells = {
+            "trial": Text(formatting.short_id(row.id), style="bold" if not row.phase.ended else "dim"),
+            "category": Text(word.value, style=_style(row)),
+            "node": Text(row.node),
+            "share": _bar(row.share, SHARE_WIDTH, NEUTRAL) if row.share else Text(""),
+            "cores": Text(formatting.cores(row.cpu) if row.share else "", style="dim"),
+            "progress": _bar(row.done or 0.0, BAR_WIDTH, _style(row) or NEUTRAL),
+            "step": Text(f"{row.step}/{row.steps_total or '?'}" if row.step else "", style="dim"),
+            "objective": Text(formatting.figure(row.metric)),
+            "moves": Text(str(row.moves) if row.moves else ""),
+            "last action": Text(row.note, style="dim"),
+        }
         table.add_row(*(cells[title] for title in shown))
     hidden = len(rows) - room
     return Group(table, Text(f"and {hidden} more, waiting or ended", style="dim")) if hidden > 0 else table
-
-
-def _cells(row: TrialRow) -> tuple[RenderableType, ...]:
-    word = row.category if row.phase is Phase.RUNNING and row.category else row.phase
-    return (
-        Text(formatting.short_id(row.id), style="bold" if not row.phase.ended else "dim"),
-        Text(word.value, style=_style(row)),
-        Text(row.node),
-        _bar(row.share, SHARE_WIDTH, NEUTRAL) if row.share else Text(""),
-        Text(formatting.cores(row.cpu) if row.share else "", style="dim"),
-        _bar(row.done or 0.0, BAR_WIDTH, _style(row) or NEUTRAL),
-        Text(f"{row.step}/{row.steps_total or '?'}" if row.step else "", style="dim"),
-        Text(formatting.figure(row.latest)),
-        Text(str(row.moves) if row.moves else ""),
-        Text(row.reason, style="dim"),
-    )
 
 
 def _style(row: TrialRow) -> str:
@@ -97,56 +93,47 @@ def nodes_board(rows: Sequence[NodeRow]) -> RenderableType:
     return Padding(table, (1, 0, 0, 0))
 
 
-STATUS_TITLES = (
-    *("trial", "phase", "node", "cpu now/base", "attempt", "moves", "category", "growth", "step", "metric", "reason"),
-)
-
-LONG = frozenset({"reason", "outlook"})
-"""Columns whose text may take several lines. That of outlooks is there where a policy foresees anything."""
-
-
-def status_view(state: SweepState, room: int | None = None) -> RenderableType:
-    """Return the sweep as people read it; at most ``room`` trials where not all would fit."""
-    rows = state_rows(state)
-    shown = rows if room is None else rows[:room]
-    hidden = len(rows) - len(shown)
-    title = Text.assemble(
-        (formatting.printable(state.name), "bold"), f"  {formatting.printable(state.where)}: {state.phase}"
-    )
-    policy = Text(f"policy {formatting.printable(state.policy)}; {formatting.printable(state.steered)}", style="dim")
-    pieces: list[RenderableType] = [*[title, policy], headline(state.counted, state.snapshot.now, state.left)]
+def status_table(state: SweepState, most: int | None = None) -> RenderableType:
+    """Return the sweep as people read it; at most ``most`` trials if not all of them fit."""
+    rows = state.rows
+    shown = rows if most is None else rows[:most]
+    name, where = formatting.printable(state.name), formatting.printable(state.where)
+    policy = f"policy {formatting.printable(state.policy)}; {formatting.printable(state.steered)}"
+    pieces: list[RenderableType] = [
+        Text.assemble((name, "bold"), f"  {where}: {state.phase}"),
+        Text(policy, style="dim"),
+        headline(state.counted, state.snapshot.now, state.left),
+    ]
     if rows:
-        pieces.append(_table(shown))
-    if hidden > 0:
-        pieces.append(Text(f"and {hidden} more, waiting or ended", style="dim"))
+        pieces.append(_status_rows(shown))
+    if len(rows) > len(shown):
+        pieces.append(Text(f"and {len(rows) - len(shown)} more, waiting or ended", style="dim"))
     return Group(*pieces, *(Text(formatting.printable(what), style="yellow") for what in state.missing))
 
 
-def _table(rows: Sequence[StateRow]) -> Table:
+def _status_rows(rows: Sequence[TrialRow]) -> Table:
+    """Return the table of ``rows``; it has a column for outlooks only if there are any."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    foreseen = any(row.outlook for row in rows)
-    for title in (*STATUS_TITLES, "outlook") if foreseen else STATUS_TITLES:
-        long = title in LONG
-        table.add_column(title, no_wrap=not long, overflow="fold" if long else "ellipsis")
     for row in rows:
-        told = (*_status_cells(row), (row.outlook, "yellow")) if foreseen else _status_cells(row)
-        cells = (Text(formatting.printable(cell), style=style) for cell, style in told)
-        table.add_row(*cells)
+        category = (row.category.value, CATEGORY_STYLE[row.category]) if row.category else (formatting.DASH, "dim")
+        cells = {
+            "trial": (formatting.short_id(row.id), "bold" if not row.phase.ended else "dim"),
+            "phase": (row.phase.value + (" (gated)" if row.gated else ""), PHASE_STYLE[row.phase]),
+            "node": (row.node, ""),
+            "cpu now/base": (f"{formatting.cores(row.cpu)}/{formatting.cores(row.base_cpu)}", ""),
+            "attempt": (str(row.attempt or formatting.DASH), ""),
+            "moves": (str(row.moves), ""),
+            "category": category,
+            "growth": (formatting.figure(row.growth), "dim"),
+            "step": (formatting.DASH if row.step is None else f"{row.step}/{row.steps_total or '?'}", "dim"),
+            "metric": (formatting.figure(row.metric), ""),
+            "reason": (row.reason, "dim"),
+        }
+        if any(other.outlook for other in rows):
+            cells["outlook"] = (row.outlook, "yellow")
+        if not table.columns:
+            for title in cells:
+                long = title in {"reason", "outlook"}  # their text may take several lines
+                table.add_column(title, no_wrap=not long, overflow="fold" if long else "ellipsis")
+        table.add_row(*(Text(formatting.printable(cell), style=style) for cell, style in cells.values()))
     return table
-
-
-def _status_cells(row: StateRow) -> tuple[tuple[str, str], ...]:
-    phase = Phase(row.phase.split(" ", 1)[0])
-    return (
-        (row.trial, "bold" if not phase.ended else "dim"),
-        (row.phase, PHASE_STYLE[phase]),
-        (row.node, ""),
-        (f"{formatting.cores(row.cpu)}/{formatting.cores(row.base_cpu)}", ""),
-        (str(row.attempt or formatting.DASH), ""),
-        (str(row.moves), ""),
-        (row.category or formatting.DASH, CATEGORY_STYLE[Category(row.category)] if row.category else "dim"),
-        (formatting.figure(row.growth), "dim"),
-        (formatting.DASH if row.step is None else f"{row.step}/{row.steps_total or '?'}", "dim"),
-        (formatting.figure(row.metric), ""),
-        (row.reason, "dim"),
-    )

@@ -41,56 +41,10 @@ def experiment_rows(experiment: Setup, summaries: Sequence[Summary]) -> list[Exp
     known = {_canonical(told.policy): told for told in experiment.published}
     default = next((told for told in experiment.published if told.policy == "default"), None)
     for summary in summaries:
-        against = not summary.baseline
-        rows.append(
-            ExperimentRow(
-                (
-                    summary.policy if summary.effective == _canonical(summary.policy) else summary.effective,
-                    *(
-                        _WITH_REACH[measure.unit](summary.over_seeds(lambda run: run.measures[measure.name]))
-                        for measure in experiment.measures
-                    ),
-                    _seconds(summary.over_seeds(lambda run: run.makespan_s)),
-                    _percent(summary.over_seeds(lambda run: run.makespan_change) if against else None),
-                    _seconds(summary.over_seeds(lambda run: run.mean_completion_s)),
-                    _percent(summary.over_seeds(lambda run: run.mean_change) if against else None),
-                    _seconds(summary.over_seeds(lambda run: run.median_completion_s)),
-                    _share(summary.over_seeds(lambda run: run.faster_share) if against else None),
-                    _two_places(summary.over_seeds(lambda run: run.worst_loser) if against else None),
-                    _two_places(summary.over_seeds(lambda run: run.bound_ratio)),
-                    _two_places(summary.over_seeds(lambda run: run.mean_bound_ratio)),
-                    _count(summary.over_seeds(lambda run: run.moves)),
-                    _count(summary.over_seeds(lambda run: run.resizes)),
-                )
-            )
-        )
+        rows.append(ExperimentRow(_ours(summary, experiment)))
         told = known.get(summary.effective)
         if told is not None:
-            rows.append(
-                ExperimentRow(
-                    (
-                        (
-                            "  published",
-                            *(_published(told, measure) for measure in experiment.measures),
-                            _number(told.makespan_s),
-                            _change(
-                                told.makespan_change, told.makespan_s, None if default is None else default.makespan_s
-                            ),
-                            _number(told.mean_completion_s),
-                            _change(
-                                told.mean_change,
-                                told.mean_completion_s,
-                                None if default is None else default.mean_completion_s,
-                            ),
-                            _number(told.median_completion_s),
-                            formatting.DASH if told.faster is None else _share_alone(told.faster),
-                            formatting.DASH if told.worst_loser is None else f"{told.worst_loser:.2f}",
-                            *(formatting.DASH,) * 4,
-                        )
-                    ),
-                    published=True,
-                )
-            )
+            rows.append(ExperimentRow(_told(told, default, experiment), published=True))
     return [row for row in rows if not row.published or set(row.cells[1:]) != {formatting.DASH}]
 
 
@@ -113,6 +67,44 @@ def experiment_table(experiment: Setup, summaries: Sequence[Summary]) -> Table:
 
 def _canonical(spec: str) -> str:
     return policy_spec(parse_policy(spec))
+
+
+def _ours(summary: Summary, experiment: Setup) -> tuple[str, ...]:
+    against = not summary.baseline
+    return (
+        summary.policy if summary.effective == _canonical(summary.policy) else summary.effective,
+        *(_measured(summary, measure) for measure in experiment.measures),
+        _seconds(summary.over_seeds(lambda run: run.makespan_s)),
+        _percent(summary.over_seeds(lambda run: run.makespan_change) if against else None),
+        _seconds(summary.over_seeds(lambda run: run.mean_completion_s)),
+        _percent(summary.over_seeds(lambda run: run.mean_change) if against else None),
+        _seconds(summary.over_seeds(lambda run: run.median_completion_s)),
+        _share(summary.over_seeds(lambda run: run.faster_share) if against else None),
+        _two_places(summary.over_seeds(lambda run: run.worst_loser) if against else None),
+        _two_places(summary.over_seeds(lambda run: run.bound_ratio)),
+        _two_places(summary.over_seeds(lambda run: run.mean_bound_ratio)),
+        _count(summary.over_seeds(lambda run: run.moves)),
+        _count(summary.over_seeds(lambda run: run.resizes)),
+    )
+
+
+def _measured(summary: Summary, measure: Measure) -> str:
+    return _WITH_REACH[measure.unit](summary.over_seeds(lambda run: run.measures[measure.name]))
+
+
+def _told(told: Published, default: Published | None, experiment: Setup) -> tuple[str, ...]:
+    return (
+        "  published",
+        *(_published(told, measure) for measure in experiment.measures),
+        _number(told.makespan_s),
+        _change(told.makespan_change, told.makespan_s, None if default is None else default.makespan_s),
+        _number(told.mean_completion_s),
+        _change(told.mean_change, told.mean_completion_s, None if default is None else default.mean_completion_s),
+        _number(told.median_completion_s),
+        formatting.DASH if told.faster is None else _share_alone(told.faster),
+        formatting.DASH if told.worst_loser is None else f"{told.worst_loser:.2f}",
+        *(formatting.DASH,) * 4,
+    )
 
 
 def _published(told: Published, measure: Measure) -> str:
@@ -299,7 +291,8 @@ def _table(title: str) -> Table:
 
 
 def _range(interval: Interval) -> str:
-    return f"{formatting.seconds(interval.mean)} ({formatting.seconds(interval.low)} to {formatting.seconds(interval.high)})"
+    low, high = formatting.seconds(interval.low), formatting.seconds(interval.high)
+    return f"{formatting.seconds(interval.mean)} ({low} to {high})"
 
 
 def _change_range(ratios: Interval) -> str:

@@ -6,6 +6,7 @@ import pytest
 from hera.workflows import NFSVolume, Parameter, Resources, Workflow
 
 from controllers.core import labels
+from controllers.core.errors import SpeconError
 from hera_specon import SpeCon, SweepError, every
 from mlflow_hooks import contract
 from tests.authoring.built_sweeps import built, sweep
@@ -13,7 +14,7 @@ from tests.authoring.built_sweeps import built, sweep
 
 @pytest.mark.parametrize("policy", ["spcon", "specon:alpha=-1", [SpeCon(), SpeCon()], []])
 def test_a_policy_that_is_none_is_refused_where_the_sweep_is_written(policy: object) -> None:
-    with pytest.raises(ValueError, match=r"policy|alpha"):
+    with pytest.raises(SpeconError, match=r"policy|alpha"):
         built(policy=policy)
 
 

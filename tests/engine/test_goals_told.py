@@ -77,7 +77,7 @@ class Shown:
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         self.tags = trial_tags(snapshot.trials[0], assessments.get(A), reasons.get(A))
-        self.screen = trial_rows(snapshot, assessments, reasons)[0].reason
+        self.screen = trial_rows(snapshot, assessments, reasons)[0].note
 
 
 def watched(policy: str, world: OneTrial, *times: float) -> tuple[Shown, list[str | None]]:

@@ -9,6 +9,7 @@ from pydantic_core import to_jsonable_python
 
 from controllers.core.errors import SpeconError
 from controllers.lab.fault_search.controller_faults import CONTROLLER_FAULTS, ControllerFault
+from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.faults import WorldFault
 from controllers.worlds.simulated.scenario import Scenario
@@ -69,7 +70,7 @@ def load_case(file: Path) -> Case:
         place = ".".join(map(str, first["loc"]))
         message = f"{file}: {place or 'the file'}: {first['msg']}, not {str(first['input'])[:80]!r}"
         raise CaseError(message) from error
-    except ValueError as error:
+    except PolicyError as error:
         message = f"{file}: {error}"
         raise CaseError(message) from error
     return case
