@@ -13,15 +13,15 @@ from pathlib import Path
 from controllers.core.errors import SpeconError
 
 
-class SweepError(SpeconError, ValueError):
-    """A sweep can't be built from what its author wrote."""
+class SweepError(SpeconError):
+    """A sweep cannot be built from its settings."""
 
 
 class SpaceError(SweepError):
-    """A search space is empty, contradicts itself, or doesn't fit the way it is searched."""
+    """A search space is empty, contradicts itself, or does not fit the way it is searched."""
 
 
-class WorkflowFileError(SpeconError, ValueError):
+class WorkflowFileError(SpeconError):
     """A file does not give a workflow with a sweep. ``path`` is the file."""
 
     def __init__(self, path: Path, problem: str) -> None:
@@ -29,8 +29,8 @@ class WorkflowFileError(SpeconError, ValueError):
         super().__init__(f"{path}: {problem}")
 
 
-class SubmissionError(SpeconError, ValueError):
-    """A workflow can't be submitted as it is. ``problems`` holds one line for each reason."""
+class SubmissionError(SpeconError):
+    """A workflow cannot be submitted as it is. ``problems`` holds one line for each reason."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)

@@ -97,8 +97,8 @@ def tracked_trials(client: MlflowClient, sweeps: Mapping[str, str]) -> Mapping[T
         raise TrackingError(message) from error
     # run.data.metrics drops the step; the protobuf form keeps it.
     newest = [{metric.key: (metric.value, metric.step) for metric in run.data.to_proto().metrics} for run in runs]
-    found = [Tracked(metrics, run.data.tags) for run, metrics in zip(runs, newest, strict=True)]
-    return {TrialId(trial.tags[contract.TAG_TRIAL_ID]): trial for trial in found}
+    trials = [Tracked(metrics, run.data.tags) for run, metrics in zip(runs, newest, strict=True)]
+    return {TrialId(trial.tags[contract.TAG_TRIAL_ID]): trial for trial in trials}
 
 
 def _runs(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Iterator[Run]:

@@ -49,7 +49,7 @@ def comparison_rows(results: Sequence[RunResult]) -> list[ComparisonRow]:
     """Return a row per result, each set beside the first.
 
     Raises:
-        ValueError: the runs do not have the same trials.
+        ComparisonError: the runs do not have the same trials.
     """
     rows = [ComparisonRow(results[0], None, 0, 0)] if results else []
     return rows + [_row(results[0], other) for other in results[1:]]

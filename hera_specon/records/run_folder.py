@@ -10,7 +10,7 @@ from typing import Any
 from controllers.core.errors import SpeconError
 from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.results import RunResult
-from controllers.record.timeline import EventKind, TimelineEvent, read_timeline
+from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
 from hera_specon.records.comparison import labels
 from hera_specon.records.history import History, history
 from hera_specon.sweep_state import SweepState
@@ -123,7 +123,7 @@ def _policy_run(part: Path, spec: Sequence[str]) -> PolicyRun:
     name = part.name.partition("-")[2]
     try:
         events = list(read_timeline(part / "timeline.jsonl"))
-    except ValueError as error:
+    except TimelineError as error:
         raise BrokenRunError(str(error)) from error
     told = history(events)
     file = part / "result.json"

@@ -11,6 +11,7 @@ from controllers.lab.simulation.forecast import Check, Forecast, Interval, check
 from controllers.lab.simulation.past_sweep import PastSweep, PastSweepError
 from controllers.lab.simulation.recording import Ground, Recording, record
 from controllers.lab.simulation.supply import with_measured_supply
+from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.workload import NodeSpec
@@ -123,7 +124,7 @@ def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Calla
     name = sweep.policy or "default"
     try:
         policy = parse_policy(name)
-    except ValueError:
+    except PolicyError:
         return []
     return [check(sweep, forecast(recording, {name: policy}, seeds, advanced)[0])]
 
