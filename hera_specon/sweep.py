@@ -104,31 +104,21 @@ class _SweepTemplates(SweepTemplateBase):
     def _build_trial(self) -> Template:
         pod = super()._build_template()  # type: ignore[misc]  # Container's or Script's, by the order of bases
         name = check_sweep_name(self.name)
-        return trial_template(
-            pod,
-            (
-                TrialSettings(
-                    sweep=name,
-                    hyperparameters=tuple(self.space),
-                    objective=self.objective,
-                    policy=None if self.policy is None else policy_text(self.policy),
-                    retries=self.retries,
-                    grace=self.grace,
-                    workers=self.workers,
-                    goals=self._goals(len(points(self.space, self.search, self.trials, self.seed))),
-                    state_root=self.state_root,
-                    experiment=self.experiment or name,
-                    mlflow_tracking_uri=self.mlflow_tracking_uri,
-                    own_security=self._workflow is not None and self._workflow.security_context is not None,
-                )
-            ),
+        settings = TrialSettings(
+            sweep=name,
+            hyperparameters=tuple(self.space),
+            objective=self.objective,
+            policy=None if self.policy is None else policy_text(self.policy),
+            retries=self.retries,
+            grace=self.grace,
+            workers=self.workers,
+            goals=self._goals(len(points(self.space, self.search, self.trials, self.seed))),
+            state_root=self.state_root,
+            experiment=self.experiment or name,
+            mlflow_tracking_uri=self.mlflow_tracking_uri,
+            own_security=self._workflow is not None and self._workflow.security_context is not None,
         )
-
-    def _build_arrival(self) -> Template:
-        return arrival_template(self._fan_out())
-
-    def _build_delay(self) -> Template:
-        return delay_template(self._fan_out())
+        return trial_template(pod, settings)
 
     def _join(self, workflow: object) -> None:
         if not isinstance(workflow, Workflow):
@@ -140,9 +130,12 @@ class _SweepTemplates(SweepTemplateBase):
         if not any(template is self for template in workflow.templates):
             workflow.templates.append(self)
         let_continue(workflow)
-        parts = {labels.SUFFIX_TRIAL: self._build_trial}
+        parts: dict[str, Callable[[], Template]] = {labels.SUFFIX_TRIAL: self._build_trial}
         if self.arrivals is not None:
-            parts |= {labels.SUFFIX_ARRIVAL: self._build_arrival, labels.SUFFIX_DELAY: self._build_delay}
+            parts |= {
+                labels.SUFFIX_ARRIVAL: lambda: arrival_template(self._fan_out()),
+                labels.SUFFIX_DELAY: lambda: delay_template(self._fan_out()),
+            }
         for suffix, build in parts.items():
             PartTemplate(name=f"{self.name}{suffix}", build=build)
 

@@ -168,10 +168,10 @@ class Saving:
     def save(self, step: int, journal: Journal, metrics: Metrics) -> None:
         """Keep all states as they are before ``step``; a disk that fails is reported, not raised."""
         began = time.monotonic()
-        if not self._states and not self._warned:
+        if step > self._saved_step and not self._states and not self._warned:
             report("nothing is tracked, so an interrupted training starts again at step 0")
             self._warned = True
-        if step > self._saved_step and (bool(self._states) and self._owner.held()):
+        if step > self._saved_step and self._states and self._owner.held():
             journal.sync()  # the points up to a checkpoint must outlive whatever the checkpoint outlives
             try:
                 if self._checkpoints.save(step, self._write, metrics.cpu_seconds(), self._owner.held):

@@ -84,6 +84,7 @@ class Delivery:
             client.log_batch(run_id, metrics=metrics, synchronous=True)
         except MlflowException as error:
             if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+                # The run is gone, as after a fresh database: another one gets everything from the first point on.
                 forget_run(self.folder)
                 mark_sent(self.folder, 0)
                 self.run_id = None

@@ -178,7 +178,9 @@ class Trial:
 
     def _leave_if_asked(self) -> None:
         self._exit_if_replaced()
-        if self._stop.asked and not (self._total is not None and self.next_step >= self._total):
+        # A move would only carry a finished training elsewhere.
+        all_done = self._total is not None and self.next_step >= self._total
+        if self._stop.asked and not all_done:
             self.leave()
 
     def _exit_if_replaced(self) -> None:

@@ -148,9 +148,11 @@ def runs_below(client: MlflowClient, wanted: str) -> list[TrackedTrial]:
             return nested
     named = client.get_experiment_by_name(wanted)
     experiment = wanted if named is None and wanted in everywhere else named and named.experiment_id
+    if experiment is None:
+        return []
     runs = tracked_trials(client, [str(experiment)], "")
     parents = {run.parent for run in runs}
-    return [] if experiment is None else [run for run in runs if run.run_id not in parents]
+    return [run for run in runs if run.run_id not in parents]
 
 
 def past_runs(client: MlflowClient, name: str, found: Sequence[TrackedTrial], objective: Objective) -> PastSweep:

@@ -71,17 +71,17 @@ def replay(
     ground = Ground(nodes_for(source, what_if), COSTS[what_if.costs or past.origin](), what_if.cores_per_trial)
     checks = []
     for sweep in past.sweeps:
-        as_it_was = record(
-            source, replace(ground, nodes=(with_measured_supply(sweep) if sweep.nodes else ground.nodes)), others
-        )
-        checks += _checked(
-            sweep,
-            replace(as_it_was, spread=dict.fromkeys(as_it_was.spread, 0.0)) if sweep is source else as_it_was,
-            seeds,
-            advanced,
-        )
+        as_it_was = replace(ground, nodes=with_measured_supply(sweep) if sweep.nodes else ground.nodes)
+        recording = record(source, as_it_was, others)
+        if sweep is source:
+            # What its trials took in this very run is known, so there is no doubt about the work.
+            recording = replace(recording, spread=dict.fromkeys(recording.spread, 0.0))
+        checks += _checked(sweep, recording, seeds, advanced)
     recording = record(source, ground, others)
-    recording = replace(recording, assumptions=(*recording.assumptions, *_about_parameters(past)))
+    # Of a policy, the record of a cluster keeps the name only.
+    unknown = [sweep.policy for sweep in past.sweeps if past.origin == "argo" and sweep.policy not in {None, "default"}]
+    assumed = [f"{name} is taken to have had its default parameters" for name in unknown]
+    recording = replace(recording, assumptions=(*recording.assumptions, *assumed))
     return Replayed(source, recording, seeds, tuple(checks), tuple(forecast(recording, policies, seeds, advanced)))
 
 
@@ -98,25 +98,13 @@ def nodes_for(sweep: PastSweep, what_if: WhatIf) -> tuple[NodeSpec, ...]:
     """
     if what_if.nodes is None and (what_if.cpus_per_node is None or sweep.nodes):
         kept = with_measured_supply(sweep)
-        return (
-            kept
-            if what_if.cpus_per_node is None
-            else tuple(
-                node if node.cpu == what_if.cpus_per_node else replace(node, cpu=what_if.cpus_per_node, supply=())
-                for node in kept
-            )
-        )
+        cpu = what_if.cpus_per_node
+        return tuple(node if cpu in {None, node.cpu} else replace(node, cpu=cpu, supply=()) for node in kept)
     size = what_if.cpus_per_node or (sweep.nodes[0].cpu if sweep.nodes else None)
     if size is None or what_if.nodes is None:
         message = f"what sweep {sweep.name} ran on is not recorded: add --nodes and --cpus-per-node"
         raise PastSweepError(message)
     return tuple(NodeSpec(NodeName(f"node-{number}"), size) for number in range(1, what_if.nodes + 1))
-
-
-def _about_parameters(past: Past) -> list[str]:
-    """Return what is taken for granted of policies of which a cluster's record keeps the name only."""
-    names = [sweep.policy for sweep in past.sweeps if past.origin == "argo" and sweep.policy not in {None, "default"}]
-    return [f"{name} is taken to have had its default parameters" for name in names]
 
 
 def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> list[Check]:
@@ -141,30 +129,26 @@ def to_json(replayed: Replayed) -> dict[str, Any]:
         "left_out": list(replayed.source.left_out),
         "costs": asdict(replayed.recording.costs),
         "checks": [
-            (
-                {
-                    "policy": check.policy,
-                    "makespan_s": check.makespan_s,
-                    "simulated_makespan_s": asdict(check.simulated_makespan_s),
-                    "makespan_error": check.makespan_error,
-                    "mean_completion_error": check.mean_completion_error,
-                    "worst_completion_error": check.worst_completion_error,
-                    "completion_errors": dict(check.completion_errors),
-                    "missed": list(check.missed),
-                }
-            )
+            {
+                "policy": check.policy,
+                "makespan_s": check.makespan_s,
+                "simulated_makespan_s": asdict(check.simulated_makespan_s),
+                "makespan_error": check.makespan_error,
+                "mean_completion_error": check.mean_completion_error,
+                "worst_completion_error": check.worst_completion_error,
+                "completion_errors": dict(check.completion_errors),
+                "missed": list(check.missed),
+            }
             for check in replayed.checks
         ],
         "policies": [
-            (
-                {
-                    "policy": forecast.policy,
-                    "makespan_s": asdict(forecast.over_seeds(lambda run: run.makespan_s)),
-                    "mean_completion_s": asdict(forecast.over_seeds(lambda run: run.mean_completion_s)),
-                    "median_completion_s": asdict(forecast.over_seeds(lambda run: run.median_completion_s)),
-                    "against": None if forecast is baseline else _against(baseline.policy, forecast.against(baseline)),
-                }
-            )
+            {
+                "policy": forecast.policy,
+                "makespan_s": asdict(forecast.over_seeds(lambda run: run.makespan_s)),
+                "mean_completion_s": asdict(forecast.over_seeds(lambda run: run.mean_completion_s)),
+                "median_completion_s": asdict(forecast.over_seeds(lambda run: run.median_completion_s)),
+                "against": None if forecast is baseline else _against(baseline.policy, forecast.against(baseline)),
+            }
             for forecast in replayed.forecasts
         ],
     }
