@@ -80,7 +80,7 @@ def check_served(policy: PolicyChoice, goals: Mapping[str, Goal | None]) -> None
     """
     for name, goal in goals_served(parse_policy(policy_text(policy))):
         if goals.get(goal) is None:
-            problem = f"policy {name!r} goes by {goal}=, which the sweep does not set"
+            problem = f"policy {name!r} needs {goal}=, which the sweep does not set"
             raise SweepError(problem)
 
 
@@ -160,14 +160,14 @@ def _notes(template: Manifest) -> Mapping[str, Any]:
 
 def _warnings(notes: Mapping[str, Any], policies: Sequence[Policy[Any]]) -> Iterator[str]:
     served = {goal for policy in policies for _, goal in goals_served(policy)}
+    names = ", ".join(dict.fromkeys(policy.name for policy in policies))
+    if not policies:
+        lack = "it names no policy, and the controller's own may not use it"
+    elif len(policies) == 1:
+        lack = f"policy {names} does not use it"
+    else:
+        lack = f"none of the policies {names} uses it"
     for goal in goals_set(notes):
         if goal not in served:
-            by = ", ".join(name for name, policy in sorted(POLICIES.items()) if policy.goal == goal)
-            yield f"the sweep sets {goal}=, but {_who_lacks_it(policies)}; policies that go by it: {by}"
-
-
-def _who_lacks_it(policies: Sequence[Policy[Any]]) -> str:
-    if not policies:
-        return "names no policy, and whether the controller's own goes by it is not known here"
-    names = ", ".join(dict.fromkeys(policy.name for policy in policies))
-    return f"policy {names} does not go by it" if len(policies) == 1 else f"none of the policies {names} goes by it"
+            users = ", ".join(name for name, policy in sorted(POLICIES.items()) if policy.goal == goal)
+            yield f"the sweep sets {goal}=, but {lack}; policies that use it: {users}"

@@ -19,6 +19,8 @@ from mlflow_hooks.state_folder import read_object, report, sync
 from mlflow_hooks.states import State
 
 KEPT: Final = 2
+SAVING_SHARE: Final = 0.05
+"""Greatest share of the time that periodic checkpoints take."""
 MANIFEST: Final = "manifest.json"
 
 
@@ -110,20 +112,12 @@ def _verified(folder: Path) -> Checkpoint:
     except (KeyError, TypeError, ValueError) as error:
         message = f"no usable {MANIFEST}"
         raise BrokenCheckpointError(message) from error
-    _verify_files(folder, sums)
-    return found
-
-
-def _verify_files(folder: Path, sums: dict[str, str]) -> None:
     for name, expected in sums.items():
         path = folder / name
         if not path.is_file() or _sha256(path) != expected:
             message = f"{name} is {'not what was saved' if path.is_file() else 'missing'}"
             raise BrokenCheckpointError(message)
-
-
-SAVING_SHARE: Final = 0.05
-"""Greatest share of the time that periodic checkpoints take."""
+    return found
 
 
 class Saving:

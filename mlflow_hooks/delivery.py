@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 
 BATCH: Final = 1000
 """MLflow takes at most this many entities in one call."""
-
-
-def _always() -> bool:
-    return True
+_PARAMS_PER_CALL: Final = 100
+_LONGEST_PARAM: Final = 6000
+_MOST_DUPLICATES: Final = 20
 
 
 @dataclass(slots=True)
@@ -43,7 +42,7 @@ class Delivery:
     """Sends one trial's points. ``allowed`` is asked before each request; once it says no, all ends."""
 
     folder: Path
-    allowed: Callable[[], bool] = _always
+    allowed: Callable[[], bool] = field(default=lambda: True)
     run_id: str | None = field(default=None, init=False)
     _client: "MlflowClient | None" = field(default=None, init=False)
 
@@ -57,7 +56,12 @@ class Delivery:
             client, run_id = self._opened()
             points, offset = read_unsent(self.folder, BATCH)
             if not points:
-                self._tell_ending(client, run_id)
+                ending = read_ending(self.folder)
+                if ending is not None and not ending.told:
+                    # A script's stdout is its result in Argo; MLflow would add a line with the run's address.
+                    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+                    client.set_terminated(run_id, ending.status, ending.timestamp)
+                    write_ending(self.folder, ending.as_told())
                 return
             self._send(client, run_id, points)
             if self.allowed():
@@ -90,25 +94,13 @@ class Delivery:
                 self.run_id = None
             if error.error_code != "INVALID_PARAMETER_VALUE":
                 raise
-            self._send_around_refused(client, run_id, points, error.message)
-
-    def _send_around_refused(self, client: "MlflowClient", run_id: str, points: list[Point], why: str) -> None:
-        """Halve the batch until the point that MLflow will never take stands alone, and leave it out."""
-        if len(points) == 1:
-            report(f"MLflow refuses {points[0]}: {why}")
-            return
-        middle = len(points) // 2
-        self._send(client, run_id, points[:middle])
-        self._send(client, run_id, points[middle:])
-
-    def _tell_ending(self, client: "MlflowClient", run_id: str) -> None:
-        ending = read_ending(self.folder)
-        if ending is None or ending.told:
-            return
-        # A script's stdout is its result in Argo; MLflow would add a line with the run's address.
-        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
-        client.set_terminated(run_id, ending.status, ending.timestamp)
-        write_ending(self.folder, ending.as_told())
+            if len(points) == 1:
+                report(f"MLflow refuses {points[0]}: {error.message}")
+                return
+            # Halve the batch until the point that MLflow will never take stands alone.
+            middle = len(points) // 2
+            self._send(client, run_id, points[:middle])
+            self._send(client, run_id, points[middle:])
 
 
 def sending_wanted() -> bool:
@@ -151,11 +143,6 @@ def _try_until(delivery: Delivery, give_up: float) -> None:
         pause *= 2
 
 
-_PARAMS_PER_CALL = 100
-_LONGEST_PARAM = 6000
-_MOST_DUPLICATES = 20
-
-
 def open_run(client: "MlflowClient", folder: Path, identity: Identity) -> str:
     """Find or create the trial's run, give it its parameters once, and return its id.
 
@@ -164,7 +151,11 @@ def open_run(client: "MlflowClient", folder: Path, identity: Identity) -> str:
     Raises:
         MlflowException: MLflow is away or refuses; nothing is half done, call again.
     """
-    run = _remembered(client, folder) or _found(client, identity) or _created(client, identity)
+    run = _remembered(client, folder)
+    if run is None and (tagged := _tagged(client, identity)):
+        client.update_run(tagged[0], status="RUNNING")
+        run = Run(tagged[0])
+    run = run or _created(client, identity)
     write_run(folder, run)
     if not run.has_params:
         from mlflow.entities import Param  # noqa: PLC0415 - MLflow is imported only by who sends
@@ -196,14 +187,6 @@ def _remembered(client: "MlflowClient", folder: Path) -> Run | None:
         forget_run(folder)
         return None
     return run
-
-
-def _found(client: "MlflowClient", identity: Identity) -> Run | None:
-    runs = _tagged(client, identity)
-    if not runs:
-        return None
-    client.update_run(runs[0], status="RUNNING")
-    return Run(runs[0])
 
 
 def _tagged(client: "MlflowClient", identity: Identity) -> list[str]:

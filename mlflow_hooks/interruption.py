@@ -15,6 +15,8 @@ from mlflow_hooks.contract import EXIT_MIGRATE
 from mlflow_hooks.state_folder import write_whole
 
 LATELY_S: Final = 0.1
+_FLUSH_S: Final = 1.0
+_left_beside: list[threading.Thread] = []
 
 
 class Ownership:
@@ -75,23 +77,24 @@ class StopRequest:
         Raises:
             ValueError: not called from the main thread.
         """
-        self._before = signal.signal(signal.SIGTERM, self._note)
+
+        def note(_number: int, _frame: FrameType | None) -> None:
+            self.asked = True
+
+        self._before = signal.signal(signal.SIGTERM, note)
 
     def let_go(self) -> None:
         """Give SIGTERM back to whoever had it."""
         if callable(self._before) or isinstance(self._before, signal.Handlers):
             signal.signal(signal.SIGTERM, self._before)
 
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
-        self.asked = True
-
-
-_FLUSH_S: Final = 1.0
-_left_beside: list[threading.Thread] = []
-
 
 def leave_beside(sender: threading.Thread) -> None:
-    """End this process with ``EXIT_MIGRATE`` after all else that is done at its exit, if ``sender`` still runs."""
+    """End this process with ``EXIT_MIGRATE`` after all else that is done at its exit, if ``sender`` still runs.
+
+    Native libraries abort if the interpreter ends while a thread imports them, as MLflow imports many: that would
+    count as a failure of the trial.
+    """
     _left_beside.append(sender)
 
 

@@ -73,8 +73,6 @@ class Trial:
         self.settings = settings
         self.params = settings.params
         self.objective = settings.objective
-        self.next_step = 0
-        self.step = 0
         self._total: int | None = None
         self._stop = StopRequest()
         self._stop.listen()

@@ -16,6 +16,7 @@ from hera_specon.records.history import History, history
 from hera_specon.sweep_state import SweepState
 
 RUN_FILE = "run.json"
+Events = Sequence[TimelineEvent]
 # A "+" before a digit belongs to a number such as 1e+3.
 _PARAMETERS = re.compile(r":(?:[^+]|\+(?=\d))*")
 
@@ -66,15 +67,12 @@ def find_run(run: str | None, state_dir: Path) -> Path:
     for folder in (Path(run), state_dir / "runs" / run):
         if (folder / RUN_FILE).is_file():
             return folder
-    raise RunNotFoundError(_not_found(run, known, state_dir))
-
-
-def _not_found(run: str, known: Sequence[Path], state_dir: Path) -> str:
     names = ", ".join(folder.name for folder in known) or "none"
-    return (
+    message = (
         f"No run {run!r}: it is neither a folder with a {RUN_FILE} nor a name in {state_dir / 'runs'} "
         f"(there: {names}). Give one of those, or --state-dir."
     )
+    raise RunNotFoundError(message)
 
 
 def load_run(folder: Path) -> RunRecord:
@@ -125,22 +123,15 @@ def _policy_run(part: Path, spec: Sequence[str]) -> PolicyRun:
         events = list(read_timeline(part / "timeline.jsonl"))
     except TimelineError as error:
         raise BrokenRunError(str(error)) from error
-    told = history(events)
     file = part / "result.json"
-    result = _result(file) if file.is_file() else None
-    if result is not None:
-        name = result.policy
-    elif spec:
-        name = _PARAMETERS.sub("", spec[0])
-    return PolicyRun(name, told, result)
-
-
-def _result(file: Path) -> RunResult:
+    if not file.is_file():
+        return PolicyRun(_PARAMETERS.sub("", spec[0]) if spec else name, history(events), None)
     try:
-        return RunResult.from_dict(_json(file))
+        result = RunResult.from_dict(_json(file))
     except (KeyError, TypeError) as error:
         message = f"{file} is not a result that specon wrote: {error}. Run the sweep again with --fresh."
         raise BrokenRunError(message) from error
+    return PolicyRun(result.policy, history(events), result)
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -155,9 +146,6 @@ def _json(file: Path) -> dict[str, Any]:
     return data
 
 
-Events = Sequence[TimelineEvent]
-
-
 def run_states(folder: Path) -> list[SweepState]:
     """Return how the sweep stands under each policy that it was run under so far.
 
@@ -166,13 +154,17 @@ def run_states(folder: Path) -> list[SweepState]:
     """
     record = load_run(folder)
     name = str(record.about.get("name") or folder.name)
-    return [_part_state(name, part, run) for part, run in zip(parts_of(folder), record.runs, strict=True)]
+    return [_state(name, part, run) for part, run in zip(parts_of(folder), record.runs, strict=True)]
 
 
-def _part_state(name: str, part: Path, run: PolicyRun) -> SweepState:
+def _state(name: str, part: Path, run: PolicyRun) -> SweepState:
     by_trial: dict[str, list[TimelineEvent]] = {}
     for event in read_timeline(part / "timeline.jsonl"):
         by_trial.setdefault(event.trial, []).append(event)
+    reasons = {}
+    for trial, events in by_trial.items():
+        acted = (event.reason for event in reversed(events) if event.kind is not EventKind.OUTLOOK)
+        reasons[TrialId(trial)] = next((reason for reason in acted if reason), "")
     return SweepState(
         name=name,
         where=f"on this machine, in {part}",
@@ -182,7 +174,7 @@ def _part_state(name: str, part: Path, run: PolicyRun) -> SweepState:
         total=len(by_trial),
         snapshot=Snapshot(run.history.end, tuple(_trial(trial, by_trial[trial]) for trial in sorted(by_trial)), ()),
         assessments={TrialId(trial): _assessment(events) for trial, events in by_trial.items()},
-        reasons={TrialId(trial): _reason(events) for trial, events in by_trial.items()},
+        reasons=reasons,
         over=run.result is not None,
     )
 
@@ -212,11 +204,6 @@ def _assessment(events: Events) -> Assessment:
     judged = _last(events, EventKind.CATEGORY)
     category = Category(judged.category) if judged.category else None
     return Assessment(category, judged.value, _last(events, EventKind.OUTLOOK).reason or "")
-
-
-def _reason(events: Events) -> str:
-    acted = (event.reason for event in reversed(events) if event.kind is not EventKind.OUTLOOK)
-    return next((reason for reason in acted if reason), "")
 
 
 def _last(events: Events, kind: EventKind) -> TimelineEvent:

@@ -64,51 +64,28 @@ def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], object
         for trial in sorted(run.history.reports, key=natural):
             reports = run.history.reports[trial]
             if reports:
-                figure.add_trace(
-                    (
-                        go.Scatter(
-                            x=[at for at, _ in reports],
-                            y=[value for _, value in reports],
-                            mode="lines",
-                            line={"color": colours[trial], "width": 1.8},
-                            name=text(trial),
-                            legendgroup=trial,
-                            showlegend=row == 1,
-                            hovertemplate=f"<b>{text(trial)}</b>: %{{y:.4g}} at %{{x:.0f}} s<extra></extra>",
-                        )
-                    ),
-                    row=row,
-                    col=1,
-                )
+                curve = go.Scatter(
+                    x=[at for at, _ in reports], y=[value for _, value in reports], mode="lines",
+                    line={"color": colours[trial], "width": 1.8}, name=text(trial), legendgroup=trial,
+                    showlegend=row == 1,
+                    hovertemplate=f"<b>{text(trial)}</b>: %{{y:.4g}} at %{{x:.0f}} s<extra></extra>",
+                )  # fmt: skip
+                figure.add_trace(curve, row=row, col=1)
     figure.update_annotations(x=0, xanchor="left", font_size=13)
     figure.update_yaxes(title_text=text(objective))
     figure.update_xaxes(rangemode="tozero")
     figure.update_xaxes(title_text="seconds since the sweep began", row=len(runs), col=1)
     dress(figure, 250 * len(runs) + 110)
     axes = [f"yaxis{i if i > 1 else ''}.type" for i in range(1, len(runs) + 1)]
-    figure.update_layout(
-        updatemenus=[
-            (
-                {
-                    "type": "buttons",
-                    "direction": "right",
-                    "x": 1,
-                    "xanchor": "right",
-                    "y": 1,
-                    "yanchor": "bottom",
-                    "pad": {"b": 6},
-                    "showactive": False,
-                    "font": {"size": 11},
-                    "buttons": [
-                        {"label": scale, "method": "relayout", "args": [dict.fromkeys(axes, scale)]}
-                        for scale in ("linear", "log")
-                    ],
-                }
-            )
+    scale_buttons = {
+        "type": "buttons", "direction": "right", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom",
+        "pad": {"b": 6}, "showactive": False, "font": {"size": 11},
+        "buttons": [
+            {"label": scale, "method": "relayout", "args": [dict.fromkeys(axes, scale)]} for scale in ("linear", "log")
         ],
-        margin_t=64,
-        legend={"y": -70 / (250 * len(runs)), "yanchor": "top"},
-    )
+    }  # fmt: skip
+    below = {"y": -70 / (250 * len(runs)), "yanchor": "top"}
+    figure.update_layout(updatemenus=[scale_buttons], margin_t=64, legend=below)
     return html(figure)
 
 

@@ -90,11 +90,8 @@ FACTS = {
 
 def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what was run as pairs for the page's head, those that are known."""
-    return [(title, _shown(about[name])) for name, title in FACTS.items() if about.get(name) not in (None, "")]
-
-
-def _shown(fact: object) -> str:
-    return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
+    known = [(title, about[name]) for name, title in FACTS.items() if about.get(name) not in (None, "")]
+    return [(title, ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)) for title, fact in known]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +117,19 @@ def trial_entries(runs: Sequence[PolicyRun]) -> list[TrialEntry]:
     """Return every trial that any of the runs knows, in the order people count."""
     found = [{t.id: t for t in run.result.trials} if run.result else {} for run in runs]
     ids = {trial for run in runs for trial in run.history.stretches}.union(*found)
-    return [_entry(trial, runs, [of_run.get(trial) for of_run in found]) for trial in sorted(ids, key=natural)]
-
-
-def _entry(trial: str, runs: Sequence[PolicyRun], results: Sequence[TrialResult | None]) -> TrialEntry:
-    params = next((formatting.params(result.params) for result in results if result and result.params), "")
-    first = results[0]
-    under = [
-        TrialUnder(
-            policy=run.policy,
-            result=result,
-            moves=tuple(move for move in run.history.moves if move.trial == trial),
-            ratio=result.completion_s / first.completion_s if i and result and first and first.completion_s else None,
-        )
-        for i, (run, result) in enumerate(zip(runs, results, strict=True))
-    ]
-    return TrialEntry(trial, params, tuple(under))
+    entries = []
+    for trial in sorted(ids, key=natural):
+        results = [of_run.get(trial) for of_run in found]
+        first = results[0].completion_s if results[0] else None
+        under = [
+            TrialUnder(
+                policy=run.policy,
+                result=result,
+                moves=tuple(move for move in run.history.moves if move.trial == trial),
+                ratio=result.completion_s / first if run is not runs[0] and result and first else None,
+            )
+            for run, result in zip(runs, results, strict=True)
+        ]
+        params = next((formatting.params(result.params) for result in results if result and result.params), "")
+        entries.append(TrialEntry(trial, params, tuple(under)))
+    return entries

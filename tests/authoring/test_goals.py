@@ -105,7 +105,7 @@ def test_a_list_must_have_a_goal_for_each_trial() -> None:
     ("policy", "setting"), [(Deadline(), "deadline"), ([SpeCon(), Tradl()], "target"), ("edf", "deadline")]
 )
 def test_a_policy_that_goes_by_a_goal_is_refused_without_it(policy: Any, setting: str) -> None:  # noqa: ANN401
-    with pytest.raises(SweepError, match=f"goes by {setting}=, which the sweep does not set"):
+    with pytest.raises(SweepError, match=f"needs {setting}=, which the sweep does not set"):
         templates(policy=policy)
     assert templates(policy=policy, **{setting: 5.0})
 

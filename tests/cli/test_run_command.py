@@ -283,8 +283,8 @@ def test_goals_that_no_policy_of_the_run_goes_by_are_told_beside_the_policies_th
 
     assert result.exit_code == 0
     assert result.stderr.splitlines()[0] == (
-        "Warning: the sweep sets deadline=, but none of the policies default, tradl+specon goes by it; "
-        "policies that go by it: deadline, edf"
+        "Warning: the sweep sets deadline=, but none of the policies default, tradl+specon uses it; "
+        "policies that use it: deadline, edf"
     )
     assert result.stderr.count("Warning") == 1
     assert json.loads(result.stdout)

@@ -294,9 +294,9 @@ def ran(manifest: dict[str, Any], nodes: dict[str, list[str]]) -> dict[str, Any]
     [
         (
             ["--policy", "specon+flowcon"],
-            "sets deadline=, but policy specon+flowcon does not go by it; policies that go by it: deadline, edf",
+            "sets deadline=, but policy specon+flowcon does not use it; policies that use it: deadline, edf",
         ),
-        ([], "names no policy, and whether the controller's own goes by it is not known here"),
+        ([], "names no policy, and the controller's own may not use it"),
         (["--policy", "deadline"], ""),
         (["--policy", "edf+flowcon"], ""),
     ],
