@@ -59,7 +59,7 @@ def sweep_template(fan_out: FanOut) -> Template:
     )
     return Template(
         name=fan_out.sweep,
-        inputs=(fan_out.added if fan_out.added.parameters or fan_out.added.artifacts else None),
+        inputs=fan_out.added if fan_out.added.parameters or fan_out.added.artifacts else None,
         steps=[ParallelSteps(root=[step])],
         parallelism=fan_out.parallelism,
     )

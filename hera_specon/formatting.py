@@ -47,7 +47,8 @@ def figure(value: float | None) -> str:
 
 def params(values: Mapping[str, Any]) -> str:
     """Return hyperparameters on one line, such as ``lr=0.01 units=64``."""
-    return " ".join(f"{name}={_short(value)}" for name, value in values.items())
+    shown = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in values.items()}
+    return " ".join(f"{name}={value}" for name, value in shown.items())
 
 
 def printable(text: str) -> str:
@@ -58,7 +59,3 @@ def printable(text: str) -> str:
 def short_id(trial: str) -> str:
     """Return a trial's id without the run that it belongs to: ``vae.t007`` of ``demo-1-00.vae.t007``."""
     return trial.split(".", 1)[1] if trial.count(".") > 1 else trial
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

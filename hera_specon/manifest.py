@@ -30,7 +30,9 @@ def check_document(document: Mapping[str, Any]) -> None:
     templates = spec.get("templates") or []
     names = [template.get("name", "") for template in templates]
     check_templates(names, spec.get("entrypoint"))
-    unknown = sorted({name for template in templates for name in _called(template)} - set(names))
+    steps = [step for template in templates for group in template.get("steps") or [] for step in group]
+    tasks = [task for template in templates for task in (template.get("dag") or {}).get("tasks") or []]
+    unknown = sorted({one["template"] for one in (*steps, *tasks) if one.get("template")} - set(names))
     if unknown:
         problem = f"steps use templates that are not there: {', '.join(map(repr, unknown))}"
         raise SweepError(problem)
@@ -41,12 +43,6 @@ def sweeps_of(document: Mapping[str, Any]) -> tuple[str, ...]:
     templates = document.get("spec", {}).get("templates") or []
     marks = (template.get("metadata", {}).get("labels", {}).get(LABEL_SWEEP) for template in templates)
     return tuple(dict.fromkeys(mark for mark in marks if mark))
-
-
-def _called(template: Mapping[str, Any]) -> Iterator[str]:
-    steps = [step for group in template.get("steps") or [] for step in group]
-    tasks = (template.get("dag") or {}).get("tasks") or []
-    return (step["template"] for step in [*steps, *tasks] if step.get("template"))
 
 
 Manifest = Mapping[str, Any]

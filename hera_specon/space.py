@@ -242,17 +242,15 @@ def _drawn(space: Space, trials: int | None, seed: int) -> tuple[Point, ...]:
 
 
 def _grid(space: Space, trials: int | None) -> tuple[Point, ...]:
-    axes = [_axis(name, space) for name in space]
+    axes: list[Sequence[Value]] = []
+    for name, distribution in space.items():
+        values = distribution.values()
+        if values is None:
+            problem = f"a grid needs finitely many values, and {name!r} is {distribution}; use choice() or integer()"
+            raise SpaceError(problem)
+        axes.append(values)
     size = prod(map(len, axes))
     if trials is not None and size > trials:
         problem = f"the grid has {size} points, more than trials={trials}"
         raise SpaceError(problem)
     return tuple(dict(zip(space, values, strict=True)) for values in product(*axes))
-
-
-def _axis(name: str, space: Space) -> Sequence[Value]:
-    values = space[name].values()
-    if values is None:
-        problem = f"a grid needs an end of values, and {name!r} is {space[name]}; use choice() or integer()"
-        raise SpaceError(problem)
-    return values

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from controllers.core.model import Assessment, Category, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Assessment, Category, NodeName, Phase, Snapshot, TrialId
 from hera_specon import formatting
 
 WINDOW = 120.0
@@ -55,25 +55,19 @@ def seconds_left(pace: Pace, snapshot: Snapshot) -> float | None:
     open_trials = [trial for trial in snapshot.trials if not trial.phase.ended]
     if not open_trials:
         return 0.0
-    typical = _typical(pace, snapshot)
-    left = [_seconds_left_of(trial, pace.steps_per_second(trial.id), typical) for trial in open_trials]
-    known = [value for value in left if value is not None]
-    return max(known) if len(known) == len(left) else None
-
-
-def _typical(pace: Pace, snapshot: Snapshot) -> tuple[float | None, float | None]:
-    """Return the median pace and the median length (steps) of the trials that have one."""
-    paces = [rate for trial in snapshot.trials if (rate := pace.steps_per_second(trial.id)) is not None]
-    totals = [t.progress.steps_total for t in snapshot.trials if t.progress and t.progress.steps_total]
-    return (statistics.median(paces) if paces else None, statistics.median(totals) if totals else None)
-
-
-def _seconds_left_of(trial: Trial, rate: float | None, typical: tuple[float | None, float | None]) -> float | None:
-    total = (trial.progress.steps_total if trial.progress else None) or typical[1]
-    rate = rate or typical[0]
-    if rate is None or total is None:
-        return None
-    return max(0.0, total - (trial.progress.step if trial.progress else 0)) / rate
+    paces = {trial.id: pace.steps_per_second(trial.id) for trial in snapshot.trials}
+    known_paces = [rate for rate in paces.values() if rate is not None]
+    lengths = [t.progress.steps_total for t in snapshot.trials if t.progress and t.progress.steps_total]
+    left = []
+    for trial in open_trials:
+        rate = paces[trial.id] or (statistics.median(known_paces) if known_paces else None)
+        total = (trial.progress.steps_total if trial.progress else None) or (
+            statistics.median(lengths) if lengths else None
+        )
+        if rate is None or total is None:
+            return None
+        left.append(max(0.0, total - (trial.progress.step if trial.progress else 0)) / rate)
+    return max(left)
 
 
 ORDER = {Phase.RUNNING: 0, Phase.MOVING: 0, Phase.PENDING: 1, Phase.FAILED: 2, Phase.SUCCEEDED: 3}

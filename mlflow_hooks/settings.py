@@ -60,6 +60,14 @@ def read_settings(
     if direction not in {None, "minimize", "maximize"}:
         message = f"the direction must be 'minimize' or 'maximize', not {direction!r}"
         raise BadEnvironmentError(message)
+    flush = env.get(contract.ENV_FLUSH)
+    try:
+        seconds = float(flush) if flush else flush_s
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < math.inf:
+        message = f"{contract.ENV_FLUSH} must be a number of seconds from 0, not {flush!r}"
+        raise BadEnvironmentError(message)
     root = env.get(contract.ENV_STATE_ROOT)
     return Settings(
         trial_id=trial_id,
@@ -72,19 +80,8 @@ def read_settings(
         parent_run_id=env.get(contract.ENV_PARENT_RUN_ID) or None,
         experiment=env.get("MLFLOW_EXPERIMENT_NAME") or "Default",
         by_hand=not given,
-        flush_s=_seconds(env.get(contract.ENV_FLUSH), flush_s),
+        flush_s=seconds,
     )
-
-
-def _seconds(text: str | None, default: float) -> float:
-    try:
-        seconds = float(text) if text else default
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < math.inf:
-        message = f"{contract.ENV_FLUSH} must be a number of seconds from 0, not {text!r}"
-        raise BadEnvironmentError(message)
-    return seconds
 
 
 def _params(text: str | None) -> dict[str, Any]:

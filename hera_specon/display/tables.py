@@ -25,7 +25,8 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
     for row in rows:
         table.add_column(Text(row.result.policy), justify="right", overflow="fold")
     if any(row.result.deadlines.asked for row in rows):
-        table.add_row("deadlines met", *(Text(_deadlines(row)) for row in rows))
+        met = [f"{row.result.deadlines.met} of {row.result.deadlines.asked}" for row in rows]
+        table.add_row("deadlines met", *map(Text, met))
     for title, *told in zip(TITLES, *(cells(row) for row in rows), strict=True):
         if compared or title not in ONLY_COMPARED:
             table.add_row(title, *(Text(cell) for cell in told))
@@ -47,11 +48,6 @@ def cells(row: ComparisonRow) -> tuple[str, ...]:
         f"{against.worst_loser_id} {formatting.ratio(against.worst_loser)} ({formatting.change(against.worst_loser)})",
         *counts,
     )
-
-
-def _deadlines(row: ComparisonRow) -> str:
-    deadlines = row.result.deadlines
-    return f"{deadlines.met} of {deadlines.asked}"
 
 
 def _with_change(value: float, ratio: float) -> str:

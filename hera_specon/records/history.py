@@ -104,28 +104,24 @@ def _changed(now: Stretch | None, event: TimelineEvent) -> Stretch | None:
     if now is None and event.kind is not EventKind.PHASE:
         return None
     before = now or Stretch(event.trial, event.at, event.at, phase="")
-    after = _applied(before, event)
-    if after == before:
-        return now
-    return replace(after, start=event.at, reason=event.reason or after.reason)
-
-
-def _applied(before: Stretch, event: TimelineEvent) -> Stretch:
+    after = before
     if event.kind is EventKind.PHASE:
-        return replace(
+        after = replace(
             before,
             phase=event.phase or before.phase,
             node=None if event.phase == "pending" else event.node or before.node,
             cpu=event.cpu if event.cpu is not None else before.cpu,
             attempt=event.attempt or before.attempt,
         )
-    if event.kind is EventKind.RESIZE:
-        return replace(before, cpu=event.cpu if event.cpu is not None else before.cpu)
-    if event.kind is EventKind.CATEGORY:
-        return replace(before, category=event.category)
-    if event.kind is EventKind.MOVE:
-        return replace(before, reason=event.reason or before.reason)
-    return before
+    elif event.kind is EventKind.RESIZE:
+        after = replace(before, cpu=event.cpu if event.cpu is not None else before.cpu)
+    elif event.kind is EventKind.CATEGORY:
+        after = replace(before, category=event.category)
+    elif event.kind is EventKind.MOVE:
+        after = replace(before, reason=event.reason or before.reason)
+    if after == before:
+        return now
+    return replace(after, start=event.at, reason=event.reason or after.reason)
 
 
 def _move(event: TimelineEvent, stretches: Sequence[Stretch]) -> Move:

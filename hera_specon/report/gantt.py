@@ -49,21 +49,13 @@ def _visits(history: History) -> list[list[Stretch]]:
         for before, stretch in pairwise([None, *placed]):
             if stretch is None:
                 continue
-            if before is not None and before.node == stretch.node and before.end == stretch.start:
-                stays[-1].append(stretch)
-            else:
+            if before is None or before.node != stretch.node or before.end != stretch.start:
                 stays.append([stretch])
-    return [_joined(stay) for stay in stays]
-
-
-def _joined(stay: Sequence[Stretch]) -> list[Stretch]:
-    joined: list[Stretch] = []
-    for stretch in stay:
-        if joined and (joined[-1].phase, joined[-1].category) == (stretch.phase, stretch.category):
-            joined[-1] = replace(stretch, start=joined[-1].start)
-        else:
-            joined.append(stretch)
-    return joined
+            elif (stays[-1][-1].phase, stays[-1][-1].category) == (stretch.phase, stretch.category):
+                stays[-1][-1] = replace(stretch, start=stays[-1][-1].start)
+            else:
+                stays[-1].append(stretch)
+    return stays
 
 
 def _lanes(visits: Sequence[Sequence[Stretch]]) -> list[Bar]:

@@ -56,7 +56,7 @@ def test_a_kept_sweep_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     assert (mended.exit_code, broken.exit_code) == (0, 1)
     assert "nothing went wrong" in mended.stdout
-    assert "it does not hold that nothing is done before it is saved" in broken.stdout
+    assert "this does not hold: nothing is done before it is saved" in broken.stdout
 
 
 def test_bad_input_is_refused_with_its_value(tmp_path: Path) -> None:

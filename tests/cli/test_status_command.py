@@ -155,7 +155,7 @@ def test_a_gated_trial_and_a_missing_controller_are_said(specon_there: Specon, c
 
     state = told(specon_there, cluster)
 
-    assert state["steered"].startswith("no controller has taken it up")
+    assert state["steered"].startswith("no controller has adopted it")
     assert state["trials"][0]["phase"] == "pending (gated)"
 
 
