@@ -59,3 +59,8 @@ def printable(text: str) -> str:
 def short_id(trial: str) -> str:
     """Return a trial's id without the run that it belongs to: ``vae.t007`` of ``demo-1-00.vae.t007``."""
     return trial.split(".", 1)[1] if trial.count(".") > 1 else trial
+
+
+def natural(name: str) -> tuple[int, str]:
+    """Return a key that sorts trial-2 before trial-10."""
+    return len(name), name

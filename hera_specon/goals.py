@@ -1,4 +1,4 @@
-"""What the trials of a sweep shall reach: deadline, target, time per step; and whether its policy goes by it."""
+"""What the trials of a sweep shall reach: deadline, target, time per step; and whether its policy uses it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,7 +73,7 @@ def sweep_goals(goals: Mapping[str, Goal | None], trials: int, seed: int) -> Swe
 
 
 def check_served(policy: PolicyChoice, goals: Mapping[str, Goal | None]) -> None:
-    """Check that a sweep sets the goals that its policy goes by.
+    """Check that a sweep sets the goals that its policy needs.
 
     Raises:
         SweepError: It lacks one.
@@ -85,7 +85,7 @@ def check_served(policy: PolicyChoice, goals: Mapping[str, Goal | None]) -> None
 
 
 def goals_served(policy: Policy[Any]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each part of ``policy`` that goes by a goal, with the setting that this is."""
+    """Yield the name of each part of ``policy`` that needs a goal, with the setting that gives it."""
     for part in policy.policies if isinstance(policy, Stacked) else (policy,):
         if isinstance(part, PolicySettings) and part.goal:
             yield part.name, part.goal
@@ -135,13 +135,13 @@ _KINDS: Final = (
 
 
 def run_warnings(manifest: Manifest, policies: Sequence[Policy[Any]]) -> list[str]:
-    """Return a warning for each goal in ``manifest`` that none of ``policies`` goes by, whatever the manifest names."""
+    """Return a warning for each goal in ``manifest`` that none of ``policies`` uses; the policy it names is ignored."""
     found = [warning for template in trial_templates(manifest) for warning in _warnings(_notes(template), policies)]
     return list(dict.fromkeys(found))
 
 
 def submission_warnings(manifest: Manifest) -> list[str]:
-    """Return a warning for each goal in ``manifest`` that the policy named beside it does not go by.
+    """Return a warning for each goal in ``manifest`` that the policy of its template does not use.
 
     Raises:
         PolicyError: A template names no known policy.

@@ -12,19 +12,19 @@ def check_templates(names: Sequence[str], entrypoint: str | None) -> None:
     """Check the names of a workflow's templates, and that it starts with one of them.
 
     Raises:
-        SweepError: A name comes twice, or ``entrypoint`` is none of them.
+        SweepError: A name comes twice, or no template is named ``entrypoint``.
     """
-    check_distinct(names, "the workflow has two templates of one name")
+    check_distinct(names, "two templates of the workflow have the same name")
     if entrypoint not in names:
         problem = f"the workflow starts with entrypoint={entrypoint!r}, its templates are {', '.join(names)}"
         raise SweepError(problem)
 
 
 def check_document(document: Mapping[str, Any]) -> None:
-    """Check a workflow manifest as ``check_templates`` does, and that every step names a template that is there.
+    """Check a workflow manifest as ``check_templates`` does, and that every step names a template that exists.
 
     Raises:
-        SweepError: Something is amiss.
+        SweepError: The manifest is wrong.
     """
     spec = document["spec"]
     templates = spec.get("templates") or []
@@ -34,7 +34,7 @@ def check_document(document: Mapping[str, Any]) -> None:
     tasks = [task for template in templates for task in (template.get("dag") or {}).get("tasks") or []]
     unknown = sorted({one["template"] for one in (*steps, *tasks) if one.get("template")} - set(names))
     if unknown:
-        problem = f"steps use templates that are not there: {', '.join(map(repr, unknown))}"
+        problem = f"steps use templates that do not exist: {', '.join(map(repr, unknown))}"
         raise SweepError(problem)
 
 

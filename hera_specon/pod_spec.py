@@ -44,7 +44,7 @@ def pod_patch(given: str | None, grace: int, cpu: str) -> str:
         "initContainers": _with_helper(patch.get("initContainers"), "init", cpu),
     }
     text = json.dumps({**patch, **helpers, **ours})
-    # The expression stands for a list, so it can't be put in before the rest is JSON.
+    # The expression stands for a list, so it cannot be put in before the rest is JSON.
     return text.removesuffix("[]}") + GATE_MOVED + "}"
 
 
@@ -92,7 +92,7 @@ def state_volume(claim: str | None, volume: object, root: str) -> HeraVolume | N
     """Return the volume to mount at ``root``, None where the author names none.
 
     Raises:
-        SweepError: Both are given, or ``volume`` is none of Hera's volumes or is mounted elsewhere.
+        SweepError: Both are given, or ``volume`` is no volume of Hera's, or is mounted elsewhere.
     """
     if claim is not None and volume is not None:
         problem = f"state_claim={claim!r} and state_volume= are given; one of them is enough"

@@ -28,7 +28,7 @@ class Objective:
 
     def __post_init__(self) -> None:
         if not _METRIC.fullmatch(str(self.metric)):
-            problem = f"an objective is the name of a metric in MLflow, not {self.metric!r}"
+            problem = f"an objective names a metric in MLflow, not {self.metric!r}"
             raise SweepError(problem)
 
 
@@ -91,7 +91,7 @@ def check_hyperparameter(name: object) -> str:
         problem = f"a hyperparameter is named like a Python variable, not {name!r}"
         raise SpaceError(problem)
     if name in RESERVED_INPUTS:
-        problem = f"no hyperparameter may be named {name!r}: every trial has an input of that name"
+        problem = f"a hyperparameter cannot be named {name!r}: every trial has an input of that name"
         raise SpaceError(problem)
     return name
 

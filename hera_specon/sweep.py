@@ -87,7 +87,7 @@ class _SweepTemplates(SweepTemplateBase):
         if isinstance(blocks[-1], Workflow):
             return None
         if self._called or {"with_items", "with_param", "with_sequence"} & kwargs.keys():
-            problem = f"sweep {self.name!r} runs once in a workflow; make another under a name of its own"
+            problem = f"sweep {self.name!r} runs once in a workflow; make another sweep with another name"
             raise SweepError(problem)
         self._called = True
         return super().__call__(*args, **kwargs)  # type: ignore[misc]  # CallableTemplateMixin's
@@ -157,7 +157,7 @@ class _SweepTemplates(SweepTemplateBase):
             check_served(self.policy, self._asked())
         fan_out, _ = self._fan_out(), self._build_trial()
         added = [parameter.name for parameter in fan_out.added.parameters or []]
-        check_distinct([*fan_out.names, *added], "inputs= declares what every trial has already, or an input twice")
+        check_distinct([*fan_out.names, *added], "inputs= declares an input twice, or one that every trial already has")
 
     def _fan_out(self) -> FanOut:
         name, trials = check_sweep_name(self.name), points(self.space, self.search, self.trials, self.seed)
@@ -188,24 +188,24 @@ class Sweep(_SweepTemplates, Container):
         search: ``random`` or ``grid``.
         trials: Number of trials. A grid needs none; given one, it may not be larger.
         seed: Draws the same trials again, whatever the order of ``space``.
-        policy: What moves trials and shares out CPU: a policy, several stacked, or a spec string. None leaves it
-            to whoever runs the sweep.
-        arrivals: ``every(50)`` or ``at_random(within=300)`` seconds; all trials come at once without.
-        retries: Real failures of a trial to forgive; moves and lost pods are apart (see ``trial_retries``).
+        policy: What moves trials and shares out CPU: a policy, several stacked, or a spec string. None leaves the
+            choice to whoever runs the sweep.
+        arrivals: ``every(50)`` or ``at_random(within=300)`` seconds; by default all trials come at once.
+        retries: Real failures of a trial to forgive; moves and lost pods do not count (see ``trial_retries``).
         grace: Seconds a trial has for its checkpoint between SIGTERM and SIGKILL.
         workers: Processes that train one trial together; worlds that run one worker a trial refuse more.
-        deadline: Time from a trial's submission by which it shall end: seconds, ``"90m"``, one for each trial in a
+        deadline: Time from a trial's submission by which it should end: seconds, ``"90m"``, one for each trial in a
             list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
-        target: Value of the objective that is good enough, likewise; the policy ``tradl`` goes by it.
-        seconds_per_step: Time that a step of training shall take, likewise; the policy ``dqoes`` goes by it.
+        target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.
+        seconds_per_step: Time that a step of training should take, likewise; the policy ``dqoes`` uses it.
         state_root: Folder for checkpoints, on a volume that every node mounts.
         state_claim: Name of the PersistentVolumeClaim (ReadWriteMany) to mount there.
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
-        experiment: MLflow experiment; the sweep's name without.
+        experiment: MLflow experiment; by default the sweep's name.
         mlflow_tracking_uri: Where the trials find MLflow.
-        parallelism: Most trials at a time.
-        resources: Must request CPU, the share a policy starts from: 0.1 core without, and no limit.
-        pod_security_context: Who trials run as: user and group 65532 without, unless the workflow says so.
+        parallelism: Greatest number of trials at a time.
+        resources: Must request CPU, the share a policy starts from; by default 0.1 core without a limit.
+        pod_security_context: Who trials run as; by default user and group 65532, unless the workflow says otherwise.
         security_context: What their container may do: no more than any process without.
         inputs: Further inputs, which every trial gets as they are given to the sweep.
 

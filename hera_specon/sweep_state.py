@@ -58,12 +58,12 @@ def seconds_left(pace: Pace, snapshot: Snapshot) -> float | None:
     paces = {trial.id: pace.steps_per_second(trial.id) for trial in snapshot.trials}
     known_paces = [rate for rate in paces.values() if rate is not None]
     lengths = [t.progress.steps_total for t in snapshot.trials if t.progress and t.progress.steps_total]
+    typical_pace = statistics.median(known_paces) if known_paces else None
+    typical_length = statistics.median(lengths) if lengths else None
     left = []
     for trial in open_trials:
-        rate = paces[trial.id] or (statistics.median(known_paces) if known_paces else None)
-        total = (trial.progress.steps_total if trial.progress else None) or (
-            statistics.median(lengths) if lengths else None
-        )
+        rate = paces[trial.id] or typical_pace
+        total = (trial.progress.steps_total if trial.progress else None) or typical_length
         if rate is None or total is None:
             return None
         left.append(max(0.0, total - (trial.progress.step if trial.progress else 0)) / rate)

@@ -103,11 +103,11 @@ def _from_yaml(path: Path) -> dict[str, Any]:
     try:
         manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise WorkflowFileError(path, f"is no single YAML document: {error}") from error
+        raise WorkflowFileError(path, f"is not a single YAML document: {error}") from error
     if (
         not isinstance(manifest, dict)
         or manifest.get("kind") != "Workflow"
         or not isinstance(manifest.get("spec"), dict)
     ):
-        raise WorkflowFileError(path, "holds no Argo Workflow (kind: Workflow, with a spec)")
+        raise WorkflowFileError(path, "is not an Argo Workflow (kind: Workflow, with a spec)")
     return manifest

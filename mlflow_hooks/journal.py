@@ -99,7 +99,7 @@ class Journal:
 
     def _complain(self, error: OSError) -> None:
         if not self._complained:
-            report(f"metrics can't be written to {self.path} ({error}); the training goes on")
+            report(f"cannot write metrics to {self.path} ({error}); the training continues")
         self._complained = True
 
 
@@ -137,7 +137,7 @@ def _unsent_lines(folder: Path, offset: int) -> Iterator[bytes]:
 
 
 def sent_bytes(folder: Path) -> int:
-    """Return how many bytes MLflow has acknowledged; 0 where the count is missing or can't be right."""
+    """Return how many bytes MLflow has acknowledged; 0 where the count is missing or cannot be right."""
     try:
         sent = int((folder / SENT).read_text())
         return sent if 0 <= sent <= (folder / POINTS).stat().st_size else 0

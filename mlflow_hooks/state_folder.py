@@ -89,7 +89,7 @@ def read_ending(folder: Path) -> Ending | None:
 
 
 def forget_ending(folder: Path) -> None:
-    """Take the end back: another attempt goes on."""
+    """Forget how the trial ended: another attempt continues it."""
     (folder / _ENDED).unlink(missing_ok=True)
 
 
@@ -105,7 +105,7 @@ def read_run(folder: Path) -> Run | None:
 
 
 def forget_run(folder: Path) -> None:
-    """Drop a run that MLflow doesn't have any more."""
+    """Drop a run that MLflow no longer has."""
     (folder / _RUN).unlink(missing_ok=True)
 
 

@@ -77,7 +77,7 @@ def open_tracking(uri: str) -> MlflowClient:
         TrackingError: It is no server's address. A file that a manifest names is not opened.
     """
     if urlsplit(uri).scheme not in {"http", "https"}:
-        message = f"{uri!r} is no address of an MLflow server, such as http://127.0.0.1:5000"
+        message = f"{uri!r} is not the address of an MLflow server, such as http://127.0.0.1:5000"
         raise TrackingError(message)
     return MlflowClient(uri)
 
@@ -102,7 +102,7 @@ def tracked_trials(client: MlflowClient, sweeps: Mapping[str, str]) -> Mapping[T
 
 
 def _runs(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Iterator[Run]:
-    # An id comes from the cluster; its form was checked, so it can't end the quotes.
+    # An id comes from the cluster; its form was checked, so it cannot end the quotes.
     wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep}' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
     token: str | None = None
     left = _MOST_RUNS

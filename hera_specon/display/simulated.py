@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controllers.core.results import Comparison, RunResult
 from controllers.lab.simulation.campaign import Summary
 from controllers.lab.simulation.experiment import Published, Setup
 from controllers.lab.simulation.forecast import Check, Forecast, Interval
@@ -18,7 +17,7 @@ from controllers.lab.simulation.measures import Measure, Unit
 from controllers.lab.simulation.statistics import Estimate
 from controllers.policies.registry import parse_policy, policy_spec
 from hera_specon import formatting
-from hera_specon.replay.replaying import Replayed
+from hera_specon.replay.replaying import FIGURES, Replayed
 
 TITLES = (
     "makespan", "change", "mean", "change", "median", "faster", "worst loser", "x bound", "mean x bound", "moves",
@@ -179,13 +178,6 @@ _ALONE: Mapping[Unit, Callable[[float], str]] = {
 }
 
 
-_FIGURES: tuple[tuple[str, Callable[[RunResult], float], Callable[[Comparison], float]], ...] = (
-    ("makespan", lambda run: run.makespan_s, lambda change: change.makespan_ratio),
-    ("mean completion", lambda run: run.mean_completion_s, lambda change: change.mean_ratio),
-    ("median completion", lambda run: run.median_completion_s, lambda change: change.median_ratio),
-)
-
-
 def replay_view(replayed: Replayed) -> RenderableType:
     """Return everything that is to be said about a replay."""
     source = replayed.source
@@ -210,13 +202,13 @@ def verdicts(replayed: Replayed) -> Iterator[str]:
             f"{forecast.policy} would have changed the makespan by {_change_range(change)} against {baseline.policy}"
         )
         if change.low <= 1 <= change.high:
-            yield f"{claim}, shorter in {_wins(forecast, baseline)}: not sure to make a difference."
+            yield f"{claim}, shorter in {_wins(forecast, baseline)}: this may make no difference."
         elif math.isinf(off):
-            yield f"{claim}; nothing tells how far the simulation is from what really happened."
+            yield f"{claim}; how far the simulation is from what really happened is not known."
         elif off > abs(change.mean - 1):
-            yield f"{claim}; but the simulation misses what really happened by {off:.1%}, so this proves nothing."
+            yield f"{claim}; but the simulation is {off:.1%} off what really happened, so this proves nothing."
         else:
-            yield f"{claim}; the simulation misses what really happened by {off:.1%}."
+            yield f"{claim}; the simulation is {off:.1%} off what really happened."
 
 
 def _small_print(replayed: Replayed) -> Iterator[str]:
@@ -249,9 +241,9 @@ def _forecasts_table(replayed: Replayed) -> Table:
     for forecast in replayed.forecasts:
         table.add_column(Text(forecast.policy), justify="right", overflow="fold")
     baseline = replayed.forecasts[0]
-    for title, figure, ratio in _FIGURES:
-        table.add_row(title, *(_range(forecast.over_seeds(figure)) for forecast in replayed.forecasts))
-        changes = [_change_range(Interval.of([ratio(c) for c in f.against(baseline)])) for f in replayed.forecasts[1:]]
+    for figure in FIGURES:
+        table.add_row(figure.title, *(_range(figure.over_seeds(forecast)) for forecast in replayed.forecasts))
+        changes = [_change_range(figure.change(forecast.against(baseline))) for forecast in replayed.forecasts[1:]]
         table.add_row("  change", formatting.DASH, *changes)
     table.add_row("shorter in", formatting.DASH, *(_wins(f, baseline) for f in replayed.forecasts[1:]))
     table.add_row(

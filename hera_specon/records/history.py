@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from controllers.record.timeline import EventKind, TimelineEvent
+from hera_specon import formatting
 
 ENDED = frozenset({"succeeded", "failed"})
 
@@ -54,7 +55,7 @@ class History:
     def nodes(self) -> list[str]:
         """Return the names of the nodes that held a trial, sorted so that node-10 follows node-9."""
         names = {stretch.node for stretch in self.all_stretches() if stretch.node}
-        return sorted(names, key=lambda name: (len(name), name))
+        return sorted(names, key=formatting.natural)
 
 
 def history(events: Iterable[TimelineEvent]) -> History:
@@ -65,9 +66,15 @@ def history(events: Iterable[TimelineEvent]) -> History:
     for event in ordered:
         by_trial.setdefault(event.trial, []).append(event)
     stretches = {trial: stretches_of(of_trial, end) for trial, of_trial in by_trial.items()}
+    moves = []
+    for event in ordered:
+        if event.kind is EventKind.MOVE:
+            before = [one for one in stretches[event.trial] if one.start < event.at and one.node]
+            source = before[-1].node if before else None
+            moves.append(Move(event.trial, event.at, source, event.node, event.reason or ""))
     return History(
         stretches=stretches,
-        moves=tuple(_move(event, stretches[event.trial]) for event in ordered if event.kind is EventKind.MOVE),
+        moves=tuple(moves),
         reports={
             trial: tuple((e.at, e.value) for e in of_trial if e.kind is EventKind.REPORT and e.value is not None)
             for trial, of_trial in by_trial.items()
@@ -122,9 +129,3 @@ def _changed(now: Stretch | None, event: TimelineEvent) -> Stretch | None:
     if after == before:
         return now
     return replace(after, start=event.at, reason=event.reason or after.reason)
-
-
-def _move(event: TimelineEvent, stretches: Sequence[Stretch]) -> Move:
-    before = [stretch for stretch in stretches if stretch.start < event.at and stretch.node]
-    source = before[-1].node if before else None
-    return Move(event.trial, event.at, source, event.node, event.reason or "")

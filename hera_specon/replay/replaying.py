@@ -27,6 +27,30 @@ COSTS: Final[Mapping[str, Callable[[], Costs]]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """A time that runs are judged by: its title, its name in ``RunResult``, and in ``Comparison`` that of its ratio."""
+
+    title: str
+    name: str
+    ratio: str
+
+    def over_seeds(self, forecast: Forecast) -> Interval:
+        """Return the time in seconds over the seeds of ``forecast``."""
+        return forecast.over_seeds(lambda run: getattr(run, self.name))
+
+    def change(self, comparisons: Sequence[Comparison]) -> Interval:
+        """Return the ratio to the baseline over the seeds."""
+        return Interval.of([getattr(comparison, self.ratio) for comparison in comparisons])
+
+
+FIGURES: Final = (
+    Figure("makespan", "makespan_s", "makespan_ratio"),
+    Figure("mean completion", "mean_completion_s", "mean_ratio"),
+    Figure("median completion", "median_completion_s", "median_ratio"),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class WhatIf:
     """What to simulate on: None for the nodes that it ran on, their size, and the costs of where it ran."""
 
@@ -144,9 +168,7 @@ def to_json(replayed: Replayed) -> dict[str, Any]:
         "policies": [
             {
                 "policy": forecast.policy,
-                "makespan_s": asdict(forecast.over_seeds(lambda run: run.makespan_s)),
-                "mean_completion_s": asdict(forecast.over_seeds(lambda run: run.mean_completion_s)),
-                "median_completion_s": asdict(forecast.over_seeds(lambda run: run.median_completion_s)),
+                **{figure.name: asdict(figure.over_seeds(forecast)) for figure in FIGURES},
                 "against": None if forecast is baseline else _against(baseline.policy, forecast.against(baseline)),
             }
             for forecast in replayed.forecasts
@@ -155,9 +177,10 @@ def to_json(replayed: Replayed) -> dict[str, Any]:
 
 
 def _against(baseline: str, comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    figures = ("makespan_ratio", "mean_ratio", "median_ratio", "faster_share", "worst_loser")
     return {
         "policy": baseline,
-        **{name: asdict(Interval.of([getattr(c, name) for c in comparisons])) for name in figures},
+        **{figure.ratio: asdict(figure.change(comparisons)) for figure in FIGURES},
+        "faster_share": asdict(Interval.of([c.faster_share for c in comparisons])),
+        "worst_loser": asdict(Interval.of([c.worst_loser for c in comparisons])),
         "shorter_share": sum(c.makespan_ratio < 1 for c in comparisons) / len(comparisons),
     }

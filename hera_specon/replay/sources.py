@@ -1,4 +1,4 @@
-"""Where a past sweep is found: a run's folder on this machine, a sweep of a cluster, or any runs in MLflow."""
+"""Find a past sweep: a run's folder on this machine, a sweep of a cluster, or any runs in MLflow."""
 
 import json
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def find_past(wanted: str, where: Where) -> Past:
         where: Where to look.
 
     Raises:
-        SpeconError: It is nowhere, can't be rebuilt, or MLflow does not answer; says what to do.
+        SpeconError: The sweep was not found, cannot be rebuilt, or MLflow does not answer; says what to do.
     """
     try:
         try:

@@ -10,7 +10,7 @@ from hera_specon import formatting
 from hera_specon.records.comparison import completions
 from hera_specon.records.run_folder import PolicyRun
 from hera_specon.report.gantt import shares, usage
-from hera_specon.report.style import POLICIES, dress, html, natural, text
+from hera_specon.report.style import POLICIES, dress, html, text
 
 NODE_HEIGHT = 130
 
@@ -61,7 +61,7 @@ def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], object
         subplot_titles=[f"<b>{text(run.policy)}</b>" for run in runs],
     )  # fmt: skip
     for row, run in enumerate(runs, start=1):
-        for trial in sorted(run.history.reports, key=natural):
+        for trial in sorted(run.history.reports, key=formatting.natural):
             reports = run.history.reports[trial]
             if reports:
                 curve = go.Scatter(

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 from hera_specon import formatting
 from hera_specon.records.history import History, Move, Stretch
 from hera_specon.records.run_folder import PolicyRun
-from hera_specon.report.style import CATEGORIES, GRID, category_colour, category_label, dress, html, natural, text
+from hera_specon.report.style import CATEGORIES, GRID, category_colour, category_label, dress, html, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +252,3 @@ def _node_axis(figure: go.Figure, row: int, laid: Sequence[Band]) -> None:
     )
     for band in laid[1:]:
         figure.add_hline(y=band.top - 0.5, line_color=GRID, line_width=1, row=row, col=1)
-
-
-def trials_of(runs: Sequence[PolicyRun]) -> list[str]:
-    """Return the names of all trials, in the order people count."""
-    return sorted({trial for run in runs for trial in run.history.stretches}, key=natural)

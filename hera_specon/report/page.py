@@ -15,8 +15,8 @@ from hera_specon.records.comparison import comparison_rows
 from hera_specon.records.history import Move
 from hera_specon.records.run_folder import PolicyRun, RunRecord, load_run
 from hera_specon.report.curves import completion_chart, learning_chart, share_chart
-from hera_specon.report.gantt import gantt, trials_of
-from hera_specon.report.style import natural, trial_colours
+from hera_specon.report.gantt import gantt
+from hera_specon.report.style import trial_colours
 
 REPORT_FILE = "report.html"
 TEMPLATE = "report.html.j2"
@@ -51,7 +51,7 @@ def page(record: RunRecord) -> str:
         figure=formatting.figure,
         tone=tone,
     )
-    colours = trial_colours(trials_of(record.runs))
+    colours = trial_colours(trial for run in record.runs for trial in run.history.stretches)
     results = record.results()
     end = max(run.history.end for run in record.runs)
     return environment.get_template(TEMPLATE).render(
@@ -118,7 +118,7 @@ def trial_entries(runs: Sequence[PolicyRun]) -> list[TrialEntry]:
     found = [{t.id: t for t in run.result.trials} if run.result else {} for run in runs]
     ids = {trial for run in runs for trial in run.history.stretches}.union(*found)
     entries = []
-    for trial in sorted(ids, key=natural):
+    for trial in sorted(ids, key=formatting.natural):
         results = [of_run.get(trial) for of_run in found]
         first = results[0].completion_s if results[0] else None
         under = [

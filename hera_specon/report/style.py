@@ -5,6 +5,8 @@ from html import escape
 
 import plotly.graph_objects as go
 
+from hera_specon import formatting
+
 CATEGORIES = {"progressing": "#2f7ed8", "watching": "#e5a11f", "converged": "#9a6fb0"}
 """Bars of the Gantt chart by category."""
 UNASSESSED = "#8796a5"
@@ -36,12 +38,7 @@ def category_label(phase: str, category: str | None) -> str:
 
 def trial_colours(trials: Iterable[str]) -> dict[str, str]:
     """Return a colour for each trial, the same for the same set of trials."""
-    return {trial: TRIALS[i % len(TRIALS)] for i, trial in enumerate(sorted(set(trials), key=natural))}
-
-
-def natural(name: str) -> tuple[int, str]:
-    """Return a key that sorts trial-2 before trial-10."""
-    return len(name), name
+    return {trial: TRIALS[i % len(TRIALS)] for i, trial in enumerate(sorted(set(trials), key=formatting.natural))}
 
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"

@@ -48,7 +48,7 @@ def edited(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
             continue
         value, choices = overrides.parameters[parameter["name"]], parameter.get("enum")
         if choices and value not in choices:
-            raise SubmissionError([f"-p {parameter['name']}={value}: is none of {', '.join(map(str, choices))}"])
+            raise SubmissionError([f"-p {parameter['name']}={value}: choose one of {', '.join(map(str, choices))}"])
         parameter.pop("valueFrom", None)
         parameter["value"] = value
     for template in trial_templates(document):

@@ -42,7 +42,7 @@ def test_what_goes_wrong_is_told_and_kept_in_a_file(tmp_path: Path, monkeypatch:
 
     assert result.exit_code == 1
     assert "seed 7, specon:interval=" in result.stderr
-    assert "at 3.5 s it does not hold that no trial is lost: t01" in result.stderr
+    assert "at 3.5 s this does not hold: no trial is lost: t01" in result.stderr
     assert json.loads(result.stdout)["found"][0]["file"] == "fuzz-7.json"
     assert load_case(tmp_path / "fuzz-7.json").policy == case.policy
 

@@ -158,7 +158,7 @@ def test_a_policy_that_is_not_known_here_leaves_nothing_to_check_against(kept: K
     assert "ofother is taken to have had its default parameters" in replayed.recording.assumptions
     (verdict,) = verdicts(replayed)
     assert verdict.startswith("longest-remaining would have changed the makespan by")
-    assert "misses what really happened" not in verdict
+    assert "off what really happened" not in verdict
 
 
 def test_a_run_beside_its_own_simulation_is_found_true(kept: Kept) -> None:
