@@ -8,11 +8,44 @@ from plotly.subplots import make_subplots
 from controllers.core.results import RunResult
 from hera_specon import formatting
 from hera_specon.records.comparison import completions
+from hera_specon.records.history import History
 from hera_specon.records.run_folder import PolicyRun
-from hera_specon.report.gantt import shares, usage
 from hera_specon.report.style import POLICIES, dress, html, text
 
 NODE_HEIGHT = 130
+
+
+def shares(history: History, node: str) -> tuple[list[float], dict[str, list[float]]]:
+    """Return the times at which a share on ``node`` changed, and each trial's cores from each on.
+
+    A trial that is not on the node has 0 cores; every trial's list is as long as the times.
+    """
+    here = [s for s in history.all_stretches() if s.node == node and s.cpu is not None]
+    times = sorted({0.0, history.end, *(s.start for s in here), *(s.end for s in here)})
+    trials = dict.fromkeys(s.trial for s in sorted(here, key=lambda s: (s.start, s.trial)))
+    return times, {
+        trial: [
+            next((s.cpu or 0.0 for s in here if s.trial == trial and s.start <= time < s.end), 0.0) for time in times
+        ]
+        for trial in trials
+    }
+
+
+def usage(history: History, node: str) -> list[tuple[float, float]]:
+    """Return time and busy cores of ``node``: the sum over the trials on it of what each used last."""
+    told = sorted(
+        (at, trial, cores) for trial, uses in history.usage.items() for at, cores, where in uses if where == node
+    )
+    latest: dict[str, float] = {}
+    sums: dict[float, float] = {}
+    for at, trial, cores in told:
+        latest = {
+            name: used
+            for name, used in latest.items()
+            if any(s.node == node and s.start <= at <= s.end for s in history.stretches.get(name, ()))
+        } | {trial: cores}
+        sums[at] = sum(latest.values())
+    return list(sums.items())
 
 
 def share_chart(run: PolicyRun, colours: Mapping[str, str], end: float) -> str:

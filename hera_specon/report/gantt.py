@@ -12,6 +12,12 @@ from hera_specon.records.history import History, Move, Stretch
 from hera_specon.records.run_folder import PolicyRun
 from hera_specon.report.style import CATEGORIES, GRID, category_colour, category_label, dress, html, text
 
+LANE_HEIGHT = 22
+PANEL_EXTRA = 46
+SHORTEST_NAMED = 0.05
+"""Part of the sweep's time that a bar must last to carry its trial's name."""
+LABELS = (*CATEGORIES, "not judged", "moving")
+
 
 @dataclass(frozen=True, slots=True)
 class Bar:
@@ -66,46 +72,6 @@ def _lanes(visits: Sequence[Sequence[Stretch]]) -> list[Bar]:
         free_at[lane : lane + 1] = [visit[-1].end]
         bars += [Bar(stretch, lane) for stretch in visit]
     return bars
-
-
-def shares(history: History, node: str) -> tuple[list[float], dict[str, list[float]]]:
-    """Return the times at which a share on ``node`` changed, and each trial's cores from each on.
-
-    A trial that is not on the node has 0 cores; every trial's list is as long as the times.
-    """
-    here = [s for s in history.all_stretches() if s.node == node and s.cpu is not None]
-    times = sorted({0.0, history.end, *(s.start for s in here), *(s.end for s in here)})
-    trials = dict.fromkeys(s.trial for s in sorted(here, key=lambda s: (s.start, s.trial)))
-    return times, {
-        trial: [
-            next((s.cpu or 0.0 for s in here if s.trial == trial and s.start <= time < s.end), 0.0) for time in times
-        ]
-        for trial in trials
-    }
-
-
-def usage(history: History, node: str) -> list[tuple[float, float]]:
-    """Return time and busy cores of ``node``: the sum over the trials on it of what each used last."""
-    told = sorted(
-        (at, trial, cores) for trial, uses in history.usage.items() for at, cores, where in uses if where == node
-    )
-    latest: dict[str, float] = {}
-    sums: dict[float, float] = {}
-    for at, trial, cores in told:
-        latest = {
-            name: used
-            for name, used in latest.items()
-            if any(s.node == node and s.start <= at <= s.end for s in history.stretches.get(name, ()))
-        } | {trial: cores}
-        sums[at] = sum(latest.values())
-    return list(sums.items())
-
-
-LANE_HEIGHT = 22
-PANEL_EXTRA = 46
-SHORTEST_NAMED = 0.05
-"""Part of the sweep's time that a bar must last to carry its trial's name."""
-LABELS = (*CATEGORIES, "not judged", "moving")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from controllers.record.timeline import EventKind, TimelineEvent
 from hera_specon.records.history import History, history
-from hera_specon.report.gantt import bands, shares, usage
+from hera_specon.report.curves import shares, usage
+from hera_specon.report.gantt import bands
 from tests.report.example_run import simulated
 
 PHASE = EventKind.PHASE
