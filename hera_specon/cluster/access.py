@@ -44,9 +44,9 @@ def open_cluster(kubeconfig: str | None, context: str | None, namespace: str | N
     """
     files = kubeconfig or os.environ.get("KUBECONFIG") or None
     api = KubeApi.load(files, context)
-    if namespace is None and files is None and context is None and _OWN_NAMESPACE.exists():
+    if not namespace and files is None and context is None and _OWN_NAMESPACE.exists():
         namespace = _OWN_NAMESPACE.read_text(encoding="utf-8").strip()
-    elif namespace is None:
+    elif not namespace:
         try:
             contexts, active = config.list_kube_config_contexts(files)
         except (ConfigException, OSError):

@@ -131,7 +131,7 @@ def test_a_server_without_argo_is_named(specon_there: Specon, cluster: Cluster, 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--argo-server", "argo.lab:2746"], "no address such as"),
+        (["--argo-server", "argo.lab:2746"], "not an address such as"),
         (["--argo-server", "http://argo.lab:2746"], "would carry your token unencrypted"),
         (["--argo-server", "https://argo.lab", "--context", "x"], "--context works only without"),
         (["--insecure-skip-tls-verify"], "--insecure-skip-tls-verify works only with"),
