@@ -38,7 +38,7 @@ from controllers.lab.simulation.supply import with_measured_supply
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.scenario import Scenario
-from hera_specon.replay.recorded_sweep import Objective
+from hera_specon.replay.past_sweeps import Objective
 from hera_specon.replay.sources import Where, find_past
 
 SWEEP: Final = "benchmarks/believability/sweep.py"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from controllers.policies.registry import *  # noqa: F403 - the registry alone lists the policies
-    from hera_specon.arrivals import at_random as at_random
-    from hera_specon.arrivals import every as every
     from hera_specon.errors import SpaceError as SpaceError
     from hera_specon.errors import SweepError as SweepError
-    from hera_specon.objective import Objective as Objective
-    from hera_specon.objective import maximize as maximize
-    from hera_specon.objective import minimize as minimize
+    from hera_specon.settings import Objective as Objective
+    from hera_specon.settings import at_random as at_random
+    from hera_specon.settings import every as every
+    from hera_specon.settings import maximize as maximize
+    from hera_specon.settings import minimize as minimize
     from hera_specon.space import choice as choice
     from hera_specon.space import integer as integer
     from hera_specon.space import log_uniform as log_uniform
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 _REGISTRY = "controllers.policies.registry"
 _HOMES = {
-    "at_random": "hera_specon.arrivals",
-    "every": "hera_specon.arrivals",
+    "at_random": "hera_specon.settings",
+    "every": "hera_specon.settings",
     "SpaceError": "hera_specon.errors",
     "SweepError": "hera_specon.errors",
-    "Objective": "hera_specon.objective",
-    "maximize": "hera_specon.objective",
-    "minimize": "hera_specon.objective",
+    "Objective": "hera_specon.settings",
+    "maximize": "hera_specon.settings",
+    "minimize": "hera_specon.settings",
     "choice": "hera_specon.space",
     "integer": "hera_specon.space",
     "log_uniform": "hera_specon.space",

@@ -17,14 +17,13 @@ from hera.workflows.models import (
 )
 
 from controllers.core import labels
-from hera_specon.search import Point
-from hera_specon.space import value_text
+from hera_specon.space import Point, value_text
 from hera_specon.trial_template import placeholder
 
 
 @dataclass(frozen=True, slots=True)
 class FanOut:
-    """The trials of a sweep, and the delay before each (in seconds) where they don't come all at once.
+    """The trials of a sweep, and the delay before each (in seconds) if they do not all come at once.
 
     ``added`` are inputs of the sweep that its author declared; each trial gets them as they are. ``goals`` are inputs
     too, with a value for each trial.
@@ -60,7 +59,7 @@ def sweep_template(fan_out: FanOut) -> Template:
     )
     return Template(
         name=fan_out.sweep,
-        inputs=_none_if_empty(fan_out.added),
+        inputs=fan_out.added if fan_out.added.parameters or fan_out.added.artifacts else None,
         steps=[ParallelSteps(root=[step])],
         parallelism=fan_out.parallelism,
     )
@@ -100,7 +99,7 @@ def _items(fan_out: FanOut) -> Iterable[dict[str, object]]:
     width = max(3, len(str(len(fan_out.points) - 1)))
     for number, point in enumerate(fan_out.points):
         # Argo puts a string of an item in as its JSON without the quotes, so JSON inside a string would arrive
-        # escaped; an object arrives as JSON. Values of their own are text, so that no number is written anew.
+        # escaped; an object arrives as JSON. Values of their own are text, so that no number is written differently.
         item: dict[str, object] = {labels.INPUT_TRIAL: f"t{number:0{width}}", labels.INPUT_PARAMS: point}
         item |= {name: value_text(value) for name, value in point.items()}
         item |= {name: values[number] for name, values in fan_out.goals.items()}
@@ -120,7 +119,3 @@ def _arguments(values: dict[str, str], added: Inputs) -> Arguments:
 
 def _declared(names: tuple[str, ...]) -> list[Parameter]:
     return [Parameter(name=name) for name in names]
-
-
-def _none_if_empty(inputs: Inputs) -> Inputs | None:
-    return inputs if inputs.parameters or inputs.artifacts else None

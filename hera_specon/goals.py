@@ -1,4 +1,4 @@
-"""What an author wants the trials of a sweep to reach, as the workflow carries it."""
+"""What the trials of a sweep shall reach: deadline, target, time per step; and whether its policy uses it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from typing import Any, Final
 from controllers.core import labels
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import PolicySettings
-from controllers.policies.registry import parse_policy
+from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import parts
-from controllers.worlds.local.workflow.quantity import parse_duration
-from hera_specon.amounts import is_finite
+from controllers.worlds.local.workflow.quantity import QuantityError, parse_duration
 from hera_specon.errors import SweepError
-from hera_specon.policy_choice import PolicyChoice, policy_text
+from hera_specon.manifest import Manifest, trial_templates
+from hera_specon.settings import PolicyChoice, is_finite, policy_text
 from hera_specon.space import Distribution
 
 Goal = float | str | Distribution | Sequence[float | str]
@@ -64,7 +64,7 @@ def sweep_goals(goals: Mapping[str, Goal | None], trials: int, seed: int) -> Swe
         goal = goals.get(kind.setting)
         if goal is None:
             continue
-        texts = _texts(kind, goal, trials, seed)
+        texts = tuple(f"{kind.read(kind.setting, value):.10g}" for value in _values(kind.setting, goal, trials, seed))
         if isinstance(goal, Distribution | list | tuple):
             own[kind.annotation] = (kind.input, texts)
         else:
@@ -73,19 +73,19 @@ def sweep_goals(goals: Mapping[str, Goal | None], trials: int, seed: int) -> Swe
 
 
 def check_served(policy: PolicyChoice, goals: Mapping[str, Goal | None]) -> None:
-    """Check that a sweep sets the goals that its policy goes by.
+    """Check that a sweep sets the goals that its policy needs.
 
     Raises:
         SweepError: It lacks one.
     """
     for name, goal in goals_served(parse_policy(policy_text(policy))):
         if goals.get(goal) is None:
-            problem = f"policy {name!r} goes by {goal}=, which the sweep does not set"
+            problem = f"policy {name!r} needs {goal}=, which the sweep does not set"
             raise SweepError(problem)
 
 
 def goals_served(policy: Policy[Any]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each part of ``policy`` that goes by a goal, with the setting that this is."""
+    """Yield the name of each part of ``policy`` that needs a goal, with the setting that gives it."""
     for part in parts(policy):
         if isinstance(part, PolicySettings) and part.goal:
             yield part.name, part.goal
@@ -94,10 +94,6 @@ def goals_served(policy: Policy[Any]) -> Iterator[tuple[str, str]]:
 def goals_set(notes: Mapping[str, Any]) -> Iterator[str]:
     """Yield the settings of a sweep that are among a trial's annotations ``notes``."""
     return (kind.setting for kind in _KINDS if kind.annotation in notes)
-
-
-def _texts(kind: _Kind, goal: Goal, trials: int, seed: int) -> tuple[str, ...]:
-    return tuple(f"{kind.read(kind.setting, value):.10g}" for value in _values(kind.setting, goal, trials, seed))
 
 
 def _values(setting: str, goal: Goal, trials: int, seed: int) -> Sequence[object]:
@@ -117,7 +113,7 @@ def _duration(setting: str, value: object) -> float:
     problem = f"{setting}= is a time above 0 such as 5400 or '90m', not {value!r}"
     try:
         seconds = parse_duration(value) if isinstance(value, str) else value
-    except ValueError as error:
+    except QuantityError as error:
         raise SweepError(problem) from error
     if not is_finite(seconds) or seconds <= 0:
         raise SweepError(problem)
@@ -136,3 +132,42 @@ _KINDS: Final = (
     _Kind("target", labels.ANNOTATION_TARGET, labels.INPUT_TARGET, _target),
     _Kind("seconds_per_step", labels.ANNOTATION_SECONDS_PER_STEP, labels.INPUT_SECONDS_PER_STEP, _duration),
 )
+
+
+def run_warnings(manifest: Manifest, policies: Sequence[Policy[Any]]) -> list[str]:
+    """Return a warning for each goal in ``manifest`` that none of ``policies`` uses; the policy it names is ignored."""
+    found = [warning for template in trial_templates(manifest) for warning in _warnings(_notes(template), policies)]
+    return list(dict.fromkeys(found))
+
+
+def submission_warnings(manifest: Manifest) -> list[str]:
+    """Return a warning for each goal in ``manifest`` that the policy of its template does not use.
+
+    Raises:
+        PolicyError: A template names no known policy.
+    """
+    found: list[str] = []
+    for template in trial_templates(manifest):
+        notes = _notes(template)
+        named = notes.get(labels.ANNOTATION_POLICY)
+        found += _warnings(notes, [parse_policy(str(named))] if named else [])
+    return list(dict.fromkeys(found))
+
+
+def _notes(template: Manifest) -> Mapping[str, Any]:
+    return (template.get("metadata") or {}).get("annotations") or {}
+
+
+def _warnings(notes: Mapping[str, Any], policies: Sequence[Policy[Any]]) -> Iterator[str]:
+    served = {goal for policy in policies for _, goal in goals_served(policy)}
+    names = ", ".join(dict.fromkeys(policy.name for policy in policies))
+    if not policies:
+        lack = "it names no policy, and the controller's own may not use it"
+    elif len(policies) == 1:
+        lack = f"policy {names} does not use it"
+    else:
+        lack = f"none of the policies {names} uses it"
+    for goal in goals_set(notes):
+        if goal not in served:
+            users = ", ".join(name for name, policy in sorted(POLICIES.items()) if policy.goal == goal)
+            yield f"the sweep sets {goal}=, but {lack}; policies that use it: {users}"

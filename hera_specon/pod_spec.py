@@ -1,15 +1,18 @@
-"""What a trial's pod needs beyond its own container: gate, grace, Argo's helpers, a user without rights."""
+"""What a trial's pod needs beyond its own container: gate, grace period, volume, Argo's helpers, no rights."""
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import yaml
+from hera.workflows import ExistingVolume
 from hera.workflows.models import Capabilities, PodSecurityContext, SeccompProfile, SecurityContext
 
 from controllers.core.expressions import GATE_MOVED
 from hera_specon.errors import SweepError
-from hera_specon.names import check_distinct
+from hera_specon.hera_internals import HeraVolume
+from hera_specon.settings import check_distinct
 
 USER: Final = 65532
 """User and group that trials run as where their author names none: those of the trainer's image."""
@@ -41,7 +44,7 @@ def pod_patch(given: str | None, grace: int, cpu: str) -> str:
         "initContainers": _with_helper(patch.get("initContainers"), "init", cpu),
     }
     text = json.dumps({**patch, **helpers, **ours})
-    # The expression stands for a list, so it can't be put in before the rest is JSON.
+    # The expression stands for a list, so it cannot be put in before the rest is JSON.
     return text.removesuffix("[]}") + GATE_MOVED + "}"
 
 
@@ -79,3 +82,29 @@ def _parsed(patch: str) -> Mapping[str, Any]:
         problem = f"pod_spec_patch= is a mapping of a pod's fields, not {patch!r}"
         raise SweepError(problem)
     return given
+
+
+NAME: Final = "specon-state"
+"""Name of the volume in a trial's pod where its author gave none."""
+
+
+def state_volume(claim: str | None, volume: object, root: str) -> HeraVolume | None:
+    """Return the volume to mount at ``root``, None where the author names none.
+
+    Raises:
+        SweepError: Both are given, or ``volume`` is no volume of Hera's, or is mounted elsewhere.
+    """
+    if claim is not None and volume is not None:
+        problem = f"state_claim={claim!r} and state_volume= are given; one of them is enough"
+        raise SweepError(problem)
+    if claim is not None:
+        return ExistingVolume(name=NAME, claim_name=claim, mount_path=root)
+    if volume is None:
+        return None
+    if not isinstance(volume, HeraVolume):
+        problem = f"state_volume= is a volume of hera.workflows, such as NFSVolume(...), not {volume!r}"
+        raise SweepError(problem)
+    if volume.mount_path not in {None, root}:
+        problem = f"state_volume= is mounted at state_root={root!r}; leave mount_path={volume.mount_path!r} out"
+        raise SweepError(problem)
+    return replace(volume, mount_path=root)

@@ -1,16 +1,17 @@
-"""The values a hyperparameter may take, and how one is drawn."""
+"""The search space: values that a hyperparameter may take, and the points that become trials."""
 
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from random import Random
-from typing import Final
+from typing import Final, Literal
 
-from hera_specon.amounts import is_finite, is_whole
-from hera_specon.errors import SpaceError
-from hera_specon.names import check_hyperparameter
+from hera_specon.errors import SpaceError, SweepError
+from hera_specon.settings import check_hyperparameter, is_finite, is_whole
 
 Value = str | int | float | bool
 """A hyperparameter's value; each survives a command line, JSON and Argo's substitution unchanged."""
@@ -195,3 +196,61 @@ def _check_range(distribution: Continuous | Integer, is_bound: Callable[[object]
     if distribution.log and low <= 0:
         problem = f"{distribution}: a logarithmic range starts above 0"
         raise SpaceError(problem)
+
+
+Point = dict[str, Value]
+"""One trial's hyperparameters."""
+Search = Literal["random", "grid"]
+
+
+def points(space: Space, search: str, trials: int | None, seed: int) -> tuple[Point, ...]:
+    """Return the points to try, in the order in which they are numbered.
+
+    Args:
+        space: Hyperparameters by name.
+        search: ``random`` draws ``trials`` points; a point may come again. ``grid`` takes every combination,
+            the last hyperparameter changing fastest.
+        trials: How many points; for a grid, the most there may be.
+        seed: The same seed draws the same values for a hyperparameter, whatever others there are.
+
+    Raises:
+        SpaceError: A grid over a range without end, or of more points than ``trials``.
+        SweepError: ``trials`` is not positive or missing, or ``search`` or ``seed`` is unknown.
+    """
+    check_space(space)
+    if trials is not None and (not is_whole(trials) or trials <= 0):
+        problem = f"trials= is a whole number above 0, not {trials!r}"
+        raise SweepError(problem)
+    if not is_whole(seed):
+        problem = f"seed= is a whole number, not {seed!r}"
+        raise SweepError(problem)
+    if search == "grid":
+        return _grid(space, trials)
+    if search == "random":
+        return _drawn(space, trials, seed)
+    problem = f"search= is 'random' or 'grid', not {search!r}"
+    raise SweepError(problem)
+
+
+def _drawn(space: Space, trials: int | None, seed: int) -> tuple[Point, ...]:
+    if trials is None:
+        problem = "search='random' needs trials=, the number of points to draw"
+        raise SweepError(problem)
+    # One stream per hyperparameter: neither order nor the other names change what is drawn.
+    chances = {name: Random(f"{seed}:{name}") for name in space}  # noqa: S311 - repeatable, guards no secret
+    return tuple({name: space[name].draw(chances[name]) for name in space} for _ in range(trials))
+
+
+def _grid(space: Space, trials: int | None) -> tuple[Point, ...]:
+    axes: list[Sequence[Value]] = []
+    for name, distribution in space.items():
+        values = distribution.values()
+        if values is None:
+            problem = f"a grid needs finitely many values, and {name!r} is {distribution}; use choice() or integer()"
+            raise SpaceError(problem)
+        axes.append(values)
+    size = prod(map(len, axes))
+    if trials is not None and size > trials:
+        problem = f"the grid has {size} points, more than trials={trials}"
+        raise SpaceError(problem)
+    return tuple(dict(zip(space, values, strict=True)) for values in product(*axes))

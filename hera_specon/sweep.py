@@ -3,44 +3,36 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from hera.workflows import Container, Script, Workflow
-from hera.workflows._context import _context
-from hera.workflows._mixins import EnvIOMixin, TemplateMixin, VolumeMountMixin, normalize_to_list
-from hera.workflows.models import Template
-from hera.workflows.volume import _BaseVolume
+from hera.workflows import Container, Parameter, Script, Workflow
+from hera.workflows.models import Arguments, Template
+from hera.workflows.models import Parameter as ParameterModel
 
 from controllers.core import labels
-from hera_specon.amounts import is_whole
-from hera_specon.arrivals import Arrivals
-from hera_specon.checks import check_templates
-from hera_specon.continuing import let_continue
+from controllers.core.labels import PARAMETER_CONTINUE
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
 from hera_specon.goals import Goal, SweepGoals, check_served, sweep_goals
-from hera_specon.names import check_distinct, check_sweep_name
-from hera_specon.objective import Objective
-from hera_specon.policy_choice import PolicyChoice, policy_text
-from hera_specon.search import Search, points
-from hera_specon.space import Space
-from hera_specon.state_volume import state_volume
+from hera_specon.hera_internals import HeraVolume, PartTemplate, SweepTemplateBase, open_blocks
+from hera_specon.manifest import check_templates
+from hera_specon.pod_spec import state_volume
+from hera_specon.settings import (
+    Arrivals,
+    Objective,
+    PolicyChoice,
+    check_distinct,
+    check_sweep_name,
+    is_whole,
+    policy_text,
+)
+from hera_specon.space import Search, Space, points
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import TrialSettings, own_inputs, sweep_id, trial_template
 
 
 @dataclass(kw_only=True)
-class _Part(TemplateMixin):
-    """A further template of a sweep. Like every Hera template it joins the workflow it is made under."""
-
-    build: Callable[[], Template]
-
-    def _build_template(self) -> Template:
-        return self.build()
-
-
-@dataclass(kw_only=True)
-class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
+class _SweepTemplates(SweepTemplateBase):
     """What every sweep is made of, however its trials are written."""
 
     space: Space
@@ -58,7 +50,7 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
     seconds_per_step: Goal | None = None
     state_root: str = "/mnt/specon"
     state_claim: str | None = None
-    state_volume: _BaseVolume | None = None
+    state_volume: HeraVolume | None = None
     experiment: str | None = None
     mlflow_tracking_uri: str = "http://mlflow:5000"
 
@@ -67,10 +59,11 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
         self._called = False
         super().__post_init__()
         if (state := state_volume(self.state_claim, self.state_volume, self.state_root)) is not None:
-            self.volumes = [*normalize_to_list(self.volumes or []), state]
+            given = self.volumes or []
+            self.volumes = [*(given if isinstance(given, list) else [given]), state]
         self._check()
-        if _context.pieces:
-            self._join(_context.pieces[0])
+        if blocks := open_blocks():
+            self._join(blocks[0])
 
     @property
     def sweep_id(self) -> str:
@@ -86,32 +79,46 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
             SweepError: The workflow runs the sweep already, or the call would run it several times over:
                 its trials would have the same identity twice.
         """
-        if not _context.pieces:
+        blocks = open_blocks()
+        if not blocks:
             problem = f"sweep {self.name!r} is called outside a Workflow"
             raise SweepError(problem)
-        self._join(_context.pieces[0])
-        if isinstance(_context.pieces[-1], Workflow):
+        self._join(blocks[0])
+        if isinstance(blocks[-1], Workflow):
             return None
         if self._called or {"with_items", "with_param", "with_sequence"} & kwargs.keys():
-            problem = f"sweep {self.name!r} runs once in a workflow; make another under a name of its own"
+            problem = f"sweep {self.name!r} runs once in a workflow; make another sweep with another name"
             raise SweepError(problem)
         self._called = True
         return super().__call__(*args, **kwargs)  # type: ignore[misc]  # CallableTemplateMixin's
 
     def _build_template(self) -> Template:
-        if self._workflow is not None:
-            _check_workflow(self._workflow)
+        if (
+            self._workflow is not None
+            and self._workflow.workflow_template_ref is None
+            and (self._workflow.kind == "Workflow" or self._workflow.entrypoint is not None)
+        ):
+            check_templates([template.name or "" for template in self._workflow.templates], self._workflow.entrypoint)
         return sweep_template(self._fan_out())
 
     def _build_trial(self) -> Template:
         pod = super()._build_template()  # type: ignore[misc]  # Container's or Script's, by the order of bases
-        return trial_template(pod, self._settings())
-
-    def _build_arrival(self) -> Template:
-        return arrival_template(self._fan_out())
-
-    def _build_delay(self) -> Template:
-        return delay_template(self._fan_out())
+        name = check_sweep_name(self.name)
+        settings = TrialSettings(
+            sweep=name,
+            hyperparameters=tuple(self.space),
+            objective=self.objective,
+            policy=None if self.policy is None else policy_text(self.policy),
+            retries=self.retries,
+            grace=self.grace,
+            workers=self.workers,
+            goals=self._goals(len(points(self.space, self.search, self.trials, self.seed))),
+            state_root=self.state_root,
+            experiment=self.experiment or name,
+            mlflow_tracking_uri=self.mlflow_tracking_uri,
+            own_security=self._workflow is not None and self._workflow.security_context is not None,
+        )
+        return trial_template(pod, settings)
 
     def _join(self, workflow: object) -> None:
         if not isinstance(workflow, Workflow):
@@ -123,11 +130,14 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
         if not any(template is self for template in workflow.templates):
             workflow.templates.append(self)
         let_continue(workflow)
-        parts = {labels.SUFFIX_TRIAL: self._build_trial}
+        parts: dict[str, Callable[[], Template]] = {labels.SUFFIX_TRIAL: self._build_trial}
         if self.arrivals is not None:
-            parts |= {labels.SUFFIX_ARRIVAL: self._build_arrival, labels.SUFFIX_DELAY: self._build_delay}
+            parts |= {
+                labels.SUFFIX_ARRIVAL: lambda: arrival_template(self._fan_out()),
+                labels.SUFFIX_DELAY: lambda: delay_template(self._fan_out()),
+            }
         for suffix, build in parts.items():
-            _Part(name=f"{self.name}{suffix}", build=build)
+            PartTemplate(name=f"{self.name}{suffix}", build=build)
 
     def _check(self) -> None:
         if self.retry_strategy is not None:
@@ -147,7 +157,7 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
             check_served(self.policy, self._asked())
         fan_out, _ = self._fan_out(), self._build_trial()
         added = [parameter.name for parameter in fan_out.added.parameters or []]
-        check_distinct([*fan_out.names, *added], "inputs= declares what every trial has already, or an input twice")
+        check_distinct([*fan_out.names, *added], "inputs= declares an input twice, or one that every trial already has")
 
     def _fan_out(self) -> FanOut:
         name, trials = check_sweep_name(self.name), points(self.space, self.search, self.trials, self.seed)
@@ -160,23 +170,6 @@ class _SweepTemplates(EnvIOMixin, TemplateMixin, VolumeMountMixin):
 
     def _asked(self) -> dict[str, Goal | None]:
         return {"deadline": self.deadline, "target": self.target, "seconds_per_step": self.seconds_per_step}
-
-    def _settings(self) -> TrialSettings:
-        name = check_sweep_name(self.name)
-        return TrialSettings(
-            sweep=name,
-            hyperparameters=tuple(self.space),
-            objective=self.objective,
-            policy=None if self.policy is None else policy_text(self.policy),
-            retries=self.retries,
-            grace=self.grace,
-            workers=self.workers,
-            goals=self._goals(len(points(self.space, self.search, self.trials, self.seed))),
-            state_root=self.state_root,
-            experiment=self.experiment or name,
-            mlflow_tracking_uri=self.mlflow_tracking_uri,
-            own_security=self._workflow is not None and self._workflow.security_context is not None,
-        )
 
 
 @dataclass(kw_only=True)
@@ -195,24 +188,24 @@ class Sweep(_SweepTemplates, Container):
         search: ``random`` or ``grid``.
         trials: Number of trials. A grid needs none; given one, it may not be larger.
         seed: Draws the same trials again, whatever the order of ``space``.
-        policy: What moves trials and shares out CPU: a policy, several stacked, or a spec string. None leaves it
-            to whoever runs the sweep.
-        arrivals: ``every(50)`` or ``at_random(within=300)`` seconds; all trials come at once without.
-        retries: Real failures of a trial to forgive; moves and lost pods are apart (see ``trial_retries``).
+        policy: What moves trials and shares out CPU: a policy, several stacked, or a spec string. None leaves the
+            choice to whoever runs the sweep.
+        arrivals: ``every(50)`` or ``at_random(within=300)`` seconds; by default all trials come at once.
+        retries: Real failures of a trial to forgive; moves and lost pods do not count (see ``trial_retries``).
         grace: Seconds a trial has for its checkpoint between SIGTERM and SIGKILL.
         workers: Processes that train one trial together; worlds that run one worker a trial refuse more.
-        deadline: Time from a trial's submission by which it shall end: seconds, ``"90m"``, one for each trial in a
+        deadline: Time from a trial's submission by which it should end: seconds, ``"90m"``, one for each trial in a
             list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
-        target: Value of the objective that is good enough, likewise; the policy ``tradl`` goes by it.
-        seconds_per_step: Time that a step of training shall take, likewise; the policy ``dqoes`` goes by it.
+        target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.
+        seconds_per_step: Time that a step of training should take, likewise; the policy ``dqoes`` uses it.
         state_root: Folder for checkpoints, on a volume that every node mounts.
         state_claim: Name of the PersistentVolumeClaim (ReadWriteMany) to mount there.
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
-        experiment: MLflow experiment; the sweep's name without.
+        experiment: MLflow experiment; by default the sweep's name.
         mlflow_tracking_uri: Where the trials find MLflow.
-        parallelism: Most trials at a time.
-        resources: Must request CPU, the share a policy starts from: 0.1 core without, and no limit.
-        pod_security_context: Who trials run as: user and group 65532 without, unless the workflow says so.
+        parallelism: Greatest number of trials at a time.
+        resources: Must request CPU, the share a policy starts from; by default 0.1 core without a limit.
+        pod_security_context: Who trials run as; by default user and group 65532, unless the workflow says otherwise.
         security_context: What their container may do: no more than any process without.
         inputs: Further inputs, which every trial gets as they are given to the sweep.
 
@@ -260,9 +253,28 @@ class FunctionSweep(_SweepTemplates, Script):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the function's own, outside a workflow
         """Call the function, or under a Workflow, Steps or DAG make the sweep part of it."""
-        return super().__call__(*args, **kwargs) if _context.active else self.source(*args, **kwargs)
+        return super().__call__(*args, **kwargs) if open_blocks() else self.source(*args, **kwargs)
 
 
-def _check_workflow(workflow: Workflow) -> None:
-    if workflow.workflow_template_ref is None and (workflow.kind == "Workflow" or workflow.entrypoint is not None):
-        check_templates([template.name or "" for template in workflow.templates], workflow.entrypoint)
+DESCRIPTION: Final = "uid of the workflow whose trials are to go on here; empty to start them anew"
+
+
+def let_continue(workflow: Workflow) -> None:
+    """Give ``workflow`` the parameter that Argo's Resubmit lets people fill in, unless it has it already."""
+    parameter = Parameter(name=PARAMETER_CONTINUE, value="", description=DESCRIPTION)
+    given = workflow.arguments
+    if PARAMETER_CONTINUE in _parameter_names(given):
+        return
+    if isinstance(given, Arguments):
+        given.parameters = [*(given.parameters or []), parameter.as_argument()]
+    else:
+        items = given if isinstance(given, list) else [] if given is None else [given]
+        workflow.arguments = [*items, parameter]
+
+
+def _parameter_names(arguments: object) -> set[str | None]:
+    if isinstance(arguments, Arguments):
+        return _parameter_names(arguments.parameters)
+    items = arguments if isinstance(arguments, list) else [arguments]
+    named = {item.name for item in items if isinstance(item, Parameter | ParameterModel)}
+    return named.union(*(item for item in items if isinstance(item, dict)))

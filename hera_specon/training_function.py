@@ -79,7 +79,7 @@ def _definition(function: Callable[..., object]) -> str:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, SyntaxError) as error:
-        problem = f"the source of {function!r} can't be read; write it with def in a file"
+        problem = f"cannot read the source of {function!r}; write it with def in a file"
         raise SweepError(problem) from error
     definition = tree.body[0]
     if not isinstance(definition, ast.FunctionDef):

@@ -1,9 +1,9 @@
 """Turn the template of a container or script into the template of a sweep's trials."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from hera.workflows.models import Container as ContainerModel
+from hera.workflows import RetryStrategy
 from hera.workflows.models import (
     EnvVar,
     EnvVarSource,
@@ -14,16 +14,16 @@ from hera.workflows.models import (
     ResourceRequirements,
     Template,
 )
-from hera.workflows.models import ScriptTemplate as ScriptModel
+from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
-from controllers.core.expressions import SWEEP_UID
+from controllers.core.expressions import MOVED, SWEEP_UID
+from controllers.policies.registry import POLICIES, parse_policy
+from controllers.policies.wrappers.wrapper import most_moves
 from hera_specon.errors import SweepError
 from hera_specon.goals import SweepGoals
-from hera_specon.names import check_distinct
-from hera_specon.objective import Objective
 from hera_specon.pod_spec import container_security, pod_patch, pod_security
-from hera_specon.retry import trial_retries
+from hera_specon.settings import Objective, check_distinct, is_whole
 from mlflow_hooks import contract
 
 DEFAULT_CPU = "100m"
@@ -31,6 +31,15 @@ DEFAULT_CPU = "100m"
 
 FLUSH_S = "300"
 """Seconds for which a trial that has ended waits for MLflow: in a cluster nobody else sends what it would leave."""
+
+
+MOST_RETRIES: Final = 50
+"""Attempts after the first, of any kind: bounds a pod that can never be created."""
+MOVES_WITHOUT_LIMIT: Final = 10
+"""Moves to expect of a trial where its policy declares no limit."""
+MOST_FAILURES: Final = MOST_RETRIES - MOVES_WITHOUT_LIMIT
+"""Greatest ``retries=``, so that it and the moves stay within ``MOST_RETRIES``."""
+_LOST: Final = "lastRetry.exitCode == '-1'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +80,33 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
         SweepError: ``pod`` sets what the sweep sets, asks for no share of CPU, or says nothing to run.
     """
     pod.name = settings.sweep + labels.SUFFIX_TRIAL
-    pod.inputs = _inputs(pod.inputs, settings)
+    ours = (labels.INPUT_TRIAL, labels.INPUT_PARAMS, *settings.hyperparameters, *settings.goals.inputs)
+    added = own_inputs(pod.inputs, settings.hyperparameters)
+    parameters = [*(Parameter(name=name) for name in ours), *(added.parameters or [])]
+    pod.inputs = Inputs(parameters=parameters, artifacts=added.artifacts)
     pod.metadata = _metadata(pod.metadata, settings)
-    pod.retry_strategy = trial_retries(settings.retries)
-    program = _program(pod)
+    pod.retry_strategy = trial_retries(settings.retries, settings.policy)
+    program = pod.container or pod.script
+    if program is None or not program.command:
+        # Argo's controller would look the image's entrypoint up in a registry.
+        problem = "a sweep needs command=, such as ['python', '-m', 'jobs.vae']"
+        raise SweepError(problem)
     program.env = _environment(program.env, settings)
-    program.resources, cpu = _resources(program.resources)
+    resources = program.resources or ResourceRequirements.model_validate({"requests": {"cpu": DEFAULT_CPU}})
+    if "cpu" not in (resources.requests or {}):
+        problem = "resources= needs cpu_request: it is the share of CPU that a policy starts from"
+        raise SweepError(problem)
+    requests: dict[str, object] = resources.model_dump(mode="json")["requests"]
+    program.resources, cpu = resources, str(requests["cpu"])
     program.security_context = program.security_context or container_security()
     if pod.security_context is None and not settings.own_security:
         pod.security_context = pod_security()
     pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.grace, cpu)
     if pod.container is not None:
-        pod.container.args = _arguments(pod.container.args, settings)
+        pod.container.args = [
+            *(pod.container.args or []),
+            *(f"--{name}={placeholder(name)}" for name in settings.hyperparameters),
+        ]
     return pod
 
 
@@ -93,17 +117,8 @@ def own_inputs(inputs: Inputs | None, hyperparameters: tuple[str, ...]) -> Input
     return Inputs(parameters=[p for p in given.parameters or [] if p.name not in known], artifacts=given.artifacts)
 
 
-def _inputs(inputs: Inputs | None, settings: TrialSettings) -> Inputs:
-    names = (labels.INPUT_TRIAL, labels.INPUT_PARAMS, *settings.hyperparameters, *settings.goals.inputs)
-    added = own_inputs(inputs, settings.hyperparameters)
-    return Inputs(
-        parameters=[*(Parameter(name=name) for name in names), *(added.parameters or [])], artifacts=added.artifacts
-    )
-
-
 def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
-    given = given or Metadata()
-    marks = {labels.LABEL_SWEEP: settings.sweep, labels.LABEL_TRIAL: placeholder(labels.INPUT_TRIAL)}
+    ours = {labels.LABEL_SWEEP: settings.sweep, labels.LABEL_TRIAL: placeholder(labels.INPUT_TRIAL)}
     notes = {
         labels.ANNOTATION_OBJECTIVE: settings.objective.metric,
         labels.ANNOTATION_DIRECTION: settings.objective.direction.value,
@@ -113,23 +128,10 @@ def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
     if settings.policy is not None:
         notes[labels.ANNOTATION_POLICY] = settings.policy
     notes |= settings.goals.annotations(placeholder)
-    return Metadata(
-        labels=_joined("labels=", given.labels, marks), annotations=_joined("annotations=", given.annotations, notes)
-    )
-
-
-def _joined(what: str, given: Mapping[str, str] | None, ours: Mapping[str, str]) -> dict[str, str]:
-    check_distinct([*(given or {}), *ours], f"{what} sets what the sweep sets")
-    return {**(given or {}), **ours}
-
-
-def _program(pod: Template) -> ContainerModel | ScriptModel:
-    program = pod.container or pod.script
-    if program is None or not program.command:
-        # Without one, Argo's controller looks the image's entrypoint up in a registry.
-        problem = "a sweep needs command=, such as ['python', '-m', 'jobs.vae']"
-        raise SweepError(problem)
-    return program
+    written, annotated = (given and given.labels) or {}, (given and given.annotations) or {}
+    check_distinct([*written, *ours], "labels= sets what the sweep sets")
+    check_distinct([*annotated, *notes], "annotations= sets what the sweep sets")
+    return Metadata(labels={**written, **ours}, annotations={**annotated, **notes})
 
 
 def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[EnvVar]:
@@ -149,25 +151,47 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
     variables = [
         *(given or []),
         *(EnvVar(name=name, value=value) for name, value in ours.items()),
-        *(EnvVar(name=name, value_from=_field(path)) for name, path in of_the_pod.items()),
+        *(
+            EnvVar(name=name, value_from=EnvVarSource(field_ref=ObjectFieldSelector(field_path=path)))
+            for name, path in of_the_pod.items()
+        ),
     ]
     check_distinct([variable.name for variable in variables], "env= sets what the sweep sets, or sets it twice")
     return variables
 
 
-def _field(path: str) -> EnvVarSource:
-    return EnvVarSource(field_ref=ObjectFieldSelector(field_path=path))
+def expected_moves(policy: str | None) -> int:
+    """Return how many moves a trial needs room for under ``policy``, the spec string of a policy.
+
+    For None, whoever runs the sweep chooses the policy: the greatest number that a policy with a limit declares.
+    """
+    if policy is None:
+        return max(known.most_moves or 0 for known in POLICIES.values())
+    most = most_moves(parse_policy(policy))
+    return MOVES_WITHOUT_LIMIT if most is None else min(most, MOVES_WITHOUT_LIMIT)
 
 
-def _resources(given: ResourceRequirements | None) -> tuple[ResourceRequirements, str]:
-    """Return the resources of a trial, and the CPU among them."""
-    resources = given or ResourceRequirements.model_validate({"requests": {"cpu": DEFAULT_CPU}})
-    if "cpu" not in (resources.requests or {}):
-        problem = "resources= needs cpu_request: it is the share of CPU that a policy starts from"
+def trial_retries(failures: int, policy: str | None) -> RetryStrategyModel:
+    """Return the retryStrategy that tells a move from a failure.
+
+    Argo counts every attempt, moves included, and an expression sees only the last one. So two kinds of attempts
+    always get another: one that was asked to leave (exit 75; 143 if SIGTERM met no hooks; or killed for its move),
+    and one whose pod was lost (no exit code, shown as -1). For real failures the limit is ``failures`` plus
+    the expected moves: at least ``failures`` of them are forgiven, and more if the trial moved less often. With 0 no
+    failure is forgiven. There is no backoff, because a moved trial should continue at once.
+
+    Args:
+        failures: Real failures to forgive.
+        policy: Spec string of the sweep's policy, None if it names none.
+
+    Raises:
+        SweepError: ``failures`` is no whole number from 0 to 40.
+    """
+    if not is_whole(failures) or not 0 <= failures <= MOST_FAILURES:
+        problem = f"retries= is a whole number from 0 to {MOST_FAILURES}, not {failures!r}"
         raise SweepError(problem)
-    requests: dict[str, object] = resources.model_dump(mode="json")["requests"]
-    return resources, str(requests["cpu"])
-
-
-def _arguments(given: list[str] | None, settings: TrialSettings) -> list[str]:
-    return [*(given or []), *(f"--{name}={placeholder(name)}" for name in settings.hyperparameters)]
+    reasons = [MOVED, _LOST]
+    if failures:
+        reasons.append(f"asInt(retries) < {failures + expected_moves(policy)}")
+    strategy = RetryStrategy(limit=MOST_RETRIES, retry_policy="Always", expression=" || ".join(reasons))
+    return strategy.build()

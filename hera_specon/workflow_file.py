@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 from hera.workflows import Workflow
 
-from hera_specon.checks import check_document, sweeps_of
 from hera_specon.errors import SweepError, WorkflowFileError
+from hera_specon.manifest import check_document, sweeps_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,37 @@ def load_workflow(path: Path) -> WorkflowFile:
         check_document(manifest)
     except SweepError as error:
         raise WorkflowFileError(path, str(error)) from error
-    return WorkflowFile(path=path, name=_name(manifest), manifest=manifest, sweeps=sweeps)
+    metadata = manifest.get("metadata") or {}
+    return WorkflowFile(
+        path=path,
+        name=str(metadata.get("name") or metadata.get("generateName") or "workflow").rstrip("-"),
+        manifest=manifest,
+        sweeps=sweeps,
+    )
 
 
 def _from_python(path: Path) -> dict[str, Any]:
-    with _importable(path.resolve().parent, Path.cwd()):
+    name = f"specon_workflow_file_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise WorkflowFileError(path, "Python cannot load it")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses in the file look their module up
+    before = list(sys.path)
+    sys.path[:0] = [str(path.resolve().parent), str(Path.cwd())]
+    try:
         with _naming_the_line(path):
-            module = _run(path)
-        workflow = _defined(path, vars(module).get("w"))
+            spec.loader.exec_module(module)
+        workflow = vars(module).get("w")
+        if not isinstance(workflow, Workflow):
+            found = "w is missing" if workflow is None else f"w is a {type(workflow).__name__}"
+            problem = f"defines no Workflow named w ({found})"
+            raise WorkflowFileError(path, problem)
+        # Building the manifest runs code of the file too, and may import.
         with _naming_the_line(path):
             manifest: dict[str, Any] = json.loads(json.dumps(workflow.to_dict(), default=str))
+    finally:
+        sys.path[:] = before
     return manifest
 
 
@@ -71,62 +92,22 @@ def _naming_the_line(path: Path) -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit) as error:
-        raise WorkflowFileError(path, _where(path, error)) from error
-
-
-def _run(path: Path) -> object:
-    name = f"specon_workflow_file_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise WorkflowFileError(path, "Python can't load it")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses in the file look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-@contextmanager
-def _importable(*folders: Path) -> Iterator[None]:
-    before = list(sys.path)
-    sys.path[:0] = [str(folder) for folder in folders]
-    try:
-        yield
-    finally:
-        sys.path[:] = before
-
-
-def _defined(path: Path, workflow: object) -> Workflow:
-    if not isinstance(workflow, Workflow):
-        found = "w is missing" if workflow is None else f"w is a {type(workflow).__name__}"
-        problem = f"defines no Workflow named w ({found})"
-        raise WorkflowFileError(path, problem)
-    return workflow
-
-
-def _where(path: Path, error: BaseException) -> str:
-    problem = f"{type(error).__name__}: {error}"
-    if isinstance(error, SyntaxError) and error.lineno is not None:
-        return f"line {error.lineno}: {problem}"
-    own = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == path.resolve()
-    ]
-    return f"line {own[-1].lineno}: {problem}" if own else problem
+        problem, here = f"{type(error).__name__}: {error}", path.resolve()
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == here]
+        line = error.lineno if isinstance(error, SyntaxError) and error.lineno is not None else (lines or [None])[-1]
+        raise WorkflowFileError(path, problem if line is None else f"line {line}: {problem}") from error
 
 
 def _from_yaml(path: Path) -> dict[str, Any]:
     try:
         manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise WorkflowFileError(path, f"is no single YAML document: {error}") from error
+        raise WorkflowFileError(path, f"is not a single YAML document: {error}") from error
     if (
         not isinstance(manifest, dict)
         or manifest.get("kind") != "Workflow"
         or not isinstance(manifest.get("spec"), dict)
     ):
-        raise WorkflowFileError(path, "holds no Argo Workflow (kind: Workflow, with a spec)")
+        raise WorkflowFileError(path, "is not an Argo Workflow (kind: Workflow, with a spec)")
     return manifest
-
-
-def _name(manifest: Mapping[str, Any]) -> str:
-    metadata = manifest.get("metadata") or {}
-    return str(metadata.get("name") or metadata.get("generateName") or "workflow").rstrip("-")

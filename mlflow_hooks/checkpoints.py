@@ -1,18 +1,26 @@
-"""Whole checkpoints only: written beside, checked by SHA-256, renamed into place, the newest two kept."""
+"""Checkpoints, and when they are saved: written beside, checked by SHA-256, renamed into place, the newest two kept."""
 
 import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
-from mlflow_hooks.files import read_object, report, sync
+from mlflow_hooks.errors import StateMismatchError
+from mlflow_hooks.interruption import Ownership
+from mlflow_hooks.journal import Journal
+from mlflow_hooks.metrics import Metrics
+from mlflow_hooks.state_folder import read_object, report, sync
+from mlflow_hooks.states import State
 
 KEPT: Final = 2
+SAVING_SHARE: Final = 0.05
+"""Greatest share of the time that periodic checkpoints take."""
 MANIFEST: Final = "manifest.json"
 
 
@@ -61,11 +69,20 @@ class Checkpoints:
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir()
         states = write(beside)
-        _write_manifest(beside, step, states, cpu_seconds)
+        files = sorted(path for path in beside.rglob("*") if path.is_file() and path != beside / MANIFEST)
+        for path in files:
+            sync(path)
+        sums = {path.relative_to(beside).as_posix(): _sha256(path) for path in files}
+        content = {"step": step, "states": list(states), "cpu_seconds": cpu_seconds, "sha256": sums}
+        (beside / MANIFEST).write_text(json.dumps(content, indent=1))
+        sync(beside / MANIFEST)
         if not allowed():
             shutil.rmtree(beside, ignore_errors=True)
             return False
-        self._publish(beside, self._folder / f"step-{step:08d}")
+        beside.rename(self._folder / f"step-{step:08d}")
+        sync(self._folder)
+        for old in list(self._folders())[KEPT:]:
+            shutil.rmtree(old, ignore_errors=True)
         return True
 
     def clean(self, newest: Checkpoint | None) -> None:
@@ -76,33 +93,13 @@ class Checkpoints:
         for left in [*self._folder.glob(".writing-*"), *broken]:
             shutil.rmtree(left, ignore_errors=True)
 
-    def _publish(self, beside: Path, final: Path) -> None:
-        beside.rename(final)
-        sync(self._folder)
-        for old in list(self._folders())[KEPT:]:
-            shutil.rmtree(old, ignore_errors=True)
-
     def _folders(self) -> Iterator[Path]:
         yield from sorted(self._folder.glob("step-*"), reverse=True)
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
 
 
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write_manifest(folder: Path, step: int, states: tuple[str, ...], cpu_seconds: float) -> None:
-    files = _files(folder)
-    for path in files:
-        sync(path)
-    sums = {path.relative_to(folder).as_posix(): _sha256(path) for path in files}
-    content = {"step": step, "states": list(states), "cpu_seconds": cpu_seconds, "sha256": sums}
-    (folder / MANIFEST).write_text(json.dumps(content, indent=1))
-    sync(folder / MANIFEST)
 
 
 def _verified(folder: Path) -> Checkpoint:
@@ -115,13 +112,71 @@ def _verified(folder: Path) -> Checkpoint:
     except (KeyError, TypeError, ValueError) as error:
         message = f"no usable {MANIFEST}"
         raise BrokenCheckpointError(message) from error
-    _verify_files(folder, sums)
-    return found
-
-
-def _verify_files(folder: Path, sums: dict[str, str]) -> None:
     for name, expected in sums.items():
         path = folder / name
         if not path.is_file() or _sha256(path) != expected:
             message = f"{name} is {'not what was saved' if path.is_file() else 'missing'}"
             raise BrokenCheckpointError(message)
+    return found
+
+
+class Saving:
+    """The tracked states of one attempt and their checkpoints.
+
+    ``found`` is the checkpoint that the attempt goes on from, if there is one.
+    """
+
+    def __init__(self, checkpoints: Checkpoints, owner: Ownership, every_s: float) -> None:
+        self._checkpoints = checkpoints
+        self._owner = owner
+        self._every_s = every_s
+        self._states: dict[str, State] = {}
+        self.found: Checkpoint | None = checkpoints.newest()
+        checkpoints.clean(self.found)
+        self._saved_step = self.found.step if self.found else 0
+        self._due_at = time.monotonic() + every_s
+        self._warned = False
+
+    def track(self, state: State, name: str | None) -> None:
+        """Track ``state`` and give it back what the checkpoint holds under its name."""
+        name = name or f"state-{len(self._states)}"
+        if self.found and name in self.found.states:
+            state.load(self.found.folder / name)
+        self._states[name] = state
+
+    def check_complete(self) -> None:
+        """Make sure that all of the checkpoint was taken back.
+
+        Raises:
+            StateMismatchError: the script tracks other states than the checkpoint holds.
+        """
+        if self.found and set(self.found.states) != self._states.keys():
+            tracked, held = sorted(self._states), sorted(self.found.states)
+            message = f"{self.found.folder} holds the states {held}, but the script tracks {tracked}"
+            raise StateMismatchError(message)
+
+    def due(self) -> bool:
+        """Return whether it is time for a periodic checkpoint."""
+        return time.monotonic() >= self._due_at
+
+    def save(self, step: int, journal: Journal, metrics: Metrics) -> None:
+        """Keep all states as they are before ``step``; a disk that fails is reported, not raised."""
+        began = time.monotonic()
+        if step > self._saved_step and not self._states and not self._warned:
+            report("nothing is tracked, so an interrupted training starts again at step 0")
+            self._warned = True
+        if step > self._saved_step and self._states and self._owner.held():
+            journal.sync()  # the points up to a checkpoint must outlive whatever the checkpoint outlives
+            try:
+                if self._checkpoints.save(step, self._write, metrics.cpu_seconds(), self._owner.held):
+                    self._saved_step = step
+            except OSError as error:
+                report(f"no checkpoint at step {step} ({error}); the one before stays")
+        now = time.monotonic()
+        self._due_at = now + max(self._every_s, (now - began) / SAVING_SHARE)
+
+    def _write(self, folder: Path) -> tuple[str, ...]:
+        for name, state in self._states.items():
+            (folder / name).mkdir()
+            state.save(folder / name)
+        return tuple(self._states)

@@ -12,20 +12,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mlflow_hooks.files import report
+from mlflow_hooks import contract
 from mlflow_hooks.journal import Point, count_unsent, mark_sent, read_unsent
-from mlflow_hooks.runs import open_run
-from mlflow_hooks.trialfile import forget_run, read_ending, read_identity, write_ending
+from mlflow_hooks.state_folder import (
+    Identity,
+    Run,
+    forget_run,
+    read_ending,
+    read_identity,
+    read_run,
+    report,
+    write_ending,
+    write_run,
+)
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+
 BATCH: Final = 1000
 """MLflow takes at most this many entities in one call."""
-
-
-def _always() -> bool:
-    return True
+_PARAMS_PER_CALL: Final = 100
+_LONGEST_PARAM: Final = 6000
+_MOST_DUPLICATES: Final = 20
 
 
 @dataclass(slots=True)
@@ -33,7 +42,7 @@ class Delivery:
     """Sends one trial's points. ``allowed`` is asked before each request; once it says no, all ends."""
 
     folder: Path
-    allowed: Callable[[], bool] = _always
+    allowed: Callable[[], bool] = field(default=lambda: True)
     run_id: str | None = field(default=None, init=False)
     _client: "MlflowClient | None" = field(default=None, init=False)
 
@@ -47,7 +56,12 @@ class Delivery:
             client, run_id = self._opened()
             points, offset = read_unsent(self.folder, BATCH)
             if not points:
-                self._tell_ending(client, run_id)
+                ending = read_ending(self.folder)
+                if ending is not None and not ending.told:
+                    # A script's stdout is its result in Argo; MLflow would add a line with the run's address.
+                    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+                    client.set_terminated(run_id, ending.status, ending.timestamp)
+                    write_ending(self.folder, ending.as_told())
                 return
             self._send(client, run_id, points)
             if self.allowed():
@@ -74,34 +88,19 @@ class Delivery:
             client.log_batch(run_id, metrics=metrics, synchronous=True)
         except MlflowException as error:
             if error.error_code == "RESOURCE_DOES_NOT_EXIST":
-                self._start_over()
+                # The run is gone, as after a fresh database: another one gets everything from the first point on.
+                forget_run(self.folder)
+                mark_sent(self.folder, 0)
+                self.run_id = None
             if error.error_code != "INVALID_PARAMETER_VALUE":
                 raise
-            self._send_around_refused(client, run_id, points, error.message)
-
-    def _send_around_refused(self, client: "MlflowClient", run_id: str, points: list[Point], why: str) -> None:
-        """Halve the batch until the point that MLflow will never take stands alone, and leave it out."""
-        if len(points) == 1:
-            report(f"MLflow refuses {points[0]}: {why}")
-            return
-        middle = len(points) // 2
-        self._send(client, run_id, points[:middle])
-        self._send(client, run_id, points[middle:])
-
-    def _start_over(self) -> None:
-        """The run is gone, as after a fresh database: another one gets everything from the first point on."""
-        forget_run(self.folder)
-        mark_sent(self.folder, 0)
-        self.run_id = None
-
-    def _tell_ending(self, client: "MlflowClient", run_id: str) -> None:
-        ending = read_ending(self.folder)
-        if ending is None or ending.told:
-            return
-        # A script's stdout is its result in Argo; MLflow would add a line with the run's address.
-        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
-        client.set_terminated(run_id, ending.status, ending.timestamp)
-        write_ending(self.folder, ending.as_told())
+            if len(points) == 1:
+                report(f"MLflow refuses {points[0]}: {error.message}")
+                return
+            # Halve the batch until the point that MLflow will never take stands alone.
+            middle = len(points) // 2
+            self._send(client, run_id, points[:middle])
+            self._send(client, run_id, points[middle:])
 
 
 def sending_wanted() -> bool:
@@ -142,3 +141,91 @@ def _try_until(delivery: Delivery, give_up: float) -> None:
             return
         time.sleep(max(0.0, min(pause, give_up - time.monotonic())))
         pause *= 2
+
+
+def open_run(client: "MlflowClient", folder: Path, identity: Identity) -> str:
+    """Find or create the trial's run, give it its parameters once, and return its id.
+
+    A run that goes on is set to RUNNING again, unless the trial has ended.
+
+    Raises:
+        MlflowException: MLflow is away or refuses; nothing is half done, call again.
+    """
+    run = _remembered(client, folder)
+    if run is None and (tagged := _tagged(client, identity)):
+        client.update_run(tagged[0], status="RUNNING")
+        run = Run(tagged[0])
+    run = run or _created(client, identity)
+    write_run(folder, run)
+    if not run.has_params:
+        from mlflow.entities import Param  # noqa: PLC0415 - MLflow is imported only by who sends
+        from mlflow.exceptions import MlflowException  # noqa: PLC0415
+
+        params = [Param(str(key), str(value)[:_LONGEST_PARAM]) for key, value in identity.params.items()]
+        for start in range(0, len(params), _PARAMS_PER_CALL):
+            try:
+                client.log_batch(run.run_id, params=params[start : start + _PARAMS_PER_CALL], synchronous=True)
+            except MlflowException as error:
+                if error.error_code != "INVALID_PARAMETER_VALUE":
+                    raise
+                report(f"MLflow refuses parameters of {identity.trial_id}: {error.message}")
+        write_run(folder, Run(run.run_id, has_params=True))
+    return run.run_id
+
+
+def _remembered(client: "MlflowClient", folder: Path) -> Run | None:
+    from mlflow.exceptions import MlflowException  # noqa: PLC0415 - MLflow is imported only by who sends
+
+    run = read_run(folder)
+    try:
+        if run and read_ending(folder) is None:
+            client.update_run(run.run_id, status="RUNNING")
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            raise
+        report(f"MLflow has no run {run.run_id if run else None} any more; its trial gets another one")
+        forget_run(folder)
+        return None
+    return run
+
+
+def _tagged(client: "MlflowClient", identity: Identity) -> list[str]:
+    """Return the ids of the runs with the trial's id, the oldest first: every attempt sees the same order."""
+    wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{identity.trial_id}'"
+    oldest = ["attributes.start_time ASC", "attributes.run_id ASC"]
+    experiment = _experiment_id(client, identity.experiment)
+    runs = client.search_runs([experiment], wanted, max_results=_MOST_DUPLICATES, order_by=oldest)
+    return [run.info.run_id for run in runs]
+
+
+def _created(client: "MlflowClient", identity: Identity) -> Run:
+    tags = {
+        contract.TAG_TRIAL_ID: identity.trial_id,
+        contract.TAG_SWEEP_ID: identity.sweep_id,
+        "mlflow.parentRunId": identity.parent_run_id,
+    }
+    created = client.create_run(
+        _experiment_id(client, identity.experiment),
+        tags={name: value for name, value in tags.items() if value},
+        run_name=identity.run_name,
+    ).info.run_id
+    # A request that timed out is sent again, though the server may have heard the first: one run stays, the oldest.
+    kept, *surplus = _tagged(client, identity) or [created]
+    for run_id in surplus:
+        client.delete_run(run_id)
+    return Run(kept)
+
+
+def _experiment_id(client: "MlflowClient", name: str) -> str:
+    from mlflow.exceptions import MlflowException  # noqa: PLC0415 - MLflow is imported only by who sends
+
+    found = client.get_experiment_by_name(name)
+    if found:
+        return str(found.experiment_id)
+    try:
+        return str(client.create_experiment(name))
+    except MlflowException as error:
+        found = client.get_experiment_by_name(name)
+        if error.error_code == "RESOURCE_ALREADY_EXISTS" and found:  # another trial was first
+            return str(found.experiment_id)
+        raise

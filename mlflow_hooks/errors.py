@@ -11,7 +11,7 @@ class HookError(Exception):
 
 
 class BadEnvironmentError(HookError, ValueError):
-    """A ``SPECON_*`` variable or an argument of ``trial()`` has a value that can't be used."""
+    """A ``SPECON_*`` variable or an argument of ``trial()`` has a value that cannot be used."""
 
 
 class StateMismatchError(HookError):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from mlflow_hooks.files import report, write_whole
+from mlflow_hooks.state_folder import report, write_whole
 
 POINTS = "points.jsonl"
 SENT = "points.sent"
@@ -60,11 +60,17 @@ class Journal:
         self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         self._unwritten = b""
         self._complained = False
-        self._cut_partial_line()
+        data = self.path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            report(f"{self.path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
+            os.truncate(self.path, whole)
         self.high_water: dict[str, int] = {}
         self.latest: dict[str, float] = {}
         for point in _read_all(self.path):
-            self._note(point)
+            if point.step >= self.high_water.get(point.key, -1):
+                self.high_water[point.key] = point.step
+                self.latest[point.key] = point.value
 
     def is_new(self, key: str, step: int) -> bool:
         """Return whether no earlier attempt logged ``key`` at ``step`` or beyond."""
@@ -93,20 +99,8 @@ class Journal:
 
     def _complain(self, error: OSError) -> None:
         if not self._complained:
-            report(f"metrics can't be written to {self.path} ({error}); the training goes on")
+            report(f"cannot write metrics to {self.path} ({error}); the training continues")
         self._complained = True
-
-    def _note(self, point: Point) -> None:
-        if point.step >= self.high_water.get(point.key, -1):
-            self.high_water[point.key] = point.step
-            self.latest[point.key] = point.value
-
-    def _cut_partial_line(self) -> None:
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            report(f"{self.path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
-            os.truncate(self.path, whole)
 
 
 def _read_all(path: Path) -> Iterator[Point]:
@@ -143,7 +137,7 @@ def _unsent_lines(folder: Path, offset: int) -> Iterator[bytes]:
 
 
 def sent_bytes(folder: Path) -> int:
-    """Return how many bytes MLflow has acknowledged; 0 where the count is missing or can't be right."""
+    """Return how many bytes MLflow has acknowledged; 0 where the count is missing or cannot be right."""
     try:
         sent = int((folder / SENT).read_text())
         return sent if 0 <= sent <= (folder / POINTS).stat().st_size else 0

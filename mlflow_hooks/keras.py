@@ -68,10 +68,10 @@ def _as_array(variable: Any) -> "npt.NDArray[np.generic]":  # noqa: ANN401 - Ker
 
 
 def _nothing(*_args: object, **_kwargs: object) -> None:
-    """Answer the events of Keras that don't matter here."""
+    """Answer the events of Keras that do not matter here."""
 
 
-_nothing._is_default = True  # type: ignore[attr-defined]  # noqa: SLF001 - Keras then doesn't even call it
+_nothing._is_default = True  # type: ignore[attr-defined]  # noqa: SLF001 - Keras then does not even call it
 
 
 class TrialCallback:
@@ -141,7 +141,7 @@ class TrialCallback:
 
 
 def shuffled(trial: Trial, x: Any, y: Any, *, batch_size: int, seed: int) -> Any:  # noqa: ANN401 - arrays in, a Keras data set out
-    """Return ``x`` and ``y`` as a data set for ``fit`` whose every epoch is shuffled anew and resumable.
+    """Return ``x`` and ``y`` as a data set for ``fit`` whose every epoch is shuffled again and can be resumed.
 
     Args:
         trial: the trial, which knows the epoch.

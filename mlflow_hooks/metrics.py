@@ -1,14 +1,15 @@
-"""From what a training step reports to points in the journal, growth's extra metrics among them."""
+"""From what a training step reports to points in the journal, CPU seconds among them."""
 
 import math
+import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from mlflow_hooks import contract
-from mlflow_hooks.files import report
 from mlflow_hooks.journal import Journal, Point
-from mlflow_hooks.usage import CpuMeter
+from mlflow_hooks.state_folder import report
 
 CPU_EVERY_S: Final = 0.25
 """CPU seconds go with an objective at most this often: faster steps would only fill MLflow."""
@@ -35,7 +36,16 @@ class Metrics:
         fresh = {key: number for key, number in numbers.items() if self._journal.is_new(key, step)}
         if self._objective in fresh:
             # First in the write, so that a cut never keeps an objective without them.
-            fresh = self._growth(fresh[self._objective], step) | fresh
+            objective = fresh[self._objective]
+            extra: dict[str, float] = {}
+            now = time.monotonic()
+            if now >= self._cpu_at + CPU_EVERY_S and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
+                self._cpu_at = now
+                extra[contract.METRIC_CPU_SECONDS] = self.cpu_seconds()
+            if math.isfinite(objective) and contract.METRIC_OBJECTIVE_FIRST not in self._once:
+                self._once.add(contract.METRIC_OBJECTIVE_FIRST)
+                extra[contract.METRIC_OBJECTIVE_FIRST] = objective
+            fresh = extra | fresh
         self._append(fresh, step)
 
     def log_cpu(self, step: int) -> None:
@@ -53,17 +63,6 @@ class Metrics:
         """Return the CPU seconds of the trial over all its attempts."""
         return self._cpu_base + self._cpu.seconds()
 
-    def _growth(self, objective: float, step: int) -> dict[str, float]:
-        extra: dict[str, float] = {}
-        now = time.monotonic()
-        if now >= self._cpu_at + CPU_EVERY_S and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
-            self._cpu_at = now
-            extra[contract.METRIC_CPU_SECONDS] = self.cpu_seconds()
-        if math.isfinite(objective) and contract.METRIC_OBJECTIVE_FIRST not in self._once:
-            self._once.add(contract.METRIC_OBJECTIVE_FIRST)
-            extra[contract.METRIC_OBJECTIVE_FIRST] = objective
-        return extra
-
     def _append(self, numbers: Mapping[str, float], step: int) -> None:
         now = int(time.time() * 1000)
         if numbers:
@@ -77,3 +76,47 @@ class Metrics:
                 report(f"{key}={value!r} is no number ({error}) and is not logged")
             self._refused.add(key)
             return None
+
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_LOOK_EVERY_S: Final = 1.0
+
+
+class CpuMeter:
+    """Reads the CPU seconds of this process, its ended children and, on Linux, its living ones.
+
+    Living children are looked at once a second, so their part may lag by that much; the reading
+    never falls.
+    """
+
+    def __init__(self) -> None:
+        self._children = 0.0
+        self._look_at = 0.0
+
+    def seconds(self) -> float:
+        """Return the CPU seconds used since the process began."""
+        times = os.times()
+        ended = times.children_user + times.children_system
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + _LOOK_EVERY_S
+            self._children = max(self._children, ended + sum(_of_process(child) for child in _children(os.getpid())))
+        # A child that has ended since the look counts in both terms, so they must not be added.
+        return times.user + times.system + max(ended, self._children)
+
+
+def _children(pid: int) -> list[int]:
+    """Return the living children that the main thread of ``pid`` started (data loaders do it there)."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _of_process(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    own = sum(int(ticks) for ticks in fields[11:15])  # utime stime cutime cstime of proc(5)
+    return own / _TICKS + sum(_of_process(child) for child in _children(pid))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mlflow_hooks.delivery import Delivery
-from mlflow_hooks.files import report
+from mlflow_hooks.state_folder import report
 
 EVERY_S: Final = 1.0
 SENDING_SHARE: Final = 0.005
@@ -44,20 +44,19 @@ class Sender(threading.Thread):
             if last and done:
                 self._delivered.set()
                 return
-            self._asked.wait(self._pause())
+            if self._last.is_set():  # it may have been set since it was read
+                pause = 0.2
+            elif self._failures:
+                pause = min(EVERY_S * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_S)
+            else:
+                pause = min(max(EVERY_S, self._cost_s / SENDING_SHARE), LONGEST_BETWEEN_S)
+            self._asked.wait(pause)
 
     def finish(self, within_s: float) -> bool:
         """Send the rest for at most ``within_s`` seconds, and return whether all arrived."""
         self._last.set()
         self._asked.set()
         return self._delivered.wait(within_s)
-
-    def _pause(self) -> float:
-        if self._last.is_set():
-            return 0.2
-        if self._failures:
-            return min(EVERY_S * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_S)
-        return min(max(EVERY_S, self._cost_s / SENDING_SHARE), LONGEST_BETWEEN_S)
 
     def _tried(self) -> bool:
         began = time.thread_time()

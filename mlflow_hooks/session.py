@@ -4,22 +4,18 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
-from mlflow_hooks.checkpoints import Checkpoints
+from mlflow_hooks.checkpoints import Checkpoints, Saving
 from mlflow_hooks.contract import EXIT_MIGRATE
 from mlflow_hooks.delivery import sending_wanted
 from mlflow_hooks.errors import BadEnvironmentError
-from mlflow_hooks.files import report
+from mlflow_hooks.interruption import Ownership, StopRequest, leave_beside
 from mlflow_hooks.journal import Journal
-from mlflow_hooks.leaving import leave_beside
 from mlflow_hooks.metrics import Metrics
-from mlflow_hooks.owner import Ownership
-from mlflow_hooks.saving import Saving
 from mlflow_hooks.sender import Sender, short_timeouts
 from mlflow_hooks.settings import Settings, read_settings
+from mlflow_hooks.state_folder import Ending, Identity, forget_ending, report, write_ending, write_identity
 from mlflow_hooks.states import State
-from mlflow_hooks.stopping import StopRequest
 from mlflow_hooks.threads import follow_share, prepare_threads
-from mlflow_hooks.trialfile import Ending, Identity, forget_ending, write_ending, write_identity
 
 LEAVING_FLUSH_S: Final = 2.0
 """How long an attempt that leaves waits for MLflow; the next attempt sends the rest."""
@@ -77,30 +73,22 @@ class Trial:
         self.settings = settings
         self.params = settings.params
         self.objective = settings.objective
-        self.next_step = 0
-        self.step = 0
         self._total: int | None = None
         self._stop = StopRequest()
         self._stop.listen()
         prepare_threads()
         short_timeouts()
         self._owner = Ownership(settings.folder, settings.attempt)
-        self._take_over()
-        self._journal = Journal(settings.folder)
-        self._saving = Saving(Checkpoints(settings.folder / "checkpoints"), self._owner, checkpoint_every_s)
-        self._go_on()
-        self._sender = Sender(settings.folder, self._owner.held) if sending_wanted() else None
-
-    def _take_over(self) -> None:
         self.settings.folder.mkdir(parents=True, exist_ok=True)
         self._owner.claim()
         forget_ending(self.settings.folder)
         write_identity(self.settings.folder, Identity.of(self.settings))
-
-    def _go_on(self) -> None:
+        self._journal = Journal(settings.folder)
+        self._saving = Saving(Checkpoints(settings.folder / "checkpoints"), self._owner, checkpoint_every_s)
         found = self._saving.found
         self.step = self.next_step = found.step if found else 0
         self._metrics = Metrics(self._journal, self.objective, found.cpu_seconds if found else 0.0)
+        self._sender = Sender(settings.folder, self._owner.held) if sending_wanted() else None
 
     @property
     def stopping(self) -> bool:
@@ -188,12 +176,10 @@ class Trial:
 
     def _leave_if_asked(self) -> None:
         self._exit_if_replaced()
-        if self._stop.asked and not self._all_done():
+        # A move would only carry a finished training elsewhere.
+        all_done = self._total is not None and self.next_step >= self._total
+        if self._stop.asked and not all_done:
             self.leave()
-
-    def _all_done(self) -> bool:
-        """Whether a move would only carry a finished training elsewhere."""
-        return self._total is not None and self.next_step >= self._total
 
     def _exit_if_replaced(self) -> None:
         if self._owner.lost:
@@ -221,7 +207,12 @@ class Trial:
     ) -> None:
         try:
             if not isinstance(error, MigrationExit):
-                self._end(succeeded=_succeeded(error))
+                succeeded = error is None or (isinstance(error, SystemExit) and error.code in {None, 0})
+                if self._owner.held():
+                    write_ending(self.settings.folder, Ending.now("FINISHED" if succeeded else "FAILED"))
+                    self._flush(self.settings.flush_s)
+                elif succeeded:
+                    self._exit_if_replaced()
             elif not self._owner.lost:
                 self._flush(LEAVING_FLUSH_S)
         finally:
@@ -229,18 +220,7 @@ class Trial:
             if self.settings.by_hand:  # under a sweep a late SIGTERM must not undo how this ended
                 self._stop.let_go()
 
-    def _end(self, *, succeeded: bool) -> None:
-        if self._owner.held():
-            write_ending(self.settings.folder, Ending.now("FINISHED" if succeeded else "FAILED"))
-            self._flush(self.settings.flush_s)
-        elif succeeded:
-            self._exit_if_replaced()
-
     def _flush(self, within_s: float) -> None:
         self._start_sending()
         if self._sender and not self._sender.finish(within_s):
             report(f"MLflow has not taken everything; the rest is in {self.settings.folder}")
-
-
-def _succeeded(error: BaseException | None) -> bool:
-    return error is None or (isinstance(error, SystemExit) and error.code in {None, 0})

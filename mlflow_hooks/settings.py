@@ -47,11 +47,27 @@ def read_settings(
     """Join what the environment says with the script's own defaults; the environment wins.
 
     Raises:
-        BadEnvironmentError: naming the variable and the value that can't be used.
+        BadEnvironmentError: naming the variable and the value that cannot be used.
     """
     env = os.environ
     given = env.get(contract.ENV_TRIAL_ID)
-    trial_id = _checked_id(given) if given else _by_hand_id()
+    if given and not _SAFE_ID.fullmatch(given):
+        message = f"{contract.ENV_TRIAL_ID} must be a plain file name of letters, digits, '.', '_', '-': {given!r}"
+        raise BadEnvironmentError(message)
+    script = re.sub(r"[^A-Za-z0-9_-]", "-", Path(sys.argv[0]).stem).strip("-_") or "script"
+    trial_id = given or f"{script}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:4]}"
+    direction = env.get(contract.ENV_DIRECTION) or direction
+    if direction not in {None, "minimize", "maximize"}:
+        message = f"the direction must be 'minimize' or 'maximize', not {direction!r}"
+        raise BadEnvironmentError(message)
+    flush = env.get(contract.ENV_FLUSH)
+    try:
+        seconds = float(flush) if flush else flush_s
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < math.inf:
+        message = f"{contract.ENV_FLUSH} must be a number of seconds from 0, not {flush!r}"
+        raise BadEnvironmentError(message)
     root = env.get(contract.ENV_STATE_ROOT)
     return Settings(
         trial_id=trial_id,
@@ -59,43 +75,13 @@ def read_settings(
         attempt=env.get(contract.ENV_ATTEMPT) or uuid.uuid4().hex,
         params={**(params or {}), **_params(env.get(contract.ENV_PARAMS))},
         objective=env.get(contract.ENV_OBJECTIVE) or objective,
-        direction=_checked_direction(env.get(contract.ENV_DIRECTION) or direction),
+        direction=direction,
         folder=(Path(root) if root else _BY_HAND_ROOT).absolute() / trial_id,
         parent_run_id=env.get(contract.ENV_PARENT_RUN_ID) or None,
         experiment=env.get("MLFLOW_EXPERIMENT_NAME") or "Default",
         by_hand=not given,
-        flush_s=_seconds(env.get(contract.ENV_FLUSH), flush_s),
+        flush_s=seconds,
     )
-
-
-def _checked_id(trial_id: str) -> str:
-    if not _SAFE_ID.fullmatch(trial_id):
-        message = f"{contract.ENV_TRIAL_ID} must be a plain file name of letters, digits, '.', '_', '-': {trial_id!r}"
-        raise BadEnvironmentError(message)
-    return trial_id
-
-
-def _seconds(text: str | None, default: float) -> float:
-    try:
-        seconds = float(text) if text else default
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < math.inf:
-        message = f"{contract.ENV_FLUSH} must be a number of seconds from 0, not {text!r}"
-        raise BadEnvironmentError(message)
-    return seconds
-
-
-def _by_hand_id() -> str:
-    script = re.sub(r"[^A-Za-z0-9_-]", "-", Path(sys.argv[0]).stem).strip("-_") or "script"
-    return f"{script}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:4]}"
-
-
-def _checked_direction(direction: str | None) -> str | None:
-    if direction not in {None, "minimize", "maximize"}:
-        message = f"the direction must be 'minimize' or 'maximize', not {direction!r}"
-        raise BadEnvironmentError(message)
-    return direction
 
 
 def _params(text: str | None) -> dict[str, Any]:

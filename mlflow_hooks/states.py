@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class State(Protocol):
-    """Something that a trial can't go on without: a model, an optimizer, a position."""
+    """Something that a trial cannot continue without: a model, an optimizer, a position."""
 
     def save(self, folder: Path) -> None:
         """Write it into ``folder``, which is empty and exists."""

@@ -27,7 +27,7 @@ from benchmarks.family_for_real.measures import Measured, asked_direction, asked
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction
-from hera_specon.report.tracked_run import sweep_runs, tracked_record, tracked_timeline
+from hera_specon.records.tracked import sweep_runs, tracked_record, tracked_timeline
 from tests.cluster import node_cgroups
 from tests.cluster.installation import forwarded
 from tests.cluster.kubectl import Kubectl

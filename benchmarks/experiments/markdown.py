@@ -6,7 +6,7 @@ from pathlib import Path
 from controllers.lab.simulation.campaign import Summary
 from controllers.lab.simulation.experiment import Setup
 from controllers.lab.simulation.statistics import Estimate
-from hera_specon.display.experiments import experiment_rows, titles
+from hera_specon.display.simulated import experiment_rows, titles
 
 BAR = "\\|"
 """A bar within a cell."""

@@ -8,9 +8,9 @@ from benchmarks.experiments.svg import FAINT, INK, Axes, Canvas
 from controllers.core.results import RunResult
 from controllers.lab.simulation.run import SimulatedRun
 from controllers.lab.simulation.statistics import Estimate
-from hera_specon.report.colours import CATEGORIES, MOVING, POLICIES, UNASSESSED, category_colour, trial_colours
-from hera_specon.report.history import History, history
-from hera_specon.report.layout import bands
+from hera_specon.records.history import History, history
+from hera_specon.report.gantt import bands
+from hera_specon.report.style import CATEGORIES, MOVING, POLICIES, UNASSESSED, category_colour, trial_colours
 
 WIDTH = 900.0
 _LANE = 12.0

@@ -21,8 +21,8 @@ from controllers.record.timeline import TimelineEvent, read_timeline
 from controllers.record.utilisation import utilisation_variance
 from controllers.worlds.local.jobs import load_ledger
 from controllers.worlds.local.workflow import PodStep, read_workflow
+from hera_specon.records.run_folder import load_run, parts_of
 from hera_specon.replay.sources import cores_of
-from hera_specon.report.record import load_run, parts_of
 from hera_specon.workflow_file import load_workflow
 
 _TOLERANCE = 0.1

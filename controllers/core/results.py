@@ -6,6 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from controllers.core.errors import SpeconError
+
+
+class ComparisonError(SpeconError):
+    """Runs that cannot be compared: they do not have the same trials."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
@@ -124,7 +130,7 @@ def compare(baseline: RunResult, other: RunResult) -> Comparison:
     """Set ``other`` beside ``baseline``.
 
     Raises:
-        ValueError: the two runs do not have the same trials.
+        ComparisonError: the two runs do not have the same trials.
     """
     pairs = _paired(baseline.trials, other.trials)
     ratios = {after.id: after.completion_s / max(before.completion_s, math.ulp(1.0)) for before, after in pairs}
@@ -144,5 +150,5 @@ def _paired(before: Sequence[TrialResult], after: Sequence[TrialResult]) -> list
     if by_id.keys() != {trial.id for trial in before}:
         odd = sorted(by_id.keys() ^ {trial.id for trial in before})
         message = f"the runs do not have the same trials: {odd}"
-        raise ValueError(message)
+        raise ComparisonError(message)
     return [(trial, by_id[trial.id]) for trial in before]

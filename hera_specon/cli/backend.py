@@ -1,31 +1,36 @@
-"""What the commands call. Imported on use: ``specon --help`` must not wait for MLflow."""
+"""What the commands call, and the workflow, policies and parameters that they run with."""
 
 import gc
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from controllers.core import labels
+from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
+from controllers.policies.kit.settings import PolicyError
+from hera_specon.errors import WorkflowFileError
 
 if TYPE_CHECKING:
     from controllers.cluster.settings import ControllerSettings
     from controllers.local_run.run import LocalRun, LocalSettings
     from controllers.local_run.sweep import Screen
 
+
 Workflow = Mapping[str, Any]
 
 
 def run_controller(settings: "ControllerSettings", stop: threading.Event) -> None:
-    """Run the controller; alone, since what sweeps on this machine need would only cost it memory."""
+    """Run the controller. It imports nothing that only sweeps on this machine need: that would cost memory."""
     from controllers.tracking.slim_import import import_slim  # noqa: PLC0415 - see the module's docstring
 
     import_slim()
     from controllers.cluster import run  # noqa: PLC0415
 
-    # What was imported stays: to look through it again and again for garbage would be half of that work.
+    # What was imported stays: looking through it for garbage again and again would be half of all collecting.
     gc.freeze()
     run.run_controller(settings, stop)
 
@@ -48,3 +53,85 @@ def real_backend() -> Backend:
     from hera_specon.workflow_file import load_workflow  # noqa: PLC0415
 
     return Backend(lambda path: load_workflow(path).manifest, parse_policy, run_locally)
+
+
+DEFAULT_POLICY = "specon+flowcon"
+
+
+class PolicyChoiceError(SpeconError):
+    """A policy that was asked for is not one."""
+
+
+class WorkflowChoiceError(SpeconError):
+    """The file gives no workflow that can run."""
+
+
+class UnknownParameterError(SpeconError):
+    """A value was given for a parameter that the workflow does not have."""
+
+
+def chosen_workflow(backend: Backend, file: Path) -> Workflow:
+    """Return the workflow that ``file`` defines.
+
+    Raises:
+        WorkflowChoiceError: it defines none; says where and why.
+    """
+    try:
+        return backend.load_workflow(file)
+    except WorkflowFileError as error:
+        message = f"Cannot run {file}: {str(error).removeprefix(f'{file}: ')}"
+        raise WorkflowChoiceError(message) from error
+
+
+def chosen_policies(backend: Backend, given: Sequence[str], workflow: Workflow, file: Path) -> list[Policy[Any]]:
+    """Return the policies to run under: those given, else the author's, else the default.
+
+    Raises:
+        PolicyChoiceError: a policy cannot be read (says which, and where it was named), or the
+            workflow's sweeps name different ones.
+    """
+    if given:
+        return [parsed(backend.parse_policy, spec, "--policy") for spec in given]
+    named = sorted({str(notes[labels.ANNOTATION_POLICY]) for notes in _annotations(workflow)})
+    if len(named) > 1:
+        message = f"The sweeps in {file} name different policies: {', '.join(named)}. Choose one with --policy."
+        raise PolicyChoiceError(message)
+    if named:
+        return [parsed(backend.parse_policy, named[0], f"annotation {labels.ANNOTATION_POLICY} in {file}")]
+    return [parsed(backend.parse_policy, DEFAULT_POLICY, "the default policy")]
+
+
+def _annotations(workflow: Workflow) -> Iterator[Mapping[str, Any]]:
+    """Yield the annotations that name a policy: those of the workflow and of its templates."""
+    for place in (workflow, *((workflow.get("spec") or {}).get("templates") or [])):
+        notes = (place.get("metadata") or {}).get("annotations") or {}
+        if notes.get(labels.ANNOTATION_POLICY):
+            yield notes
+
+
+def parsed(parse_policy: Callable[[str], Policy[Any]], spec: str, where: str) -> Policy[Any]:
+    """Return the policy that ``spec`` names.
+
+    Raises:
+        PolicyChoiceError: it names none; says ``where`` it stands.
+    """
+    try:
+        return parse_policy(spec)
+    except PolicyError as error:
+        message = f"{where}, {spec!r}: {error}\nList the policies with: specon policies"
+        raise PolicyChoiceError(message) from error
+
+
+def check_parameters(given: Mapping[str, str], workflow: Workflow, file: Path) -> None:
+    """Check that the workflow has every parameter that a value is given for.
+
+    Raises:
+        UnknownParameterError: it lacks one; names those that it has.
+    """
+    arguments = (workflow.get("spec") or {}).get("arguments") or {}
+    known = [parameter["name"] for parameter in arguments.get("parameters") or []]
+    unknown = sorted(given.keys() - set(known))
+    if unknown:
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        message = f"-p {unknown[0]}={given[unknown[0]]}: the workflow in {file} has no parameter {unknown[0]!r}; {has}."
+        raise UnknownParameterError(message)

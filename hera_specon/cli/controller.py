@@ -8,8 +8,7 @@ import click
 
 from controllers.cluster.settings import LOG_LEVELS, ControllerSettings, ControllerSettingsError, own_namespace
 from controllers.driving.stop_signals import stop_on_signals
-from hera_specon.cli.backend import Backend, run_controller
-from hera_specon.cli.choices import DEFAULT_POLICY
+from hera_specon.cli.backend import DEFAULT_POLICY, Backend, run_controller
 
 PREFIX = "SPECON_CONTROLLER"
 _Decorator = Callable[[Callable[..., None]], Callable[..., None]]
@@ -26,15 +25,15 @@ def _split(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -
 
 
 @click.command(
-    short_help="Steer the sweeps of a Kubernetes cluster; made to run in it.",
+    short_help="Steer the sweeps of a Kubernetes cluster, from within it.",
     context_settings={"auto_envvar_prefix": PREFIX},
 )
 @_option(
-    "--namespace", multiple=True, callback=_split, help="Namespace of sweeps; several with commas.  [default: its own]"
+    "--namespace", multiple=True, callback=_split, help="Namespaces of sweeps, separated by commas.  [default: its own]"
 )
 @_option("--all-namespaces", is_flag=True, help="Steer the sweeps of every namespace.")
-@_option("--policy", default=DEFAULT_POLICY, metavar="SPEC", help="What steers sweeps that name no policy.")
-@_option("--interval", type=float, default=5.0, metavar="SECONDS", help="Longest time between two looks at a sweep.")
+@_option("--policy", default=DEFAULT_POLICY, metavar="SPEC", help="Policy of sweeps that name none.")
+@_option("--interval", type=float, default=5.0, metavar="SECONDS", help="Longest time between decisions on a sweep.")
 @_option(
     "--mlflow-tracking-uri",
     envvar=[f"{PREFIX}_MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_URI"],
@@ -45,7 +44,12 @@ def _split(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -
 @_option("--recommend", is_flag=True, help="Decide and report, but act on nothing.")
 @_option("--leader-elect/--no-leader-elect", default=True, help="Act only while holding the lease.")
 @_option("--lease-name", default="specon-controller", metavar="NAME", help="Lease that replicas compete for.")
-@_option("--lease-namespace", default=None, metavar="NAMESPACE", help="Where it is.  [default: the controller's own]")
+@_option(
+    "--lease-namespace",
+    default=None,
+    metavar="NAMESPACE",
+    help="Its namespace.  [default: the controller's own]",
+)
 @_option("--health-port", type=int, default=8081, metavar="PORT", help="Serves /livez and /readyz.")
 @_option("--metrics-port", type=int, default=8080, metavar="PORT", help="Serves /metrics for Prometheus.")
 @_option(
@@ -53,19 +57,24 @@ def _split(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -
     type=float,
     default=45.0,
     metavar="SECONDS",
-    help="Without word from the API server for so long, act on nothing.",
+    help="Stop acting if the API server has not answered for this long.",
 )
-@_option("--log-format", type=click.Choice(["json", "text"]), default="json", help="For machines or for people.")
-@_option("--log-level", type=click.Choice(LOG_LEVELS), default="info", help="Least level that is logged.")
-@_option("--kubeconfig", default=None, metavar="FILE", help="Access from outside a cluster, as for kubectl.")
+@_option(
+    "--log-format",
+    type=click.Choice(["json", "text"]),
+    default="json",
+    help="For machines or for people.",
+)
+@_option("--log-level", type=click.Choice(LOG_LEVELS), default="info", help="Lowest level to log.")
+@_option("--kubeconfig", default=None, metavar="FILE", help="Kubeconfig, to run outside the cluster.")
 @_option("--context", default=None, metavar="NAME", help="Context in the kubeconfig.")
 @click.pass_obj
 def controller(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
     """Steer the sweeps of a Kubernetes cluster that runs Argo Workflows.
 
-    It watches the trials' pods and what they log to MLflow, resizes pods in place and moves trials
-    between nodes. Every option can be given in the environment instead, as manifests/ does. Stop it
-    at any instant: it keeps what it knows in the cluster and in MLflow.
+    The controller watches the pods of trials and the metrics they log to MLflow, resizes pods in place,
+    and moves trials between nodes. Each option has an environment variable, which manifests/ uses. You
+    can stop it at any time: it keeps its state in the cluster and in MLflow.
 
     \b
     Examples:

@@ -1,31 +1,27 @@
-"""``specon fuzz``: sweeps in virtual time in which all sorts of things go wrong, until something impossible happens."""
+"""``specon fuzz``: search for faults under which a sweep breaks its rules, in virtual time."""
 
-import json
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from controllers.core.errors import SpeconError
-from hera_specon.cli.choices import parsed
-from hera_specon.cli.options import STDOUT, NewFile
+from hera_specon.cli.backend import parsed
+from hera_specon.cli.options import json_file_option, policies_option
+from hera_specon.cli.output import open_console, progress_bar, write_json
 
 if TYPE_CHECKING:
-    from controllers.lab.fault_search.faulty_run import Finding, Ordeal
+    from controllers.lab.fault_search.faulty_run import Finding
     from controllers.lab.fault_search.search import Batch, Found
 
 _FAILED = 1
 
 
 class NothingToSearchError(SpeconError):
-    """What was asked for contradicts itself."""
+    """The options of the search contradict each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,41 +59,33 @@ class Tally:
         self.found += batch.found
 
 
-@click.command(short_help="Search for sweeps that go wrong: random faults in virtual time, checked at every instant.")
+@click.command(short_help="Search for faults that break a sweep: random ones, in virtual time.")
 @click.option("--runs", type=click.IntRange(min=1), default=1000, show_default=True, help="How many sweeps to run.")
-@click.option(
-    "--policy",
-    "policies",
-    multiple=True,
-    metavar="NAME[:PARAM=VALUE,...][+...]",
-    help="Policy to run under; several take turns.  [default: every one there is, and some together]",
-)
+@policies_option("Policy to run under; several take turns.  [default: all policies, and some together]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the first sweep.")
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Begin no sweep after so many minutes.")
-@click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one for each core]")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Start no sweep after this many minutes.")
+@click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
 @click.option(
     "--again",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Run only the sweep in this file, which an earlier search has written.",
+    help="Run only the sweep in this file, which an earlier search wrote.",
 )
 @click.option(
     "--keep",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=Path(),
-    help="Folder for the files of sweeps that went wrong.  [default: the present one]",
+    help="Folder for the files of sweeps that went wrong.  [default: the current one]",
 )
-@click.option(
-    "--json", "json_out", type=NewFile(stdout=True), help="Write what was found as JSON to this file; - for stdout."
-)
+@json_file_option
 def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them over
-    """Run random small sweeps in which nodes are lost, controllers die, metrics fail, clocks jump and more.
+    """Run small random sweeps in which nodes are lost, controllers die, metrics fail, clocks jump and more.
 
-    The policies, guards and engine are those that run in a cluster; the cluster is simulated. After every instant
-    is checked what must hold whatever happens: no trial is lost or in two places, requests fit their
-    nodes, retries are kept to, histories are whole, nothing is done before it is saved, the sweep ends.
+    The policies, guards and engine are those that run in a cluster; the cluster is simulated. The search
+    checks after every instant that no trial is lost or in two places, requests fit their nodes, no trial gets
+    more retries than it may, histories are whole, every action was saved first, and the sweep ends.
 
-    A seed gives one sweep, always the same. One that goes wrong is made as small as it gets and written to a
-    file: put it into tests/simulated/found, where a test runs it from then on.
+    A seed always gives the same sweep. A sweep that goes wrong is made as small as possible and written to a
+    file. Put that file into tests/simulated/found: a test runs it from then on.
 
     \b
     Examples:
@@ -105,19 +93,32 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
       specon fuzz --policy specon --policy specon+flowcon --minutes 10 --seed 5000
       specon fuzz --again fuzz-4711.json
 
-    Exit codes: 0 nothing was found, 1 something was, 2 something in the command or a file is wrong, 130 interrupted.
+    Exit codes: 0 nothing went wrong, 1 a sweep went wrong, 2 the command or a file is wrong, 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = Request(**options)
-    console = Console(stderr=str(request.json_out) == STDOUT, soft_wrap=True)
-    tally = _searched(request, console) if request.again is None else _run_again(request, request.again, console)
+    console = open_console(request.json_out)
+    tally = _search(request, console) if request.again is None else _run_again(request, request.again, console)
     if request.json_out is not None:
-        _write(request.json_out, tally)
+        counts = {name: getattr(tally, name) for name in ("runs", "events", "ticks", "moves", "crashes")}
+        found = [
+            {
+                "seed": one.seed,
+                "policy": one.case.policy,
+                "invariant": one.finding.invariant,
+                "detail": one.finding.detail,
+                "at_s": one.finding.at,
+                "file": f"fuzz-{one.seed}.json",
+            }
+            for one in tally.found
+        ]
+        write_json(request.json_out, {**counts, "found": found})
     if tally.found:
         raise click.exceptions.Exit(_FAILED)
 
 
-def _searched(request: Request, console: Console) -> Tally:
-    from controllers.lab.fault_search.drawing import every_policy  # noqa: PLC0415 - `specon --help` must not wait for it
+def _search(request: Request, console: Console) -> Tally:
+    from controllers.lab.fault_search.case import dump_case  # noqa: PLC0415 - `specon --help` must not wait for these
+    from controllers.lab.fault_search.drawing import every_policy  # noqa: PLC0415
     from controllers.lab.fault_search.search import search  # noqa: PLC0415
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
 
@@ -125,24 +126,27 @@ def _searched(request: Request, console: Console) -> Tally:
         parsed(parse_policy, spec, "--policy")
     policies = request.policies or every_policy()
     seeds, tally, began = range(request.seed, request.seed + request.runs), Tally(), time.monotonic()
-    with _progress(console, request.runs) as progress:
+    with progress_bar(console, "searching", "sweeps", request.runs) as advance:
         for batch in search(seeds, policies, request.minutes, request.processes):
             tally.add(batch)
-            progress.advance(progress.task_ids[0], batch.runs)
+            advance(batch.runs)
             for found in batch.found:
-                _tell(found, request.keep, progress.console)
+                file = request.keep / f"fuzz-{found.seed}.json"
+                file.write_text(dump_case(found.case), encoding="utf-8")
+                told = f"seed {found.seed}, {found.case.policy}: {_in_words(found.finding)}"
+                _print(console, f"{told}\n  {found.case.size}: {file}")
     seconds = time.monotonic() - began
-    console.print(
+    _print(
+        console,
         f"seeds {request.seed} to {seeds[-1]} under {len(policies)} policies: {tally.runs} sweeps in {seconds:.0f} s, "
         f"{tally.events} events, {tally.ticks} ticks, {tally.moves} moves, {tally.crashes} crashes of the controller; "
         f"{len(tally.found) or 'none'} went wrong",
-        highlight=False,
     )
     return tally
 
 
 def _run_again(request: Request, file: Path, console: Console) -> Tally:
-    from controllers.lab.fault_search.case import load_case  # noqa: PLC0415 - `specon --help` must not wait for it
+    from controllers.lab.fault_search.case import load_case  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.lab.fault_search.faulty_run import run_case  # noqa: PLC0415
     from controllers.lab.fault_search.search import Found  # noqa: PLC0415
 
@@ -154,50 +158,13 @@ def _run_again(request: Request, file: Path, console: Console) -> Tally:
     tally = Tally(1, ordeal.events, ordeal.ticks, ordeal.moves, ordeal.crashes)
     if ordeal.finding is not None:
         tally.found.append(Found(case.scenario.seed, case, ordeal.finding))
-    console.print(_outcome(file, ordeal), highlight=False, markup=False)
+    _print(console, f"{file}: {'nothing went wrong' if ordeal.finding is None else _in_words(ordeal.finding)}")
     return tally
 
 
-def _outcome(file: Path, ordeal: "Ordeal") -> str:
-    return f"{file}: " + ("nothing went wrong" if ordeal.finding is None else _in_words(ordeal.finding))
-
-
 def _in_words(finding: "Finding") -> str:
-    return f"at {finding.at:g} s it does not hold that {finding.invariant}: {finding.detail}"
+    return f"at {finding.at:g} s this does not hold: {finding.invariant}: {finding.detail}"
 
 
-def _tell(found: "Found", folder: Path, console: Console) -> None:
-    from controllers.lab.fault_search.case import dump_case  # noqa: PLC0415 - `specon --help` must not wait for it
-
-    file = folder / f"fuzz-{found.seed}.json"
-    file.write_text(dump_case(found.case), encoding="utf-8")
-    words = f"seed {found.seed}, {found.case.policy}: {_in_words(found.finding)}\n  {found.case.size}: {file}"
-    console.print(words, highlight=False, markup=False)
-
-
-def _write(target: Path, tally: Tally) -> None:
-    found = [
-        {
-            "seed": one.seed,
-            "policy": one.case.policy,
-            "invariant": one.finding.invariant,
-            "detail": one.finding.detail,
-            "at_s": one.finding.at,
-            "file": f"fuzz-{one.seed}.json",
-        }
-        for one in tally.found
-    ]
-    counts = {name: getattr(tally, name) for name in ("runs", "events", "ticks", "moves", "crashes")}
-    text = json.dumps({**counts, "found": found}, indent=2) + "\n"
-    if str(target) == STDOUT:
-        sys.stdout.write(text)
-    else:
-        target.write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def _progress(console: Console, runs: int) -> Iterator[Progress]:
-    columns = (TextColumn("searching"), BarColumn(), MofNCompleteColumn(), TextColumn("sweeps"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        progress.add_task("searching", total=runs)
-        yield progress
+def _print(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -2,7 +2,7 @@
 
 import click
 
-from hera_specon.cli.on_demand import OnDemandGroup
+from hera_specon.cli.group import OnDemandGroup
 
 
 @click.group(
@@ -16,14 +16,14 @@ from hera_specon.cli.on_demand import OnDemandGroup
 def main(*, debug: bool) -> None:
     """Hyperparameter sweeps that finish sooner.
 
-    A sweep is a workflow of training jobs, its trials. Most of what a trial learns, it learns early;
-    specon watches how fast each one still learns and gives CPU to those that gain from it: it resizes
-    a trial's share in place, and moves trials between nodes through checkpoints.
+    A sweep is a workflow of training jobs, called trials. Most trials learn most of what they learn
+    early. specon watches how fast each trial still learns and gives CPU to those that gain from it: it
+    resizes a trial's share in place, and moves trials between nodes through checkpoints.
 
     \b
     Try it on the sweep in this repository:
       specon run workflows/demo.py --policy default --policy specon+flowcon
-      specon report                the page about the run that began last
-      specon policies              what can be given to --policy
+      specon report                write the page about the newest run
+      specon policies              list the values of --policy
     """  # noqa: D301 - \b keeps click from filling the lines after it
     del debug  # read from the context by PoliteGroup

@@ -1,4 +1,4 @@
-"""Options checked as they are read, each error with the value that was given."""
+"""Options that several commands share, and types that check a value as it is read."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,8 +7,11 @@ from typing import Any, TypeVar
 
 import click
 
-STDOUT = "-"
+from hera_specon.cli.output import STDOUT
+
+POLICY_SPEC = "NAME[:PARAM=VALUE,...][+...]"
 Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
 class NodeCount(click.ParamType[int]):
@@ -91,6 +94,34 @@ def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str
             raise click.BadParameter(message, ctx, param)
         pairs[name] = given
     return pairs
+
+
+def policies_option(meaning: str, **attributes: Any) -> Decorator:  # noqa: ANN401 - click's own
+    """Return the option ``--policy`` that can be given several times."""
+    return click.option("--policy", "policies", multiple=True, metavar=POLICY_SPEC, help=meaning, **attributes)
+
+
+def state_dir_option(meaning: str) -> Decorator:
+    """Return the option ``--state-dir``."""
+    kind = click.Path(file_okay=False, path_type=Path)
+    return click.option("--state-dir", type=kind, default=Path(".specon"), show_default=True, help=meaning)
+
+
+def json_file_option(command: Command) -> Command:
+    """Give ``command`` the option ``--json`` that takes a file."""
+    meaning = "Write the figures as JSON to this file; - for stdout."
+    return click.option("--json", "json_out", type=NewFile(stdout=True), help=meaning)(command)
+
+
+def parameters_option(command: Command) -> Command:
+    """Give ``command`` the option ``-p`` for parameters of the workflow."""
+    return click.option(
+        *("-p", "--parameter", "parameters"),
+        multiple=True,
+        callback=assignments,
+        metavar="NAME=VALUE",
+        help="Value for a parameter of the workflow. Can be given several times.",
+    )(command)
 
 
 def cluster_options(command: Command) -> Command:

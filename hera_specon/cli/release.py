@@ -1,21 +1,16 @@
-"""``specon release``: open gates by hand where no controller is left to do it."""
-
-from typing import TYPE_CHECKING
+"""``specon release``: open gates by hand if no controller is left to do it."""
 
 import click
 
 from hera_specon.cli.options import cluster_options
 
-if TYPE_CHECKING:
-    from hera_specon.cluster.gates import Held
 
-
-@click.command(short_help="Let trials go that wait for a controller which was removed.")
+@click.command(short_help="Start trials that wait for a controller that was removed.")
 @click.argument("workflow", required=False)
 @cluster_options
-@click.option("--all", "everything", is_flag=True, help="Those of every workflow in the namespace.")
-@click.option("--dry-run", is_flag=True, help="Only list what waits.")
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--all", "everything", is_flag=True, help="Release the pods of every workflow in the namespace.")
+@click.option("--dry-run", is_flag=True, help="Only list the pods that wait.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
 def release(  # noqa: PLR0913 - one argument for each option
     workflow: str | None,
     namespace: str | None,
@@ -28,10 +23,10 @@ def release(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Open the gates of the pods of WORKFLOW, so that the default scheduler places them.
 
-    A trial that moves, and a first attempt that a controller is to place, waits behind the
-    scheduling gate hera-specon.io/placement. Where the controller was removed, nobody opens it.
-    Only that gate is taken away, and the mark by which later moves would wait again.
-    A controller that runs takes the workflow up again.
+    A trial that moves, or that the controller places first, waits behind the scheduling gate
+    hera-specon.io/placement. If the controller was removed, nobody opens that gate. This command
+    removes only that gate, and the mark that would make later moves wait again. A running controller
+    takes the workflow over again.
 
     \b
     Examples:
@@ -46,20 +41,16 @@ def release(  # noqa: PLR0913 - one argument for each option
         raise click.UsageError(message)
     access = open_cluster(kubeconfig, context, namespace)
     found = held(access, workflow)
-    _list(found, access.namespace)
+    if found.nothing:
+        click.echo(f"Nothing waits for a controller in namespace {access.namespace}.")
+    for record in found.adopted:
+        click.echo(f"workflow {record.name} is marked as steered by a controller")
+    for pod in found.pods:
+        trial = pod.facts.name if pod.facts is not None else "not known"
+        click.echo(f"pod {pod.name} waits (trial {trial}, attempt {pod.attempt})")
     if found.nothing or dry_run:
         return
     if not yes:
         click.confirm("Let them go?", abort=True)
     for done in let_go(access, found):
         click.echo(done)
-
-
-def _list(found: "Held", namespace: str) -> None:
-    if found.nothing:
-        click.echo(f"Nothing waits for a controller in namespace {namespace}.")
-    for record in found.adopted:
-        click.echo(f"workflow {record.name} is marked as steered by a controller")
-    for pod in found.pods:
-        trial = pod.facts.name if pod.facts is not None else "not known"
-        click.echo(f"pod {pod.name} waits (trial {trial}, attempt {pod.attempt})")

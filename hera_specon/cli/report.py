@@ -7,15 +7,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from controllers.core.errors import SpeconError
-from hera_specon.cli.options import NewFile
+from controllers.core.results import ComparisonError
+from hera_specon.cli.options import NewFile, state_dir_option
 from hera_specon.display.tables import comparison_table
+from hera_specon.records.run_folder import RunNotFoundError, RunRecord, combined, find_run, load_run
 from hera_specon.report.page import REPORT_FILE, write_page, write_report
-from hera_specon.report.record import RunNotFoundError, RunRecord, combined, find_run, load_run
-
-
-class ComparisonError(SpeconError):
-    """Runs that can't be compared."""
 
 
 @click.command(short_help="Write the page about a run: Gantt chart, shares, learning curves, figures.")
@@ -26,20 +22,13 @@ class ComparisonError(SpeconError):
     metavar="URL",
     help="MLflow that keeps the record of a sweep in a cluster.  [default: MLFLOW_TRACKING_URI]",
 )
-@click.option(
-    "--state-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(".specon"),
-    show_default=True,
-    help="Folder that `specon run` kept its runs in.",
-)
+@state_dir_option("Folder that `specon run` keeps its runs in.")
 def report(runs: tuple[str, ...], out: Path | None, mlflow_tracking_uri: str | None, state_dir: Path) -> None:
     """Write one self-contained HTML page about RUN; about several, compared with the first.
 
-    RUN is the name or folder of a run on this machine (without any: the one begun last), or a
-    sweep in a cluster: its workflow's name, its id, or the id of its run in MLflow, where the
-    controller kept its record. The page needs no network and can be sent around. A run that still
-    goes on, or was interrupted, is shown as far as it got.
+    RUN is the name or folder of a run on this machine (default: the run that began last), or a
+    sweep in a cluster: its workflow's name, its id, or the id of its run in MLflow. The page needs
+    no network and can be sent around. A run that is not finished is shown as far as it got.
 
     \b
     Examples:
@@ -48,17 +37,24 @@ def report(runs: tuple[str, ...], out: Path | None, mlflow_tracking_uri: str | N
       specon report vae-sweep-x7k2p vae-sweep-b9q4d --mlflow-tracking-uri http://127.0.0.1:5000
     """  # noqa: D301 - \b keeps click from filling the lines after it
     uri = mlflow_tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
-    local = [_found(run, state_dir, uri) for run in runs or (None,)]
-    if len(local) == 1 and local[0] is not None:
-        target = out or local[0] / REPORT_FILE
-        write_report(local[0], [target])
+    folders = [_folder(run, state_dir, uri) for run in runs or (None,)]
+    if len(folders) == 1 and folders[0] is not None:
+        target = out or folders[0] / REPORT_FILE
+        write_report(folders[0], [target])
     else:
+        record = _record(runs, folders, uri)
         target = out or Path(f"{'-'.join(runs)}-report.html")
-        _write(_record(runs, local, uri), target)
+        try:
+            write_page(record, [target])
+            if results := record.results():
+                Console(stderr=True).print(comparison_table(results))
+        except ComparisonError as error:
+            message = f"These runs cannot be compared: {error}"
+            raise ComparisonError(message) from error
     click.echo(target)
 
 
-def _found(run: str | None, state_dir: Path, uri: str | None) -> Path | None:
+def _folder(run: str | None, state_dir: Path, uri: str | None) -> Path | None:
     """Return the folder of a run on this machine, None for one that MLflow may know."""
     try:
         return find_run(run, state_dir)
@@ -71,23 +67,13 @@ def _found(run: str | None, state_dir: Path, uri: str | None) -> Path | None:
         return None
 
 
-def _record(runs: Sequence[str], local: Sequence[Path | None], uri: str | None) -> RunRecord:
+def _record(runs: Sequence[str], folders: Sequence[Path | None], uri: str | None) -> RunRecord:
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - `specon --help` must not wait for MLflow
 
     from controllers.tracking.access import be_impatient  # noqa: PLC0415
-    from hera_specon.report.tracked_run import tracked_record  # noqa: PLC0415
+    from hera_specon.records.tracked import tracked_record  # noqa: PLC0415
 
     be_impatient()
     client = MlflowClient(uri)
-    pairs = zip(runs, local, strict=True)
+    pairs = zip(runs, folders, strict=True)
     return combined([tracked_record(client, run) if folder is None else load_run(folder) for run, folder in pairs])
-
-
-def _write(record: RunRecord, target: Path) -> None:
-    try:
-        write_page(record, [target])
-        if results := record.results():
-            Console(stderr=True).print(comparison_table(results))
-    except ValueError as error:
-        message = f"These runs can't be compared: {error}"
-        raise ComparisonError(message) from error

@@ -1,23 +1,18 @@
-"""``specon simulate``: published experiments, or a workload of one's own, in virtual time."""
+"""``specon simulate``: published experiments, or your own workload, in virtual time."""
 
-import json
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from controllers.core.errors import SpeconError
-from hera_specon.cli.choices import parsed
-from hera_specon.cli.options import STDOUT, NewFile, NodeCount
+from hera_specon.cli.backend import parsed
+from hera_specon.cli.options import NodeCount, json_file_option, policies_option
+from hera_specon.cli.output import open_console, progress_bar, write_json
 
 if TYPE_CHECKING:
-    from controllers.lab.simulation.campaign import Order, Summary
+    from controllers.lab.simulation.campaign import Order
     from controllers.lab.simulation.experiment import Setup
 
 _WIDE = 240
@@ -27,7 +22,7 @@ _NODES = 4
 
 
 class ExperimentError(SpeconError):
-    """What should be simulated is not there, or is no workload."""
+    """What to simulate is missing, or is no workload."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +53,10 @@ class Request:
 
 @click.command(short_help="Compare policies in virtual time: published experiments, or a workload of your own.")
 @click.argument("experiments", nargs=-1, metavar="[EXPERIMENT]...")
-@click.option("--all", "every", is_flag=True, help="Every experiment that has a name.")
-@click.option(
-    "--policy",
-    "policies",
-    multiple=True,
-    metavar="NAME[:PARAM=VALUE,...][+...]",
-    help="Policy to simulate; `specon policies` lists them. The first is the baseline of those after it. Parameters "
-    "that are left out are the experiment's published ones.  [default: what was published of the experiment]",
+@click.option("--all", "every", is_flag=True, help="Simulate every experiment that has a name.")
+@policies_option(
+    "Policy to simulate; `specon policies` lists them. The first is the baseline of the others. Parameters that you "
+    "leave out are the experiment's published ones.  [default: the policies that were published]"
 )
 @click.option("--objective", metavar="METRIC", help="Column of a table of curves that says how good a model is.")
 @click.option(
@@ -78,12 +69,10 @@ class Request:
 )
 @click.option("--nodes", type=NodeCount(), help=f"Nodes of 16 cores to run these on.  [default: {_NODES}]")
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=30, show_default=True, help="How often to draw what is random."
+    "--seeds", type=click.IntRange(min=1), default=30, show_default=True, help="Random draws of each experiment."
 )
-@click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one for each core]")
-@click.option(
-    "--json", "json_out", type=NewFile(stdout=True), help="Write the figures as JSON to this file; - for stdout."
-)
+@click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
+@json_file_option
 def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands them over
     """Simulate EXPERIMENT under several policies, over many seeds, and compare.
 
@@ -95,14 +84,14 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       G1 to G3  FlowCon 2.0        T1                   TRADL: targets
       D1, D2    deadlines          Q1                   DQoES: times per step
       D1-half, D1-most, D2-half, D2-most: the same jobs, but asking for half or all of the cores they can use;
-      D1-crowded: where they slow each other down
+      D1-crowded: the same jobs, where they slow each other down
 
-    Or a folder with the tables of a workload, or a table of learning curves of which each seed draws a sweep
-    (docs/reference/workload-files.md); their starts and moves cost what Argo was measured to.
+    Or a folder with the tables of a workload, or a table of learning curves from which each seed draws a sweep
+    (docs/reference/workload-files.md). There, starts and moves cost what was measured on Argo.
 
-    The policies are those that run on this machine and in a cluster, under the same controller; only time is
-    simulated. Each seed draws jobs, arrivals and noise anew; all policies start from the same placement, but for
-    those that place trials themselves. What was published stands beneath, and docs/experiments says what to make of it.
+    The policies and the controller are those that run on this machine and in a cluster; only time is simulated. Each
+    seed draws new jobs, arrivals and noise. All policies start from the same placement, except those that place
+    trials themselves. Published figures stand below ours; docs/experiments explains them.
 
     \b
     Examples:
@@ -114,23 +103,32 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       specon simulate my-trials --policy default --policy specon:interval=10
       specon simulate curves.csv.gz --objective val_accuracy --direction maximize --trials 30
 
-    Times are seconds, with the reach of a 95 % confidence interval; "x bound" is the makespan as a multiple of a
-    time that no policy can get below.
+    Times are in seconds, with a 95 % confidence interval; "x bound" is the makespan as a multiple of a lower bound
+    that no policy can beat.
 
-    Exit codes: 0 done, 2 something in the command or a file is wrong, 130 interrupted.
+    Exit codes: 0 done, 2 the command or a file is wrong, 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
+    from controllers.lab.simulation.campaign import run_orders, to_json  # noqa: PLC0415 - `specon --help` must not wait
+    from hera_specon.display.simulated import experiment_table  # noqa: PLC0415
+
     request = Request(**options)
     orders = _orders(request)
-    console = _console(request)
-    with _progress(console, sum(len(order.policies) for order in orders) * request.seeds) as progress:
-        summaries = _run(request, orders, progress)
-    _tell(request, console, orders, summaries)
+    console = open_console(request.json_out, _WIDE)
+    total = sum(len(order.policies) for order in orders) * request.seeds
+    with progress_bar(console, "simulating", "runs", total) as advance:
+        summaries = run_orders(orders, range(request.seeds), advance, processes=request.processes)
+    for order in orders:
+        own = [summary for summary in summaries if summary.experiment == order.experiment.id]
+        console.print(experiment_table(order.experiment, own), highlight=False)
+    if request.json_out is not None:
+        write_json(request.json_out, to_json(summaries))
 
 
 def _orders(request: Request) -> "list[Order]":
-    from controllers.lab.simulation.campaign import Order  # noqa: PLC0415
+    """Return what to simulate: each experiment with its policies."""
+    from controllers.lab.simulation.campaign import Order  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT  # noqa: PLC0415
-    from controllers.policies.registry import parse_policy  # noqa: PLC0415 - `specon --help` must not wait for it
+    from controllers.policies.registry import parse_policy  # noqa: PLC0415
 
     for spec in request.policies:
         parsed(parse_policy, spec, "--policy")
@@ -152,28 +150,24 @@ def _orders(request: Request) -> "list[Order]":
 
 
 def _setup(name: str, request: Request) -> "Setup":
+    """Return the experiment of that name, or the workload or table of curves in that folder or file."""
+    from controllers.core.model import Direction  # noqa: PLC0415 - `specon --help` must not wait for these
+    from controllers.lab.simulation.curve_sweep import curve_sweep  # noqa: PLC0415
+    from controllers.lab.simulation.curve_table import metrics_in  # noqa: PLC0415
     from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT, experiment_named  # noqa: PLC0415
     from controllers.lab.simulation.experiment import given_workload  # noqa: PLC0415
     from controllers.lab.simulation.workload_file import read_workload  # noqa: PLC0415
-    from controllers.policies.kit.settings import suggestion  # noqa: PLC0415 - see above
+    from controllers.policies.kit.settings import suggestion  # noqa: PLC0415
 
+    path = Path(name)
     if known := experiment_named(name):
         return known
-    path = Path(name)
+    if path.is_dir():
+        return given_workload(name, read_workload(path))
     if not path.exists():
-        message = (
-            f"No experiment and no file {name!r}{suggestion(name[:1].upper() + name[1:], EVERY_EXPERIMENT)}, "
-            "or a workload or a table of curves"
-        )
+        nearest = suggestion(name[:1].upper() + name[1:], EVERY_EXPERIMENT)
+        message = f"No experiment and no file {name!r}{nearest}, or a workload or a table of curves"
         raise ExperimentError(message)
-    return _curves(path, request) if path.is_file() else given_workload(name, read_workload(path))
-
-
-def _curves(path: Path, request: Request) -> "Setup":
-    from controllers.core.model import Direction  # noqa: PLC0415 - see above
-    from controllers.lab.simulation.curve_sweep import curve_sweep  # noqa: PLC0415
-    from controllers.lab.simulation.curve_table import metrics_in  # noqa: PLC0415
-
     metrics = metrics_in(path)
     if request.objective not in metrics:
         asked = f" no metric {request.objective!r}, but" if request.objective else ""
@@ -181,41 +175,3 @@ def _curves(path: Path, request: Request) -> "Setup":
         raise ExperimentError(message)
     direction = Direction(request.direction or Direction.MINIMIZE)
     return curve_sweep(path, request.objective, direction, request.trials or _TRIALS, request.nodes or _NODES)
-
-
-def _run(request: Request, orders: "Sequence[Order]", progress: Progress) -> "tuple[Summary, ...]":
-    from controllers.lab.simulation.campaign import run_orders  # noqa: PLC0415 - see above
-
-    task = progress.task_ids[0]
-    return run_orders(
-        orders, range(request.seeds), lambda runs: progress.advance(task, runs), processes=request.processes
-    )
-
-
-def _console(request: Request) -> Console:
-    """Return where words go: not to stdout where that is kept for JSON."""
-    console = Console(stderr=str(request.json_out) == STDOUT)
-    return console if console.is_terminal else Console(file=console.file, width=_WIDE)
-
-
-@contextmanager
-def _progress(console: Console, runs: int) -> Iterator[Progress]:
-    columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        progress.add_task("simulating", total=runs)
-        yield progress
-
-
-def _tell(request: Request, console: Console, orders: "Sequence[Order]", summaries: "Sequence[Summary]") -> None:
-    from controllers.lab.simulation.campaign import to_json  # noqa: PLC0415 - see above
-    from hera_specon.display.experiments import experiment_table  # noqa: PLC0415
-
-    for order in orders:
-        own = [summary for summary in summaries if summary.experiment == order.experiment.id]
-        console.print(experiment_table(order.experiment, own), highlight=False)
-    if request.json_out is not None:
-        text = json.dumps(to_json(summaries), indent=2) + "\n"
-        if str(request.json_out) == STDOUT:
-            sys.stdout.write(text)
-        else:
-            request.json_out.write_text(text, encoding="utf-8")

@@ -1,6 +1,7 @@
-"""A cluster and the namespace in it that a command is about."""
+"""Read a cluster: its workflows with sweeps, their pods, the claims of their checkpoints, where trials first ran."""
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -8,9 +9,18 @@ from typing import Final
 from kubernetes import config
 from kubernetes.config.config_exception import ConfigException
 
-from controllers.worlds.argo.api import KubeApi
+from controllers.core import labels
+from controllers.core.errors import SpeconError
+from controllers.worlds.argo.api import PODS, WORKFLOWS, ForbiddenError, Json, KubeApi, NotFoundError, Resource
+from controllers.worlds.argo.pods import LABEL_WORKFLOW, PodRecord, project_pod
+from controllers.worlds.argo.untrusted import at, mappings, text
+from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow, record_of
 
 _OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+_PAGE: Final = 200
+_MOST_NAMED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +44,124 @@ def open_cluster(kubeconfig: str | None, context: str | None, namespace: str | N
     """
     files = kubeconfig or os.environ.get("KUBECONFIG") or None
     api = KubeApi.load(files, context)
-    return Access(api, namespace or _namespace_of(files, context))
+    if not namespace and files is None and context is None and _OWN_NAMESPACE.exists():
+        namespace = _OWN_NAMESPACE.read_text(encoding="utf-8").strip()
+    elif not namespace:
+        try:
+            contexts, active = config.list_kube_config_contexts(files)
+        except (ConfigException, OSError):
+            contexts, active = [], None
+        chosen = next((one for one in contexts if one["name"] == context), None) if context else active
+        namespace = str(((chosen or {}).get("context") or {}).get("namespace") or "")
+    return Access(api, namespace or "default")
 
 
-def _namespace_of(kubeconfig: str | None, context: str | None) -> str:
-    if kubeconfig is None and context is None and _OWN_NAMESPACE.exists():
-        return _OWN_NAMESPACE.read_text(encoding="utf-8").strip() or "default"
-    try:
-        contexts, active = config.list_kube_config_contexts(kubeconfig)
-    except (ConfigException, OSError):
-        return "default"
-    chosen = next((one for one in contexts if one["name"] == context), None) if context else active
-    return str(((chosen or {}).get("context") or {}).get("namespace") or "default")
+def workflow_record(workflow: Json) -> WorkflowRecord:
+    """Return the record of a workflow, however long ago it ended.
+
+    Raises:
+        SpeconError: It has no sweep.
+    """
+    record = record_of(workflow)
+    if record is None:
+        message = (
+            f"workflow {text(workflow, 'metadata', 'name')!r} has no sweep: no template of it has {labels.LABEL_SWEEP}"
+        )
+        raise SpeconError(message)
+    return record
+
+
+def read_workflows(access: Access) -> list[WorkflowRecord]:
+    """Return the workflows of the namespace that have a sweep, the newest first.
+
+    Raises:
+        ApiError: They may not be read.
+    """
+    pages = access.api.pages(WORKFLOWS.path(access.namespace), {}, _PAGE)
+    found = [workflow for page in pages for workflow in mappings(page, "items")]
+    records = [record for workflow in found if (record := project_workflow(dict(workflow))) is not None]
+    return sorted(records, key=lambda record: record.created_at, reverse=True)
+
+
+def read_pods(access: Access, workflow: str | None) -> Sequence[PodRecord]:
+    """Return the pods of a workflow's trials, or of those of every workflow in the namespace.
+
+    Raises:
+        ApiError: They may not be read.
+    """
+    of_workflow = LABEL_WORKFLOW if workflow is None else f"{LABEL_WORKFLOW}={workflow}"
+    chosen = f"{of_workflow},{labels.LABEL_SWEEP},{labels.LABEL_TRIAL}"
+    pages = access.api.pages(PODS.path(access.namespace), {"labelSelector": chosen}, _PAGE)
+    pods = (project_pod(dict(pod)) for page in pages for pod in mappings(page, "items"))
+    return [pod for pod in pods if pod is not None]
+
+
+def find_workflow(access: Access, wanted: str | None) -> Json:
+    """Return the workflow that ``wanted`` names: by its name, by that of a sweep in it, or the newest for None.
+
+    Raises:
+        SpeconError: There is none; the message lists those there are.
+        ApiError: They may not be read.
+    """
+    known = read_workflows(access)
+    for record in known:
+        sweeps = {name for sweep in record.sweeps for name in (sweep.id, sweep.id.partition(".")[2])}
+        if wanted in {None, record.name, *sweeps}:
+            return access.api.get(WORKFLOWS.path(access.namespace, record.name))
+    if wanted is not None:
+        # One that ended long ago is not among those known. A list of one, since a get would raise where there is none.
+        pages = access.api.pages(WORKFLOWS.path(access.namespace), {"fieldSelector": f"metadata.name={wanted}"}, 1)
+        for workflow in (one for page in pages for one in mappings(page, "items")):
+            return dict(workflow)
+    names = ", ".join(record.name for record in known[:_MOST_NAMED]) or "none"
+    what = "no workflow with a sweep" if wanted is None else f"no workflow and no sweep {wanted!r}"
+    message = f"{what} in namespace {access.namespace!r} (there: {names}). Give another with --namespace."
+    raise SpeconError(message)
+
+
+CLAIMS = Resource("api/v1", "persistentvolumeclaims")
+_SHARED = ("ReadWriteMany",)
+
+
+def claim_warnings(access: Access, claims: set[str]) -> Iterator[str]:
+    """Yield what to know of the claims before trusting checkpoints to them; nothing where they may not be read.
+
+    Raises:
+        SpeconError: A claim is not there.
+    """
+    for name in sorted(claims):
+        try:
+            claim = access.api.get(CLAIMS.path(access.namespace, name))
+        except ForbiddenError:
+            continue
+        except NotFoundError as error:
+            message = (
+                f"there is no PersistentVolumeClaim {name!r} in namespace {access.namespace!r}, on which the trials "
+                "keep their checkpoints; create it (ReadWriteMany), or name another with Sweep(state_claim=...)"
+            )
+            raise SpeconError(message) from error
+        modes = at(claim, "spec", "accessModes")
+        if isinstance(modes, list) and not set(_SHARED) & {str(mode) for mode in modes}:
+            yield (
+                f"PersistentVolumeClaim {name!r} is {', '.join(map(str, modes))}: one node at a time can mount it, "
+                "so a trial that moves to another node waits until no other uses it"
+            )
+
+
+def first_nodes(workflow: Json, sweeps: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the node of each trial's first attempt in ``workflow``, by ``<sweep>.<number>``.
+
+    Args:
+        workflow: As the cluster has it.
+        sweeps: Names of the sweeps that are about to be submitted; trials of others are left out.
+
+    Raises:
+        SpeconError: None of their trials has run in it, as far as Argo still knows.
+    """
+    record = workflow_record(workflow)
+    steps = [step for step in record.steps.values() if step.facts.sweep in sweeps]
+    found = {step.facts.name: step.attempts[0].node for step in steps if step.attempts and step.attempts[0].node}
+    if not found:
+        message = f"workflow {record.name!r} has no trial of {', '.join(sweeps)} that ran, as far as Argo still knows"
+        raise SpeconError(message)
+    return found

@@ -35,7 +35,7 @@ class Created:
 
 
 class Channel(Protocol):
-    """Whoever can create a workflow and read it back."""
+    """A way to create a workflow and to read it back."""
 
     def create(self, namespace: str, manifest: Json) -> Created:
         """Create the workflow.
@@ -98,7 +98,7 @@ class ArgoServerChannel:
     def __init__(self, url: str, token: str | None, verify: bool | str) -> None:  # noqa: FBT001 - as requests has it
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            message = f"--argo-server {url!r} is no address such as https://argo.lab:2746"
+            message = f"--argo-server {url!r} is not an address such as https://argo.lab:2746"
             raise ArgoServerError(message)
         if token and verify and parts.scheme == "http" and parts.hostname not in _THIS_MACHINE:
             message = (
@@ -114,7 +114,7 @@ class ArgoServerChannel:
         )
 
     def create(self, namespace: str, manifest: Json) -> Created:
-        """Create the workflow; it is sent as it is, with fields that Hera's models don't know."""
+        """Create the workflow; it is sent as it is, with fields that Hera's models do not know."""
         request: Any = _AsItIs({"namespace": namespace, "workflow": manifest})
         try:
             made = self._service.create_workflow(request, quote(namespace, safe=""))

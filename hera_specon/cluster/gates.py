@@ -8,8 +8,7 @@ from controllers.worlds.argo.api import WORKFLOWS, ConflictError, NotFoundError
 from controllers.worlds.argo.patches import open_gate
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.workflows import WorkflowRecord
-from hera_specon.cluster.access import Access
-from hera_specon.cluster.records import read_pods, read_workflows
+from hera_specon.cluster.access import Access, read_pods, read_workflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +44,20 @@ def let_go(access: Access, found: Held) -> Sequence[str]:
     Raises:
         ApiError: The cluster refused, or does not answer.
     """
-    return [*(_unmarked(access, record) for record in found.adopted), *(_opened(access, pod) for pod in found.pods)]
-
-
-def _opened(access: Access, pod: PodRecord) -> str:
-    try:
-        open_gate(access.api, pod, None, {})
-    except (NotFoundError, ConflictError):
-        return f"pod {pod.name} is gone by now"
-    return f"pod {pod.name} goes where the scheduler puts it"
-
-
-def _unmarked(access: Access, record: WorkflowRecord) -> str:
-    body = {"metadata": {"uid": record.uid, "annotations": {labels.ANNOTATION_ADOPTED: None}}}
-    try:
-        access.api.patch(WORKFLOWS.path(record.namespace, record.name), body)
-    except (NotFoundError, ConflictError):
-        return f"workflow {record.name} is gone by now"
-    return f"workflow {record.name}: trials that leave a node wait for no controller any more"
+    told = []
+    for record in found.adopted:
+        body = {"metadata": {"uid": record.uid, "annotations": {labels.ANNOTATION_ADOPTED: None}}}
+        try:
+            access.api.patch(WORKFLOWS.path(record.namespace, record.name), body)
+        except (NotFoundError, ConflictError):
+            told.append(f"workflow {record.name} is gone")
+        else:
+            told.append(f"workflow {record.name}: trials that leave a node wait for no controller any more")
+    for pod in found.pods:
+        try:
+            open_gate(access.api, pod, None, {})
+        except (NotFoundError, ConflictError):
+            told.append(f"pod {pod.name} is gone")
+        else:
+            told.append(f"pod {pod.name} goes where the scheduler puts it")
+    return told

@@ -1,22 +1,126 @@
 """A sweep in a cluster as it is now, put together from its workflow, its pods and MLflow."""
 
+import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import urlsplit
+
+from mlflow.entities import Run
+from mlflow.exceptions import MlflowException
+from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
-from controllers.core.model import NodeName, Snapshot, Trial, TrialId
+from controllers.core.errors import SpeconError
+from controllers.core.model import Assessment, Category, NodeName, Progress, Snapshot, Trial, TrialId
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.trials import Remembered, TrialState, group_by_trial, remember
 from controllers.worlds.argo.untrusted import epoch, mappings, text
 from controllers.worlds.argo.workflows import WorkflowRecord
-from hera_specon.cluster.access import Access
-from hera_specon.cluster.records import find_workflow, read_pods, workflow_record
-from hera_specon.cluster.tracked import Tracked, TrackingError, open_tracking, tracked_trials
-from hera_specon.display.state import SweepState
+from hera_specon.cluster.access import Access, find_workflow, read_pods, workflow_record
+from hera_specon.sweep_state import SweepState
+from mlflow_hooks import contract
 
-_MOST_MESSAGE = 300
+_PAGE: Final = 1000
+_MOST_RUNS: Final = 20_000
+_MOST_TEXT: Final = 300
+_MOST_ERROR: Final = 100
+_MOST_MESSAGE: Final = 300
+RECOMMENDED: Final = "specon.recommended."
+"""Begins the tags of a controller that acts on nothing; the rest is that of the tag it stands for."""
+
+
+class TrackingError(SpeconError):
+    """MLflow does not answer, or its address is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """A trial's run: its newest metrics by name with their steps, and its tags. All of it is untrusted."""
+
+    metrics: Mapping[str, tuple[float, int]]
+    tags: Mapping[str, str]
+
+    def assessment(self) -> Assessment | None:
+        """Return what a policy thinks of the trial, None where none has said."""
+        told = self._told(contract.TAG_CATEGORY)
+        category = Category(told) if told in set(Category) else None
+        outlook = self._told(contract.TAG_OUTLOOK)[:_MOST_TEXT]
+        if category is None and not outlook:
+            return None
+        return Assessment(category, _finite(self._told(contract.TAG_GROWTH)), outlook)
+
+    def reason(self) -> str:
+        """Return why it was acted on last."""
+        return self._told(contract.TAG_REASON)[:_MOST_TEXT]
+
+    def progress(self, objective: str) -> Progress | None:
+        """Return how far it has come, None where it has not logged its objective; times are left out."""
+        newest = self.metrics.get(objective)
+        if newest is None or not math.isfinite(newest[0]):
+            return None
+        value, step = newest
+        total = self.metrics.get(contract.METRIC_STEPS_TOTAL, (0.0, 0))[0]
+        steps_total = int(total) if 0 < total < 2**53 else None
+        return Progress(first=value, best=value, latest=value, step=step, at=0.0, steps_total=steps_total)
+
+    def _told(self, tag: str) -> str:
+        return self.tags.get(tag) or self.tags.get(RECOMMENDED + tag.removeprefix("specon."), "")
+
+
+def open_tracking(uri: str) -> MlflowClient:
+    """Return a client of the tracking server at ``uri``.
+
+    Raises:
+        TrackingError: It is no server's address. A file that a manifest names is not opened.
+    """
+    if urlsplit(uri).scheme not in {"http", "https"}:
+        message = f"{uri!r} is not the address of an MLflow server, such as http://127.0.0.1:5000"
+        raise TrackingError(message)
+    return MlflowClient(uri)
+
+
+def tracked_trials(client: MlflowClient, sweeps: Mapping[str, str]) -> Mapping[TrialId, Tracked]:
+    """Return what is known of each trial of ``sweeps``, which gives the experiment of each sweep id.
+
+    Raises:
+        TrackingError: MLflow does not answer.
+    """
+    try:
+        experiments = [found for name in sorted(set(sweeps.values())) if (found := client.get_experiment_by_name(name))]
+        ids = [experiment.experiment_id for experiment in experiments]
+        runs = [run for sweep in sweeps for run in _runs(client, ids, sweep)] if ids else []
+    except (MlflowException, OSError) as error:
+        message = f"MLflow does not answer ({str(error)[:_MOST_ERROR]})"
+        raise TrackingError(message) from error
+    # run.data.metrics drops the step; the protobuf form keeps it.
+    newest = [{metric.key: (metric.value, metric.step) for metric in run.data.to_proto().metrics} for run in runs]
+    trials = [Tracked(metrics, run.data.tags) for run, metrics in zip(runs, newest, strict=True)]
+    return {TrialId(trial.tags[contract.TAG_TRIAL_ID]): trial for trial in trials}
+
+
+def _runs(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Iterator[Run]:
+    # An id comes from the cluster; its form was checked, so it cannot end the quotes.
+    wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep}' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
+    token: str | None = None
+    left = _MOST_RUNS
+    while left > 0:
+        page = client.search_runs(list(experiments), wanted, max_results=min(_PAGE, left), page_token=token)
+        yield from page
+        left -= len(page)
+        token = page.token
+        if not token:
+            return
+
+
+def _finite(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> SweepState:
@@ -36,13 +140,22 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
     pods = [pod for pod in read_pods(access, record.name) if pod.workflow_uid == record.uid]
     tracked, missing = _tracked(record, tracking_uri)
     states = _trial_states(record, pods)
+    if record.finished and states and not record.steps:
+        missing = (*missing, "Argo keeps the steps of this workflow in a database: trials without pods are not shown.")
+    if record.finished:
+        steered = "it is over"
+    elif record.annotations.get(labels.ANNOTATION_ADOPTED) == record.uid:
+        steered = "a controller steers it"
+    else:
+        steered = "no controller has adopted it: trials run where the scheduler put them"
     ended = epoch(workflow, "status", "finishedAt")
+    message = text(workflow, "status", "message")[:_MOST_MESSAGE]
     return SweepState(
         name=record.name,
         where=f"in namespace {record.namespace}",
-        phase=_phase(workflow, record),
+        phase=(record.phase or "Pending") + (f" ({message})" if message else ""),
         policy=", ".join(sorted({sweep.policy or "of the controller" for sweep in record.sweeps})),
-        steered=_steered(record),
+        steered=steered,
         total=max(len(states), planned_trials(workflow, record)),
         snapshot=Snapshot(
             now=max(0.0, (ended or time.time()) - record.created_at),
@@ -51,7 +164,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         ),
         assessments={name: found for name, known in tracked.items() if (found := known.assessment()) is not None},
         reasons={name: known.reason() for name, known in tracked.items()},
-        missing=(*missing, *_unknown(record, states)),
+        missing=missing,
         over=record.finished,
     )
 
@@ -63,19 +176,6 @@ def planned_trials(workflow: Json, record: WorkflowRecord) -> int:
     groups = [group for template in starting for group in template.get("steps") or [] if isinstance(group, list)]
     items = [step.get("withItems") for group in groups for step in group if isinstance(step, Mapping)]
     return sum(len(found) for found in items if isinstance(found, list))
-
-
-def _phase(workflow: Json, record: WorkflowRecord) -> str:
-    message = text(workflow, "status", "message")[:_MOST_MESSAGE]
-    return (record.phase or "Pending") + (f" ({message})" if message else "")
-
-
-def _steered(record: WorkflowRecord) -> str:
-    if record.finished:
-        return "it is over"
-    if record.annotations.get(labels.ANNOTATION_ADOPTED) == record.uid:
-        return "a controller steers it"
-    return "no controller has taken it up: trials run where the scheduler put them"
 
 
 def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[TrialId, TrialState]:
@@ -91,15 +191,12 @@ def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[
 
 def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:
     trial = state.shown(record.created_at, opened=False)
-    if trial.phase.ended and (node := _last_node(state)):
+    recorded = state.step.attempts[-1].node if state.step is not None and state.step.attempts else ""
+    node = NodeName(state.pod.node if state.pod is not None and state.pod.node else recorded)
+    if trial.phase.ended and node:
+        # The world shows an ended trial on no node; people want to know where it ran.
         trial = replace(trial, nodes=(node,))
     return trial if tracked is None else replace(trial, progress=tracked.progress(state.facts.objective))
-
-
-def _last_node(state: TrialState) -> NodeName:
-    """Return where a trial ran last, by its newest pod or by Argo's record; empty where neither knows."""
-    recorded = state.step.attempts[-1].node if state.step is not None and state.step.attempts else ""
-    return NodeName(state.pod.node if state.pod is not None and state.pod.node else recorded)
 
 
 def _tracked(record: WorkflowRecord, given: str | None) -> tuple[Mapping[TrialId, Tracked], tuple[str, ...]]:
@@ -110,9 +207,3 @@ def _tracked(record: WorkflowRecord, given: str | None) -> tuple[Mapping[TrialId
         advice = "" if given else "; say where it answers from here with --mlflow-tracking-uri"
         told = f"Category, growth, step, metric and reason are missing: {uri or 'no MLflow is named'}: {error}{advice}"
         return {}, (told,)
-
-
-def _unknown(record: WorkflowRecord, states: Mapping[TrialId, TrialState]) -> tuple[str, ...]:
-    if record.steps or not states or not record.finished:
-        return ()
-    return ("Argo keeps the steps of this workflow in a database: trials whose pods are gone are not shown.",)

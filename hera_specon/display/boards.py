@@ -1,4 +1,4 @@
-"""The pieces of the live view, drawn with rich from rows that ``rows`` worked out."""
+"""Tables of the trials and nodes of a sweep, drawn with rich: for the live screen and ``specon status``."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from controllers.core.model import Category, Phase
-from hera_specon.display import words
-from hera_specon.display.rows import NodeRow, Tally, TrialRow
+from hera_specon import formatting
+from hera_specon.sweep_state import NodeRow, SweepState, Tally, TrialRow
 
 CATEGORY_STYLE = {Category.PROGRESSING: "blue", Category.WATCHING: "yellow", Category.CONVERGED: "magenta"}
 PHASE_STYLE = {
@@ -36,9 +36,9 @@ def headline(tally: Tally, elapsed: float, left: float | None) -> RenderableType
     parts = [f"{tally.ended} of {tally.total} trials ended", f"{tally.running} running"]
     parts += [f"{tally.moving} moving"] if tally.moving else []
     parts += [f"[bold red]{tally.failed} failed[/]"] if tally.failed else []
-    soon = f", about {words.seconds(left)} left" if left is not None else ", time left not known yet"
+    soon = f", about {formatting.seconds(left)} left" if left is not None else ", time left not known yet"
     soon = "" if left == 0 else soon
-    about = Text.from_markup(f" {', '.join(parts)}; {words.seconds(elapsed)} elapsed{soon}")
+    about = Text.from_markup(f" {', '.join(parts)}; {formatting.seconds(elapsed)} elapsed{soon}")
     return Padding(Columns([bar, about], padding=(0, 1)), (0, 0, 1, 0))
 
 
@@ -55,32 +55,24 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
     shown = [title for title in TITLES if wide or title not in ONLY_WIDE]
     for title in shown:
         table.add_column(title, no_wrap=True, ratio=1 if title == "last action" else None)
-    table.columns[0].min_width = min(LONGEST_ID, max((len(words.short_id(row.id)) for row in rows), default=0))
+    table.columns[0].min_width = min(LONGEST_ID, max((len(formatting.short_id(row.id)) for row in rows), default=0))
     for row in rows[:room]:
-        cells = dict(zip(TITLES, _cells(row), strict=True))
+        word = row.category if row.phase is Phase.RUNNING and row.category else row.phase
+        cells = {
+            "trial": Text(formatting.short_id(row.id), style="bold" if not row.phase.ended else "dim"),
+            "category": Text(word.value, style=_style(row)),
+            "node": Text(row.node),
+            "share": _bar(row.share, SHARE_WIDTH, NEUTRAL) if row.share else Text(""),
+            "cores": Text(formatting.cores(row.cpu) if row.share else "", style="dim"),
+            "progress": _bar(row.done or 0.0, BAR_WIDTH, _style(row) or NEUTRAL),
+            "step": Text(f"{row.step}/{row.steps_total or '?'}" if row.step else "", style="dim"),
+            "objective": Text(formatting.figure(row.metric)),
+            "moves": Text(str(row.moves) if row.moves else ""),
+            "last action": Text(row.note, style="dim"),
+        }
         table.add_row(*(cells[title] for title in shown))
     hidden = len(rows) - room
     return Group(table, Text(f"and {hidden} more, waiting or ended", style="dim")) if hidden > 0 else table
-
-
-def _cells(row: TrialRow) -> tuple[RenderableType, ...]:
-    return (
-        Text(words.short_id(row.id), style="bold" if not row.phase.ended else "dim"),
-        _category(row),
-        Text(row.node),
-        _bar(row.share, SHARE_WIDTH, NEUTRAL) if row.share else Text(""),
-        Text(words.cores(row.cpu) if row.share else "", style="dim"),
-        _bar(row.done or 0.0, BAR_WIDTH, _style(row) or NEUTRAL),
-        Text(f"{row.step}/{row.steps_total or '?'}" if row.step else "", style="dim"),
-        Text(words.figure(row.latest)),
-        Text(str(row.moves) if row.moves else ""),
-        Text(row.reason, style="dim"),
-    )
-
-
-def _category(row: TrialRow) -> Text:
-    word = row.category if row.phase is Phase.RUNNING and row.category else row.phase
-    return Text(word.value, style=_style(row))
 
 
 def _style(row: TrialRow) -> str:
@@ -96,6 +88,52 @@ def nodes_board(rows: Sequence[NodeRow]) -> RenderableType:
         table.add_column(title, no_wrap=True)
     for row in rows:
         busy = _bar(row.used / row.cpu if row.cpu else 0.0, BAR_WIDTH, NEUTRAL)
-        used = f"{words.cores(row.used)} of {words.cores(row.cpu)} cores, {words.cores(row.given)} given"
+        used = f"{formatting.cores(row.used)} of {formatting.cores(row.cpu)} cores, {formatting.cores(row.given)} given"
         table.add_row(Text(row.name, style="" if row.ready else "red"), busy, Text(used, style="dim"), str(row.trials))
     return Padding(table, (1, 0, 0, 0))
+
+
+def status_table(state: SweepState, most: int | None = None) -> RenderableType:
+    """Return the sweep as people read it; at most ``most`` trials if not all of them fit."""
+    rows = state.rows
+    shown = rows if most is None else rows[:most]
+    name, where = formatting.printable(state.name), formatting.printable(state.where)
+    policy = f"policy {formatting.printable(state.policy)}; {formatting.printable(state.steered)}"
+    pieces: list[RenderableType] = [
+        Text.assemble((name, "bold"), f"  {where}: {state.phase}"),
+        Text(policy, style="dim"),
+        headline(state.counted, state.snapshot.now, state.left),
+    ]
+    if rows:
+        pieces.append(_status_rows(shown))
+    if len(rows) > len(shown):
+        pieces.append(Text(f"and {len(rows) - len(shown)} more, waiting or ended", style="dim"))
+    return Group(*pieces, *(Text(formatting.printable(what), style="yellow") for what in state.missing))
+
+
+def _status_rows(rows: Sequence[TrialRow]) -> Table:
+    """Return the table of ``rows``; it has a column for outlooks only if there are any."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for row in rows:
+        category = (row.category.value, CATEGORY_STYLE[row.category]) if row.category else (formatting.DASH, "dim")
+        cells = {
+            "trial": (formatting.short_id(row.id), "bold" if not row.phase.ended else "dim"),
+            "phase": (row.phase.value + (" (gated)" if row.gated else ""), PHASE_STYLE[row.phase]),
+            "node": (row.node, ""),
+            "cpu now/base": (f"{formatting.cores(row.cpu)}/{formatting.cores(row.base_cpu)}", ""),
+            "attempt": (str(row.attempt or formatting.DASH), ""),
+            "moves": (str(row.moves), ""),
+            "category": category,
+            "growth": (formatting.figure(row.growth), "dim"),
+            "step": (formatting.DASH if row.step is None else f"{row.step}/{row.steps_total or '?'}", "dim"),
+            "metric": (formatting.figure(row.metric), ""),
+            "reason": (row.reason, "dim"),
+        }
+        if any(other.outlook for other in rows):
+            cells["outlook"] = (row.outlook, "yellow")
+        if not table.columns:
+            for title in cells:
+                long = title in {"reason", "outlook"}  # their text may take several lines
+                table.add_column(title, no_wrap=not long, overflow="fold" if long else "ellipsis")
+        table.add_row(*(Text(formatting.printable(cell), style=style) for cell, style in cells.values()))
+    return table

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from controllers.core.results import RunResult
-from hera_specon.display import words
-from hera_specon.report.comparison import ComparisonRow, comparison_rows
+from hera_specon import formatting
+from hera_specon.records.comparison import ComparisonRow, comparison_rows
 
 TITLES = ("makespan", "mean completion", "median completion", "trials faster", "worst loser", "moves", "resizes")
 ONLY_COMPARED = frozenset({"trials faster", "worst loser"})
@@ -25,7 +25,8 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
     for row in rows:
         table.add_column(Text(row.result.policy), justify="right", overflow="fold")
     if any(row.result.deadlines.asked for row in rows):
-        table.add_row("deadlines met", *(Text(_deadlines(row)) for row in rows))
+        met = [f"{row.result.deadlines.met} of {row.result.deadlines.asked}" for row in rows]
+        table.add_row("deadlines met", *map(Text, met))
     for title, *told in zip(TITLES, *(cells(row) for row in rows), strict=True):
         if compared or title not in ONLY_COMPARED:
             table.add_row(title, *(Text(cell) for cell in told))
@@ -38,24 +39,19 @@ def cells(row: ComparisonRow) -> tuple[str, ...]:
     counts = (str(row.moves), str(row.resizes))
     if against is None:
         times = (result.makespan_s, result.mean_completion_s, result.median_completion_s)
-        return (*(words.seconds(value) for value in times), words.DASH, words.DASH, *counts)
+        return (*(formatting.seconds(value) for value in times), formatting.DASH, formatting.DASH, *counts)
     return (
         _with_change(result.makespan_s, against.makespan_ratio),
         _with_change(result.mean_completion_s, against.mean_ratio),
         _with_change(result.median_completion_s, against.median_ratio),
         f"{row.faster} of {len(result.trials)} ({row.slower} slower)",
-        f"{against.worst_loser_id} {words.ratio(against.worst_loser)} ({words.change(against.worst_loser)})",
+        f"{against.worst_loser_id} {formatting.ratio(against.worst_loser)} ({formatting.change(against.worst_loser)})",
         *counts,
     )
 
 
-def _deadlines(row: ComparisonRow) -> str:
-    deadlines = row.result.deadlines
-    return f"{deadlines.met} of {deadlines.asked}"
-
-
 def _with_change(value: float, ratio: float) -> str:
-    return f"{words.seconds(value)}  {words.ratio(ratio)} ({words.change(ratio)})"
+    return f"{formatting.seconds(value)}  {formatting.ratio(ratio)} ({formatting.change(ratio)})"
 
 
 def warnings(rows: Sequence[ComparisonRow]) -> list[str]:

@@ -1,12 +1,13 @@
 """From a past sweep to what other policies would have made of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from controllers.core.model import NodeName
 from controllers.core.policy import Policy
-from controllers.lab.simulation.forecast import Check, Forecast, check, forecast
+from controllers.core.results import Comparison
+from controllers.lab.simulation.forecast import Check, Forecast, Interval, check, forecast
 from controllers.lab.simulation.past_sweep import PastSweep, PastSweepError
 from controllers.lab.simulation.recording import Ground, Recording, record
 from controllers.lab.simulation.supply import with_measured_supply
@@ -23,6 +24,30 @@ COSTS: Final[Mapping[str, Callable[[], Costs]]] = {
     "free": Costs.free,
 }
 """What things may cost where the past sweep does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A time that runs are judged by: its title, its name in ``RunResult``, and in ``Comparison`` that of its ratio."""
+
+    title: str
+    name: str
+    ratio: str
+
+    def over_seeds(self, forecast: Forecast) -> Interval:
+        """Return the time in seconds over the seeds of ``forecast``."""
+        return forecast.over_seeds(lambda run: getattr(run, self.name))
+
+    def change(self, comparisons: Sequence[Comparison]) -> Interval:
+        """Return the ratio to the baseline over the seeds."""
+        return Interval.of([getattr(comparison, self.ratio) for comparison in comparisons])
+
+
+FIGURES: Final = (
+    Figure("makespan", "makespan_s", "makespan_ratio"),
+    Figure("mean completion", "mean_completion_s", "mean_ratio"),
+    Figure("median completion", "median_completion_s", "median_ratio"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +92,20 @@ def replay(
     """
     source = source_of(past.sweeps)
     others = [sweep for sweep in past.sweeps if sweep is not source]
-    ground = Ground(nodes_for(source, what_if), _costs(past, what_if), what_if.cores_per_trial)
+    ground = Ground(nodes_for(source, what_if), COSTS[what_if.costs or past.origin](), what_if.cores_per_trial)
     checks = []
     for sweep in past.sweeps:
-        as_it_was = record(source, replace(ground, nodes=_as_it_was(sweep, ground)), others)
-        checks += _checked(sweep, _certain(as_it_was) if sweep is source else as_it_was, seeds, advanced)
+        as_it_was = replace(ground, nodes=with_measured_supply(sweep) if sweep.nodes else ground.nodes)
+        recording = record(source, as_it_was, others)
+        if sweep is source:
+            # What its trials took in this very run is known, so there is no doubt about the work.
+            recording = replace(recording, spread=dict.fromkeys(recording.spread, 0.0))
+        checks += _checked(sweep, recording, seeds, advanced)
     recording = record(source, ground, others)
-    recording = replace(recording, assumptions=(*recording.assumptions, *_about_parameters(past)))
+    # Of a policy, the record of a cluster keeps the name only.
+    unknown = [sweep.policy for sweep in past.sweeps if past.origin == "argo" and sweep.policy not in {None, "default"}]
+    assumed = [f"{name} is taken to have had its default parameters" for name in unknown]
+    recording = replace(recording, assumptions=(*recording.assumptions, *assumed))
     return Replayed(source, recording, seeds, tuple(checks), tuple(forecast(recording, policies, seeds, advanced)))
 
 
@@ -90,35 +122,13 @@ def nodes_for(sweep: PastSweep, what_if: WhatIf) -> tuple[NodeSpec, ...]:
     """
     if what_if.nodes is None and (what_if.cpus_per_node is None or sweep.nodes):
         kept = with_measured_supply(sweep)
-        return kept if what_if.cpus_per_node is None else _resized(kept, what_if.cpus_per_node)
+        cpu = what_if.cpus_per_node
+        return tuple(node if cpu in {None, node.cpu} else replace(node, cpu=cpu, supply=()) for node in kept)
     size = what_if.cpus_per_node or (sweep.nodes[0].cpu if sweep.nodes else None)
     if size is None or what_if.nodes is None:
         message = f"what sweep {sweep.name} ran on is not recorded: add --nodes and --cpus-per-node"
         raise PastSweepError(message)
     return tuple(NodeSpec(NodeName(f"node-{number}"), size) for number in range(1, what_if.nodes + 1))
-
-
-def _resized(nodes: Sequence[NodeSpec], cpu: float) -> tuple[NodeSpec, ...]:
-    return tuple(node if node.cpu == cpu else replace(node, cpu=cpu, supply=()) for node in nodes)
-
-
-def _as_it_was(sweep: PastSweep, ground: Ground) -> tuple[NodeSpec, ...]:
-    return with_measured_supply(sweep) if sweep.nodes else ground.nodes
-
-
-def _costs(past: Past, what_if: WhatIf) -> Costs:
-    return COSTS[what_if.costs or past.origin]()
-
-
-def _certain(recording: Recording) -> Recording:
-    """Return the recording without any doubt about the work: what it took in this very run is known."""
-    return replace(recording, spread=dict.fromkeys(recording.spread, 0.0))
-
-
-def _about_parameters(past: Past) -> list[str]:
-    """Return what is taken for granted of policies of which a cluster's record keeps the name only."""
-    names = [sweep.policy for sweep in past.sweeps if past.origin == "argo" and sweep.policy not in {None, "default"}]
-    return [f"{name} is taken to have had its default parameters" for name in names]
 
 
 def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> list[Check]:
@@ -129,3 +139,48 @@ def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Calla
     except PolicyError:
         return []
     return [check(sweep, forecast(recording, {name: policy}, seeds, advanced)[0])]
+
+
+def to_json(replayed: Replayed) -> dict[str, Any]:
+    """Return the figures: each a mean with the 5th and 95th percentile over the seeds, changes as ratios."""
+    baseline = replayed.forecasts[0]
+    return {
+        "sweep": replayed.source.name,
+        "trials": len(replayed.source.trials),
+        "nodes": {node.name: node.cpu for node in replayed.recording.workload.nodes},
+        "seeds": replayed.seeds,
+        "assumptions": list(replayed.recording.assumptions),
+        "left_out": list(replayed.source.left_out),
+        "costs": asdict(replayed.recording.costs),
+        "checks": [
+            {
+                "policy": check.policy,
+                "makespan_s": check.makespan_s,
+                "simulated_makespan_s": asdict(check.simulated_makespan_s),
+                "makespan_error": check.makespan_error,
+                "mean_completion_error": check.mean_completion_error,
+                "worst_completion_error": check.worst_completion_error,
+                "completion_errors": dict(check.completion_errors),
+                "missed": list(check.missed),
+            }
+            for check in replayed.checks
+        ],
+        "policies": [
+            {
+                "policy": forecast.policy,
+                **{figure.name: asdict(figure.over_seeds(forecast)) for figure in FIGURES},
+                "against": None if forecast is baseline else _against(baseline.policy, forecast.against(baseline)),
+            }
+            for forecast in replayed.forecasts
+        ],
+    }
+
+
+def _against(baseline: str, comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    return {
+        "policy": baseline,
+        **{figure.ratio: asdict(figure.change(comparisons)) for figure in FIGURES},
+        "faster_share": asdict(Interval.of([c.faster_share for c in comparisons])),
+        "worst_loser": asdict(Interval.of([c.worst_loser for c in comparisons])),
+        "shorter_share": sum(c.makespan_ratio < 1 for c in comparisons) / len(comparisons),
+    }

@@ -1,4 +1,4 @@
-"""Where a past sweep is found: a run's folder on this machine, a sweep of a cluster, or any runs in MLflow."""
+"""Find a past sweep: a run's folder on this machine, a sweep of a cluster, or any runs in MLflow."""
 
 import json
 from collections.abc import Sequence
@@ -14,10 +14,7 @@ from controllers.core.model import Direction, NodeName
 from controllers.lab.simulation.past_sweep import PastSweep, PastSweepError
 from controllers.local_run.run import LocalSettings
 from controllers.worlds.simulated.workload import NodeSpec
-from hera_specon.replay.any_runs import past_runs, runs_below
-from hera_specon.replay.recorded_sweep import Objective, Recorded, recorded_sweep
-from hera_specon.replay.tracked_trials import TAG_PARENT, printable, tracked_trials
-from hera_specon.report.record import (
+from hera_specon.records.run_folder import (
     BrokenRunError,
     PolicyRun,
     RunNotFoundError,
@@ -26,7 +23,9 @@ from hera_specon.report.record import (
     load_run,
     parts_of,
 )
-from hera_specon.report.tracked_run import sweep_runs, tracked_record
+from hera_specon.records.tracked import sweep_runs, tracked_record
+from hera_specon.replay.past_sweeps import Objective, Recorded, past_runs, recorded_sweep, runs_below
+from hera_specon.replay.tracked_trials import TAG_PARENT, printable, tracked_trials
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
 
 Origin = Literal["local", "argo"]
@@ -59,7 +58,7 @@ def find_past(wanted: str, where: Where) -> Past:
         where: Where to look.
 
     Raises:
-        SpeconError: It is nowhere, can't be rebuilt, or MLflow does not answer; says what to do.
+        SpeconError: The sweep was not found, cannot be rebuilt, or MLflow does not answer; says what to do.
     """
     try:
         try:
@@ -74,10 +73,17 @@ def find_past(wanted: str, where: Where) -> Past:
 
 def _on_this_machine(folder: Path, where: Where) -> Past:
     record = load_run(folder)
-    client = MlflowClient(where.tracking_uri or _kept_uri(folder, record))
+    database = folder.resolve().parents[1] / "mlflow" / "mlflow.db"
+    client = MlflowClient(
+        where.tracking_uri or (f"sqlite:///{database}" if database.is_file() else str(record.about.get("tracking_uri")))
+    )
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     nodes = tuple(NodeSpec(NodeName(name), cpu) for name, cpu in cores_of(record).items())
-    objective = _objective(record, where.objective)
+    direction = record.about.get("direction")
+    objective = Objective(
+        where.objective.metric or record.about.get("objective"),
+        where.objective.direction or (Direction(direction) if direction in set(Direction) else None),
+    )
     specs = record.about.get("policies") or [run.policy for run in record.runs]
     sweeps = []
     for position, (run, spec, part) in enumerate(zip(record.runs, specs, parts_of(folder), strict=False)):
@@ -100,12 +106,6 @@ def _began(run: PolicyRun, part: Path) -> float | None:
         return None
 
 
-def _kept_uri(folder: Path, record: RunRecord) -> str:
-    """Return where MLflow's data is: in the state folder, unless the run had a server of its owner's."""
-    database = folder.resolve().parents[1] / "mlflow" / "mlflow.db"
-    return f"sqlite:///{database}" if database.is_file() else str(record.about.get("tracking_uri"))
-
-
 def cores_of(record: RunRecord) -> dict[str, float]:
     """Return the cores of each node of a run on this machine, by name.
 
@@ -120,14 +120,6 @@ def cores_of(record: RunRecord) -> dict[str, float]:
         message = f"{record.folder / 'run.json'} does not tell nodes and cpus_per_node: {error!r}"
         raise BrokenRunError(message) from error
     return dict(settings.machine({}).nodes)
-
-
-def _objective(record: RunRecord, known: Objective) -> Objective:
-    direction = record.about.get("direction")
-    return Objective(
-        known.metric or record.about.get("objective"),
-        known.direction or (Direction(direction) if direction in set(Direction) else None),
-    )
 
 
 def _in_mlflow(wanted: str, where: Where, not_local: RunNotFoundError) -> Past:

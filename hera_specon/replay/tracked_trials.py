@@ -78,7 +78,7 @@ def chosen_objective(client: MlflowClient, trials: Sequence[TrackedTrial], asked
     """Return the metric that says how good the models are: ``asked``, the only one, or the one that the hooks marked.
 
     Raises:
-        PastSweepError: No trial has it, or it can't be told; lists those that there are.
+        PastSweepError: No trial has it, or several may be meant; lists the metrics.
     """
     names = sorted({name for trial in trials for name in trial.metrics if not name.startswith((_OURS, _SYSTEM))})
     listed = ", ".join(printable(name) for name in names[:_MOST_LISTED]) or "none"

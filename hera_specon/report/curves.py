@@ -6,14 +6,46 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from controllers.core.results import RunResult
-from hera_specon.display import words
-from hera_specon.report.colours import POLICIES, natural
-from hera_specon.report.comparison import completions
-from hera_specon.report.frame import dress, html, text
-from hera_specon.report.layout import shares, usage
-from hera_specon.report.record import PolicyRun
+from hera_specon import formatting
+from hera_specon.records.comparison import completions
+from hera_specon.records.history import History
+from hera_specon.records.run_folder import PolicyRun
+from hera_specon.report.style import POLICIES, dress, html, text
 
 NODE_HEIGHT = 130
+
+
+def shares(history: History, node: str) -> tuple[list[float], dict[str, list[float]]]:
+    """Return the times at which a share on ``node`` changed, and each trial's cores from each on.
+
+    A trial that is not on the node has 0 cores; every trial's list is as long as the times.
+    """
+    here = [s for s in history.all_stretches() if s.node == node and s.cpu is not None]
+    times = sorted({0.0, history.end, *(s.start for s in here), *(s.end for s in here)})
+    trials = dict.fromkeys(s.trial for s in sorted(here, key=lambda s: (s.start, s.trial)))
+    return times, {
+        trial: [
+            next((s.cpu or 0.0 for s in here if s.trial == trial and s.start <= time < s.end), 0.0) for time in times
+        ]
+        for trial in trials
+    }
+
+
+def usage(history: History, node: str) -> list[tuple[float, float]]:
+    """Return time and busy cores of ``node``: the sum over the trials on it of what each used last."""
+    told = sorted(
+        (at, trial, cores) for trial, uses in history.usage.items() for at, cores, where in uses if where == node
+    )
+    latest: dict[str, float] = {}
+    sums: dict[float, float] = {}
+    for at, trial, cores in told:
+        latest = {
+            name: used
+            for name, used in latest.items()
+            if any(s.node == node and s.start <= at <= s.end for s in history.stretches.get(name, ()))
+        } | {trial: cores}
+        sums[at] = sum(latest.values())
+    return list(sums.items())
 
 
 def share_chart(run: PolicyRun, colours: Mapping[str, str], end: float) -> str:
@@ -24,7 +56,28 @@ def share_chart(run: PolicyRun, colours: Mapping[str, str], end: float) -> str:
         subplot_titles=[text(node) for node in nodes],
     )  # fmt: skip
     for row, node in enumerate(nodes, start=1):
-        for trace in _share_traces(run, node, colours, row):
+        times, cores = shares(run.history, node)
+        traces = [
+            go.Scatter(
+                x=times, y=held, name=text(trial), stackgroup=f"node {row}", mode="lines",
+                line={"shape": "hv", "width": 0.5, "color": colours[trial]},
+                hovertemplate=f"<b>{text(trial)}</b>: %{{y:.2f}} cores at %{{x:.0f}} s<extra></extra>",
+            )
+            for trial, held in cores.items()
+        ]  # fmt: skip
+        busy = usage(run.history, node)
+        if busy:
+            traces.append(
+                go.Scatter(
+                    x=[at for at, _ in busy],
+                    y=[cores for _, cores in busy],
+                    name="in use",
+                    mode="lines",
+                    line={"color": "#8a94a0", "width": 1.6, "dash": "dot", "shape": "vh"},
+                    hovertemplate="in use: %{y:.2f} cores at %{x:.0f} s<extra></extra>",
+                )
+            )
+        for trace in traces:
             figure.add_trace(trace, row=row, col=1)
     figure.update_annotations(x=0, xanchor="left", font_size=12)
     figure.update_yaxes(title_text="cores", rangemode="tozero", nticks=4)
@@ -34,30 +87,6 @@ def share_chart(run: PolicyRun, colours: Mapping[str, str], end: float) -> str:
     return html(dress(figure, NODE_HEIGHT * max(1, len(nodes)) + 70))
 
 
-def _share_traces(run: PolicyRun, node: str, colours: Mapping[str, str], row: int) -> list[go.Scatter]:
-    times, cores = shares(run.history, node)
-    traces = [
-        go.Scatter(
-            x=times, y=held, name=text(trial), stackgroup=f"node {row}", mode="lines",
-            line={"shape": "hv", "width": 0.5, "color": colours[trial]},
-            hovertemplate=f"<b>{text(trial)}</b>: %{{y:.2f}} cores at %{{x:.0f}} s<extra></extra>",
-        )
-        for trial, held in cores.items()
-    ]  # fmt: skip
-    busy = usage(run.history, node)
-    if busy:
-        traces.append(_usage_line(busy))
-    return traces
-
-
-def _usage_line(busy: Sequence[tuple[float, float]]) -> go.Scatter:
-    return go.Scatter(
-        x=[at for at, _ in busy], y=[cores for _, cores in busy], name="in use", mode="lines",
-        line={"color": "#8a94a0", "width": 1.6, "dash": "dot", "shape": "vh"},
-        hovertemplate="in use: %{y:.2f} cores at %{x:.0f} s<extra></extra>",
-    )  # fmt: skip
-
-
 def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], objective: str) -> str:
     """Return the objective of each trial over time, a panel per policy, as HTML."""
     figure = make_subplots(
@@ -65,38 +94,32 @@ def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], object
         subplot_titles=[f"<b>{text(run.policy)}</b>" for run in runs],
     )  # fmt: skip
     for row, run in enumerate(runs, start=1):
-        for trial in sorted(run.history.reports, key=natural):
+        for trial in sorted(run.history.reports, key=formatting.natural):
             reports = run.history.reports[trial]
             if reports:
-                figure.add_trace(_curve(trial, reports, colours[trial], show=row == 1), row=row, col=1)
+                curve = go.Scatter(
+                    x=[at for at, _ in reports], y=[value for _, value in reports], mode="lines",
+                    line={"color": colours[trial], "width": 1.8}, name=text(trial), legendgroup=trial,
+                    showlegend=row == 1,
+                    hovertemplate=f"<b>{text(trial)}</b>: %{{y:.4g}} at %{{x:.0f}} s<extra></extra>",
+                )  # fmt: skip
+                figure.add_trace(curve, row=row, col=1)
     figure.update_annotations(x=0, xanchor="left", font_size=13)
     figure.update_yaxes(title_text=text(objective))
     figure.update_xaxes(rangemode="tozero")
     figure.update_xaxes(title_text="seconds since the sweep began", row=len(runs), col=1)
     dress(figure, 250 * len(runs) + 110)
-    figure.update_layout(
-        updatemenus=[_scale_buttons(len(runs))], margin_t=64, legend={"y": -70 / (250 * len(runs)), "yanchor": "top"}
-    )
-    return html(figure)
-
-
-def _curve(trial: str, reports: Sequence[tuple[float, float]], colour: str, *, show: bool) -> go.Scatter:
-    return go.Scatter(
-        x=[at for at, _ in reports], y=[value for _, value in reports], mode="lines",
-        line={"color": colour, "width": 1.8}, name=text(trial), legendgroup=trial, showlegend=show,
-        hovertemplate=f"<b>{text(trial)}</b>: %{{y:.4g}} at %{{x:.0f}} s<extra></extra>",
-    )  # fmt: skip
-
-
-def _scale_buttons(panels: int) -> dict[str, object]:
-    axes = [f"yaxis{i if i > 1 else ''}.type" for i in range(1, panels + 1)]
-    return {
+    axes = [f"yaxis{i if i > 1 else ''}.type" for i in range(1, len(runs) + 1)]
+    scale_buttons = {
         "type": "buttons", "direction": "right", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom",
         "pad": {"b": 6}, "showactive": False, "font": {"size": 11},
         "buttons": [
             {"label": scale, "method": "relayout", "args": [dict.fromkeys(axes, scale)]} for scale in ("linear", "log")
         ],
     }  # fmt: skip
+    below = {"y": -70 / (250 * len(runs)), "yanchor": "top"}
+    figure.update_layout(updatemenus=[scale_buttons], margin_t=64, legend=below)
+    return html(figure)
 
 
 def completion_chart(results: Sequence[RunResult]) -> str:
@@ -107,7 +130,19 @@ def completion_chart(results: Sequence[RunResult]) -> str:
     if len(results) > 1:
         figure.add_trace(_spans(trials, times))
     for i, (result, of_run) in enumerate(zip(results, times, strict=True)):
-        figure.add_trace(_dots(result.policy, trials, of_run, POLICIES[i % len(POLICIES)]))
+        figure.add_trace(
+            go.Scatter(
+                x=[of_run[trial] for trial in trials],
+                y=[text(trial) for trial in trials],
+                mode="markers",
+                name=text(result.policy),
+                marker={"size": 11, "color": POLICIES[i % len(POLICIES)]},
+                hoverinfo="text",
+                hovertext=[
+                    f"<b>{text(t)}</b> under {text(result.policy)}: {formatting.seconds(of_run[t])}" for t in trials
+                ],
+            )
+        )
     figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
     figure.update_xaxes(title_text="completion time in seconds", rangemode="tozero")
     dress(figure, 24 * len(trials) + 110)
@@ -120,12 +155,4 @@ def _spans(trials: Sequence[str], times: Sequence[Mapping[str, float]]) -> go.Sc
         x=[x for low, high in ends for x in (low, high, None)],
         y=[text(trial) for trial in trials for _ in range(3)],
         mode="lines", line={"color": "rgba(128,140,155,.45)", "width": 3}, hoverinfo="skip", showlegend=False,
-    )  # fmt: skip
-
-
-def _dots(policy: str, trials: Sequence[str], times: Mapping[str, float], colour: str) -> go.Scatter:
-    return go.Scatter(
-        x=[times[trial] for trial in trials], y=[text(trial) for trial in trials], mode="markers", name=text(policy),
-        marker={"size": 11, "color": colour}, hoverinfo="text",
-        hovertext=[f"<b>{text(t)}</b> under {text(policy)}: {words.seconds(times[t])}" for t in trials],
     )  # fmt: skip

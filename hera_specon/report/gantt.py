@@ -1,23 +1,77 @@
 """The Gantt chart: trials over nodes and time, a panel per policy, one time axis."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from hera_specon.display import words
-from hera_specon.report.colours import CATEGORIES, category_colour, category_label, natural
-from hera_specon.report.frame import GRID, dress, html, text
-from hera_specon.report.history import Move, Stretch
-from hera_specon.report.layout import Band, Bar, bands
-from hera_specon.report.record import PolicyRun
+from hera_specon import formatting
+from hera_specon.records.history import History, Move, Stretch
+from hera_specon.records.run_folder import PolicyRun
+from hera_specon.report.style import CATEGORIES, GRID, category_colour, category_label, dress, html, text
 
 LANE_HEIGHT = 22
 PANEL_EXTRA = 46
 SHORTEST_NAMED = 0.05
 """Part of the sweep's time that a bar must last to carry its trial's name."""
 LABELS = (*CATEGORIES, "not judged", "moving")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A stretch of a trial on its node's lane; lanes count from 0 on each node."""
+
+    stretch: Stretch
+    lane: int
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A node's rows on the chart: ``lanes`` of them from row ``top`` down."""
+
+    node: str
+    top: int
+    lanes: int
+    bars: tuple[Bar, ...]
+
+
+def bands(history: History) -> tuple[Band, ...]:
+    """Lay the trials of each node out in as few lanes as keep them apart, nodes one under the other."""
+    laid: list[Band] = []
+    for node in history.nodes():
+        bars = _lanes([visit for visit in _visits(history) if visit[0].node == node])
+        top = laid[-1].top + laid[-1].lanes if laid else 0
+        laid.append(Band(node, top, 1 + max(bar.lane for bar in bars), tuple(bars)))
+    return tuple(laid)
+
+
+def _visits(history: History) -> list[list[Stretch]]:
+    """Return each unbroken stay of a trial on a node, with neighbours that look alike joined."""
+    stays: list[list[Stretch]] = []
+    for stretches in history.stretches.values():
+        placed = [stretch for stretch in stretches if stretch.node]
+        for before, stretch in pairwise([None, *placed]):
+            if stretch is None:
+                continue
+            if before is None or before.node != stretch.node or before.end != stretch.start:
+                stays.append([stretch])
+            elif (stays[-1][-1].phase, stays[-1][-1].category) == (stretch.phase, stretch.category):
+                stays[-1][-1] = replace(stretch, start=stays[-1][-1].start)
+            else:
+                stays[-1].append(stretch)
+    return stays
+
+
+def _lanes(visits: Sequence[Sequence[Stretch]]) -> list[Bar]:
+    free_at: list[float] = []
+    bars: list[Bar] = []
+    for visit in sorted(visits, key=lambda stay: (stay[0].start, stay[0].trial)):
+        lane = next((i for i, free in enumerate(free_at) if free <= visit[0].start), len(free_at))
+        free_at[lane : lane + 1] = [visit[-1].end]
+        bars += [Bar(stretch, lane) for stretch in visit]
+    return bars
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +170,10 @@ def _stay_end(first: _Placed, placed: Sequence[_Placed]) -> float:
 def _hover(stretch: Stretch) -> str:
     lines = [
         f"<b>{text(stretch.trial)}</b>",
-        f"{words.seconds(stretch.start)} to {words.seconds(stretch.end)} on {text(stretch.node)}",
+        f"{formatting.seconds(stretch.start)} to {formatting.seconds(stretch.end)} on {text(stretch.node)}",
         f"{category_label(stretch.phase, stretch.category)}, attempt {stretch.attempt or 1}",
     ]
-    lines += [f"share: {words.cores(stretch.cpu)} cores"] if stretch.cpu is not None else []
+    lines += [f"share: {formatting.cores(stretch.cpu)} cores"] if stretch.cpu is not None else []
     lines += [f"<i>{text(stretch.reason)}</i>"] if stretch.reason else []
     return "<br>".join(lines)
 
@@ -164,8 +218,3 @@ def _node_axis(figure: go.Figure, row: int, laid: Sequence[Band]) -> None:
     )
     for band in laid[1:]:
         figure.add_hline(y=band.top - 0.5, line_color=GRID, line_width=1, row=row, col=1)
-
-
-def trials_of(runs: Sequence[PolicyRun]) -> list[str]:
-    """Return the names of all trials, in the order people count."""
-    return sorted({trial for run in runs for trial in run.history.stretches}, key=natural)

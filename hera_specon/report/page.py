@@ -2,19 +2,21 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
-from hera_specon.display import words
-from hera_specon.report.colours import trial_colours
-from hera_specon.report.comparison import comparison_rows
+from controllers.core.results import TrialResult
+from hera_specon import formatting
+from hera_specon.records.comparison import comparison_rows
+from hera_specon.records.history import Move
+from hera_specon.records.run_folder import PolicyRun, RunRecord, load_run
 from hera_specon.report.curves import completion_chart, learning_chart, share_chart
-from hera_specon.report.gantt import gantt, trials_of
-from hera_specon.report.record import RunRecord, load_run
-from hera_specon.report.trials import trial_entries
+from hera_specon.report.gantt import gantt
+from hera_specon.report.style import trial_colours
 
 REPORT_FILE = "report.html"
 TEMPLATE = "report.html.j2"
@@ -43,27 +45,28 @@ def page(record: RunRecord) -> str:
     loader = PackageLoader("hera_specon.report", "templates")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters.update(
-        seconds=words.seconds, ratio=words.ratio, change=words.change, figure=words.figure, tone=tone
+        seconds=formatting.seconds,
+        ratio=formatting.ratio,
+        change=formatting.change,
+        figure=formatting.figure,
+        tone=tone,
     )
-    return environment.get_template(TEMPLATE).render(plotly=get_plotlyjs(), **_contents(record))
-
-
-def _contents(record: RunRecord) -> dict[str, Any]:
-    colours = trial_colours(trials_of(record.runs))
+    colours = trial_colours(trial for run in record.runs for trial in run.history.stretches)
     results = record.results()
     end = max(run.history.end for run in record.runs)
-    return {
-        "name": record.about.get("name") or record.folder.name,
-        "facts": facts(record.about),
-        "unfinished": [run.policy for run in record.runs if run.result is None],
-        "rows": comparison_rows(results),
-        "deadlines": any(result.deadlines.asked for result in results),
-        "entries": trial_entries(record.runs),
-        "gantt": gantt(record.runs),
-        "shares": [(run.policy, share_chart(run, colours, end)) for run in record.runs],
-        "learning": learning_chart(record.runs, colours, str(record.about.get("objective") or "objective")),
-        "completion": completion_chart(results) if results else "",
-    }
+    return environment.get_template(TEMPLATE).render(
+        plotly=get_plotlyjs(),
+        name=record.about.get("name") or record.folder.name,
+        facts=facts(record.about),
+        unfinished=[run.policy for run in record.runs if run.result is None],
+        rows=comparison_rows(results),
+        deadlines=any(result.deadlines.asked for result in results),
+        entries=trial_entries(record.runs),
+        gantt=gantt(record.runs),
+        shares=[(run.policy, share_chart(run, colours, end)) for run in record.runs],
+        learning=learning_chart(record.runs, colours, str(record.about.get("objective") or "objective")),
+        completion=completion_chart(results) if results else "",
+    )
 
 
 def tone(ratio: float) -> str:
@@ -87,8 +90,46 @@ FACTS = {
 
 def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what was run as pairs for the page's head, those that are known."""
-    return [(title, _shown(about[name])) for name, title in FACTS.items() if about.get(name) not in (None, "")]
+    known = [(title, about[name]) for name, title in FACTS.items() if about.get(name) not in (None, "")]
+    return [(title, ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)) for title, fact in known]
 
 
-def _shown(fact: object) -> str:
-    return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
+@dataclass(frozen=True, slots=True)
+class TrialUnder:
+    """A trial under one policy; ``ratio`` is to its completion time under the first, None for the first."""
+
+    policy: str
+    result: TrialResult | None
+    moves: tuple[Move, ...]
+    ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEntry:
+    """A trial and how it went under each policy."""
+
+    id: str
+    params: str
+    under: tuple[TrialUnder, ...]
+
+
+def trial_entries(runs: Sequence[PolicyRun]) -> list[TrialEntry]:
+    """Return every trial that any of the runs knows, in the order people count."""
+    found = [{t.id: t for t in run.result.trials} if run.result else {} for run in runs]
+    ids = {trial for run in runs for trial in run.history.stretches}.union(*found)
+    entries = []
+    for trial in sorted(ids, key=formatting.natural):
+        results = [of_run.get(trial) for of_run in found]
+        first = results[0].completion_s if results[0] else None
+        under = [
+            TrialUnder(
+                policy=run.policy,
+                result=result,
+                moves=tuple(move for move in run.history.moves if move.trial == trial),
+                ratio=result.completion_s / first if run is not runs[0] and result and first else None,
+            )
+            for run, result in zip(runs, results, strict=True)
+        ]
+        params = next((formatting.params(result.params) for result in results if result and result.params), "")
+        entries.append(TrialEntry(trial, params, tuple(under)))
+    return entries

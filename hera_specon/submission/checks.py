@@ -1,6 +1,7 @@
-"""What is refused before a sweep is sent to a cluster: it would fail there, or lose what it learnt. Pure."""
+"""What is refused before a sweep is sent to a cluster: it would fail there, or lose its checkpoints. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -10,38 +11,36 @@ from controllers.core.model import Direction
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.worlds.local.workflow import RetryRule, WorkflowError
-from hera_specon.submission.errors import SubmissionError
-from hera_specon.submission.state_check import state_problem
-from hera_specon.submission.trial_templates import Manifest, program, trial_templates, variable
+from hera_specon.errors import SubmissionError
+from hera_specon.manifest import Manifest, program, trial_templates, variable
 from mlflow_hooks import contract
 
-_TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
+TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
 _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_OF_ONE_POD: Final = frozenset({"emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected", "image"})
+_OF_ONE_NODE: Final = frozenset(
+    {"awsElasticBlockStore", "azureDisk", "cinder", "fc", "gcePersistentDisk", "iscsi", "rbd", "vsphereVolume"}
+)
+_SHARED_MODE: Final = "ReadWriteMany"
+_SHARE_IT: Final = "give it a shared one: Sweep(state_claim='NAME of a ReadWriteMany PersistentVolumeClaim')"
 
 
 def check_for_cluster(manifest: Manifest) -> None:
     """Check that the trials of a manifest can run, move and come back on a cluster.
 
     Raises:
-        SubmissionError: They can't; it lists every reason.
+        SubmissionError: They cannot; it lists every reason.
     """
     spec = manifest.get("spec") or {}
-    problems = [
-        *_workflow_problems(spec),
-        *(
-            f"template {template.get('name')!r} {problem}"
-            for template in trial_templates(manifest)
-            for problem in _problems(template, spec)
-        ),
-    ]
+    problems = []
+    for parameter in (spec.get("arguments") or {}).get("parameters") or []:
+        name = parameter.get("name")
+        if all(parameter.get(field) is None for field in ("value", "valueFrom", "default")):
+            problems.append(f"parameter {name!r} has no value; give it one with -p {name}=VALUE")
+    for template in trial_templates(manifest):
+        problems += [f"template {template.get('name')!r} {problem}" for problem in _problems(template, spec)]
     if problems:
         raise SubmissionError(problems)
-
-
-def _workflow_problems(spec: Manifest) -> Iterator[str]:
-    for parameter in (spec.get("arguments") or {}).get("parameters") or []:
-        if all(parameter.get(field) is None for field in ("value", "valueFrom", "default")):
-            yield f"parameter {parameter.get('name')!r} has no value; give it one with -p {parameter.get('name')}=VALUE"
 
 
 def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
@@ -49,59 +48,51 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     if not main.get("image"):
         yield "names no image; give one with --image"
     if not main.get("command"):
-        yield "names no command; Argo would have to look the image's own up in a registry"
+        yield "names no command; Argo would have to look up the image's own in a registry"
     if "cpu" not in ((main.get("resources") or {}).get("requests") or {}):
         yield "requests no CPU, the share that a policy starts from"
-    for found in (_identity(template), _tracking(template), _retry(template), state_problem(template, spec)):
-        if found is not None:
-            yield found
-    yield from _annotations((template.get("metadata") or {}).get("annotations") or {})
-
-
-def _identity(template: Manifest) -> str | None:
     ids = {name: variable(template, name) for name in (contract.ENV_TRIAL_ID, contract.ENV_SWEEP_ID)}
-    missing = [name for name, value in ids.items() if not value]
-    if missing:
-        return f"sets no {' and no '.join(missing)}; build it with Sweep"
     fixed = [f"{name}={value!r}" for name, value in ids.items() if "{{" not in value]
-    return f"gives every run the same identity: {', '.join(fixed)}; build it with Sweep" if fixed else None
-
-
-def _tracking(template: Manifest) -> str | None:
-    uri = variable(template, _TRACKING_URI)
-    parts = urlsplit(uri)
-    if "{{" in uri or any(entry.get("name") == _TRACKING_URI and entry.get("valueFrom") for entry in _env(template)):
-        return None
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.hostname in _THIS_MACHINE:
-        return (
-            f"has {_TRACKING_URI}={uri!r}, which no pod can reach; "
+    if missing := [name for name, value in ids.items() if not value]:
+        yield f"sets no {' and no '.join(missing)}; build it with Sweep"
+    elif fixed:
+        yield f"gives every run the same identity: {', '.join(fixed)}; build it with Sweep"
+    uri = variable(template, TRACKING_URI)
+    read_from = any(entry.get("name") == TRACKING_URI and entry.get("valueFrom") for entry in main.get("env") or [])
+    if "{{" not in uri and not read_from and not _is_reachable(uri):
+        yield (
+            f"has {TRACKING_URI}={uri!r}, which no pod can reach; "
             "give the server's address in the cluster with --mlflow-tracking-uri"
         )
-    return None
+    yield from _retry_problems(template.get("retryStrategy") or {})
+    yield from _state_problems(template, spec)
+    yield from _annotation_problems((template.get("metadata") or {}).get("annotations") or {})
 
 
-def _env(template: Manifest) -> list[Manifest]:
-    found: list[Manifest] = program(template).get("env") or []
-    return found
+def _is_reachable(uri: str) -> bool:
+    """Return whether ``uri`` is an address that another machine may reach."""
+    parts = urlsplit(uri)
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.hostname not in _THIS_MACHINE
 
 
-def _retry(template: Manifest) -> str | None:
-    strategy = template.get("retryStrategy")
+def _retry_problems(strategy: Manifest) -> Iterator[str]:
     advice = f"so a trial that moves (exit {contract.EXIT_MIGRATE}) would end there; build it with Sweep"
     if not strategy:
-        return f"has no retryStrategy, {advice}"
-    expression = strategy.get("expression")
+        yield f"has no retryStrategy, {advice}"
+        return
+    expression, limit = strategy.get("expression") or None, strategy.get("limit")
     policy = strategy.get("retryPolicy") or ("Always" if expression else "OnFailure")
-    limit = strategy.get("limit")
+    if limit is not None and not str(limit).isdecimal():
+        return  # a placeholder, which only Argo fills in
     try:
-        rule = RetryRule(None if limit is None else int(limit), policy, expression or None)
-    except (WorkflowError, ValueError):
-        return None  # more of Argo's language than is understood here; Argo judges it
-    again = rule.allows(1, contract.EXIT_MIGRATE)
-    return None if again else f"has a retryStrategy that makes no attempt after exit {contract.EXIT_MIGRATE}, {advice}"
+        again = RetryRule(None if limit is None else int(limit), policy, expression).allows(1, contract.EXIT_MIGRATE)
+    except WorkflowError:
+        return  # the expression uses more of Argo's language than we understand; Argo judges it
+    if not again:
+        yield f"has a retryStrategy that makes no attempt after exit {contract.EXIT_MIGRATE}, {advice}"
 
 
-def _annotations(notes: dict[str, Any]) -> Iterator[str]:
+def _annotation_problems(notes: Mapping[str, Any]) -> Iterator[str]:
     if not notes.get(labels.ANNOTATION_OBJECTIVE):
         yield f"lacks the annotation {labels.ANNOTATION_OBJECTIVE}: the metric that says how good the model is"
     direction = notes.get(labels.ANNOTATION_DIRECTION)
@@ -115,4 +106,64 @@ def _annotations(notes: dict[str, Any]) -> Iterator[str]:
     try:
         goals_in({name: str(value) for name, value in notes.items() if "{{" not in str(value)})
     except GoalError as error:
-        yield f"has a goal that can't be reached: {error}"
+        yield f"has a goal that cannot be reached: {error}"
+
+
+def _state_problems(template: Manifest, spec: Manifest) -> Iterator[str]:
+    """Yield why a trial that moves would lose its checkpoints: no volume that every node mounts holds them."""
+    root = variable(template, contract.ENV_STATE_ROOT)
+    mount, volume = _state_volume(template, spec)
+    where = f"keeps checkpoints in {root}"
+    if not root:
+        yield f"sets no {contract.ENV_STATE_ROOT}; build it with Sweep"
+    elif mount is None:
+        yield f"{where}, where no volume is mounted: a trial that moves loses them; {_SHARE_IT}"
+    elif mount.get("readOnly"):
+        yield f"{where}, which is mounted read-only"
+    elif (why := _not_shared(str(mount.get("name")), volume, spec)) is not None:
+        yield f"{where}, {why}: a trial that moves loses them; {_SHARE_IT}"
+
+
+def _not_shared(name: str, volume: Manifest | None, spec: Manifest) -> str | None:
+    """Return why not every node can mount ``volume``, None if it can; without one, the workflow may make a claim."""
+    if volume is None:
+        for claim in spec.get("volumeClaimTemplates") or []:
+            if (claim.get("metadata") or {}).get("name") == name:
+                modes = [str(mode) for mode in (claim.get("spec") or {}).get("accessModes") or []]
+                listed = ", ".join(modes)
+                return None if _SHARED_MODE in modes else f"on a claim that one node at a time can mount ({listed})"
+        return f"on volume {name!r}, which does not exist"
+    if kind := next(iter(_OF_ONE_POD & volume.keys()), None):
+        return f"on a volume of the pod alone ({kind})"
+    if kind := next(iter(_OF_ONE_NODE & volume.keys()), None):
+        return f"on a disk that one node at a time can mount ({kind})"
+    return None
+
+
+def _state_volume(template: Manifest, spec: Manifest) -> tuple[Manifest | None, Manifest | None]:
+    """Return the mount that holds a trial's checkpoints, and its volume; None for what is not there."""
+    root = variable(template, contract.ENV_STATE_ROOT)
+    mounts = [
+        mount
+        for mount in program(template).get("volumeMounts") or []
+        if root and mount.get("mountPath") and PurePosixPath(root).is_relative_to(str(mount["mountPath"]))
+    ]
+    mount = max(mounts, key=lambda mount: len(str(mount["mountPath"])), default=None)
+    volumes = [*(template.get("volumes") or []), *(spec.get("volumes") or [])]
+    found = (volume for volume in volumes if mount and str(volume.get("name")) == str(mount.get("name")))
+    return mount, next(found, None)
+
+
+def state_claims(manifest: Manifest) -> set[str]:
+    """Return the existing claims that the trials of a manifest keep their checkpoints on."""
+    volumes = (_state_volume(template, manifest["spec"])[1] or {} for template in trial_templates(manifest))
+    claims = (str((volume.get("persistentVolumeClaim") or {}).get("claimName") or "") for volume in volumes)
+    return {claim for claim in claims if claim and "{{" not in claim}
+
+
+def host_path_warning(manifest: Manifest) -> str | None:
+    """Return what to know if trials keep their checkpoints in a folder of their node, which may differ by node."""
+    volumes = (_state_volume(template, manifest["spec"])[1] or {} for template in trial_templates(manifest))
+    if any("hostPath" in volume for volume in volumes):
+        return "checkpoints go to a folder of the node (hostPath): that must be the same file system on every node"
+    return None

@@ -1,25 +1,26 @@
-"""What ``specon submit`` changes in a manifest; everything else stays as its author wrote it. Pure."""
+"""From an author's file to the manifest that is sent. What the command line does not name stays as it was written."""
 
 import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from controllers.core import labels
 from controllers.core.expressions import GATE_FIRST, GATE_MOVED
 from controllers.core.model import Place
-from controllers.policies import Default
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
-from hera_specon.submission.errors import SubmissionError
-from hera_specon.submission.trial_templates import Manifest, program, sweep_of, trial_templates
-
-_TRACKING_URI = "MLFLOW_TRACKING_URI"
+from hera_specon.errors import SubmissionError
+from hera_specon.manifest import Manifest, program, sweep_of, trial_templates
+from hera_specon.settings import policy_text
+from hera_specon.submission.checks import TRACKING_URI, check_for_cluster
+from hera_specon.workflow_file import WorkflowFile, load_workflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class Overrides:
     """What was asked for on the command line; None leaves what the author wrote.
 
     ``first_nodes`` gives the node of first attempts by ``<sweep>.<number>`` of the trial, and implies ``gate_first``,
@@ -34,67 +35,86 @@ class Wishes:
     first_nodes: Mapping[str, str] | None = None
 
 
-def edited(manifest: Manifest, wishes: Wishes) -> dict[str, Any]:
-    """Return ``manifest`` with the wishes in it.
+def edited(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
+    """Return ``manifest`` with the overrides applied.
 
     Raises:
         SubmissionError: A parameter is given a value that is not among its choices, or a template has no gate of ours.
     """
     document: dict[str, Any] = copy.deepcopy(dict(manifest))
-    _set_parameters(document, wishes.parameters)
+    declared = ((document.get("spec") or {}).get("arguments") or {}).get("parameters") or []
+    for parameter in declared:
+        if parameter["name"] not in overrides.parameters:
+            continue
+        value, choices = overrides.parameters[parameter["name"]], parameter.get("enum")
+        if choices and value not in choices:
+            raise SubmissionError([f"-p {parameter['name']}={value}: choose one of {', '.join(map(str, choices))}"])
+        parameter.pop("valueFrom", None)
+        parameter["value"] = value
     for template in trial_templates(document):
-        _edit_template(template, wishes)
-    if wishes.first_nodes is not None:
+        _edit_template(template, overrides)
+    if overrides.first_nodes is not None:
         notes = document.setdefault("metadata", {}).setdefault("annotations", {})
-        notes[labels.ANNOTATION_FIRST_NODES] = json.dumps(dict(wishes.first_nodes), sort_keys=True)
+        notes[labels.ANNOTATION_FIRST_NODES] = json.dumps(dict(overrides.first_nodes), sort_keys=True)
     return document
 
 
-def _edit_template(template: dict[str, Any], wishes: Wishes) -> None:
-    if wishes.policy is not None:
-        template["metadata"].setdefault("annotations", {})[labels.ANNOTATION_POLICY] = wishes.policy
-    if wishes.image is not None:
-        program(template)["image"] = wishes.image
-    if wishes.tracking_uri is not None:
-        _set_variable(program(template), _TRACKING_URI, wishes.tracking_uri)
-    if wishes.gate_first or wishes.first_nodes is not None or _places_first(template):
-        template["podSpecPatch"] = _gated_first(template)
-
-
-def _places_first(template: Manifest) -> bool:
-    """Return whether the policy of a trial decides itself where first attempts start."""
+def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
+    if overrides.policy is not None:
+        template["metadata"].setdefault("annotations", {})[labels.ANNOTATION_POLICY] = overrides.policy
+    if overrides.image is not None:
+        program(template)["image"] = overrides.image
+    if overrides.tracking_uri is not None:
+        container = program(template)
+        others = [entry for entry in container.get("env") or [] if entry.get("name") != TRACKING_URI]
+        container["env"] = [*others, {"name": TRACKING_URI, "value": overrides.tracking_uri}]
     try:
-        policy = parse_policy(
-            str(template["metadata"].get("annotations", {}).get(labels.ANNOTATION_POLICY) or Default.name)
-        )
+        named = template["metadata"].get("annotations", {}).get(labels.ANNOTATION_POLICY)
+        places_first = bool(named) and Place in parse_policy(str(named)).needs
     except PolicyError:
-        return False  # the checks that follow say what is wrong with it
-    return Place in policy.needs
+        places_first = False  # the checks that follow say what is wrong with the policy
+    if overrides.gate_first or overrides.first_nodes is not None or places_first:
+        patch = str(template.get("podSpecPatch") or "")
+        if GATE_MOVED not in patch and GATE_FIRST not in patch:
+            problem = (
+                f"the trials of sweep {sweep_of(template)!r} have no gate that could hold first attempts: "
+                "build the workflow again with Sweep, or leave --gate-first and --first-nodes-of out"
+            )
+            raise SubmissionError([problem])
+        template["podSpecPatch"] = patch.replace(GATE_MOVED, GATE_FIRST)
 
 
-def _set_parameters(document: dict[str, Any], values: Mapping[str, str]) -> None:
-    declared = ((document.get("spec") or {}).get("arguments") or {}).get("parameters") or []
-    for parameter in declared:
-        if parameter["name"] not in values:
-            continue
-        value, choices = values[parameter["name"]], parameter.get("enum")
-        if choices and value not in choices:
-            raise SubmissionError([f"-p {parameter['name']}={value}: is none of {', '.join(map(str, choices))}"])
-        parameter.pop("valueFrom", None)
-        parameter["value"] = value
+def prepared(path: Path, overrides: Overrides) -> tuple[WorkflowFile, dict[str, Any]]:
+    """Return the file that was read, and its manifest with the overrides applied, checked for a cluster.
+
+    Raises:
+        WorkflowFileError: The file gives no workflow with a sweep.
+        SubmissionError: The workflow cannot run on a cluster; every reason is listed.
+    """
+    file = load_workflow(path)
+    manifest = edited(file.manifest, overrides)
+    try:
+        check_for_cluster(manifest)
+    except SubmissionError as error:
+        raise SubmissionError(
+            [f"{path} cannot be submitted:", *(f"  {problem}" for problem in error.problems)]
+        ) from None
+    return file, manifest
 
 
-def _set_variable(container: dict[str, Any], name: str, value: str) -> None:
-    others = [entry for entry in container.get("env") or [] if entry.get("name") != name]
-    container["env"] = [*others, {"name": name, "value": value}]
+def canonical_policy(spec: str) -> str:
+    """Return ``spec`` in its usual form.
+
+    Raises:
+        SubmissionError: It names no policy.
+    """
+    try:
+        return policy_text(spec)
+    except PolicyError as error:
+        problem = f"--policy, {spec!r}: {error}"
+        raise SubmissionError([problem, "List the policies with: specon policies"]) from error
 
 
-def _gated_first(template: Manifest) -> str:
-    patch = str(template.get("podSpecPatch") or "")
-    if GATE_MOVED not in patch and GATE_FIRST not in patch:
-        problem = (
-            f"the trials of sweep {sweep_of(template)!r} have no gate that could hold first attempts: "
-            "build the workflow anew with Sweep, or leave --gate-first and --first-nodes-of out"
-        )
-        raise SubmissionError([problem])
-    return patch.replace(GATE_MOVED, GATE_FIRST)
+def in_namespace(manifest: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    """Return ``manifest`` for ``namespace``."""
+    return {**manifest, "metadata": {**(manifest.get("metadata") or {}), "namespace": namespace}}

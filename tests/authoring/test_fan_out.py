@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from controllers.core import labels
 from hera_specon import at_random, choice, every
-from hera_specon.search import points
-from hera_specon.space import value_text
+from hera_specon.space import points, value_text
 from tests.authoring.built_sweeps import built, items, sweep
 
 

@@ -10,7 +10,7 @@ from controllers.core.expressions import GATE_FIRST, GATE_MOVED
 from controllers.local_run.sweep_checks import check_sweep
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import Deadline, SpeCon, Sweep, SweepError, Tradl, choice, every, minimize, uniform
-from hera_specon.submission.edits import Wishes, edited
+from hera_specon.submission.edits import Overrides, edited
 
 
 def manifest(**goals: Any) -> dict[str, Any]:  # noqa: ANN401 - settings of Sweep
@@ -105,14 +105,14 @@ def test_a_list_must_have_a_goal_for_each_trial() -> None:
     ("policy", "setting"), [(Deadline(), "deadline"), ([SpeCon(), Tradl()], "target"), ("edf", "deadline")]
 )
 def test_a_policy_that_goes_by_a_goal_is_refused_without_it(policy: Any, setting: str) -> None:  # noqa: ANN401
-    with pytest.raises(SweepError, match=f"goes by {setting}=, which the sweep does not set"):
+    with pytest.raises(SweepError, match=f"needs {setting}=, which the sweep does not set"):
         templates(policy=policy)
     assert templates(policy=policy, **{setting: 5.0})
 
 
 @pytest.mark.parametrize(("policy", "gate"), [(Deadline(), GATE_FIRST), (SpeCon(), GATE_MOVED)])
 def test_first_attempts_are_gated_when_submitted_under_a_policy_that_places_them(policy: Any, gate: str) -> None:  # noqa: ANN401
-    sent = edited(manifest(policy=policy, deadline=60), Wishes())
+    sent = edited(manifest(policy=policy, deadline=60), Overrides())
     (patch,) = [template["podSpecPatch"] for template in sent["spec"]["templates"] if "podSpecPatch" in template]
     assert gate in patch
 

@@ -3,14 +3,15 @@ from typing import cast
 import pytest
 
 from controllers.core.labels import MOVED_MESSAGE
+from controllers.policies.registry import POLICIES, Deadline
 from controllers.worlds.local.workflow.retry import RetryRule
 from hera_specon import SweepError
-from hera_specon.retry import MOST_RETRIES, trial_retries
+from hera_specon.trial_template import MOST_FAILURES, MOST_RETRIES, MOVES_WITHOUT_LIMIT, trial_retries
 
 
-def goes_on(failures: int, exit_code: str, retries: int, message: str = "") -> bool:
+def goes_on(failures: int, exit_code: str, retries: int, message: str = "", policy: str | None = "specon") -> bool:
     """What becomes of a trial after the attempt that follows ``retries`` others."""
-    strategy = trial_retries(failures)
+    strategy = trial_retries(failures, policy)
     rule = RetryRule(limit=MOST_RETRIES, policy="Always", expression=cast("str", strategy.expression))
     return rule.allows(retries + 1, int(exit_code), message=message)
 
@@ -26,10 +27,31 @@ def test_an_attempt_that_was_ended_by_force_for_its_move_is_no_failure() -> None
     assert not goes_on(0, "137", 0, message="main: Error (exit code 137): OOMKilled")
 
 
-def test_as_many_failures_as_asked_for_are_forgiven_after_two_moves() -> None:
-    moves, failures = 2, 3
-    assert all(goes_on(failures, "1", moves + failed) for failed in range(failures))
-    assert not goes_on(failures, "1", moves + failures)
+@pytest.mark.parametrize(
+    ("policy", "moves"),
+    [
+        ("default", 0),
+        ("flowcon", 0),
+        ("specon", 2),
+        ("flowcon2", 1),
+        ("procon+flowcon+specon", 2),
+        ("deadline", 1),
+        (None, max(known.most_moves or 0 for known in POLICIES.values())),
+    ],
+)
+def test_as_many_failures_as_asked_for_are_forgiven_after_the_moves_of_the_policy(
+    policy: str | None, moves: int
+) -> None:
+    failures = 3
+    assert all(goes_on(failures, "1", moves + failed, policy=policy) for failed in range(failures))
+    assert not goes_on(failures, "1", moves + failures, policy=policy)
+
+
+def test_a_policy_that_moves_without_limit_stays_within_the_limit_of_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Deadline, "most_moves", None)
+    assert goes_on(MOST_FAILURES, "1", MOST_FAILURES + MOVES_WITHOUT_LIMIT - 1, policy="deadline")
+    assert not goes_on(MOST_FAILURES, "1", MOST_FAILURES + MOVES_WITHOUT_LIMIT, policy="deadline")
+    assert MOST_FAILURES + MOVES_WITHOUT_LIMIT <= MOST_RETRIES
 
 
 def test_no_failure_is_forgiven_with_no_retries() -> None:
@@ -37,7 +59,7 @@ def test_no_failure_is_forgiven_with_no_retries() -> None:
 
 
 def test_moves_wait_for_nothing_and_errors_count_too() -> None:
-    strategy = trial_retries(3)
+    strategy = trial_retries(3, None)
     assert strategy.backoff is None
     assert strategy.retry_policy == "Always"
 
@@ -45,4 +67,4 @@ def test_moves_wait_for_nothing_and_errors_count_too() -> None:
 @pytest.mark.parametrize("failures", [-1, 41, 1.5, True, "3"])
 def test_an_impossible_number_of_retries_is_refused(failures: int) -> None:
     with pytest.raises(SweepError, match=repr(failures)):
-        trial_retries(failures)
+        trial_retries(failures, None)

@@ -68,7 +68,7 @@ def test_a_yaml_file_gives_the_same_workflow(tmp_path: Path) -> None:
         ("vae.py", "from hera.workflows import Workflow\nw = Workflow(name='x')\n", "no sweep"),
         ("vae.yaml", "a: [\n", "YAML"),
         ("vae.yaml", "a: 1\n---\nb: 2\n", "YAML"),
-        ("vae.yaml", "kind: Pod\n", "no Argo Workflow"),
+        ("vae.yaml", "kind: Pod\n", "not an Argo Workflow"),
         ("vae.yaml", "kind: Workflow\nspec: {templates: []}\n", "no sweep"),
     ],
 )

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controllers.lab.fault_search import faulty_run, search
+from controllers.driving import assembly
+from controllers.lab.fault_search import search
 from controllers.lab.fault_search.case import dump_case, load_case
 from controllers.lab.fault_search.drawing import draw_case
 from controllers.lab.fault_search.faulty_run import Finding
@@ -42,7 +43,7 @@ def test_what_goes_wrong_is_told_and_kept_in_a_file(tmp_path: Path, monkeypatch:
 
     assert result.exit_code == 1
     assert "seed 7, specon:interval=" in result.stderr
-    assert "at 3.5 s it does not hold that no trial is lost: t01" in result.stderr
+    assert "at 3.5 s this does not hold: no trial is lost: t01" in result.stderr
     assert json.loads(result.stdout)["found"][0]["file"] == "fuzz-7.json"
     assert load_case(tmp_path / "fuzz-7.json").policy == case.policy
 
@@ -51,12 +52,12 @@ def test_a_kept_sweep_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     file = tmp_path / "kept.json"
     file.write_text(dump_case(draw_case(12, "specon+flowcon")))
     mended = _fuzz("--again", file)
-    monkeypatch.setattr(faulty_run, "Engine", ActsBeforeSaving)
+    monkeypatch.setattr(assembly, "Engine", ActsBeforeSaving)
     broken = _fuzz("--again", file)
 
     assert (mended.exit_code, broken.exit_code) == (0, 1)
     assert "nothing went wrong" in mended.stdout
-    assert "it does not hold that nothing is done before it is saved" in broken.stdout
+    assert "this does not hold: nothing is done before it is saved" in broken.stdout
 
 
 def test_bad_input_is_refused_with_its_value(tmp_path: Path) -> None:

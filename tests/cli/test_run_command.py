@@ -17,6 +17,7 @@ from controllers.local_run.sweep import Screen
 from controllers.policies.registry import parse_policy, policy_spec
 from hera_specon.cli import main
 from hera_specon.cli.backend import Backend, Workflow
+from hera_specon.errors import WorkflowFileError
 from tests.report.example_run import write_example_run
 
 
@@ -26,7 +27,7 @@ class FakeRuns:
 
     folder: Path
     workflow: dict[str, Any] = field(default_factory=dict)
-    load_error: ValueError | None = None
+    load_error: WorkflowFileError | None = None
     run_error: BaseException | None = None
     succeeded: bool = True
     started: list[tuple[list[str], LocalSettings]] = field(default_factory=list)
@@ -230,7 +231,7 @@ def test_a_file_that_is_not_there_is_named(specon: Specon, runs: FakeRuns) -> No
 
 
 def test_a_file_without_a_workflow_is_named_with_the_reason(specon: Specon, runs: FakeRuns, sweep: str) -> None:
-    runs.load_error = ValueError(f"{sweep}: defines no Workflow named w")
+    runs.load_error = WorkflowFileError(Path(sweep), "defines no Workflow named w")
 
     result = specon("run", sweep)
 
@@ -283,8 +284,8 @@ def test_goals_that_no_policy_of_the_run_goes_by_are_told_beside_the_policies_th
 
     assert result.exit_code == 0
     assert result.stderr.splitlines()[0] == (
-        "Warning: the sweep sets deadline=, but none of the policies default, tradl+specon goes by it; "
-        "policies that go by it: deadline, edf"
+        "Warning: the sweep sets deadline=, but none of the policies default, tradl+specon uses it; "
+        "policies that use it: deadline, edf"
     )
     assert result.stderr.count("Warning") == 1
     assert json.loads(result.stdout)

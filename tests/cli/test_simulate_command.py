@@ -7,8 +7,8 @@ from click.testing import CliRunner, Result
 from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT
 from controllers.lab.simulation.published import EXPERIMENTS
 from controllers.lab.simulation.workload_file import write_workload
+from hera_specon import formatting
 from hera_specon.cli import main
-from hera_specon.display import words
 
 
 def specon(*arguments: str) -> Result:
@@ -29,7 +29,7 @@ def test_a_papers_own_measures_stand_beside_the_times_in_the_table_and_in_the_fi
     arguments = ("D1", "--policy", "default", "--policy", "deadline", "--seeds", "1", "--processes", "1")
     lines = [line.split() for line in specon(*arguments).output.splitlines() if line.strip()]
     assert " ".join(lines[1]).startswith("policy deadlines met change CPU used of allocated makespan change mean")
-    assert lines[-1][:6] == ["published", words.DASH, "+26.0", "%", "100", "%"]
+    assert lines[-1][:6] == ["published", formatting.DASH, "+26.0", "%", "100", "%"]
     _, deadline = json.loads(specon(*arguments, "--json", "-").stdout)["experiments"]
     met, change, used = (deadline["measures"][name]["mean"] for name in deadline["measures"])
     assert lines[-2][:7] == ["deadline", f"{met * 100:.1f}", "%", f"{change * 100:+.1f}", "%", f"{used * 100:.1f}", "%"]

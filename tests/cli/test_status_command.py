@@ -145,7 +145,7 @@ def test_a_file_that_a_manifest_names_as_mlflow_is_not_opened(
 ) -> None:
     hold(cluster, workflow(mlflow=f"sqlite:///{tmp_path}/mine.db"), pods=(pod(0),))
 
-    assert "is no address of an MLflow server" in specon_there("status").stdout
+    assert "is not the address of an MLflow server" in specon_there("status").stdout
     assert not (tmp_path / "mine.db").exists()
 
 
@@ -155,7 +155,7 @@ def test_a_gated_trial_and_a_missing_controller_are_said(specon_there: Specon, c
 
     state = told(specon_there, cluster)
 
-    assert state["steered"].startswith("no controller has taken it up")
+    assert state["steered"].startswith("no controller has adopted it")
     assert state["trials"][0]["phase"] == "pending (gated)"
 
 

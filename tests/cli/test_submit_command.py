@@ -131,10 +131,10 @@ def test_a_server_without_argo_is_named(specon_there: Specon, cluster: Cluster, 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--argo-server", "argo.lab:2746"], "no address such as"),
+        (["--argo-server", "argo.lab:2746"], "not an address such as"),
         (["--argo-server", "http://argo.lab:2746"], "would carry your token unencrypted"),
-        (["--argo-server", "https://argo.lab", "--context", "x"], "--context is only for"),
-        (["--insecure-skip-tls-verify"], "--insecure-skip-tls-verify is only for"),
+        (["--argo-server", "https://argo.lab", "--context", "x"], "--context works only without"),
+        (["--insecure-skip-tls-verify"], "--insecure-skip-tls-verify works only with"),
         (["--policy", "spcon"], "'spcon'"),
         (["-p", "epochs=1"], "no parameter 'epochs'"),
         (["--mlflow-tracking-uri", "http://localhost:5000"], "no pod can reach"),
@@ -294,9 +294,9 @@ def ran(manifest: dict[str, Any], nodes: dict[str, list[str]]) -> dict[str, Any]
     [
         (
             ["--policy", "specon+flowcon"],
-            "sets deadline=, but policy specon+flowcon does not go by it; policies that go by it: deadline, edf",
+            "sets deadline=, but policy specon+flowcon does not use it; policies that use it: deadline, edf",
         ),
-        ([], "names no policy, and whether the controller's own goes by it is not known here"),
+        ([], "names no policy, and the controller's own may not use it"),
         (["--policy", "deadline"], ""),
         (["--policy", "edf+flowcon"], ""),
     ],

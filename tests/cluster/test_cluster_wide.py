@@ -13,7 +13,7 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
 from controllers.worlds.argo.api import CONFIG_MAPS, EVENTS, PODS
-from hera_specon.report.tracked_run import tracked_record
+from hera_specon.records.tracked import tracked_record
 from mlflow_hooks import contract
 from tests.cluster.cluster import Cluster
 from tests.cluster.installation import Installation, forwarded, installed

@@ -4,7 +4,7 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from controllers.core.results import RunResult
-from hera_specon.report.tracked_run import tracked_record
+from hera_specon.records.tracked import tracked_record
 from mlflow_hooks import contract
 from tests.cluster.sweeps import deadline_descent_sweep
 from tests.cluster.sweeps.bench import Bench, Workflow

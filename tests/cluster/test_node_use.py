@@ -6,7 +6,7 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from controllers.record.timeline import EventKind
-from hera_specon.report.tracked_run import sweep_runs, tracked_timeline
+from hera_specon.records.tracked import sweep_runs, tracked_timeline
 from tests.cluster.sweeps import late_descent_sweep
 from tests.cluster.sweeps.bench import Bench
 from tests.cluster.sweeps.proofs import check_nothing_left, check_whole

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.core.model import Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
-from hera_specon.display.eta import WINDOW, Pace, seconds_left
+from hera_specon.sweep_state import WINDOW, Pace, seconds_left
 
 
 def trial(name: str, step: int | None, total: int | None = 100, phase: Phase = Phase.RUNNING) -> Trial:

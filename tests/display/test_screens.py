@@ -16,10 +16,9 @@ from controllers.core.model import (
     TrialId,
 )
 from controllers.core.results import RunResult, TrialResult
-from hera_specon.display.live import LiveScreen
-from hera_specon.display.plain import PlainScreen
-from hera_specon.display.rows import node_rows, tally, trial_rows
-from hera_specon.display.words import cores, figure, params, seconds, short_id
+from hera_specon.display.screens import LiveScreen, PlainScreen
+from hera_specon.formatting import cores, figure, params, seconds, short_id
+from hera_specon.sweep_state import node_rows, tally, trial_rows
 
 N1, N2 = NodeName("node-1"), NodeName("node-2")
 NODES = (Node(N1, 2.0, cpu_used=1.5), Node(N2, 2.0))

@@ -25,7 +25,7 @@ from controllers.policies.registry import POLICIES, parse_policy
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineEvent
 from controllers.tracking.tags import trial_tags
-from hera_specon.display.rows import trial_rows
+from hera_specon.sweep_state import trial_rows
 from mlflow_hooks import contract
 from tests.quiet_world import QuietWorld
 
@@ -62,7 +62,7 @@ class Shown:
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         self.tags = trial_tags(snapshot.trials[0], assessments.get(A), reasons.get(A))
-        self.screen = trial_rows(snapshot, assessments, reasons)[0].reason
+        self.screen = trial_rows(snapshot, assessments, reasons)[0].note
 
 
 def watched(policy: str, world: OneTrial, *times: float) -> tuple[Shown, list[str | None]]:

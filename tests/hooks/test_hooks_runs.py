@@ -4,8 +4,8 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from mlflow_hooks import contract
-from mlflow_hooks.runs import open_run
-from mlflow_hooks.trialfile import Identity
+from mlflow_hooks.delivery import open_run
+from mlflow_hooks.state_folder import Identity
 from tests.hooks.hook_jobs import Server
 
 

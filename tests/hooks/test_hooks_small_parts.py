@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from mlflow_hooks import threads
 from mlflow_hooks.batches import batch_indices, batches_per_epoch
+from mlflow_hooks.metrics import CpuMeter
 from mlflow_hooks.states import load_random_states, save_random_states
-from mlflow_hooks.usage import CpuMeter
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlflow_hooks import BadEnvironmentError, MigrationExit, StateMismatchError, trial
-from mlflow_hooks.owner import LATELY_S
+from mlflow_hooks.interruption import LATELY_S
 
 
 class Counter:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from controllers.core.results import RunResult, TrialResult
+from controllers.core.results import ComparisonError, RunResult, TrialResult
 from hera_specon.display.tables import cells, comparison_table, warnings
-from hera_specon.report.comparison import comparison_rows, labelled, to_json
+from hera_specon.records.comparison import comparison_rows, labelled, to_json
 
 
 def run(policy: str, *completed: float, succeeded: bool = True) -> RunResult:
@@ -64,7 +64,7 @@ def test_failed_trials_are_pointed_out() -> None:
 
 
 def test_runs_of_different_trials_are_not_compared() -> None:
-    with pytest.raises(ValueError, match="same trials"):
+    with pytest.raises(ComparisonError, match="same trials"):
         comparison_rows([run("default", 10), run("specon", 10, 20)])
 
 

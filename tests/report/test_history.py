@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.record.timeline import EventKind, TimelineEvent
-from hera_specon.report.history import Stretch, history, stretches_of
+from hera_specon.records.history import Stretch, history, stretches_of
 
 PHASE, RESIZE, MOVE, CATEGORY = EventKind.PHASE, EventKind.RESIZE, EventKind.MOVE, EventKind.CATEGORY
 

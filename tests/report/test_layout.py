@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.record.timeline import EventKind, TimelineEvent
-from hera_specon.report.history import History, history
-from hera_specon.report.layout import bands, shares, usage
+from hera_specon.records.history import History, history
+from hera_specon.report.curves import shares, usage
+from hera_specon.report.gantt import bands
 from tests.report.example_run import simulated
 
 PHASE = EventKind.PHASE

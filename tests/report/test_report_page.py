@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
+from hera_specon.records.run_folder import BrokenRunError, RunNotFoundError, find_run, load_run
 from hera_specon.report.page import page, write_report
-from hera_specon.report.record import BrokenRunError, RunNotFoundError, find_run, load_run
 from tests.report.example_run import write_example_run
 
 

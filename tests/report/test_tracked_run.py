@@ -10,9 +10,9 @@ from mlflow.tracking import MlflowClient
 from controllers.core.errors import SpeconError
 from controllers.record.timeline import EventKind, TimelineEvent
 from controllers.tracking.sweep_runs import Steering, open_sweep
+from hera_specon.records.run_folder import RunRecord, combined
+from hera_specon.records.tracked import tracked_record
 from hera_specon.report.page import page
-from hera_specon.report.record import RunRecord, combined
-from hera_specon.report.tracked_run import tracked_record
 from tests.report.example_run import result, simulated
 
 
@@ -151,7 +151,7 @@ def test_other_files_beside_the_timeline_are_not_read(client: MlflowClient) -> N
 
 def test_more_than_a_report_can_hold_is_refused(client: MlflowClient, monkeypatch: pytest.MonkeyPatch) -> None:
     whole(client, "long")
-    monkeypatch.setattr("hera_specon.report.tracked_run._MOST_BYTES", 1000)
+    monkeypatch.setattr("hera_specon.records.tracked._MOST_BYTES", 1000)
 
     with pytest.raises(SpeconError, match="too long"):
         tracked_record(client, "long")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controllers.core.results import RunResult, TrialResult, compare
+from controllers.core.results import ComparisonError, RunResult, TrialResult, compare
 
 
 def run(policy: str, times: dict[str, tuple[float, float]]) -> RunResult:
@@ -30,7 +30,7 @@ def test_a_comparison_shows_winners_and_the_worst_loser() -> None:
 
 
 def test_runs_of_different_trials_are_not_compared() -> None:
-    with pytest.raises(ValueError, match=r"\['b', 'c'\]"):
+    with pytest.raises(ComparisonError, match=r"\['b', 'c'\]"):
         compare(BEFORE, run("specon", {"a": (10, 25)}))
 
 

@@ -6,9 +6,9 @@ from mlflow.tracking import MlflowClient
 from controllers.core.errors import SpeconError
 from controllers.core.model import Direction
 from controllers.lab.simulation.past_sweep import PastSweep, PastSweepError
-from hera_specon.replay.recorded_sweep import Objective, move_times, stays
+from hera_specon.records.history import Stretch
+from hera_specon.replay.past_sweeps import Objective, move_times, stays
 from hera_specon.replay.sources import Where, find_past
-from hera_specon.report.history import Stretch
 from tests.simulation.tracked import START_MS, STEPS, log_run, log_sweep, new_client
 
 

@@ -13,8 +13,8 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import Direction, TrialId
 from controllers.lab.simulation.past_sweep import Logged, PastSweep
 from controllers.policies.registry import parse_policy
-from hera_specon.display.replay_tables import verdicts
-from hera_specon.replay.recorded_sweep import Objective
+from hera_specon.display.simulated import verdicts
+from hera_specon.replay.past_sweeps import Objective
 from hera_specon.replay.replaying import WhatIf, replay
 from hera_specon.replay.sources import Past, Where, find_past
 from mlflow_hooks import contract
@@ -158,7 +158,7 @@ def test_a_policy_that_is_not_known_here_leaves_nothing_to_check_against(kept: K
     assert "ofother is taken to have had its default parameters" in replayed.recording.assumptions
     (verdict,) = verdicts(replayed)
     assert verdict.startswith("longest-remaining would have changed the makespan by")
-    assert "misses what really happened" not in verdict
+    assert "off what really happened" not in verdict
 
 
 def test_a_run_beside_its_own_simulation_is_found_true(kept: Kept) -> None:

@@ -123,9 +123,17 @@ class WorkflowRecord:
 
 def project_workflow(workflow: Json) -> WorkflowRecord | None:
     """Return the record of a workflow; None where it has no sweep, or ended long ago."""
+    finished = epoch(workflow, "status", "finishedAt")
+    if finished is not None and time.time() - finished > FORGET_AFTER_S:
+        return None
+    return record_of(workflow)
+
+
+def record_of(workflow: Json) -> WorkflowRecord | None:
+    """Return the record of a workflow, however long ago it ended; None where it has no sweep."""
     templates = _trial_templates(workflow)
-    uid, finished = text(workflow, "metadata", "uid"), epoch(workflow, "status", "finishedAt")
-    if not templates or not uid or (finished is not None and time.time() - finished > FORGET_AFTER_S):
+    uid = text(workflow, "metadata", "uid")
+    if not templates or not uid:
         return None
     sweep_uid = _sweep_uid(workflow, uid)
     known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
@@ -137,7 +145,7 @@ def project_workflow(workflow: Json) -> WorkflowRecord | None:
         name=known["workflow.name"],
         phase=text(workflow, "status", "phase"),
         created_at=epoch(workflow, "metadata", "creationTimestamp") or 0.0,
-        finished_at=finished,
+        finished_at=epoch(workflow, "status", "finishedAt"),
         annotations={name: value for name, value in annotations.items() if name.startswith(_OURS)},
         sweeps=_sweeps(templates, known),
         steps=_steps(workflow, templates, known),

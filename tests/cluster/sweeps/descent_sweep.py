@@ -7,7 +7,7 @@ from hera.workflows import Parameter, Resources, Workflow
 from hera.workflows.volume import ConfigMapVolume
 
 from hera_specon import Sweep, choice, minimize
-from hera_specon.arrivals import Arrivals
+from hera_specon.settings import Arrivals
 
 NAME: Final = "descent"
 JOBS: Final = "jobs"

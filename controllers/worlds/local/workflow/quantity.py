@@ -3,6 +3,13 @@
 import re
 from typing import Final
 
+from controllers.core.errors import SpeconError
+
+
+class QuantityError(SpeconError, ValueError):
+    """A text is no quantity or duration, or a negative one."""
+
+
 _QUANTITY: Final = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(m|u|n|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d+)?")
 _SCALES: Final = {
     "": 1.0,
@@ -20,17 +27,17 @@ def parse_quantity(value: object) -> float:
     """Return a resource quantity such as ``"100m"``, ``"512Mi"`` or ``2`` as a number of cores or bytes.
 
     Raises:
-        ValueError: ``value`` is no quantity, or is negative.
+        QuantityError: ``value`` is no quantity, or is negative.
     """
     match = _QUANTITY.fullmatch(str(value)) if isinstance(value, str | int | float) else None
     if match is None or isinstance(value, bool):
         message = f"{value!r} is not a quantity such as '100m', '0.5' or '512Mi'"
-        raise ValueError(message)
+        raise QuantityError(message)
     number, suffix = float(match[1]), match[2] or ""
     amount = number * _SCALES[suffix] if suffix in _SCALES else float(match[1] + suffix)
     if amount < 0:
         message = f"{value!r} is negative"
-        raise ValueError(message)
+        raise QuantityError(message)
     return amount
 
 
@@ -38,7 +45,7 @@ def parse_duration(value: object) -> float:
     """Return a duration such as ``"90"``, ``"1m30s"`` or ``20`` in seconds.
 
     Raises:
-        ValueError: ``value`` is no duration, or is negative.
+        QuantityError: ``value`` is no duration, or is negative.
     """
     text = str(value).strip()
     parts = _DURATION_PART.findall(text)
@@ -47,4 +54,4 @@ def parse_duration(value: object) -> float:
     if re.fullmatch(r"\d+(?:\.\d+)?", text):
         return float(text)
     message = f"{value!r} is not a duration such as '90', '20s' or '1m30s'"
-    raise ValueError(message)
+    raise QuantityError(message)

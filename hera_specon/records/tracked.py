@@ -1,14 +1,16 @@
-"""A sweep that ran in a cluster, read back out of MLflow. All that is read is untrusted: bounded, checked, escaped."""
+"""Read the record of a sweep that ran in a cluster out of MLflow.
+
+All that is read is untrusted: bounded, checked, escaped.
+"""
 
 import math
 import re
 import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mlflow.entities import FileInfo, Run
+from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from pydantic import TypeAdapter
@@ -17,8 +19,8 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import Category, Phase
 from controllers.core.results import RunResult
 from controllers.record.timeline import TimelineEvent
-from hera_specon.report.history import history
-from hera_specon.report.record import BrokenRunError, PolicyRun, RunNotFoundError, RunRecord, told_apart
+from hera_specon.records.history import history
+from hera_specon.records.run_folder import BrokenRunError, PolicyRun, RunNotFoundError, RunRecord, told_apart
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
 
 TAG_POLICY: Final = "specon.policy"
@@ -72,7 +74,14 @@ def sweep_runs(client: MlflowClient, wanted: str) -> list[Run]:
     )
     for question in questions:
         found = client.search_runs(experiments, question, max_results=_MOST_RUNS, order_by=["attributes.start_time"])
-        parents = [run for run in found if _fits(run, wanted)]
+        # MLflow's LIKE takes "_" for any character, so a run that it found may be another's.
+        parents = [
+            run
+            for run in found
+            if TAG_POLICY in run.data.tags
+            and TAG_TRIAL_ID not in run.data.tags
+            and wanted in {run.info.run_id, run.data.tags.get(TAG_SWEEP_ID), str(run.info.run_name).partition(" ")[0]}
+        ]
         if parents:
             return parents
     message = (
@@ -81,45 +90,46 @@ def sweep_runs(client: MlflowClient, wanted: str) -> list[Run]:
     raise RunNotFoundError(message)
 
 
-def _fits(run: Run, wanted: str) -> bool:
-    """Return whether it is a sweep's own run and really the one: MLflow's LIKE takes ``_`` for any character."""
-    names = (run.info.run_id, run.data.tags.get(TAG_SWEEP_ID), str(run.info.run_name).partition(" ")[0])
-    return TAG_POLICY in run.data.tags and TAG_TRIAL_ID not in run.data.tags and wanted in names
-
-
 def tracked_timeline(client: MlflowClient, parent: Run) -> list[TimelineEvent]:
     """Return what happened in a sweep, of which ``parent`` is the run, as its controllers told it.
 
     Raises:
         BrokenRunError: There is nothing yet, or what is there makes no sense.
     """
+    run_id = parent.info.run_id
+    files = client.list_artifacts(run_id, "timeline")
+    found = {match[0]: (int(match[1]), int(match[2])) for f in files if (match := _PIECE.fullmatch(str(f.path)))}
+    size = sum(file.file_size or 0 for file in files)
+    if len(found) > _MOST_PIECES or size > _MOST_BYTES:
+        message = f"the timeline of run {run_id} is too long: {len(found)} pieces of {size} bytes together"
+        raise BrokenRunError(message)
     with tempfile.TemporaryDirectory(prefix="specon-report-") as folder:
-        pieces = _pieces(client.list_artifacts(parent.info.run_id, "timeline"), parent.info.run_id)
+        pieces = sorted(found, key=lambda path: found[path])  # each controller's in order
         lines = [line for piece in pieces for line in _text(client, parent, piece, folder).splitlines()]
     if not lines:
-        message = f"run {parent.info.run_id} has no timeline yet: its controller has written nothing"
+        message = f"run {run_id} has no timeline yet: its controller has written nothing"
         raise BrokenRunError(message)
     # A controller that was cut off in an upload sends the same piece again, another may tell the same once more.
-    return [_event(line, parent.info.run_id) for line in dict.fromkeys(lines) if line]
+    return [_event(line, run_id) for line in dict.fromkeys(lines) if line]
 
 
 def _policy_run(client: MlflowClient, parent: Run) -> PolicyRun:
     events = tracked_timeline(client, parent)
-    with tempfile.TemporaryDirectory(prefix="specon-report-") as folder:
-        files = {file.path: file for file in client.list_artifacts(parent.info.run_id)}
-        result = _result(_text(client, parent, _RESULT, folder)) if _RESULT in files else None
     policy = str(parent.data.tags[TAG_POLICY])[:_MOST_TEXT]
-    return PolicyRun(policy, history(events), result)
-
-
-def _pieces(files: Sequence[FileInfo], run: str) -> list[str]:
-    """Return the paths of a timeline's pieces, each controller's in order."""
-    found = {match[0]: (int(match[1]), int(match[2])) for f in files if (match := _PIECE.fullmatch(str(f.path)))}
-    size = sum(file.file_size or 0 for file in files)
-    if len(found) > _MOST_PIECES or size > _MOST_BYTES:
-        message = f"the timeline of run {run} is too long: {len(found)} pieces of {size} bytes together"
+    if _RESULT not in {file.path for file in client.list_artifacts(parent.info.run_id)}:
+        return PolicyRun(policy, history(events), None)
+    with tempfile.TemporaryDirectory(prefix="specon-report-") as folder:
+        text = _text(client, parent, _RESULT, folder)
+    try:
+        result = _RESULT_TYPE.validate_json(text)
+    except ValueError as error:
+        message = f"{_RESULT} is not a result that specon wrote: {str(error)[:300]}"
+        raise BrokenRunError(message) from error
+    times = (time for t in result.trials for time in (t.submitted_s, t.completed_s, t.deadline_s or 0.0))
+    if not result.trials or not all(math.isfinite(time) for time in times):
+        message = f"{_RESULT} has no trials, or times that are no numbers"
         raise BrokenRunError(message)
-    return sorted(found, key=lambda path: found[path])
+    return PolicyRun(policy, history(events), result)
 
 
 def _text(client: MlflowClient, parent: Run, path: str, folder: str) -> str:
@@ -144,16 +154,3 @@ def _event(line: str, run: str) -> TimelineEvent:
     if not math.isfinite(event.at) or (event.phase or Phase.PENDING) not in set(Phase):
         raise BrokenRunError(message)
     return replace(event, category=event.category if event.category in set(Category) else None)
-
-
-def _result(text: str) -> RunResult:
-    try:
-        found = _RESULT_TYPE.validate_json(text)
-    except ValueError as error:
-        message = f"{_RESULT} is not a result that specon wrote: {str(error)[:300]}"
-        raise BrokenRunError(message) from error
-    times = (time for t in found.trials for time in (t.submitted_s, t.completed_s, t.deadline_s or 0.0))
-    if not found.trials or not all(math.isfinite(time) for time in times):
-        message = f"{_RESULT} tells of no trials, or of times that are none"
-        raise BrokenRunError(message)
-    return found

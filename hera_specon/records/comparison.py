@@ -49,19 +49,16 @@ def comparison_rows(results: Sequence[RunResult]) -> list[ComparisonRow]:
     """Return a row per result, each set beside the first.
 
     Raises:
-        ValueError: the runs do not have the same trials.
+        ComparisonError: the runs do not have the same trials.
     """
     rows = [ComparisonRow(results[0], None, 0, 0)] if results else []
-    return rows + [_row(results[0], other) for other in results[1:]]
-
-
-def _row(baseline: RunResult, other: RunResult) -> ComparisonRow:
-    before = completions(baseline)
-    after = completions(other)
-    comparison = compare(baseline, other)
-    faster = sum(after[trial] < before[trial] for trial in before)
-    slower = sum(after[trial] > before[trial] for trial in before)
-    return ComparisonRow(other, comparison, faster, slower)
+    for other in results[1:]:
+        before, after = completions(results[0]), completions(other)
+        comparison = compare(results[0], other)
+        faster = sum(after[trial] < before[trial] for trial in before)
+        slower = sum(after[trial] > before[trial] for trial in before)
+        rows.append(ComparisonRow(other, comparison, faster, slower))
+    return rows
 
 
 def completions(result: RunResult) -> Mapping[str, float]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from controllers.record.timeline import EventKind, TimelineEvent
+from hera_specon import formatting
 
 ENDED = frozenset({"succeeded", "failed"})
 
@@ -54,7 +55,7 @@ class History:
     def nodes(self) -> list[str]:
         """Return the names of the nodes that held a trial, sorted so that node-10 follows node-9."""
         names = {stretch.node for stretch in self.all_stretches() if stretch.node}
-        return sorted(names, key=lambda name: (len(name), name))
+        return sorted(names, key=formatting.natural)
 
 
 def history(events: Iterable[TimelineEvent]) -> History:
@@ -65,11 +66,23 @@ def history(events: Iterable[TimelineEvent]) -> History:
     for event in ordered:
         by_trial.setdefault(event.trial, []).append(event)
     stretches = {trial: stretches_of(of_trial, end) for trial, of_trial in by_trial.items()}
+    moves = []
+    for event in ordered:
+        if event.kind is EventKind.MOVE:
+            before = [one for one in stretches[event.trial] if one.start < event.at and one.node]
+            source = before[-1].node if before else None
+            moves.append(Move(event.trial, event.at, source, event.node, event.reason or ""))
     return History(
         stretches=stretches,
-        moves=tuple(_move(event, stretches[event.trial]) for event in ordered if event.kind is EventKind.MOVE),
-        reports={trial: _reports(of_trial) for trial, of_trial in by_trial.items()},
-        usage={trial: _usage(of_trial) for trial, of_trial in by_trial.items()},
+        moves=tuple(moves),
+        reports={
+            trial: tuple((e.at, e.value) for e in of_trial if e.kind is EventKind.REPORT and e.value is not None)
+            for trial, of_trial in by_trial.items()
+        },
+        usage={
+            trial: tuple((e.at, e.value, e.node) for e in of_trial if e.kind is EventKind.USAGE and e.value is not None)
+            for trial, of_trial in by_trial.items()
+        },
         end=end,
     )
 
@@ -98,39 +111,21 @@ def _changed(now: Stretch | None, event: TimelineEvent) -> Stretch | None:
     if now is None and event.kind is not EventKind.PHASE:
         return None
     before = now or Stretch(event.trial, event.at, event.at, phase="")
-    after = _applied(before, event)
-    if after == before:
-        return now
-    return replace(after, start=event.at, reason=event.reason or after.reason)
-
-
-def _applied(before: Stretch, event: TimelineEvent) -> Stretch:
+    after = before
     if event.kind is EventKind.PHASE:
-        return replace(
+        after = replace(
             before,
             phase=event.phase or before.phase,
             node=None if event.phase == "pending" else event.node or before.node,
             cpu=event.cpu if event.cpu is not None else before.cpu,
             attempt=event.attempt or before.attempt,
         )
-    if event.kind is EventKind.RESIZE:
-        return replace(before, cpu=event.cpu if event.cpu is not None else before.cpu)
-    if event.kind is EventKind.CATEGORY:
-        return replace(before, category=event.category)
-    if event.kind is EventKind.MOVE:
-        return replace(before, reason=event.reason or before.reason)
-    return before
-
-
-def _move(event: TimelineEvent, stretches: Sequence[Stretch]) -> Move:
-    before = [stretch for stretch in stretches if stretch.start < event.at and stretch.node]
-    source = before[-1].node if before else None
-    return Move(event.trial, event.at, source, event.node, event.reason or "")
-
-
-def _reports(events: Iterable[TimelineEvent]) -> tuple[tuple[float, float], ...]:
-    return tuple((e.at, e.value) for e in events if e.kind is EventKind.REPORT and e.value is not None)
-
-
-def _usage(events: Iterable[TimelineEvent]) -> tuple[tuple[float, float, str | None], ...]:
-    return tuple((e.at, e.value, e.node) for e in events if e.kind is EventKind.USAGE and e.value is not None)
+    elif event.kind is EventKind.RESIZE:
+        after = replace(before, cpu=event.cpu if event.cpu is not None else before.cpu)
+    elif event.kind is EventKind.CATEGORY:
+        after = replace(before, category=event.category)
+    elif event.kind is EventKind.MOVE:
+        after = replace(before, reason=event.reason or before.reason)
+    if after == before:
+        return now
+    return replace(after, start=event.at, reason=event.reason or after.reason)

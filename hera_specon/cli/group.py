@@ -1,5 +1,7 @@
-"""Every error ends as one message on standard error and an exit code."""
+"""The command group: it imports a command when it is asked for, and ends every error as one message."""
 
+import importlib
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import click
@@ -14,7 +16,7 @@ class Failure(click.ClickException):
 
 
 class BadInput(Failure):
-    """The command or a file it names is wrong; nothing was started."""
+    """The command or a file that it names is wrong; nothing was started."""
 
     exit_code: ClassVar[int] = 2
 
@@ -50,3 +52,24 @@ class PoliteGroup(click.Group):
             if ctx.params.get("debug"):
                 raise
             raise failure(error) from error
+
+
+class OnDemandGroup(PoliteGroup):
+    """A group of the commands ``names``, each in the module of its name beside this one."""
+
+    def __init__(self, *arguments: Any, names: Sequence[str] = (), **options: Any) -> None:  # noqa: ANN401 - click's own
+        super().__init__(*arguments, **options)
+        self._names = tuple(names)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, in the order of their help."""
+        del ctx
+        return list(self._names)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of that name, None where there is none."""
+        del ctx
+        if cmd_name not in self._names:
+            return None
+        command = getattr(importlib.import_module(f"hera_specon.cli.{cmd_name}"), cmd_name)
+        return command if isinstance(command, click.Command) else None

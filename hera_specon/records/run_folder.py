@@ -1,4 +1,4 @@
-"""A run's folder, read back."""
+"""Read the folder of a run on this machine: its record, and how far it has come."""
 
 import json
 import re
@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from controllers.core.errors import SpeconError
+from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.results import RunResult
-from controllers.record.timeline import read_timeline
-from hera_specon.report.comparison import labels
-from hera_specon.report.history import History, history
+from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
+from hera_specon.records.comparison import labels
+from hera_specon.records.history import History, history
+from hera_specon.sweep_state import SweepState
 
 RUN_FILE = "run.json"
+Events = Sequence[TimelineEvent]
 # A "+" before a digit belongs to a number such as 1e+3.
 _PARAMETERS = re.compile(r":(?:[^+]|\+(?=\d))*")
 
@@ -54,7 +57,8 @@ def find_run(run: str | None, state_dir: Path) -> Path:
     Raises:
         RunNotFoundError: nothing fits; the message lists the runs that there are.
     """
-    known = _known(state_dir)
+    files = (state_dir / "runs").glob(f"*/{RUN_FILE}")
+    known = [file.parent for file in sorted(files, key=lambda file: (file.stat().st_mtime, file))]
     if run is None:
         if known:
             return known[-1]
@@ -63,21 +67,12 @@ def find_run(run: str | None, state_dir: Path) -> Path:
     for folder in (Path(run), state_dir / "runs" / run):
         if (folder / RUN_FILE).is_file():
             return folder
-    raise RunNotFoundError(_not_found(run, known, state_dir))
-
-
-def _known(state_dir: Path) -> list[Path]:
-    """Return the folders of all runs, the one begun last at the end."""
-    files = (state_dir / "runs").glob(f"*/{RUN_FILE}")
-    return [file.parent for file in sorted(files, key=lambda file: (file.stat().st_mtime, file))]
-
-
-def _not_found(run: str, known: Sequence[Path], state_dir: Path) -> str:
     names = ", ".join(folder.name for folder in known) or "none"
-    return (
+    message = (
         f"No run {run!r}: it is neither a folder with a {RUN_FILE} nor a name in {state_dir / 'runs'} "
         f"(there: {names}). Give one of those, or --state-dir."
     )
+    raise RunNotFoundError(message)
 
 
 def load_run(folder: Path) -> RunRecord:
@@ -126,24 +121,17 @@ def _policy_run(part: Path, spec: Sequence[str]) -> PolicyRun:
     name = part.name.partition("-")[2]
     try:
         events = list(read_timeline(part / "timeline.jsonl"))
-    except ValueError as error:
+    except TimelineError as error:
         raise BrokenRunError(str(error)) from error
-    told = history(events)
     file = part / "result.json"
-    result = _result(file) if file.is_file() else None
-    if result is not None:
-        name = result.policy
-    elif spec:
-        name = _PARAMETERS.sub("", spec[0])
-    return PolicyRun(name, told, result)
-
-
-def _result(file: Path) -> RunResult:
+    if not file.is_file():
+        return PolicyRun(_PARAMETERS.sub("", spec[0]) if spec else name, history(events), None)
     try:
-        return RunResult.from_dict(_json(file))
+        result = RunResult.from_dict(_json(file))
     except (KeyError, TypeError) as error:
         message = f"{file} is not a result that specon wrote: {error}. Run the sweep again with --fresh."
         raise BrokenRunError(message) from error
+    return PolicyRun(result.policy, history(events), result)
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -156,3 +144,68 @@ def _json(file: Path) -> dict[str, Any]:
         message = f"{file} should hold a JSON object, not {type(data).__name__}"
         raise BrokenRunError(message)
     return data
+
+
+def run_states(folder: Path) -> list[SweepState]:
+    """Return how the sweep stands under each policy that it was run under so far.
+
+    Raises:
+        BrokenRunError: The folder lacks something or holds something that cannot be read.
+    """
+    record = load_run(folder)
+    name = str(record.about.get("name") or folder.name)
+    return [_state(name, part, run) for part, run in zip(parts_of(folder), record.runs, strict=True)]
+
+
+def _state(name: str, part: Path, run: PolicyRun) -> SweepState:
+    by_trial: dict[str, list[TimelineEvent]] = {}
+    for event in read_timeline(part / "timeline.jsonl"):
+        by_trial.setdefault(event.trial, []).append(event)
+    reasons = {}
+    for trial, events in by_trial.items():
+        acted = (event.reason for event in reversed(events) if event.kind is not EventKind.OUTLOOK)
+        reasons[TrialId(trial)] = next((reason for reason in acted if reason), "")
+    return SweepState(
+        name=name,
+        where=f"on this machine, in {part}",
+        phase="running or interrupted" if run.result is None else "ended",
+        policy=run.policy,
+        steered="its own specon run steers it" if run.result is None else "it is over",
+        total=len(by_trial),
+        snapshot=Snapshot(run.history.end, tuple(_trial(trial, by_trial[trial]) for trial in sorted(by_trial)), ()),
+        assessments={TrialId(trial): _assessment(events) for trial, events in by_trial.items()},
+        reasons=reasons,
+        over=run.result is not None,
+    )
+
+
+def _trial(name: str, events: Events) -> Trial:
+    newest = _last(events, EventKind.PHASE)
+    phase = Phase(newest.phase or Phase.PENDING)
+    shares = [event.cpu for event in events if event.cpu is not None] or [0.0]
+    report = _last(events, EventKind.REPORT)
+    value = report.value
+    return Trial(
+        id=TrialId(name),
+        phase=phase,
+        cpu=shares[-1],
+        base_cpu=shares[0],
+        memory=0.0,
+        direction=Direction.MINIMIZE,
+        submitted_at=events[0].at,
+        nodes=(NodeName(newest.node),) if newest.node and phase is not Phase.PENDING else (),
+        attempt=newest.attempt or 0,
+        moves=sum(event.kind is EventKind.MOVE for event in events),
+        progress=None if value is None else Progress(value, value, value, report.step or 0, report.at),
+    )
+
+
+def _assessment(events: Events) -> Assessment:
+    judged = _last(events, EventKind.CATEGORY)
+    category = Category(judged.category) if judged.category else None
+    return Assessment(category, judged.value, _last(events, EventKind.OUTLOOK).reason or "")
+
+
+def _last(events: Events, kind: EventKind) -> TimelineEvent:
+    """Return the newest event of ``kind``, one that tells nothing where there is none."""
+    return next((event for event in reversed(events) if event.kind is kind), TimelineEvent(0.0, kind, ""))

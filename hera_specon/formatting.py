@@ -1,4 +1,4 @@
-"""Numbers as people read them. Pure."""
+"""Numbers and texts as people read them. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -47,7 +47,8 @@ def figure(value: float | None) -> str:
 
 def params(values: Mapping[str, Any]) -> str:
     """Return hyperparameters on one line, such as ``lr=0.01 units=64``."""
-    return " ".join(f"{name}={_short(value)}" for name, value in values.items())
+    shown = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in values.items()}
+    return " ".join(f"{name}={value}" for name, value in shown.items())
 
 
 def printable(text: str) -> str:
@@ -60,5 +61,6 @@ def short_id(trial: str) -> str:
     return trial.split(".", 1)[1] if trial.count(".") > 1 else trial
 
 
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def natural(name: str) -> tuple[int, str]:
+    """Return a key that sorts trial-2 before trial-10."""
+    return len(name), name

@@ -1,14 +1,82 @@
-"""Progress as plain lines, for logs and pipes."""
+"""What a sweep shows while it runs: tables redrawn in place, or plain lines for logs and pipes."""
 
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.panel import Panel
+
 from controllers.core.model import Assessment, Category, Phase, Snapshot, TrialId
 from controllers.core.results import RunResult
-from hera_specon.display import words
-from hera_specon.display.eta import Pace, seconds_left
-from hera_specon.display.rows import tally
+from hera_specon import formatting
+from hera_specon.display.boards import headline, nodes_board, trials_board
+from hera_specon.sweep_state import Pace, node_rows, seconds_left, tally, trial_rows
+
+REFRESHES_PER_SECOND = 4
+WIDE = 110
+"""Columns from which a terminal can hold the whole table."""
+LINES_BESIDE_TRIALS = 10
+"""Lines that the frame, the headline and the nodes take from the trials' table."""
+
+
+class LiveScreen:
+    """A ``controllers.local_run.sweep.Screen`` that redraws in place; a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, refresh_per_second=REFRESHES_PER_SECOND, transient=True)
+        self._title = ""
+        self._trials = 0
+        self._pace = Pace()
+
+    def __enter__(self) -> Self:
+        """Start drawing."""
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop drawing and leave the terminal as it was."""
+        self._live.stop()
+
+    def say(self, text: str) -> None:
+        """Show a message above the view."""
+        self._console.print(escape(text), highlight=False)
+
+    def begin(self, policy: str, trials: int, position: int, of: int) -> None:
+        """Start the view of the sweep under one more policy."""
+        self._title = f"{policy} ({position} of {of})" if of > 1 else policy
+        self._trials = trials
+        self._pace = Pace()
+
+    def observe(
+        self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
+    ) -> None:
+        """Redraw after a tick."""
+        self._pace = self._pace.after(snapshot)
+        nodes = node_rows(snapshot)
+        room = max(3, self._console.height - LINES_BESIDE_TRIALS - len(nodes))
+        left = seconds_left(self._pace, snapshot)
+        body = Group(
+            headline(tally(snapshot, self._trials), snapshot.now, left),
+            trials_board(trial_rows(snapshot, assessments, reasons), room, wide=self._console.width >= WIDE),
+            nodes_board(nodes),
+        )
+        self._live.update(Panel(body, title=escape(self._title), title_align="left", border_style="dim"))
+
+    def redraw(self) -> None:
+        """Draw now, without waiting for the next refresh."""
+        self._live.refresh()
+
+    def end(self, result: RunResult) -> None:
+        """Say how the sweep went and clear the view."""
+        self._live.update("")
+        self.say(ended_line(result))
+
 
 EVERY = 10.0
 """Seconds of the sweep between two progress lines."""
@@ -69,11 +137,11 @@ def changes(before: Mapping[TrialId, Phase], snapshot: Snapshot, reasons: Mappin
     for trial in snapshot.trials:
         if trial.phase is before.get(trial.id):
             continue
-        head = f"[{words.seconds(snapshot.now)}] {words.short_id(trial.id)}"
+        head = f"[{formatting.seconds(snapshot.now)}] {formatting.short_id(trial.id)}"
         if trial.phase is Phase.MOVING:
             why = f": {reasons[trial.id]}" if reasons.get(trial.id) else ""
             lines.append(
-                f"[{words.seconds(snapshot.now)}] {trial.id} moves from {trial.node} to {trial.moving_to}{why}"
+                f"[{formatting.seconds(snapshot.now)}] {trial.id} moves from {trial.node} to {trial.moving_to}{why}"
             )
         elif trial.phase.ended:
             lines.append(f"{head} {trial.phase.value}")
@@ -91,13 +159,13 @@ def progress_line(
     running = {trial.id for trial in snapshot.trials if trial.phase is Phase.RUNNING}
     categories = [assessments[trial].category for trial in running if trial in assessments]
     parts += [f"{n} {category.value}" for category in Category if (n := categories.count(category))]
-    soon = f"about {words.seconds(left)} left" if left is not None else "time left not known yet"
-    return f"[{words.seconds(snapshot.now)}] {', '.join(parts)}; {soon}"
+    soon = f"about {formatting.seconds(left)} left" if left is not None else "time left not known yet"
+    return f"[{formatting.seconds(snapshot.now)}] {', '.join(parts)}; {soon}"
 
 
 def ended_line(result: RunResult) -> str:
     """Return one line on how a sweep went."""
     failed = sum(not trial.succeeded for trial in result.trials)
     trouble = f", {failed} of {len(result.trials)} trials FAILED" if failed else ""
-    makespan, mean = words.seconds(result.makespan_s), words.seconds(result.mean_completion_s)
+    makespan, mean = formatting.seconds(result.makespan_s), formatting.seconds(result.mean_completion_s)
     return f"{result.policy}: makespan {makespan}, mean completion {mean}{trouble}"

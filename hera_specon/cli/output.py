@@ -1,0 +1,40 @@
+"""What commands print and write: a console, a progress bar, JSON."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+STDOUT = "-"
+"""Stands for standard output where an option takes a file."""
+
+
+def open_console(json_out: Path | None, wide: int | None = None) -> Console:
+    """Return the console to print to: standard error where standard output is kept for JSON.
+
+    ``wide`` is its width in columns where it is no terminal, so that no table is cut off.
+    """
+    console = Console(stderr=str(json_out) == STDOUT)
+    return console if wide is None or console.is_terminal else Console(file=console.file, width=wide)
+
+
+def write_json(target: Path, content: object) -> None:
+    """Write ``content`` to the file ``target``, or to standard output where that is ``-``."""
+    text = json.dumps(content, indent=2) + "\n"
+    if str(target) == STDOUT:
+        sys.stdout.write(text)
+    else:
+        target.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def progress_bar(console: Console, doing: str, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar such as ``searching ---- 3/10 sweeps`` on a terminal; the function that it gives advances it."""
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(doing, total=total)
+        yield lambda done: progress.advance(task, done)

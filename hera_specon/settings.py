@@ -1,0 +1,187 @@
+"""The settings of a sweep apart from its search space: names, numbers, objective, arrivals, policy."""
+
+import keyword
+import math
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final, Protocol, TypeGuard
+
+from controllers.core.labels import INPUT_DELAY, INPUT_PARAMS, INPUT_TRIAL, SUFFIX_ARRIVAL
+from controllers.core.model import Direction
+from controllers.core.policy import Policy
+from controllers.policies.registry import parse_policy, policy_spec
+from controllers.policies.wrappers.stacked import Stacked
+from hera_specon.errors import SpaceError, SweepError
+
+# What MLflow takes as a metric's name.
+_METRIC: Final = re.compile(r"[\w.\- :/]{1,250}")
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """The metric, under the name it is logged with, and which way it improves."""
+
+    metric: str
+    direction: Direction
+
+    def __post_init__(self) -> None:
+        if not _METRIC.fullmatch(str(self.metric)):
+            problem = f"an objective names a metric in MLflow, not {self.metric!r}"
+            raise SweepError(problem)
+
+
+def minimize(metric: str) -> Objective:
+    """Return the objective of a low ``metric``: a loss, an error.
+
+    Raises:
+        SweepError: MLflow takes no metric of that name.
+    """
+    return Objective(metric, Direction.MINIMIZE)
+
+
+def maximize(metric: str) -> Objective:
+    """Return the objective of a high ``metric``: an accuracy, a score.
+
+    Raises:
+        SweepError: MLflow takes no metric of that name.
+    """
+    return Objective(metric, Direction.MAXIMIZE)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Return whether ``value`` is a whole number."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_finite(value: object) -> TypeGuard[int | float]:
+    """Return whether ``value`` is a number, neither NaN nor infinite."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+RESERVED_INPUTS: Final = frozenset({INPUT_TRIAL, INPUT_PARAMS, INPUT_DELAY})
+"""Input parameters that every sweep has already."""
+
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LONGEST: Final = 63 - len(SUFFIX_ARRIVAL)
+
+
+def check_sweep_name(name: str | None) -> str:
+    """Return ``name``.
+
+    Raises:
+        SweepError: It is no DNS-1123 label of at most 55 characters; it becomes a label's value and,
+            with a suffix, the names of other templates.
+    """
+    if not name or len(name) > _LONGEST or not _LABEL.fullmatch(name):
+        problem = f"needs a name of lower case letters, digits and '-', at most {_LONGEST} characters, not {name!r}"
+        problem = f"a sweep {problem}"
+        raise SweepError(problem)
+    return name
+
+
+def check_hyperparameter(name: object) -> str:
+    """Return ``name``.
+
+    Raises:
+        SpaceError: It is no Python identifier in ASCII, or a name that every trial has already.
+    """
+    if not isinstance(name, str) or not name.isascii() or not name.isidentifier() or keyword.iskeyword(name):
+        problem = f"a hyperparameter is named like a Python variable, not {name!r}"
+        raise SpaceError(problem)
+    if name in RESERVED_INPUTS:
+        problem = f"a hyperparameter cannot be named {name!r}: every trial has an input of that name"
+        raise SpaceError(problem)
+    return name
+
+
+def check_distinct(names: Collection[str], what: str) -> None:
+    """Check that no name comes twice.
+
+    Raises:
+        SweepError: Some do; the message starts with ``what`` and lists them.
+    """
+    repeated = sorted({name for name in names if list(names).count(name) > 1})
+    if repeated:
+        problem = f"{what}: {', '.join(map(repr, repeated))}"
+        raise SweepError(problem)
+
+
+class Arrivals(Protocol):
+    """How long each trial waits after the sweep's start."""
+
+    def delays(self, trials: int) -> tuple[float, ...]:
+        """Return seconds to wait, one for each trial in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """One trial each ``interval`` seconds, the first at once."""
+
+    interval: float
+
+    def __post_init__(self) -> None:
+        _check_seconds("every()", self.interval)
+
+    def delays(self, trials: int) -> tuple[float, ...]:
+        """Return 0, one interval, two intervals and so on."""
+        return tuple(number * self.interval for number in range(trials))
+
+
+@dataclass(frozen=True, slots=True)
+class AtRandom:
+    """Each trial at a moment of its own, evenly spread over ``within`` seconds."""
+
+    within: float
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check_seconds("at_random()", self.within)
+
+    def delays(self, trials: int) -> tuple[float, ...]:
+        """Return delays to a tenth of a second; the same seed gives the same ones."""
+        chance = Random(self.seed)  # noqa: S311 - repeatable, guards no secret
+        return tuple(round(chance.uniform(0.0, self.within), 1) for _ in range(trials))
+
+
+def every(interval: float) -> Every:
+    """Return arrivals ``interval`` seconds apart.
+
+    Raises:
+        SweepError: ``interval`` is not a finite number above 0.
+    """
+    return Every(interval)
+
+
+def at_random(within: float, seed: int = 0) -> AtRandom:
+    """Return arrivals spread at random over ``within`` seconds.
+
+    Raises:
+        SweepError: ``within`` is not a finite number above 0.
+    """
+    return AtRandom(within, seed)
+
+
+def _check_seconds(what: str, seconds: object) -> None:
+    if not is_finite(seconds) or seconds <= 0:
+        problem = f"{what} takes seconds above 0, not {seconds!r}"
+        raise SweepError(problem)
+
+
+PolicyChoice = str | Policy[Any] | Sequence[Policy[Any]]
+"""A policy, several stacked, or a spec string such as ``specon:alpha=0.01,interval=30``."""
+
+
+def policy_text(policy: PolicyChoice) -> str:
+    """Return the spec string of ``policy``; a string is checked and put into its usual form.
+
+    Raises:
+        UnknownPolicyError: There is no such policy, or one comes twice.
+        PolicyParameterError: A parameter is unknown or out of bounds.
+    """
+    if not isinstance(policy, str | Sequence):
+        return policy_spec(policy)
+    stack = policy if isinstance(policy, str) else Stacked.separator.join(map(policy_spec, policy))
+    return policy_spec(parse_policy(stack))

@@ -1,0 +1,113 @@
+"""How an attempt ends early: asked by SIGTERM, or because a newer attempt owns the trial."""
+
+import atexit
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from mlflow_hooks.contract import EXIT_MIGRATE
+from mlflow_hooks.state_folder import write_whole
+
+LATELY_S: Final = 0.1
+_FLUSH_S: Final = 1.0
+_left_beside: list[threading.Thread] = []
+
+
+class Ownership:
+    """The claim of one attempt on the state folder, by a token in the file ``owner``."""
+
+    def __init__(self, folder: Path, token: str) -> None:
+        self._path = folder / "owner"
+        self._token = token
+        self._seen: tuple[int, int] | None = None
+        self._asked_at = -math.inf
+        self.lost = False
+
+    def claim(self) -> None:
+        """Take the folder over from whichever attempt had it."""
+        write_whole(self._path, self._token)
+
+    def held(self) -> bool:
+        """Return whether the folder is still ours; once lost it stays lost.
+
+        Asks the file system each time, but reads the file only when it was replaced.
+        """
+        if not self.lost:
+            self.lost = not self._still_ours()
+        return not self.lost
+
+    def held_lately(self) -> bool:
+        """Return what ``held`` returned within the last 0.1 s: for every step of a training."""
+        now = time.monotonic()
+        if now < self._asked_at + LATELY_S:
+            return not self.lost
+        self._asked_at = now
+        return self.held()
+
+    def _still_ours(self) -> bool:
+        try:
+            stat = self._path.stat()
+            mark = (stat.st_ino, stat.st_mtime_ns)
+            if mark != self._seen and self._path.read_text() != self._token:
+                return False
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # a file system that stutters is not another attempt
+        self._seen = mark
+        return True
+
+
+class StopRequest:
+    """Whether this process was asked to save and leave; a second SIGTERM changes nothing."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: object = None
+
+    def listen(self) -> None:
+        """Take SIGTERM over.
+
+        Raises:
+            ValueError: not called from the main thread.
+        """
+
+        def note(_number: int, _frame: FrameType | None) -> None:
+            self.asked = True
+
+        self._before = signal.signal(signal.SIGTERM, note)
+
+    def let_go(self) -> None:
+        """Give SIGTERM back to whoever had it."""
+        if callable(self._before) or isinstance(self._before, signal.Handlers):
+            signal.signal(signal.SIGTERM, self._before)
+
+
+def leave_beside(sender: threading.Thread) -> None:
+    """End this process with ``EXIT_MIGRATE`` after all else that is done at its exit, if ``sender`` still runs.
+
+    Native libraries abort if the interpreter ends while a thread imports them, as MLflow imports many: that would
+    count as a failure of the trial.
+    """
+    _left_beside.append(sender)
+
+
+@atexit.register
+def _end() -> None:
+    if any(thread.is_alive() for thread in _left_beside):
+        # On a thread, since the one left behind may hold a stream.
+        flushing = threading.Thread(target=_flush, daemon=True)
+        flushing.start()
+        flushing.join(_FLUSH_S)
+        os._exit(EXIT_MIGRATE)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
