@@ -12,9 +12,15 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from controllers.lab.simulation.catalogue import FLOWCON_JOBS, FLOWCON_OTHER_S, Job, specon_jobs, specon_vae
-from controllers.lab.simulation.experiment import Experiment
-from controllers.lab.simulation.published import EXPERIMENTS
+from controllers.lab.simulation.experiments.experiment import Experiment
+from controllers.lab.simulation.experiments.jobs import (
+    FLOWCON_JOBS,
+    FLOWCON_OTHER_S,
+    TrainingJob,
+    specon_jobs,
+    specon_vae,
+)
+from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.lab.simulation.run import simulate
 from controllers.lab.worker_pool import worker_pool
 from controllers.worlds.simulated.scenario import Scenario
@@ -84,7 +90,7 @@ def vae(seeds: int) -> str:
 def flowcon(seeds: int) -> str:
     """Return the length of FlowCon's other jobs, from F4's default makespan; F3 and F5 check it."""
 
-    def jobs(lone_s: float) -> tuple[Job, ...]:
+    def jobs(lone_s: float) -> tuple[TrainingJob, ...]:
         return tuple(replace(job, lone_s=lone_s) if job.lone_s == FLOWCON_OTHER_S else job for job in FLOWCON_JOBS)
 
     def of(name: str, lone_s: float) -> Default:

@@ -24,8 +24,7 @@ from benchmarks.experiments.svg import Axes, Canvas
 from controllers.core.model import NodeName, TrialId
 from controllers.lab.simulation.run import simulate
 from controllers.policies.registry import parse_policy
-from controllers.worlds.simulated.costs import Costs
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 
 _SIZES: Final = (8, 30, 100, 300, 1000)

@@ -37,7 +37,7 @@ class BalanceRule(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class NodeLoad:
     """A node and what its pods request: ``cpu`` and ``memory`` to give, in cores and bytes, memory perhaps infinite.
 
     ``pods_without_cpu`` and ``pods_without_memory`` count the pods that request none, since LeastAllocated counts
@@ -56,7 +56,7 @@ class Load:
 
 
 def scores(
-    pod_cpu: float, pod_memory: float, loads: Sequence[Load], balance: BalanceRule = BalanceRule.RESULT
+    pod_cpu: float, pod_memory: float, loads: Sequence[NodeLoad], balance: BalanceRule = BalanceRule.RESULT
 ) -> dict[str, int]:
     """Return the score (0 to 300) of each node that a pod fits on; the highest gets the pod.
 
@@ -116,7 +116,7 @@ def _milli(cpu: float) -> int:
     return math.ceil(round(cpu * 1000, 6))
 
 
-def _fits(pod: tuple[int, int], load: Load) -> bool:
+def _fits(pod: tuple[int, int], load: NodeLoad) -> bool:
     free_cpu = _milli(load.cpu) - _milli(load.cpu_requested)
     return (
         load.ready
@@ -125,14 +125,14 @@ def _fits(pod: tuple[int, int], load: Load) -> bool:
     )
 
 
-def _score(pod: tuple[int, int], load: Load, balance: BalanceRule) -> int:
+def _score(pod: tuple[int, int], load: NodeLoad, balance: BalanceRule) -> int:
     least = _least_allocated(pod, load) + load.image_points
     if pod == (0, 0):
         return least  # kube-scheduler skips the other for a pod that requests nothing
     return least + _balanced_allocation(pod, load, balance)
 
 
-def _least_allocated(pod: tuple[int, int], load: Load) -> int:
+def _least_allocated(pod: tuple[int, int], load: NodeLoad) -> int:
     cpu = pod[0] or _milli(UNREQUESTED_CPU)
     memory = pod[1] or int(UNREQUESTED_MEMORY)
     parts = [
@@ -153,7 +153,7 @@ def _free_share(requested: float, capacity: float) -> int | None:
     return 0 if requested > capacity else (capacity - requested) * MAX_NODE_SCORE // capacity
 
 
-def _balanced_allocation(pod: tuple[int, int], load: Load, balance: BalanceRule) -> int:
+def _balanced_allocation(pod: tuple[int, int], load: NodeLoad, balance: BalanceRule) -> int:
     cpu, memory = _milli(load.cpu_requested), load.memory_requested
     after = _evenness(pod[0] + cpu, pod[1] + memory, load)
     if balance is BalanceRule.RESULT:
@@ -162,7 +162,7 @@ def _balanced_allocation(pod: tuple[int, int], load: Load, balance: BalanceRule)
     return half + (half + after - _evenness(cpu, memory, load)) // 2
 
 
-def _evenness(cpu: float, memory: float, load: Load) -> int:
+def _evenness(cpu: float, memory: float, load: NodeLoad) -> int:
     """Return 100 less the standard deviation (in per cent) of the shares of cpu and memory requested."""
     pairs = ((cpu, _milli(load.cpu)), (memory, load.memory))
     shares = [min(1.0, requested / capacity) for requested, capacity in pairs if capacity]

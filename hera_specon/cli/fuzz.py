@@ -18,8 +18,8 @@ from hera_specon.cli.choices import parsed
 from hera_specon.cli.options import STDOUT, NewFile
 
 if TYPE_CHECKING:
-    from controllers.lab.fault_search.faulty_run import Finding, Ordeal
-    from controllers.lab.fault_search.search import Batch, Found
+    from controllers.lab.fault_search.faulty_run import CaseResult, Violation
+    from controllers.lab.fault_search.search import Batch, Counterexample
 
 _FAILED = 1
 
@@ -51,7 +51,7 @@ class Tally:
     ticks: int = 0
     moves: int = 0
     crashes: int = 0
-    found: "list[Found]" = field(default_factory=list)
+    found: "list[Counterexample]" = field(default_factory=list)
 
     def add(self, batch: "Batch") -> None:
         """Count ``batch`` in."""
@@ -117,7 +117,7 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
 
 
 def _searched(request: Request, console: Console) -> Tally:
-    from controllers.lab.fault_search.drawing import every_policy  # noqa: PLC0415 - `specon --help` must not wait for it
+    from controllers.lab.fault_search.random_cases import every_policy  # noqa: PLC0415 - `specon --help` must not wait for it
     from controllers.lab.fault_search.search import search  # noqa: PLC0415
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
 
@@ -144,34 +144,34 @@ def _searched(request: Request, console: Console) -> Tally:
 def _run_again(request: Request, file: Path, console: Console) -> Tally:
     from controllers.lab.fault_search.case import load_case  # noqa: PLC0415 - `specon --help` must not wait for it
     from controllers.lab.fault_search.faulty_run import run_case  # noqa: PLC0415
-    from controllers.lab.fault_search.search import Found  # noqa: PLC0415
+    from controllers.lab.fault_search.search import Counterexample  # noqa: PLC0415
 
     if request.policies:
         message = f"--again {file} has its policy in the file; leave out --policy {request.policies[0]}."
         raise NothingToSearchError(message)
     case = load_case(file)
-    ordeal = run_case(case)
-    tally = Tally(1, ordeal.events, ordeal.ticks, ordeal.moves, ordeal.crashes)
-    if ordeal.finding is not None:
-        tally.found.append(Found(case.scenario.seed, case, ordeal.finding))
-    console.print(_outcome(file, ordeal), highlight=False, markup=False)
+    result = run_case(case)
+    tally = Tally(1, result.events, result.ticks, result.moves, result.crashes)
+    if result.violation is not None:
+        tally.found.append(Counterexample(case.scenario.seed, case, result.violation))
+    console.print(_outcome(file, result), highlight=False, markup=False)
     return tally
 
 
-def _outcome(file: Path, ordeal: "Ordeal") -> str:
-    return f"{file}: " + ("nothing went wrong" if ordeal.finding is None else _in_words(ordeal.finding))
+def _outcome(file: Path, result: "CaseResult") -> str:
+    return f"{file}: " + ("nothing went wrong" if result.violation is None else _in_words(result.violation))
 
 
-def _in_words(finding: "Finding") -> str:
-    return f"at {finding.at:g} s it does not hold that {finding.invariant}: {finding.detail}"
+def _in_words(violation: "Violation") -> str:
+    return f"at {violation.at:g} s it does not hold that {violation.invariant}: {violation.detail}"
 
 
-def _tell(found: "Found", folder: Path, console: Console) -> None:
+def _tell(found: "Counterexample", folder: Path, console: Console) -> None:
     from controllers.lab.fault_search.case import dump_case  # noqa: PLC0415 - `specon --help` must not wait for it
 
     file = folder / f"fuzz-{found.seed}.json"
     file.write_text(dump_case(found.case), encoding="utf-8")
-    words = f"seed {found.seed}, {found.case.policy}: {_in_words(found.finding)}\n  {found.case.size}: {file}"
+    words = f"seed {found.seed}, {found.case.policy}: {_in_words(found.violation)}\n  {found.case.size}: {file}"
     console.print(words, highlight=False, markup=False)
 
 
@@ -180,9 +180,9 @@ def _write(target: Path, tally: Tally) -> None:
         {
             "seed": one.seed,
             "policy": one.case.policy,
-            "invariant": one.finding.invariant,
-            "detail": one.finding.detail,
-            "at_s": one.finding.at,
+            "invariant": one.violation.invariant,
+            "detail": one.violation.detail,
+            "at_s": one.violation.at,
             "file": f"fuzz-{one.seed}.json",
         }
         for one in tally.found

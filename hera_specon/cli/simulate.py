@@ -17,8 +17,8 @@ from hera_specon.cli.choices import parsed
 from hera_specon.cli.options import STDOUT, NewFile, NodeCount
 
 if TYPE_CHECKING:
-    from controllers.lab.simulation.campaign import Order, Summary
-    from controllers.lab.simulation.experiment import Setup
+    from controllers.lab.simulation.evaluation import ExperimentPlan, PolicySummary
+    from controllers.lab.simulation.experiments.experiment import Setup
 
 _WIDE = 240
 """Columns where the output is no terminal, so that nothing is cut off."""
@@ -127,9 +127,9 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
     _tell(request, console, orders, summaries)
 
 
-def _orders(request: Request) -> "list[Order]":
-    from controllers.lab.simulation.campaign import Order  # noqa: PLC0415
-    from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT  # noqa: PLC0415
+def _orders(request: Request) -> "list[ExperimentPlan]":
+    from controllers.lab.simulation.evaluation import ExperimentPlan  # noqa: PLC0415
+    from controllers.lab.simulation.experiments import EVERY_EXPERIMENT  # noqa: PLC0415
     from controllers.policies.registry import parse_policy  # noqa: PLC0415 - `specon --help` must not wait for it
 
     for spec in request.policies:
@@ -148,12 +148,12 @@ def _orders(request: Request) -> "list[Order]":
     if given and not any(Path(name).is_file() for name in names):
         message = f"{given[0]} says how to draw a sweep from a table of learning curves, but none is named."
         raise ExperimentError(message)
-    return [Order(setup, request.policies or setup.policies) for setup in setups]
+    return [ExperimentPlan(setup, request.policies or setup.policies) for setup in setups]
 
 
 def _setup(name: str, request: Request) -> "Setup":
-    from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT, experiment_named  # noqa: PLC0415
-    from controllers.lab.simulation.experiment import given_workload  # noqa: PLC0415
+    from controllers.lab.simulation.experiments import EVERY_EXPERIMENT, experiment_named  # noqa: PLC0415
+    from controllers.lab.simulation.experiments.experiment import given_workload  # noqa: PLC0415
     from controllers.lab.simulation.workload_file import read_workload  # noqa: PLC0415
     from controllers.policies.kit.settings import suggestion  # noqa: PLC0415 - see above
 
@@ -171,8 +171,7 @@ def _setup(name: str, request: Request) -> "Setup":
 
 def _curves(path: Path, request: Request) -> "Setup":
     from controllers.core.model import Direction  # noqa: PLC0415 - see above
-    from controllers.lab.simulation.curve_sweep import curve_sweep  # noqa: PLC0415
-    from controllers.lab.simulation.curve_table import metrics_in  # noqa: PLC0415
+    from controllers.lab.simulation.experiments.curve_sweep import curve_sweep, metrics_in  # noqa: PLC0415
 
     metrics = metrics_in(path)
     if request.objective not in metrics:
@@ -183,11 +182,11 @@ def _curves(path: Path, request: Request) -> "Setup":
     return curve_sweep(path, request.objective, direction, request.trials or _TRIALS, request.nodes or _NODES)
 
 
-def _run(request: Request, orders: "Sequence[Order]", progress: Progress) -> "tuple[Summary, ...]":
-    from controllers.lab.simulation.campaign import run_orders  # noqa: PLC0415 - see above
+def _run(request: Request, orders: "Sequence[ExperimentPlan]", progress: Progress) -> "tuple[PolicySummary, ...]":
+    from controllers.lab.simulation.evaluation import run_plans  # noqa: PLC0415 - see above
 
     task = progress.task_ids[0]
-    return run_orders(
+    return run_plans(
         orders, range(request.seeds), lambda runs: progress.advance(task, runs), processes=request.processes
     )
 
@@ -206,8 +205,10 @@ def _progress(console: Console, runs: int) -> Iterator[Progress]:
         yield progress
 
 
-def _tell(request: Request, console: Console, orders: "Sequence[Order]", summaries: "Sequence[Summary]") -> None:
-    from controllers.lab.simulation.campaign import to_json  # noqa: PLC0415 - see above
+def _tell(
+    request: Request, console: Console, orders: "Sequence[ExperimentPlan]", summaries: "Sequence[PolicySummary]"
+) -> None:
+    from controllers.lab.simulation.evaluation import to_json  # noqa: PLC0415 - see above
     from hera_specon.display.experiments import experiment_table  # noqa: PLC0415
 
     for order in orders:

@@ -7,10 +7,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from controllers.lab.simulation.campaign import Summary
-from controllers.lab.simulation.experiment import Published, Setup
-from controllers.lab.simulation.measures import Measure, Unit
-from controllers.lab.simulation.statistics import Estimate
+from controllers.lab.simulation.evaluation import Estimate, PolicySummary
+from controllers.lab.simulation.experiments.experiment import Published, Setup
+from controllers.lab.simulation.measures import RunMeasure, Unit
 from controllers.policies.registry import parse_policy, policy_spec
 from hera_specon.display import words
 
@@ -29,7 +28,7 @@ class ExperimentRow:
     published: bool = False
 
 
-def experiment_rows(experiment: Setup, summaries: Sequence[Summary]) -> list[ExperimentRow]:
+def experiment_rows(experiment: Setup, summaries: Sequence[PolicySummary]) -> list[ExperimentRow]:
     """Return the lines of one experiment's table, under ``titles``."""
     rows: list[ExperimentRow] = []
     known = {_canonical(told.policy): told for told in experiment.published}
@@ -47,7 +46,7 @@ def titles(experiment: Setup) -> tuple[str, ...]:
     return ("policy", *(measure.title for measure in experiment.measures), *TITLES)
 
 
-def experiment_table(experiment: Setup, summaries: Sequence[Summary]) -> Table:
+def experiment_table(experiment: Setup, summaries: Sequence[PolicySummary]) -> Table:
     """Return the table of one experiment."""
     seeds = summaries[0].seeds
     title = f"{experiment.id}: {experiment.title} ({seeds} seed{'s' * (seeds > 1)})"
@@ -63,7 +62,7 @@ def _canonical(spec: str) -> str:
     return policy_spec(parse_policy(spec))
 
 
-def _ours(summary: Summary, experiment: Setup) -> tuple[str, ...]:
+def _ours(summary: PolicySummary, experiment: Setup) -> tuple[str, ...]:
     against = not summary.baseline
     return (
         summary.policy if summary.effective == _canonical(summary.policy) else summary.effective,
@@ -82,7 +81,7 @@ def _ours(summary: Summary, experiment: Setup) -> tuple[str, ...]:
     )
 
 
-def _measured(summary: Summary, measure: Measure) -> str:
+def _measured(summary: PolicySummary, measure: RunMeasure) -> str:
     return _WITH_REACH[measure.unit](summary.over_seeds(lambda run: run.measures[measure.name]))
 
 
@@ -101,7 +100,7 @@ def _told(told: Published, default: Published | None, experiment: Setup) -> tupl
     )
 
 
-def _published(told: Published, measure: Measure) -> str:
+def _published(told: Published, measure: RunMeasure) -> str:
     value = told.measures.get(measure.name)
     return words.DASH if value is None else _ALONE[measure.unit](value)
 

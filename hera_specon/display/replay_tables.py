@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from controllers.core.results import Comparison, RunResult
-from controllers.lab.simulation.forecast import Check, Forecast, Interval
+from controllers.lab.simulation.past_sweeps.forecast import Interval, PolicyForecast, Validation
 from hera_specon.display import words
 from hera_specon.replay.replaying import Replayed
 
@@ -63,7 +63,7 @@ def _checks_table(replayed: Replayed) -> Table:
     table.add_column()
     for check in replayed.checks:
         table.add_column(Text(check.policy), justify="right", overflow="fold")
-    rows: dict[str, Callable[[Check], str]] = {
+    rows: dict[str, Callable[[Validation], str]] = {
         "makespan": lambda check: words.seconds(check.makespan_s),
         "simulated": lambda check: _seconds(check.simulated_makespan_s),
         "error of the makespan": lambda check: f"{check.makespan_error:+.1%}",
@@ -93,7 +93,7 @@ def _forecasts_table(replayed: Replayed) -> Table:
     return table
 
 
-def _within(check: Check) -> str:
+def _within(check: Validation) -> str:
     if all(range_.low == range_.high for range_ in check.completions.values()):
         return words.DASH
     trials = len(check.completions)
@@ -114,18 +114,18 @@ def _changes(ratios: Interval) -> str:
     return f"{words.change(ratios.mean)} ({words.change(ratios.low)} to {words.change(ratios.high)})"
 
 
-def _wins(forecast: Forecast, baseline: Forecast) -> str:
+def _wins(forecast: PolicyForecast, baseline: PolicyForecast) -> str:
     comparisons = forecast.against(baseline)
     return f"{sum(c.makespan_ratio < 1 for c in comparisons)} of {len(comparisons)} seeds"
 
 
-def _share(forecast: Forecast, baseline: Forecast) -> str:
+def _share(forecast: PolicyForecast, baseline: PolicyForecast) -> str:
     return f"{statistics.fmean(c.faster_share for c in forecast.against(baseline)):.0%}"
 
 
-def _worst(forecast: Forecast, baseline: Forecast) -> str:
+def _worst(forecast: PolicyForecast, baseline: PolicyForecast) -> str:
     return words.change(statistics.median(c.worst_loser for c in forecast.against(baseline)))
 
 
-def _mean_moves(forecast: Forecast) -> float:
+def _mean_moves(forecast: PolicyForecast) -> float:
     return statistics.fmean(sum(trial.moves for trial in run.trials) for run in forecast.results)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import TrialId
-from controllers.lab.simulation.past_sweep import PastSweep, PastTrial
+from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastTrial
 from hera_specon.replay.recorded_sweep import Objective
 from hera_specon.replay.tracked_trials import (
     TAG_PARENT,

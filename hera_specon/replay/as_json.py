@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from controllers.core.results import Comparison
-from controllers.lab.simulation.forecast import Check, Forecast, Interval
+from controllers.lab.simulation.past_sweeps.forecast import Interval, PolicyForecast, Validation
 from hera_specon.replay.replaying import Replayed
 
 
@@ -25,7 +25,7 @@ def to_json(replayed: Replayed) -> dict[str, Any]:
     }
 
 
-def _check(check: Check) -> dict[str, Any]:
+def _check(check: Validation) -> dict[str, Any]:
     return {
         "policy": check.policy,
         "makespan_s": check.makespan_s,
@@ -38,7 +38,7 @@ def _check(check: Check) -> dict[str, Any]:
     }
 
 
-def _forecast(forecast: Forecast, baseline: Forecast) -> dict[str, Any]:
+def _forecast(forecast: PolicyForecast, baseline: PolicyForecast) -> dict[str, Any]:
     return {
         "policy": forecast.policy,
         "makespan_s": asdict(forecast.over_seeds(lambda run: run.makespan_s)),

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from controllers.core.model import NodeName
 from controllers.core.policy import Policy
-from controllers.lab.simulation.forecast import Check, Forecast, check, forecast
-from controllers.lab.simulation.past_sweep import PastSweep, PastSweepError
-from controllers.lab.simulation.recording import Ground, Recording, record
-from controllers.lab.simulation.supply import with_measured_supply
+from controllers.lab.simulation.past_sweeps.forecast import PolicyForecast, Validation, forecast, validate
+from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSweepError
+from controllers.lab.simulation.past_sweeps.recording import Recording, Testbed, record
+from controllers.lab.simulation.past_sweeps.supply import with_measured_supply
 from controllers.policies.registry import parse_policy
-from controllers.worlds.simulated.costs import Costs
+from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.replay.sources import Past, source_of
 
@@ -41,8 +41,8 @@ class Replayed:
     source: PastSweep
     recording: Recording
     seeds: int
-    checks: tuple[Check, ...]
-    forecasts: tuple[Forecast, ...]
+    checks: tuple[Validation, ...]
+    forecasts: tuple[PolicyForecast, ...]
 
 
 def replay(
@@ -66,7 +66,7 @@ def replay(
     """
     source = source_of(past.sweeps)
     others = [sweep for sweep in past.sweeps if sweep is not source]
-    ground = Ground(nodes_for(source, what_if), _costs(past, what_if), what_if.cores_per_trial)
+    ground = Testbed(nodes_for(source, what_if), _costs(past, what_if), what_if.cores_per_trial)
     checks = []
     for sweep in past.sweeps:
         as_it_was = record(source, replace(ground, nodes=_as_it_was(sweep, ground)), others)
@@ -101,7 +101,7 @@ def _resized(nodes: Sequence[NodeSpec], cpu: float) -> tuple[NodeSpec, ...]:
     return tuple(node if node.cpu == cpu else replace(node, cpu=cpu, supply=()) for node in nodes)
 
 
-def _as_it_was(sweep: PastSweep, ground: Ground) -> tuple[NodeSpec, ...]:
+def _as_it_was(sweep: PastSweep, ground: Testbed) -> tuple[NodeSpec, ...]:
     return with_measured_supply(sweep) if sweep.nodes else ground.nodes
 
 
@@ -120,11 +120,11 @@ def _about_parameters(past: Past) -> list[str]:
     return [f"{name} is taken to have had its default parameters" for name in names]
 
 
-def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> list[Check]:
+def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> list[Validation]:
     """Return the sweep beside its simulation; nothing for a policy unknown here, since its name is MLflow's word."""
     name = sweep.policy or "default"
     try:
         policy = parse_policy(name)
     except ValueError:
         return []
-    return [check(sweep, forecast(recording, {name: policy}, seeds, advanced)[0])]
+    return [validate(sweep, forecast(recording, {name: policy}, seeds, advanced)[0])]

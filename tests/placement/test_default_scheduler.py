@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.worlds.kube_scheduler import BalanceRule, Load, choose, image_locality, scores
+from controllers.worlds.kube_scheduler import BalanceRule, NodeLoad, choose, image_locality, scores
 
 GIB = 1024.0**3
 
 
 def node(
     name: str, cpu_requested: float, memory_requested: float, *, cpu: float = 4.0, memory: float = 10_000.0
-) -> Load:
-    return Load(name, cpu, memory, cpu_requested, memory_requested)
+) -> NodeLoad:
+    return NodeLoad(name, cpu, memory, cpu_requested, memory_requested)
 
 
 def test_even_use_of_equal_nodes_scores_as_kubernetes_works_it_out() -> None:
@@ -54,7 +54,7 @@ def test_from_1_36_a_pod_that_evens_out_a_node_is_welcome_and_one_that_unbalance
 
 
 def test_without_a_limit_of_memory_the_emptier_node_wins() -> None:
-    loads = [Load("a", 2.0, float("inf"), 1.0, 0.0), Load("b", 2.0, float("inf"), 0.5, 0.0)]
+    loads = [NodeLoad("a", 2.0, float("inf"), 1.0, 0.0), NodeLoad("b", 2.0, float("inf"), 0.5, 0.0)]
     found = scores(0.5, 1e9, loads)
     assert found["b"] > found["a"]
 
@@ -88,7 +88,7 @@ def test_choosing_among_no_nodes_is_an_error() -> None:
 amounts = st.integers(0, 64).map(lambda quarter: quarter / 4)
 loads_of_nodes = st.lists(
     st.builds(
-        Load,
+        NodeLoad,
         st.sampled_from(["a", "b", "c", "d", "e"]),
         amounts,
         amounts.map(lambda gib: gib * GIB),
@@ -104,7 +104,7 @@ loads_of_nodes = st.lists(
 
 @given(amounts, amounts.map(lambda gib: gib * GIB), loads_of_nodes, st.sampled_from(BalanceRule))
 def test_a_pod_is_scored_on_exactly_the_ready_nodes_with_room(
-    cpu: float, memory: float, loads: list[Load], balance: BalanceRule
+    cpu: float, memory: float, loads: list[NodeLoad], balance: BalanceRule
 ) -> None:
     found = scores(cpu, memory, loads, balance)
     for load in loads:
@@ -117,7 +117,7 @@ def test_a_pod_is_scored_on_exactly_the_ready_nodes_with_room(
 
 @given(amounts, amounts, loads_of_nodes, st.randoms(use_true_random=False))
 def test_the_order_of_nodes_changes_nothing(
-    cpu: float, memory: float, loads: list[Load], chance: random.Random
+    cpu: float, memory: float, loads: list[NodeLoad], chance: random.Random
 ) -> None:
     shuffled = chance.sample(loads, len(loads))
     assert scores(cpu, memory, loads) == scores(cpu, memory, shuffled)

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from controllers.core.model import Migrate, NodeName, Phase, Resize, TrialId
-from controllers.worlds.simulated.costs import Costs
 from controllers.worlds.simulated.faults import (
     Crowding,
     NodeLoss,
@@ -16,7 +15,7 @@ from controllers.worlds.simulated.faults import (
     TrialCrash,
     WorldFault,
 )
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.trial_run import TrialRun
 from controllers.worlds.simulated.workload import WorkloadError
 from controllers.worlds.simulated.world import SimulatedWorld

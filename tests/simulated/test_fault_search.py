@@ -10,14 +10,21 @@ import pytest
 from controllers.core.engine import Engine
 from controllers.core.policy import Policy
 from controllers.driving import assembly
-from controllers.lab.fault_search.case import Case, CaseError, dump_case, load_case
-from controllers.lab.fault_search.controller_faults import ClockStep, ControllerCrash, SlowController
-from controllers.lab.fault_search.drawing import draw_case, every_policy
-from controllers.lab.fault_search.faulty_run import FaultyRun, Ordeal, run_case
+from controllers.lab.fault_search.case import (
+    Case,
+    CaseError,
+    ClockStep,
+    ControllerCrash,
+    SlowController,
+    dump_case,
+    load_case,
+)
+from controllers.lab.fault_search.faulty_run import CaseResult, FaultyRun, run_case
+from controllers.lab.fault_search.random_cases import draw_case, every_policy
 from controllers.lab.fault_search.search import smallest, try_seed
 from controllers.policies.registry import POLICIES
 from controllers.policies.wrappers.guarded import Guarded
-from controllers.worlds.simulated.course import Course
+from controllers.worlds.simulated.cluster import SimulatedCluster
 from controllers.worlds.simulated.faults import NodeLoss
 from controllers.worlds.simulated.trial_run import TrialRun
 from tests.simulated.mutants import ActsBeforeSaving, ForgetsInfinity, MovesWhatMoves, NeverLooksAgain, PlacesOnce
@@ -32,13 +39,13 @@ _ENOUGH = 400
 @pytest.mark.parametrize("first", range(_SEED, _SEED + _RUNS, 34))
 def test_nothing_impossible_happens_under_any_policy(first: int) -> None:
     found = [found for seed in range(first, first + 34) if (found := try_seed(seed, every_policy())[1])]
-    told = [f"specon fuzz --runs 1 --seed {one.seed}: {one.finding}\n{dump_case(one.case)}" for one in found]
+    told = [f"specon fuzz --runs 1 --seed {one.seed}: {one.violation}\n{dump_case(one.case)}" for one in found]
     assert not told, "\n".join(told)
 
 
 @pytest.mark.parametrize("file", _FOUND, ids=lambda file: file.stem)
 def test_what_was_found_once_is_mended(file: Path) -> None:
-    assert run_case(load_case(file)).finding is None
+    assert run_case(load_case(file)).violation is None
 
 
 def test_faults_of_every_kind_strike_under_every_policy() -> None:
@@ -56,25 +63,25 @@ def test_a_seed_gives_the_same_run_again() -> None:
     assert run_case(case) == run_case(case)
 
 
-def _engine(broken: type[Engine[Any]]) -> Callable[[pytest.MonkeyPatch], Callable[[Case], Ordeal]]:
-    def breaking(patch: pytest.MonkeyPatch) -> Callable[[Case], Ordeal]:
+def _engine(broken: type[Engine[Any]]) -> Callable[[pytest.MonkeyPatch], Callable[[Case], CaseResult]]:
+    def breaking(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
         patch.setattr(assembly, "Engine", broken)
         return run_case
 
     return breaking
 
 
-def _policy(broken: Policy[Any]) -> Callable[[pytest.MonkeyPatch], Callable[[Case], Ordeal]]:
+def _policy(broken: Policy[Any]) -> Callable[[pytest.MonkeyPatch], Callable[[Case], CaseResult]]:
     return lambda _: lambda case: FaultyRun(case, broken).run()
 
 
-def _free_failures(patch: pytest.MonkeyPatch) -> Callable[[Case], Ordeal]:
-    def fail(course: Course, run: TrialRun) -> None:
+def _free_failures(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
+    def fail(course: SimulatedCluster, run: TrialRun) -> None:
         course.halt(run)
         run.lose()
         course._go_away(run, course.costs.retry_s)
 
-    patch.setattr(Course, "fail", fail)
+    patch.setattr(SimulatedCluster, "fail", fail)
     return run_case
 
 
@@ -90,27 +97,29 @@ def _free_failures(patch: pytest.MonkeyPatch) -> Callable[[Case], Ordeal]:
     ],
 )
 def test_what_is_broken_on_purpose_is_found(
-    breaking: Callable[[pytest.MonkeyPatch], Callable[[Case], Ordeal]], invariant: str, monkeypatch: pytest.MonkeyPatch
+    breaking: Callable[[pytest.MonkeyPatch], Callable[[Case], CaseResult]],
+    invariant: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = breaking(monkeypatch)
     cases = (draw_case(seed, "specon+flowcon") for seed in range(_ENOUGH))
-    assert any(finding.invariant == invariant for case in cases if (finding := run(case).finding))
+    assert any(violation.invariant == invariant for case in cases if (violation := run(case).violation))
 
 
 def test_a_failing_case_is_made_as_small_as_it_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     run = _engine(NeverLooksAgain)(monkeypatch)
-    case, finding = next(
-        (case, finding)
+    case, violation = next(
+        (case, violation)
         for case in (draw_case(seed, "specon+flowcon") for seed in range(_ENOUGH))
-        if (finding := run(case).finding)
+        if (violation := run(case).violation)
     )
-    small = smallest(0, case, finding).case
+    small = smallest(0, case, violation).case
     assert len(small.faults) <= 2
     assert any(isinstance(fault, SlowController) for fault in small.faults)
     assert len(small.scenario.workload.trials) <= 3
-    again = run(small).finding
+    again = run(small).violation
     assert again is not None
-    assert again.invariant == finding.invariant
+    assert again.invariant == violation.invariant
 
 
 def test_a_case_survives_its_file(tmp_path: Path) -> None:
@@ -139,5 +148,5 @@ def test_a_controller_that_died_goes_on_after_a_node_was_lost_and_its_clock_has_
     case = draw_case(4711, "specon+flowcon")
     node = case.scenario.workload.nodes[0].name
     faults = (ControllerCrash(5.0, 3, 20.0), NodeLoss(node, 10.0, 5.0, 40.0), ClockStep(12.0, -3.0))
-    ordeal = run_case(Case(case.policy, case.scenario, faults))
-    assert (ordeal.finding, ordeal.crashes) == (None, 1)
+    result = run_case(Case(case.policy, case.scenario, faults))
+    assert (result.violation, result.crashes) == (None, 1)

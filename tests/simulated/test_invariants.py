@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controllers.core.model import Action, Migrate, NodeName, Phase, Resize, Trial
-from controllers.worlds.simulated.costs import Costs
+from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.world import SimulatedWorld
 from tests.simulated.workloads import mixed
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.worlds.simulated.sharing import fair_cores
+from controllers.worlds.simulated.node_run import fair_cores
 
 SLACK = 1e-6
 amounts = st.floats(0.002, 64.0)

@@ -11,8 +11,7 @@ from controllers.core.results import TrialResult
 from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies.comparison.default import Default
 from controllers.record.timeline import EventKind
-from controllers.worlds.simulated.costs import Costs
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Speedup, Workload, WorkloadError
 from tests.simulated.workloads import PLACES, EveryHeartbeat, Idle, Scripted, scenario, trial
 

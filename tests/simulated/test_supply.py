@@ -3,8 +3,7 @@ import pytest
 from controllers.core.model import NodeName
 from controllers.lab.simulation.run import simulate
 from controllers.policies.comparison.default import Default
-from controllers.worlds.simulated.costs import Costs
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Workload, WorkloadError
 from tests.simulated.workloads import trial
 

@@ -9,8 +9,7 @@ from typing import Any
 from controllers.core.model import Action, Decision, NodeName, Place, Proposal, Snapshot, TrialId
 from controllers.core.policy import Policy
 from controllers.policies.kit.stateless import NoState
-from controllers.worlds.simulated.costs import Costs
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 
 

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 from controllers.core.model import Direction, NodeName, TrialId
 from controllers.core.results import TrialResult
-from controllers.lab.simulation.past_sweep import Logged, PastSweep, PastTrial, Stay
+from controllers.lab.simulation.past_sweeps.past_sweep import Logged, PastSweep, PastTrial, Stay
 from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies.comparison.default import Default
 from controllers.record.timeline import EventKind
-from controllers.worlds.simulated.costs import Costs
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, TrialSpec, Workload
 
 START_CPU_S = 0.5

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.lab.simulation.arrivals import (
+from controllers.lab.simulation.experiments.arrivals import (
     AllAtOnce,
-    Arrivals,
+    ArrivalPattern,
     FixedInterval,
     Poisson,
     Trace,
@@ -15,12 +15,12 @@ from controllers.lab.simulation.arrivals import (
 )
 from controllers.worlds.simulated.workload import WorkloadError
 
-PATTERNS: list[Arrivals] = [AllAtOnce(), FixedInterval(50.0), UniformWindow(300.0), Poisson(20.0)]
+PATTERNS: list[ArrivalPattern] = [AllAtOnce(), FixedInterval(50.0), UniformWindow(300.0), Poisson(20.0)]
 
 
 @given(st.sampled_from(PATTERNS), st.integers(0, 30), st.integers(0, 1000))
 def test_submissions_are_as_many_as_asked_for_in_order_and_the_same_for_the_same_seed(
-    pattern: Arrivals, trials: int, seed: int
+    pattern: ArrivalPattern, trials: int, seed: int
 ) -> None:
     times = pattern.times(trials, generator(seed))
     assert len(times) == trials

@@ -12,8 +12,7 @@ from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bo
 from controllers.lab.simulation.run import simulate
 from controllers.policies import FairShare, Fifo, FlowCon, Gandiva, ShortestRemaining, SpeCon
 from controllers.policies.comparison.clairvoyant import informed
-from controllers.worlds.simulated.costs import Costs
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 
 ROUNDING = 1 - 1e-9

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from controllers.core.model import Direction
-from controllers.lab.simulation.curve_sweep import curve_sweep
-from controllers.lab.simulation.experiment import OwnExperiment
+from controllers.lab.simulation.experiments.curve_sweep import curve_sweep
+from controllers.lab.simulation.experiments.experiment import OwnExperiment
 from controllers.lab.simulation.tables import TableError
 from controllers.worlds.simulated.workload import WorkloadError
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from controllers.lab.simulation.curve_table import metrics_in, read_curves
+from controllers.lab.simulation.experiments.curve_sweep import metrics_in, read_curves
 from controllers.lab.simulation.tables import TableError
 from controllers.worlds.simulated.workload import Report
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from controllers.lab.simulation.arrivals import generator
-from controllers.lab.simulation.curves import BI_RNN, GRU, VAE, Curve
+from controllers.lab.simulation.experiments.arrivals import generator
+from controllers.lab.simulation.experiments.jobs import BI_RNN, GRU, VAE, Curve
 from controllers.worlds.simulated.workload import WorkloadError
 
 

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from controllers.lab.simulation.statistics import estimate
+from controllers.lab.simulation.evaluation import estimate
 
 
 def test_the_interval_is_students() -> None:

@@ -3,11 +3,19 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.lab.simulation.assumptions import SPECON_SWITCHES, Switch
-from controllers.lab.simulation.campaign import Order, Summary, first_nodes, run_orders, simulate_seed, to_json
-from controllers.lab.simulation.catalogue import FLOWCON_JOBS, MNIST_P_S, MNIST_T_S, VAE_P_S
-from controllers.lab.simulation.experiment import Assumptions
-from controllers.lab.simulation.published import EXPERIMENTS, fig_6_25
+from controllers.lab.simulation.evaluation import (
+    ExperimentPlan,
+    PolicySummary,
+    first_nodes,
+    run_plans,
+    simulate_seed,
+    to_json,
+)
+from controllers.lab.simulation.experiments.assumptions import SPECON_CHANGED_ASSUMPTIONS, ChangedAssumption
+from controllers.lab.simulation.experiments.experiment import Assumptions
+from controllers.lab.simulation.experiments.figure_6_25 import fig_6_25
+from controllers.lab.simulation.experiments.jobs import FLOWCON_JOBS, MNIST_P_S, MNIST_T_S, VAE_P_S
+from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.policies import Default, FlowCon, LeastUsed, SpeCon, Stacked
 
 every_experiment = pytest.mark.parametrize("name", EXPERIMENTS)
@@ -18,14 +26,14 @@ def silent(runs: int) -> None:
     assert runs > 0
 
 
-def summaries(*orders: Order, seeds: int = 1) -> tuple[Summary, ...]:
-    return run_orders(orders, range(seeds), silent, processes=1)
+def summaries(*orders: ExperimentPlan, seeds: int = 1) -> tuple[PolicySummary, ...]:
+    return run_plans(orders, range(seeds), silent, processes=1)
 
 
 @every_experiment
 def test_every_experiment_runs_under_what_was_published_and_all_trials_succeed(name: str) -> None:
     experiment = EXPERIMENTS[name]
-    for run in simulate_seed(Order(experiment, experiment.policies), 0):
+    for run in simulate_seed(ExperimentPlan(experiment, experiment.policies), 0):
         assert len(run.result.trials) == (experiment.drawn or len(experiment.jobs))
         assert all(trial.succeeded for trial in run.result.trials)
 
@@ -34,12 +42,12 @@ def test_every_experiment_runs_under_what_was_published_and_all_trials_succeed(n
 def test_every_policy_starts_from_where_the_default_scheduler_put_the_trials(name: str) -> None:
     experiment = EXPERIMENTS[name]
     pins = first_nodes(experiment, experiment.workload(3), 3)
-    for run in simulate_seed(Order(experiment, ("default", "specon+flowcon")), 3):
+    for run in simulate_seed(ExperimentPlan(experiment, ("default", "specon+flowcon")), 3):
         assert {trial.id: trial.first_node for trial in run.result.trials} == pins
 
 
 def test_the_comparison_policies_all_finish_and_none_beats_the_bounds() -> None:
-    found = summaries(Order(EXPERIMENTS["S4"], ("default", *OTHERS)))
+    found = summaries(ExperimentPlan(EXPERIMENTS["S4"], ("default", *OTHERS)))
     assert [summary.policy for summary in found] == ["default", *OTHERS]
     for summary in found:
         assert min(summary.runs[0].bound_ratio, summary.runs[0].mean_bound_ratio) >= 1
@@ -47,13 +55,13 @@ def test_the_comparison_policies_all_finish_and_none_beats_the_bounds() -> None:
 
 def test_shortest_first_has_a_better_mean_than_sharing_and_longest_first_a_worse_one() -> None:
     fair, shortest, longest = summaries(
-        Order(EXPERIMENTS["F5"], ("fair-share", "shortest-remaining", "longest-remaining"))
+        ExperimentPlan(EXPERIMENTS["F5"], ("fair-share", "shortest-remaining", "longest-remaining"))
     )
     assert shortest.runs[0].mean_completion_s < fair.runs[0].mean_completion_s < longest.runs[0].mean_completion_s
 
 
 def test_the_default_run_of_f1_is_the_published_one() -> None:
-    run = simulate_seed(Order(EXPERIMENTS["F1"], ("default",)), 0)[0].result
+    run = simulate_seed(ExperimentPlan(EXPERIMENTS["F1"], ("default",)), 0)[0].result
     completions = {trial.id: trial.completion_s for trial in run.trials}
     assert run.makespan_s == pytest.approx(394.0, rel=1e-3)
     assert completions["job-03-mnist-t"] == pytest.approx(84.7, rel=2e-3)
@@ -62,9 +70,9 @@ def test_the_default_run_of_f1_is_the_published_one() -> None:
 
 
 def test_a_seed_gives_the_same_figures_in_another_process_and_another_seed_gives_others() -> None:
-    order = Order(EXPERIMENTS["S5"], ("default", "specon"))
-    here = run_orders([order], [7, 8], silent, processes=1)
-    there = run_orders([order], [7, 8], silent, processes=2)
+    order = ExperimentPlan(EXPERIMENTS["S5"], ("default", "specon"))
+    here = run_plans([order], [7, 8], silent, processes=1)
+    there = run_plans([order], [7, 8], silent, processes=2)
     assert here == there
     assert here[0].runs[0] != here[0].runs[1]
 
@@ -80,7 +88,7 @@ def test_a_policy_gets_the_published_parameters_unless_it_is_given_its_own() -> 
 
 def test_figures_for_scripts_are_complete_and_the_baseline_is_not_compared_with_itself() -> None:
     default, specon = json.loads(
-        json.dumps(to_json(summaries(Order(EXPERIMENTS["S1"], ("default", "specon")), seeds=2)))
+        json.dumps(to_json(summaries(ExperimentPlan(EXPERIMENTS["S1"], ("default", "specon")), seeds=2)))
     )["experiments"]
     keys = [
         "experiment", "policy", "seeds", "effective", "makespan_s", "makespan_change", "mean_completion_s",
@@ -115,8 +123,8 @@ def test_the_schedulers_of_the_assumptions_differ() -> None:
     assert len(set(placed)) == 3
 
 
-@pytest.mark.parametrize("switch", SPECON_SWITCHES, ids=lambda switch: switch.title)
-def test_every_switch_can_be_run(switch: Switch) -> None:
+@pytest.mark.parametrize("switch", SPECON_CHANGED_ASSUMPTIONS, ids=lambda switch: switch.title)
+def test_every_switch_can_be_run(switch: ChangedAssumption) -> None:
     assert len(summaries(switch.order(EXPERIMENTS["S4"], "specon"))) == 2
 
 
@@ -131,5 +139,5 @@ def test_figure_6_25_has_the_means_that_the_thesis_gives() -> None:
 def test_a_job_that_can_use_less_of_a_node_takes_as_long_alone() -> None:
     narrow = next(job for job in FLOWCON_JOBS if job.name == "lstm-cfc-t")
     alone = replace(EXPERIMENTS["F1"], jobs=(narrow,), measures=())
-    run = simulate_seed(Order(alone, ("default",)), 0)[0].result
+    run = simulate_seed(ExperimentPlan(alone, ("default",)), 0)[0].result
     assert run.makespan_s == pytest.approx(narrow.lone_s)

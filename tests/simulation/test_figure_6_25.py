@@ -1,7 +1,6 @@
 import pytest
 
-from controllers.lab.simulation.figure_6_25 import completions, reconstructed
-from controllers.lab.simulation.published import fig_6_25
+from controllers.lab.simulation.experiments.figure_6_25 import completions, fig_6_25, reconstructed
 from controllers.lab.simulation.run import simulate
 from controllers.policies import Default
 from controllers.worlds.simulated.scenario import Scenario

@@ -6,18 +6,17 @@ import pytest
 
 from controllers.core.model import TrialId
 from controllers.core.results import RunResult
-from controllers.lab.simulation.forecast import Interval, check, forecast
-from controllers.lab.simulation.recording import Ground, Recording, record
-from controllers.lab.simulation.variants import variant, with_other_noise
+from controllers.lab.simulation.past_sweeps.forecast import Interval, forecast, validate, variant, with_other_noise
+from controllers.lab.simulation.past_sweeps.recording import Recording, Testbed, record
 from controllers.policies.registry import parse_policy
-from controllers.worlds.simulated.costs import Costs
+from controllers.worlds.simulated.scenario import Costs
 from tests.simulation.past import NODES, past_sweep, trials
 
 
 @pytest.fixture(scope="module")
 def recording() -> Recording:
     sweep = past_sweep(trials())
-    made = record(sweep, Ground(sweep.nodes, Costs.free()))
+    made = record(sweep, Testbed(sweep.nodes, Costs.free()))
     return replace(made, spread=dict.fromkeys(made.spread, 0.1))
 
 
@@ -62,10 +61,10 @@ def test_policies_start_from_one_placement_and_the_first_is_compared_with_the_re
 def test_a_sweep_is_checked_against_its_own_simulation(recording: Recording) -> None:
     sweep = past_sweep(trials())
     (simulated,) = forecast(recording, {"default": parse_policy("default")}, 20)
-    found = check(sweep, simulated)
+    found = validate(sweep, simulated)
     assert abs(found.makespan_error) < 0.1
     assert set(found.completion_errors) == {trial.id for trial in sweep.trials}
-    slower = check(
+    slower = validate(
         replace(sweep, trials=tuple(replace(t, completed_at=t.completed_at * 2) for t in sweep.trials)), simulated
     )
     assert slower.makespan_error < -0.4
@@ -76,7 +75,7 @@ def test_trials_that_only_the_past_has_are_left_out_of_a_check(recording: Record
     sweep = past_sweep(trials())
     (simulated,) = forecast(recording, {"default": parse_policy("default")}, 1)
     fewer = replace(simulated, results=(RunResult("default", simulated.results[0].trials[1:]),))
-    assert TrialId("t0") not in check(sweep, fewer).completion_errors
+    assert TrialId("t0") not in validate(sweep, fewer).completion_errors
 
 
 def test_an_interval_of_one_value_is_that_value() -> None:

@@ -2,18 +2,18 @@
 
 import pytest
 
-from controllers.lab.simulation.campaign import (
-    Figures,
-    Order,
+from controllers.lab.simulation.evaluation import (
+    ExperimentPlan,
+    RunFigures,
     first_nodes,
-    run_orders,
+    run_plans,
     run_seed,
     simulate_seed,
     to_json,
 )
-from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT, experiment_named
-from controllers.lab.simulation.experiment import given_workload
-from controllers.lab.simulation.published import EXPERIMENTS
+from controllers.lab.simulation.experiments import EVERY_EXPERIMENT, experiment_named
+from controllers.lab.simulation.experiments.experiment import given_workload
+from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
 GOALS = tuple(name for name in EVERY_EXPERIMENT if name not in EXPERIMENTS)
 
@@ -22,12 +22,12 @@ def silent(runs: int) -> None:
     assert runs > 0
 
 
-def figures(name: str, *policies: str) -> dict[str, Figures]:
-    found = run_seed(Order(EVERY_EXPERIMENT[name], policies), 0)
+def figures(name: str, *policies: str) -> dict[str, RunFigures]:
+    found = run_seed(ExperimentPlan(EVERY_EXPERIMENT[name], policies), 0)
     return dict(zip(policies, found, strict=True))
 
 
-def measured(run: Figures, name: str) -> float:
+def measured(run: RunFigures, name: str) -> float:
     value = run.measures[name]
     assert value is not None
     return value
@@ -51,7 +51,7 @@ def test_what_was_published_of_a_measure_is_of_one_that_the_experiment_has(name:
 def test_policies_that_place_no_trials_start_from_where_the_default_scheduler_put_them(name: str) -> None:
     setup = EVERY_EXPERIMENT[name]
     pins = first_nodes(setup, setup.workload(0), 0)
-    for run in simulate_seed(Order(setup, ("default", "fifo")), 0):
+    for run in simulate_seed(ExperimentPlan(setup, ("default", "fifo")), 0):
         assert {trial.id: trial.first_node for trial in run.result.trials} == pins
 
 
@@ -91,7 +91,9 @@ def test_more_trials_have_the_time_per_step_they_asked_for_where_shares_follow_i
 def test_a_change_says_nothing_of_the_baseline_itself() -> None:
     baseline, other = (
         one["measures"]
-        for one in to_json(run_orders([Order(EVERY_EXPERIMENT["D1"], ("edf", "fifo"))], [0], silent, 1))["experiments"]
+        for one in to_json(run_plans([ExperimentPlan(EVERY_EXPERIMENT["D1"], ("edf", "fifo"))], [0], silent, 1))[
+            "experiments"
+        ]
     )
     assert baseline["deadlines_met_change"] is None
     expected = other["deadlines_met"]["mean"] / baseline["deadlines_met"]["mean"] - 1

@@ -5,7 +5,7 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core.errors import SpeconError
 from controllers.core.model import Direction
-from controllers.lab.simulation.past_sweep import PastSweep, PastSweepError
+from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSweepError
 from hera_specon.replay.recorded_sweep import Objective, move_times, stays
 from hera_specon.replay.sources import Where, find_past
 from hera_specon.report.history import Stretch

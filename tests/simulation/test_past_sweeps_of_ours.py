@@ -11,7 +11,7 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core.errors import SpeconError
 from controllers.core.model import Direction, TrialId
-from controllers.lab.simulation.past_sweep import Logged, PastSweep
+from controllers.lab.simulation.past_sweeps.past_sweep import Logged, PastSweep
 from controllers.policies.registry import parse_policy
 from hera_specon.display.replay_tables import verdicts
 from hera_specon.replay.recorded_sweep import Objective

@@ -4,14 +4,13 @@ from dataclasses import replace
 import pytest
 
 from controllers.core.model import NodeName, TrialId
-from controllers.lab.simulation.past_sweep import Logged, MoveTimes, PastSweep, PastSweepError, PastTrial
-from controllers.lab.simulation.recording import Ground, Recording, record
+from controllers.lab.simulation.past_sweeps.cpu_use import cores_used, counted
+from controllers.lab.simulation.past_sweeps.past_sweep import Logged, MoveTimes, PastSweep, PastSweepError, PastTrial
+from controllers.lab.simulation.past_sweeps.recording import Recording, Testbed, record
+from controllers.lab.simulation.past_sweeps.supply import with_measured_supply
 from controllers.lab.simulation.run import simulate
-from controllers.lab.simulation.spending import cores_used, counted
-from controllers.lab.simulation.supply import with_measured_supply
 from controllers.policies.comparison.default import Default
-from controllers.worlds.simulated.costs import Costs
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec
 from tests.simulation.past import COSTS, NODES, START_CPU_S, past_sweep, trials
 
@@ -39,7 +38,7 @@ def trial_of(cpu: list[float], *, attempts: int = 1, seconds_per_step: float = 1
 
 def test_a_sweep_with_cpu_seconds_is_simulated_as_it_was() -> None:
     sweep = past_sweep(trials())
-    recording = record(sweep, Ground(sweep.nodes, Costs.free()))
+    recording = record(sweep, Testbed(sweep.nodes, Costs.free()))
     assert recording.costs.start_cpu_s == pytest.approx(START_CPU_S, rel=0.01)
     assert completions(recording) == pytest.approx(of_past(sweep), rel=0.01)
     assert [report.work_s for report in recording.workload.trials[0].reports] == pytest.approx(
@@ -50,7 +49,7 @@ def test_a_sweep_with_cpu_seconds_is_simulated_as_it_was() -> None:
 def test_timestamps_alone_are_shared_evenly_among_what_ran() -> None:
     one_node = (NodeSpec(NodeName("node-1"), 0.5),)
     sweep = past_sweep(trials(), one_node, counted=False)
-    recording = record(sweep, Ground(one_node, COSTS))
+    recording = record(sweep, Testbed(one_node, COSTS))
     assert "nobody counted CPU seconds" in " ".join(recording.assumptions)
     assert completions(recording) == pytest.approx(of_past(sweep), rel=0.02)
 
@@ -58,8 +57,8 @@ def test_timestamps_alone_are_shared_evenly_among_what_ran() -> None:
 def test_what_the_machine_took_from_the_nodes_is_found_again() -> None:
     disturbed = tuple(replace(node, supply=((10.0, 0.25), (60.0, 0.5), (100.0, 0.1))) for node in NODES)
     sweep = past_sweep(trials(), disturbed)
-    quiet = record(sweep, Ground(sweep.nodes, Costs.free()))
-    measured = record(sweep, Ground(with_measured_supply(sweep), Costs.free()))
+    quiet = record(sweep, Testbed(sweep.nodes, Costs.free()))
+    measured = record(sweep, Testbed(with_measured_supply(sweep), Costs.free()))
     errors = [
         max(abs(at / of_past(sweep)[name] - 1) for name, at in completions(recording).items())
         for recording in (quiet, measured)
@@ -96,16 +95,16 @@ def test_a_trial_can_use_the_cores_that_it_was_seen_to_use(per_second: float, co
 def test_work_of_several_cores_is_counted_in_lone_seconds() -> None:
     trial = trial_of([4.0 * n for n in range(1, 31)])
     sweep = PastSweep("s", "default", past_sweep(trials(1)).direction, (trial,), NODES)
-    (spec,) = record(sweep, Ground((NodeSpec(NodeName("n"), 8.0),), Costs.free())).workload.trials
+    (spec,) = record(sweep, Testbed((NodeSpec(NodeName("n"), 8.0),), Costs.free())).workload.trials
     assert spec.speedup.max_cores == pytest.approx(4.0)
     assert spec.work_s == pytest.approx(30.0, abs=1.0)
 
 
 def test_moves_that_were_seen_give_their_cost() -> None:
     sweep = replace(past_sweep(trials()), moves=(MoveTimes(1.0, 4.0), MoveTimes(2.0, 6.0), MoveTimes(3.0, 8.0)))
-    costs = record(sweep, Ground(NODES, Costs.argo())).costs
+    costs = record(sweep, Testbed(NODES, Costs.argo())).costs
     assert (costs.leave_s, costs.next_attempt_s) == (2.0, 6.0 - Costs.argo().start_s)
-    seen_elsewhere = record(past_sweep(trials()), Ground(NODES, Costs.argo()), [sweep])
+    seen_elsewhere = record(past_sweep(trials()), Testbed(NODES, Costs.argo()), [sweep])
     assert seen_elsewhere.costs == costs
     assert "as in the 3 that were seen (median)" in " ".join(seen_elsewhere.assumptions)
 
@@ -113,15 +112,15 @@ def test_moves_that_were_seen_give_their_cost() -> None:
 def test_two_recorded_runs_tell_how_far_work_varies() -> None:
     once = past_sweep(trials())
     more = [replace(of, total_cpu_s=(of.total_cpu_s or 0.0) * math.exp(0.1)) for of in once.trials]
-    recording = record(once, Ground(NODES, Costs.free()), [replace(once, trials=tuple(more))])
+    recording = record(once, Testbed(NODES, Costs.free()), [replace(once, trials=tuple(more))])
     assert recording.spread[once.trials[0].id] == pytest.approx(0.1 / math.sqrt(2), rel=0.1)
     assert "as between its 2 recorded runs" in recording.assumptions[-1]
 
 
 def test_other_nodes_forget_the_placement_and_say_so() -> None:
     sweep = past_sweep(trials())
-    assert set(record(sweep, Ground(sweep.nodes, COSTS)).first_nodes) == {trial.id for trial in sweep.trials}
-    elsewhere = record(sweep, Ground((NodeSpec(NodeName("big"), 4.0),), COSTS))
+    assert set(record(sweep, Testbed(sweep.nodes, COSTS)).first_nodes) == {trial.id for trial in sweep.trials}
+    elsewhere = record(sweep, Testbed((NodeSpec(NodeName("big"), 4.0),), COSTS))
     assert elsewhere.first_nodes == {}
     assert "it ran on 2 nodes of 1 cores together, and is simulated on 1 of 4" in elsewhere.assumptions
 
@@ -133,4 +132,4 @@ def test_a_sweep_without_trials_tells_what_happened_to_them() -> None:
 
 def test_a_ground_without_nodes_is_refused() -> None:
     with pytest.raises(PastSweepError, match="--nodes and --cpus-per-node"):
-        Ground((), Costs.free())
+        Testbed((), Costs.free())

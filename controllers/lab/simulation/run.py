@@ -14,11 +14,9 @@ from controllers.driving.assembly import assemble, check_policy
 from controllers.driving.driver import Driver, VirtualBeats
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineEvent
-from controllers.worlds.simulated.metrics import SimulatedMetrics
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.state_store import MemoryStore
 from controllers.worlds.simulated.trial_run import TrialRun
-from controllers.worlds.simulated.world import SimulatedWorld
+from controllers.worlds.simulated.world import MemoryStore, SimulatedMetrics, SimulatedWorld
 
 _IDLE_TICKS = 1000
 """Ticks of the engine after which a world where nothing is due is taken for one where nothing ever will be."""

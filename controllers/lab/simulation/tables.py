@@ -18,7 +18,7 @@ class TableError(SpeconError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One line of a table; ``line`` is counted from 1, the header included."""
 
     file: Path
@@ -66,7 +66,7 @@ def _range(kind: str, least: float, above: float) -> str:
     return f"{kind}, at least {least:g}" if least > -math.inf else f"a finite {kind.removeprefix('a ')}"
 
 
-def read_rows(path: Path, needed: Sequence[str], optional: Sequence[str] | None = None) -> Iterator[Row]:
+def read_rows(path: Path, needed: Sequence[str], optional: Sequence[str] | None = None) -> Iterator[TableRow]:
     """Yield the rows of a CSV table (``.csv`` or ``.csv.gz``) whose first line names its columns.
 
     Args:
@@ -91,7 +91,7 @@ def _opened(path: Path) -> IO[str]:
     return path.open(encoding="utf-8-sig", newline="")
 
 
-def _rows(path: Path, file: IO[str], needed: Sequence[str], optional: Sequence[str] | None) -> Iterator[Row]:
+def _rows(path: Path, file: IO[str], needed: Sequence[str], optional: Sequence[str] | None) -> Iterator[TableRow]:
     reader = csv.reader(file, strict=True)
     try:
         columns = [name.strip() for name in next(reader, [])]
@@ -104,11 +104,11 @@ def _rows(path: Path, file: IO[str], needed: Sequence[str], optional: Sequence[s
         raise TableError(message) from error
 
 
-def _row(path: Path, line: int, columns: Sequence[str], cells: Sequence[str]) -> Row:
+def _row(path: Path, line: int, columns: Sequence[str], cells: Sequence[str]) -> TableRow:
     if len(cells) != len(columns):
         message = f"{path}, line {line}: {len(cells)} cells, but the header names {len(columns)} columns"
         raise TableError(message)
-    return Row(path, line, {name: cell.strip() for name, cell in zip(columns, cells, strict=True)})
+    return TableRow(path, line, {name: cell.strip() for name, cell in zip(columns, cells, strict=True)})
 
 
 def _check_columns(path: Path, columns: Sequence[str], needed: Sequence[str], optional: Sequence[str] | None) -> None:

@@ -2,14 +2,13 @@
 
 import statistics
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final
 
 from controllers.core.model import TrialId
-from controllers.lab.simulation.past_sweep import PastSweep, PastTrial
-from controllers.lab.simulation.upkeep import trained_s
+from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastTrial
 
 _WINDOW_S: Final = 2.0
 """Seconds over which the cores in use are averaged: CPU counters tick in hundredths."""
@@ -19,7 +18,7 @@ _PARTS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class CpuUse:
     """What a trial had spent at its reports, and in all, in core seconds; ``cores`` is what it can use at once."""
 
     trial: TrialId
@@ -56,7 +55,7 @@ class Spending:
         return statistics.stdev(costs) / statistics.fmean(costs) if any(costs) else 0.0
 
 
-def counted(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -> Spending:
+def counted(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -> CpuUse:
     """Return what ``trial`` spent by its own count, without what its further attempts cost it.
 
     Args:
@@ -71,10 +70,10 @@ def counted(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -
     raw = list(accumulate((max(0.0, spent) for spent in raw), max))
     total = max(totals[-1], trial.total_cpu_s or 0.0) - upkeep * trained_s(trial, trial.completed_at)
     spent = _without_restarts(raw, trial.attempts - 1)
-    return Spending(trial.id, tuple(spent), max(total - (raw[-1] - spent[-1]), spent[-1]), cores_used(trial))
+    return CpuUse(trial.id, tuple(spent), max(total - (raw[-1] - spent[-1]), spent[-1]), cores_used(trial))
 
 
-def timed(sweep: PastSweep, capacity: float, cores: float) -> list[Spending]:
+def timed(sweep: PastSweep, capacity: float, cores: float) -> list[CpuUse]:
     """Return what each trial spent if all that ran shared ``capacity`` cores evenly, up to ``cores`` for each.
 
     Whatever else a trial did with its time (waiting for data, for a node) counts as spent.
@@ -128,8 +127,62 @@ class _Shared:
         return self._got[index] + max(0.0, time - self._times[index]) * self._shares[index]
 
 
-def _timed(trial: PastTrial, clock: _Shared, cores: float) -> Spending:
+def _timed(trial: PastTrial, clock: _Shared, cores: float) -> CpuUse:
     start, end = clock.at(trial.submitted_at), clock.at(trial.completed_at)
     moments = (trial.submitted_at + point.at - trial.began_epoch_s for point in trial.objective)
     spent = tuple(accumulate((min(max(clock.at(moment), start), end) - start for moment in moments), max))
-    return Spending(trial.id, spent, end - start, cores)
+    return CpuUse(trial.id, spent, end - start, cores)
+
+
+_UPKEEP_WINDOW_S: Final = 10.0
+"""CPU counters tick in hundredths; a window holds enough of them."""
+_LEAST_WINDOWS: Final = 30
+_CANDIDATES: Final = tuple(number * 1e-4 for number in range(201))
+"""Cores; the hooks keep to 0.005 where they can."""
+_SURE: Final = 4.0
+"""F statistic from which on the upkeep is taken for real: about two standard errors."""
+
+_Window = tuple[float, float]
+"""Cores, and steps per second."""
+
+
+def measured_upkeep(sweep: PastSweep) -> float:
+    """Return the cores that a trial of ``sweep`` spends by the clock, 0 where that can't be told.
+
+    Least squares over windows of ten seconds: steps per second = (cores - upkeep) / cost of a step, with a cost for
+    each trial and one upkeep for all. It is the pace that is fitted to the cores and not the other way round, since
+    the share sets the cores whatever the step happens to cost. Shares must have changed for this to tell anything.
+    """
+    windows = [of_trial for trial in sweep.trials if len(of_trial := list(_windows(trial))) > 1]
+    degrees = sum(map(len, windows)) - len(windows) - 1
+    if degrees < _LEAST_WINDOWS:
+        return 0.0
+    errors = [sum(_misfit(of_trial, upkeep) for of_trial in windows) for upkeep in _CANDIDATES]
+    best = min(range(len(errors)), key=errors.__getitem__)
+    sure = errors[0] - errors[best] > _SURE * errors[best] / degrees
+    return _CANDIDATES[best] if sure else 0.0
+
+
+def _misfit(windows: Sequence[_Window], upkeep: float) -> float:
+    """Return the squared errors of the pace, relative to the trial's mean pace, with the best cost of a step."""
+    mean = sum(pace for _, pace in windows) / len(windows)
+    left = [cores - upkeep for cores, _ in windows]
+    squares = sum(cores * cores for cores in left)
+    if not mean or not squares:
+        return 0.0
+    slope = sum(cores * pace for cores, (_, pace) in zip(left, windows, strict=True)) / squares
+    return float(sum((pace - slope * cores) ** 2 for cores, (_, pace) in zip(left, windows, strict=True))) / mean**2
+
+
+def trained_s(trial: PastTrial, until: float) -> float:
+    """Return the seconds until then (since the sweep began) that the trial was on a node."""
+    return sum(max(0.0, min(stay.end, until) - stay.start) for stay in trial.stays)
+
+
+def _windows(trial: PastTrial) -> Iterator[_Window]:
+    since = trial.cpu_seconds[0]
+    for point in trial.cpu_seconds[1:]:
+        seconds = point.at - since.at
+        if seconds >= _UPKEEP_WINDOW_S:
+            yield (point.value - since.value) / seconds, (point.step - since.step) / seconds
+            since = point

@@ -3,32 +3,20 @@
 Thesis: the one that has FlowCon (Zheng et al., ICPP 2019) and SpeCon (Mao et al., arXiv:2010.11307) in full.
 """
 
-import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
-from importlib.resources import files
 
-from controllers.lab.simulation.arrivals import FixedInterval, Trace, UniformWindow
-from controllers.lab.simulation.catalogue import FLOWCON_JOBS, named, specon_jobs, specon_vae
-from controllers.lab.simulation.experiment import Experiment, Published
-from controllers.lab.simulation.measures import watched
-from controllers.lab.simulation.published_family import FAMILY
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedPair:
-    """A trial of Fig. 6.25: seconds to its completion under the default scheduler and under SpeCon."""
-
-    job: int
-    default_s: float
-    specon_s: float
-
-
-def fig_6_25() -> tuple[PublishedPair, ...]:
-    """Return the 50 trials of S6, in the order of the figure, read off its vector graphics."""
-    text = files("controllers.lab.simulation").joinpath("fig_6_25.csv").read_text(encoding="utf-8")
-    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-    return tuple(PublishedPair(int(row["job"]), float(row["default_s"]), float(row["specon_s"])) for row in rows)
+from controllers.lab.simulation.experiments.arrivals import FixedInterval, Trace, UniformWindow
+from controllers.lab.simulation.experiments.experiment import Assumptions, Experiment, Published
+from controllers.lab.simulation.experiments.jobs import (
+    FLOWCON_JOBS,
+    NODE_CORES,
+    VAE,
+    TrainingJob,
+    named,
+    specon_jobs,
+    specon_vae,
+)
+from controllers.lab.simulation.measures import CLUSTER, watched
 
 
 def _flowcon(alpha: float, interval: float) -> Mapping[str, Mapping[str, float]]:
@@ -215,6 +203,69 @@ _S6 = Experiment(
         ),
     ),
 )
+
+MIXED_SIZES = (8.0, 8.0, 12.0, 12.0, 20.0, 20.0, 24.0, 24.0)
+"""Cores of eight nodes of four kinds: together as many as eight of 16."""
+_SHORT_LIVED = specon_jobs(100.0, 2.0)
+_APPETITES = tuple(TrainingJob("stress", f"{cores:g}", 200.0, VAE, cores) for cores in (1.0, 2.0, 4.0, 8.0, NODE_CORES))
+
+
+def _flowcon2(
+    number: int, title: str, trials: int, nodes: int, sizes: tuple[float, ...], told: Published
+) -> Experiment:
+    return Experiment(
+        id=f"G{number}",
+        title=title,
+        jobs=FLOWCON_JOBS,
+        drawn=trials,
+        arrivals=UniformWindow(300.0),
+        nodes=nodes,
+        sizes=sizes,
+        settings={},
+        measures=CLUSTER,
+        published=(Published("default"), told),
+    )
+
+
+FAMILY: tuple[Experiment, ...] = (
+    _flowcon2(
+        1,
+        "20 trials in [0, 300] s, 4 nodes",
+        20,
+        4,
+        (),
+        Published("flowcon2", makespan_change=-0.18, faster=18 / 20, measures={"best_trial": -0.688}),
+    ),
+    _flowcon2(2, "60 trials in [0, 300] s, 8 equal nodes", 60, 8, (), Published("flowcon2")),
+    _flowcon2(3, "60 trials in [0, 300] s, 8 mixed nodes", 60, 8, MIXED_SIZES, Published("flowcon2")),
+    Experiment(
+        id="P1",
+        title="30 short trials in [0, 300] s, 4 nodes",
+        jobs=_SHORT_LIVED,
+        drawn=30,
+        arrivals=UniformWindow(300.0),
+        nodes=4,
+        settings={},
+        measures=CLUSTER,
+        published=(Published("default"), Published("procon", mean_change=-0.23, measures={"best_trial": -0.533})),
+    ),
+    Experiment(
+        id="B1",
+        title="40 trials of unlike appetite in [0, 300] s, 8 nodes, which lose 5 % of speed to each further trial",
+        jobs=_APPETITES,
+        drawn=40,
+        arrivals=UniformWindow(300.0),
+        nodes=8,
+        settings={},
+        measures=CLUSTER,
+        published=(
+            Published("default"),
+            Published("cbalancer", measures={"best_trial": -0.58, "variance_of_use": -0.60}),
+        ),
+        assumptions=Assumptions(contention=0.05),
+    ),
+)
+"""G1 to G3 for FlowCon 2.0 (Sharma 2022), P1 for ProCon (Fu et al. 2019), B1 for C-Balancer (Dhumal 2020)."""
 
 EXPERIMENTS: Mapping[str, Experiment] = {
     experiment.id: experiment for experiment in (_F1, _F2, _F3, _F4, _F5, _S1, _S2, _S3, _S4, _S5, _S6, *FAMILY)

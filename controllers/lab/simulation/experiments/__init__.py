@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from controllers.lab.simulation.deadline_experiments import DEADLINE_EXPERIMENTS
-from controllers.lab.simulation.experiment import Setup
-from controllers.lab.simulation.published import EXPERIMENTS
-from controllers.lab.simulation.target_experiments import TARGET_EXPERIMENTS
+from controllers.lab.simulation.experiments.experiment import Setup
+from controllers.lab.simulation.experiments.goal_experiments import DEADLINE_EXPERIMENTS, TARGET_EXPERIMENTS
+from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
 _ALL: Final[tuple[Setup, ...]] = (*EXPERIMENTS.values(), *DEADLINE_EXPERIMENTS, *TARGET_EXPERIMENTS)
 EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}

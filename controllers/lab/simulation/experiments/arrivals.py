@@ -9,7 +9,7 @@ from typing import Protocol
 from controllers.worlds.simulated.workload import WorkloadError
 
 
-class Arrivals(Protocol):
+class ArrivalPattern(Protocol):
     """A pattern of submissions."""
 
     def times(self, trials: int, chance: Random) -> tuple[float, ...]:
@@ -21,7 +21,7 @@ class Arrivals(Protocol):
 class AllAtOnce:
     """Everything at 0, as a sweep without arrivals."""
 
-    def times(self, trials: int, chance: Random) -> tuple[float, ...]:  # noqa: ARG002 - Arrivals' shape
+    def times(self, trials: int, chance: Random) -> tuple[float, ...]:  # noqa: ARG002 - ArrivalPattern' shape
         """Return 0 for each trial."""
         return (0.0,) * trials
 
@@ -35,7 +35,7 @@ class FixedInterval:
     def __post_init__(self) -> None:
         _check("a fixed interval", self.seconds)
 
-    def times(self, trials: int, chance: Random) -> tuple[float, ...]:  # noqa: ARG002 - Arrivals' shape
+    def times(self, trials: int, chance: Random) -> tuple[float, ...]:  # noqa: ARG002 - ArrivalPattern' shape
         """Return multiples of the interval."""
         return tuple(number * self.seconds for number in range(trials))
 
@@ -83,7 +83,7 @@ class Trace:
                 raise WorkloadError(message)
             before = at
 
-    def times(self, trials: int, chance: Random) -> tuple[float, ...]:  # noqa: ARG002 - Arrivals' shape
+    def times(self, trials: int, chance: Random) -> tuple[float, ...]:  # noqa: ARG002 - ArrivalPattern' shape
         """Return the first ``trials`` moments of the trace.
 
         Raises:

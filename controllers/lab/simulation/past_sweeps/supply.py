@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from controllers.core.model import NodeName
-from controllers.lab.simulation.past_sweep import PastSweep, PastTrial, Stay
+from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastTrial, Stay
 from controllers.worlds.simulated.workload import NodeSpec
 
 _LEAST_WINDOW_S: Final = 5.0

@@ -1,29 +1,73 @@
-"""Experiments x policies x seeds, over all cores, and what they come to."""
+"""Policies evaluated on experiments: every policy on every seed, over all cores, and what the seeds say together."""
 
+import math
 import os
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from scipy.special import stdtrit
+
+from controllers.core.errors import SpeconError
 from controllers.core.model import NodeName, Place, TrialId
 from controllers.core.policy import Policy
 from controllers.core.results import compare
 from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound
-from controllers.lab.simulation.experiment import Setup
-from controllers.lab.simulation.measures import Measure, Ran
+from controllers.lab.simulation.experiments.experiment import Setup
+from controllers.lab.simulation.measures import ComparedRun, RunMeasure
 from controllers.lab.simulation.run import SimulatedRun, simulate
-from controllers.lab.simulation.statistics import Estimate, estimate
 from controllers.lab.worker_pool import worker_pool
 from controllers.policies.comparison.clairvoyant import informed
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Workload
 
+_BOTH_TAILS = 0.975
+
+
+class EstimateError(SpeconError):
+    """There is nothing to estimate from."""
+
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Estimate:
+    """A mean over seeds with its 95 % confidence interval, None where there is one seed only."""
+
+    mean: float
+    ci95: tuple[float, float] | None
+
+    @property
+    def half_width(self) -> float | None:
+        """How far the interval reaches to either side."""
+        return None if self.ci95 is None else (self.ci95[1] - self.ci95[0]) / 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for scripts."""
+        return {"mean": self.mean, "ci95": None if self.ci95 is None else list(self.ci95)}
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return mean and Student's t interval of ``values``, each of an independent seed.
+
+    Raises:
+        EstimateError: There is none, or one is not finite.
+    """
+    if not values or not all(map(math.isfinite, values)):
+        message = f"an estimate needs one finite value or more, not {list(values)}"
+        raise EstimateError(message)
+    mean = statistics.fmean(values)
+    if len(values) == 1:
+        return Estimate(mean, None)
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    reach = float(stdtrit(len(values) - 1, _BOTH_TAILS)) * error
+    return Estimate(mean, (mean - reach, mean + reach))
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
     """What one run came to: seconds, and parts of the same seed's run under the first policy.
 
     ``bound_ratio`` is the makespan, ``mean_bound_ratio`` the mean completion time, as a multiple of its lower bound.
@@ -45,7 +89,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class PolicySummary:
     """One policy in one experiment, over ``seeds`` seeds; the first policy of each experiment is the baseline.
 
     ``policy`` is as it was asked for, ``effective`` with the parameters that it had.
@@ -55,14 +99,14 @@ class Summary:
     policy: str
     effective: str
     baseline: bool
-    runs: tuple[Figures, ...]
+    runs: tuple[RunFigures, ...]
 
     @property
     def seeds(self) -> int:
         """How many seeds."""
         return len(self.runs)
 
-    def over_seeds(self, figure: Callable[[Figures], float | None]) -> Estimate | None:
+    def over_seeds(self, figure: Callable[[RunFigures], float | None]) -> Estimate | None:
         """Return mean and interval of a figure, None where there is none."""
         values = [value for run in self.runs if (value := figure(run)) is not None]
         return estimate(values) if values else None
@@ -88,13 +132,13 @@ class Summary:
             "measures": {name: self._told(partial(_own_measure, name)) for name in self.runs[0].measures},
         }
 
-    def _told(self, figure: Callable[[Figures], float | None]) -> dict[str, Any] | None:
+    def _told(self, figure: Callable[[RunFigures], float | None]) -> dict[str, Any] | None:
         found = self.over_seeds(figure)
         return None if found is None else found.to_dict()
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ExperimentPlan:
     """An experiment and the policies to run it under, as they were asked for; the first is the baseline."""
 
     experiment: Setup
@@ -110,26 +154,26 @@ class Order:
         return tuple(self.experiment.parameterised(parse_policy(spec)) for spec in self.policies)
 
 
-def run_seed(order: Order, seed: int) -> tuple[Figures, ...]:
-    """Return what each policy of ``order`` made of one seed."""
-    runs = simulate_seed(order, seed)
-    workload = order.experiment.workload(seed)
+def run_seed(plan: ExperimentPlan, seed: int) -> tuple[RunFigures, ...]:
+    """Return what each policy of ``plan`` made of one seed."""
+    runs = simulate_seed(plan, seed)
+    workload = plan.experiment.workload(seed)
     bounds = (makespan_bound(workload), mean_completion_bound(workload))
-    return tuple(_figures(Ran(workload, run, runs[0]), bounds, order.experiment.measures) for run in runs)
+    return tuple(_figures(ComparedRun(workload, run, runs[0]), bounds, plan.experiment.measures) for run in runs)
 
 
-def simulate_seed(order: Order, seed: int) -> tuple[SimulatedRun, ...]:
+def simulate_seed(plan: ExperimentPlan, seed: int) -> tuple[SimulatedRun, ...]:
     """Run one seed under each policy, every one from where the default scheduler first put the trials.
 
     A policy that places trials itself is the only one that starts from elsewhere.
     """
-    workload = order.experiment.workload(seed)
+    workload = plan.experiment.workload(seed)
     work = {trial.id: trial.work_s for trial in workload.trials}
-    pinned = first_nodes(order.experiment, workload, seed)
+    pinned = first_nodes(plan.experiment, workload, seed)
     runs = []
-    for policy in order.effective():
+    for policy in plan.effective():
         given = {} if Place in policy.needs else pinned
-        scenario = Scenario(workload, order.experiment.costs, seed, given)
+        scenario = Scenario(workload, plan.experiment.costs, seed, given)
         runs.append(simulate(scenario, informed(policy, work)))
     return tuple(runs)
 
@@ -140,55 +184,55 @@ def first_nodes(experiment: Setup, workload: Workload, seed: int) -> Mapping[Tri
     return {TrialId(trial.id): NodeName(trial.first_node) for trial in run.result.trials}
 
 
-def run_orders(
-    orders: Sequence[Order], seeds: Sequence[int], done: Callable[[int], None], processes: int | None = None
-) -> tuple[Summary, ...]:
-    """Run every order for every seed and return a summary for each policy of each.
+def run_plans(
+    plans: Sequence[ExperimentPlan], seeds: Sequence[int], done: Callable[[int], None], processes: int | None = None
+) -> tuple[PolicySummary, ...]:
+    """Run every plan for every seed and return a summary for each policy of each.
 
     Args:
-        orders: What to run.
+        plans: What to run.
         seeds: The seeds, each giving one workload of each experiment.
         done: Told the number of runs each time that some are done.
         processes: How many to use; None for one on each core.
     """
-    tasks = [(order, seed) for order in orders for seed in seeds]
-    results: dict[tuple[int, int], tuple[Figures, ...]] = {}
+    tasks = [(plan, seed) for plan in plans for seed in seeds]
+    results: dict[tuple[int, int], tuple[RunFigures, ...]] = {}
     for number, figures in _each(tasks, processes or len(os.sched_getaffinity(0))):
         results[divmod(number, len(seeds))] = figures
         done(len(figures))
     return tuple(
-        Summary(
-            order.experiment.id,
+        PolicySummary(
+            plan.experiment.id,
             spec,
             policy_spec(policy),
             place == 0,
             tuple(results[position, seed][place] for seed in range(len(seeds))),
         )
-        for position, order in enumerate(orders)
-        for place, (spec, policy) in enumerate(zip(order.policies, order.effective(), strict=True))
+        for position, plan in enumerate(plans)
+        for place, (spec, policy) in enumerate(zip(plan.policies, plan.effective(), strict=True))
     )
 
 
-def to_json(summaries: Iterable[Summary]) -> dict[str, Any]:
+def to_json(summaries: Iterable[PolicySummary]) -> dict[str, Any]:
     """Return what ``specon simulate --json`` writes."""
     return {"experiments": [summary.to_dict() for summary in summaries]}
 
 
-def _each(tasks: Sequence[tuple[Order, int]], processes: int) -> Iterable[tuple[int, tuple[Figures, ...]]]:
+def _each(tasks: Sequence[tuple[ExperimentPlan, int]], processes: int) -> Iterable[tuple[int, tuple[RunFigures, ...]]]:
     if min(processes, len(tasks)) <= 1:
-        for number, (order, seed) in enumerate(tasks):
-            yield number, run_seed(order, seed)
+        for number, (plan, seed) in enumerate(tasks):
+            yield number, run_seed(plan, seed)
         return
     with worker_pool(processes) as pool:
-        numbers = {pool.submit(run_seed, order, seed): number for number, (order, seed) in enumerate(tasks)}
+        numbers = {pool.submit(run_seed, plan, seed): number for number, (plan, seed) in enumerate(tasks)}
         for future in as_completed(numbers):
             yield numbers[future], future.result()
 
 
-def _figures(ran: Ran, bounds: tuple[float, float], measures: Sequence[Measure]) -> Figures:
+def _figures(ran: ComparedRun, bounds: tuple[float, float], measures: Sequence[RunMeasure]) -> RunFigures:
     result = ran.run.result
     against = compare(ran.baseline.result, result)
-    return Figures(
+    return RunFigures(
         makespan_s=result.makespan_s,
         mean_completion_s=result.mean_completion_s,
         median_completion_s=result.median_completion_s,
@@ -200,13 +244,13 @@ def _figures(ran: Ran, bounds: tuple[float, float], measures: Sequence[Measure])
         mean_bound_ratio=result.mean_completion_s / bounds[1],
         moves=sum(trial.moves for trial in result.trials),
         resizes=sum(trial.resizes for trial in result.trials),
-        measures={measure.name: _measured(measure, ran) for measure in measures},
+        # A change against the baseline says nothing of the baseline itself.
+        measures={
+            measure.name: None if measure.unit == "change" and ran.run is ran.baseline else measure.of(ran)
+            for measure in measures
+        },
     )
 
 
-def _own_measure(name: str, figures: Figures) -> float | None:
+def _own_measure(name: str, figures: RunFigures) -> float | None:
     return figures.measures[name]
-
-
-def _measured(measure: Measure, ran: Ran) -> float | None:
-    return None if measure.unit == "change" and ran.run is ran.baseline else measure.of(ran)

@@ -7,17 +7,22 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controllers.core.model import NodeName, TrialId
-from controllers.lab.simulation.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, common_trials
-from controllers.lab.simulation.spending import Spending, counted, timed
-from controllers.lab.simulation.upkeep import measured_upkeep
-from controllers.worlds.simulated.costs import Costs
+from controllers.lab.simulation.past_sweeps.cpu_use import CpuUse, counted, measured_upkeep, timed
+from controllers.lab.simulation.past_sweeps.past_sweep import (
+    MoveTimes,
+    PastSweep,
+    PastSweepError,
+    PastTrial,
+    common_trials,
+)
+from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 
 _LEAST_WORK_S: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Testbed:
     """What a past sweep is simulated on: nodes, costs where nobody measured them, cores that a trial can use."""
 
     nodes: tuple[NodeSpec, ...]
@@ -44,7 +49,7 @@ class Recording:
     assumptions: tuple[str, ...]
 
 
-def record(sweep: PastSweep, ground: Ground, others: Sequence[PastSweep] = ()) -> Recording:
+def record(sweep: PastSweep, ground: Testbed, others: Sequence[PastSweep] = ()) -> Recording:
     """Rebuild ``sweep``.
 
     Args:
@@ -75,13 +80,13 @@ def _upkeep(sweep: PastSweep) -> float:
     return measured_upkeep(sweep) if sweep.counted and sweep.began_epoch_s is not None else 0.0
 
 
-def _spendings(sweep: PastSweep, ground: Ground, upkeep: float) -> list[Spending]:
+def _spendings(sweep: PastSweep, ground: Testbed, upkeep: float) -> list[CpuUse]:
     if sweep.counted:
         return [counted(trial, upkeep, sweep.began_epoch_s or 0.0) for trial in sweep.trials]
     return timed(sweep, sum(node.cpu for node in ground.nodes), ground.cores)
 
 
-def _measured_costs(moves: Sequence[MoveTimes], spendings: Sequence[Spending], base: Costs) -> Costs:
+def _measured_costs(moves: Sequence[MoveTimes], spendings: Sequence[CpuUse], base: Costs) -> Costs:
     costs = replace(base, start_cpu_s=statistics.median(spent.before_training for spent in spendings))
     if not moves:
         return costs
@@ -92,7 +97,7 @@ def _measured_costs(moves: Sequence[MoveTimes], spendings: Sequence[Spending], b
     )
 
 
-def _trial(trial: PastTrial, spent: Spending, start_cpu_s: float, sweep: PastSweep, ground: Ground) -> TrialSpec:
+def _trial(trial: PastTrial, spent: CpuUse, start_cpu_s: float, sweep: PastSweep, ground: Testbed) -> TrialSpec:
     start = min(start_cpu_s, spent.spent[0])
     reports = tuple(
         Report((at - start) / spent.cores, point.value) for at, point in zip(spent.spent, trial.objective, strict=True)
@@ -108,7 +113,7 @@ def _trial(trial: PastTrial, spent: Spending, start_cpu_s: float, sweep: PastSwe
     )
 
 
-def _fitting_request(sweep: PastSweep, ground: Ground) -> float:
+def _fitting_request(sweep: PastSweep, ground: Testbed) -> float:
     """Return a request so small that all trials that ran at a time fit on the nodes."""
     changes = sorted([(t.submitted_at, 1) for t in sweep.trials] + [(t.completed_at, -1) for t in sweep.trials])
     running = most = 0
@@ -120,7 +125,7 @@ def _fitting_request(sweep: PastSweep, ground: Ground) -> float:
 
 
 def _spread(
-    sweep: PastSweep, spendings: Sequence[Spending], others: Sequence[PastSweep]
+    sweep: PastSweep, spendings: Sequence[CpuUse], others: Sequence[PastSweep]
 ) -> tuple[dict[TrialId, float], str]:
     comparable = [other for other in others if other.counted] if sweep.counted else []
     shared = sorted(common_trials([sweep, *comparable])) if comparable else []
@@ -142,7 +147,7 @@ def _totals(sweep: PastSweep, upkeep: float) -> dict[TrialId, float]:
     return {name: max(of.total - of.before_training, _LEAST_WORK_S) for name, of in spent.items()}
 
 
-def _assumptions(sweep: PastSweep, ground: Ground, upkeep: float) -> list[str]:
+def _assumptions(sweep: PastSweep, ground: Testbed, upkeep: float) -> list[str]:
     cores = sum(node.cpu for node in ground.nodes)
     told = []
     if any(node.supply for node in ground.nodes):

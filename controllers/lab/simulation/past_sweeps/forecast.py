@@ -1,18 +1,21 @@
 """What other policies would have made of a past sweep, and how well the simulation repeats what was."""
 
+import math
+import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from controllers.core.model import NodeName, Place, TrialId
 from controllers.core.policy import Policy
 from controllers.core.results import Comparison, RunResult, compare
-from controllers.lab.simulation.past_sweep import PastSweep
-from controllers.lab.simulation.recording import Recording
+from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep
+from controllers.lab.simulation.past_sweeps.recording import Recording
 from controllers.lab.simulation.run import simulate
-from controllers.lab.simulation.variants import variant
 from controllers.policies.comparison.clairvoyant import informed
+from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.workload import Report, TrialSpec, Workload
 
 _TWENTIETHS: Final = 20
 
@@ -35,7 +38,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class PolicyForecast:
     """A policy by the line that names it, and what it came to under each seed."""
 
     policy: str
@@ -45,13 +48,13 @@ class Forecast:
         """Return a figure of the results."""
         return Interval.of([figure(result) for result in self.results])
 
-    def against(self, baseline: "Forecast") -> list[Comparison]:
+    def against(self, baseline: "PolicyForecast") -> list[Comparison]:
         """Set each result beside that of ``baseline`` under the same seed."""
         return [compare(before, after) for before, after in zip(baseline.results, self.results, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Validation:
     """A run as it was beside its own simulation: errors are relative to what was, over- and underestimates signed.
 
     ``completion_errors`` are those of each trial's mean completion time over the seeds, ``completions`` the range
@@ -86,7 +89,7 @@ def forecast(
     policies: Mapping[str, Policy[Any]],
     seeds: int,
     advanced: Callable[[], None] = lambda: None,
-) -> list[Forecast]:
+) -> list[PolicyForecast]:
     """Simulate every policy with ``seeds`` seeds, from the same placement unless a policy chooses that itself.
 
     Args:
@@ -105,10 +108,10 @@ def forecast(
             results[name].append(result)
             first_nodes = first_nodes or {TrialId(of.id): NodeName(of.first_node) for of in result.trials}
             advanced()
-    return [Forecast(name, tuple(of_policy)) for name, of_policy in results.items()]
+    return [PolicyForecast(name, tuple(of_policy)) for name, of_policy in results.items()]
 
 
-def check(was: PastSweep, simulated: Forecast) -> Check:
+def validate(was: PastSweep, simulated: PolicyForecast) -> Validation:
     """Set a past sweep beside its simulation; trials that only one of them has are left out."""
     found: dict[TrialId, list[float]] = {}
     for result in simulated.results:
@@ -116,7 +119,7 @@ def check(was: PastSweep, simulated: Forecast) -> Check:
             found.setdefault(TrialId(trial.id), []).append(trial.completion_s)
     really = {trial.id: trial.completion_s for trial in was.trials if trial.id in found and trial.completion_s > 0}
     completions = {name: Interval.of(found[name]) for name in really}
-    return Check(
+    return Validation(
         policy=simulated.policy,
         makespan_s=was.makespan_s,
         simulated_makespan_s=simulated.over_seeds(lambda run: run.makespan_s),
@@ -124,3 +127,40 @@ def check(was: PastSweep, simulated: Forecast) -> Check:
         completion_errors={name: completions[name].mean / seconds - 1 for name, seconds in really.items()},
         missed=tuple(n for n, seconds in really.items() if not completions[n].low <= seconds <= completions[n].high),
     )
+
+
+_SMOOTHING: Final = 5
+"""Reports whose median tells the trend of a curve; what a report differs from it is noise."""
+
+
+def variant(recording: Recording, seed: int, first_nodes: Mapping[TrialId, NodeName]) -> Scenario:
+    """Return what might as well have happened, the same for the same seed.
+
+    The work of each trial is drawn from a lognormal distribution around the recorded one, the noise of each report
+    keeps its size and draws its sign, and ties between nodes are broken by the seed.
+    """
+    rng = random.Random(seed)  # noqa: S311 - a simulation
+    trials = tuple(_drawn(trial, recording.spread[trial.id], rng) for trial in recording.workload.trials)
+    return Scenario(Workload(trials, recording.workload.nodes), recording.costs, seed, first_nodes)
+
+
+def _drawn(trial: TrialSpec, sigma: float, rng: random.Random) -> TrialSpec:
+    factor = math.exp(rng.gauss(0.0, sigma) - sigma**2 / 2)
+    values = with_other_noise([report.value for report in trial.reports], rng)
+    reports = tuple(Report(r.work_s * factor, value) for r, value in zip(trial.reports, values, strict=True))
+    return replace(trial, work_s=trial.work_s * factor, reports=reports)
+
+
+def with_other_noise(values: Sequence[float], rng: random.Random) -> list[float]:
+    """Return the running median of ``values`` with the residuals' signs drawn anew; the first stays as it is.
+
+    A wild bootstrap (Wu, 1986): noise keeps its size where the curve is steep and where it is level.
+    """
+    last = len(values) - 1
+    trend = []
+    for i in range(len(values)):
+        # As many on each side, so that a curve without noise is its own trend up to its ends.
+        reach = min(_SMOOTHING // 2, i, last - i)
+        trend.append(statistics.median(values[i - reach : i + reach + 1]))
+    drawn = [level + rng.choice((-1, 1)) * (value - level) for value, level in zip(values, trend, strict=True)]
+    return [*values[:1], *drawn[1:]]

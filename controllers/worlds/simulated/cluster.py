@@ -1,17 +1,15 @@
-"""What becomes of the trials of a scenario: the stages of their attempts, one event after the other.
+"""The simulated cluster: the trials and nodes of a scenario, moved on event by event in virtual time.
 
-Between two events every attempt goes on at a constant rate, so its progress is worked out when somebody asks.
+Between two events every attempt goes on at a constant rate, so its progress is worked out only when somebody asks.
 """
 
 import math
 from collections.abc import Callable, Sequence
 
 from controllers.core.model import NodeName, TrialId
-from controllers.worlds.simulated.default_scheduler import DefaultScheduler
-from controllers.worlds.simulated.events import Due, EventQueue, Kind
-from controllers.worlds.simulated.faults import WorldFault
-from controllers.worlds.simulated.images import Images
-from controllers.worlds.simulated.mishaps import Mishaps
+from controllers.worlds.simulated.default_scheduler import DefaultScheduler, ImagePulls
+from controllers.worlds.simulated.events import ClusterEvent, ClusterEventKind, EventQueue
+from controllers.worlds.simulated.faults import FaultLookup, WorldFault
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.report_log import ReportLog
 from controllers.worlds.simulated.scenario import Scenario
@@ -19,7 +17,7 @@ from controllers.worlds.simulated.trial_run import Stage, TrialRun
 from controllers.worlds.simulated.workload import WorkloadError
 
 
-class Course:
+class SimulatedCluster:
     """The trials and nodes of a scenario, ``now`` seconds after its beginning.
 
     Args:
@@ -42,30 +40,33 @@ class Course:
         self.events = 0
         self.unended = len(self.runs)
         self.changed = False
-        """Whether any trial or node has come to look different; whoever asks takes it back."""
+        """Whether any trial or node looks different; the world sets it back once it has told so."""
         self._gated = gated
-        self._images = Images(workload.image, len(self.nodes), lambda: self.now)
+        self._images = ImagePulls(workload.image, len(self.nodes), lambda: self.now)
         self._scheduler = DefaultScheduler(self.nodes, self._images, scenario.seed, scenario.pinned)
         self._unshared: dict[NodeName, None] = {}
         self._steps = {
-            Kind.LEFT: self._left,
-            Kind.STARTED: self._started,
-            Kind.RESTORED: self._restored,
-            Kind.RETURNS: self._returned,
+            ClusterEventKind.LEFT: self._left,
+            ClusterEventKind.STARTED: self._started,
+            ClusterEventKind.RESTORED: self._restored,
+            ClusterEventKind.RETURNS: self._returned,
         }
         for run in self.runs.values():
-            self._check(run)
-            self.queue.put(run.spec.submitted_at, Due(Kind.ARRIVES, run.spec.id))
+            if not any(node.could_hold(run) for node in self.nodes.values()):
+                asked = f"{run.spec.cpu:g} cores and {run.spec.memory:g} bytes of memory"
+                message = f"trial {run.spec.id} requests {asked}: no node has as much"
+                raise WorkloadError(message)
+            self.queue.put(run.spec.submitted_at, ClusterEvent(ClusterEventKind.ARRIVES, run.spec.id))
         for node in workload.nodes:
             for at, _ in node.supply:
-                self.queue.put(at, Due(Kind.SUPPLIED, node.name))
-        self._mishaps = Mishaps(faults)
-        self._strikes: list[Callable[[], None]] = []
+                self.queue.put(at, ClusterEvent(ClusterEventKind.SUPPLIED, node.name))
+        self._faults = FaultLookup(faults)
+        self._calls: list[Callable[[], None]] = []
 
-    def strike_at(self, at: float, strike: Callable[[], None]) -> None:
-        """Have ``strike`` happen at ``at`` seconds."""
-        self.queue.put(at, Due(Kind.FAULT, None, len(self._strikes)))
-        self._strikes.append(strike)
+    def call_at(self, at: float, call: Callable[[], None]) -> None:
+        """Call ``call`` at ``at`` seconds: a fault begins or ends."""
+        self.queue.put(at, ClusterEvent(ClusterEventKind.FAULT, None, len(self._calls)))
+        self._calls.append(call)
 
     def advance(self, until: float) -> None:
         """Let everything happen that is due until then; afterwards it is that time."""
@@ -73,19 +74,21 @@ class Course:
             self.now = self.queue.next_at
             while self.queue.next_at == self.now:
                 self._happen(self.queue.pop())
-            self.settle()
+            self.place_and_share()
         self.now = until
 
-    def settle(self) -> None:
-        """Place what can be placed, and share the cores of nodes where something has changed."""
+    def place_and_share(self) -> None:
+        """Place what the scheduler can place now, and share the cores of nodes where something has changed."""
         for run, chosen in self._scheduler.placements():
             self.place(run, chosen)
         for name in self._unshared:
             node = self.nodes[name]
-            self._give_deferred(node)
+            for run in list(node.deferred.values()):
+                if node.can_give(run) and not node.losses:
+                    self._apply_resize(run, name)
             first = node.share(self.now)
             if first < math.inf:
-                self.queue.put(first, Due(Kind.PROGRESS, name, node.version))
+                self.queue.put(first, ClusterEvent(ClusterEventKind.PROGRESS, name, node.version))
         self._unshared.clear()
 
     def enqueue(self, run: TrialRun) -> None:
@@ -104,17 +107,17 @@ class Course:
         self.touch(node, freed=False)
         run.enter(Stage.STARTING)
         self.changed = True
-        self._after(self.costs.start_s + self._images.wait_s(node), Kind.STARTED, run)
+        self._after(self.costs.start_s + self._images.wait_s(node), ClusterEventKind.STARTED, run)
 
     def resize(self, run: TrialRun, node: NodeName, cpu: float) -> None:
         """Change the share of an attempt on ``node`` to ``cpu`` cores, as soon as that takes hold."""
         run.wanted_cpu = cpu
-        seconds = self.costs.resize_s + self._mishaps.resize_delay_s(self.now)
+        seconds = self.costs.resize_s + self._faults.resize_delay_s(self.now)
         if seconds:
             self.touch(node, freed=False)
-            self._later(seconds, Kind.RESIZED, run)
+            self._later(seconds, ClusterEventKind.RESIZED, run)
         else:
-            self._give(run, node)
+            self._resize_now(run, node)
 
     def ask_to_leave(self, run: TrialRun, target: NodeName) -> None:
         """Tell a running attempt to save and end, so that the next one can begin on ``target``."""
@@ -124,11 +127,11 @@ class Course:
         self.changed = True
         if run.spec.deaf:
             run.change()
-            self._later(self.costs.grace_s, Kind.KILLED, run)
+            self._later(self.costs.grace_s, ClusterEventKind.KILLED, run)
         else:
             self.halt(run)
             run.enter(Stage.LEAVING)
-            self._after(self.costs.leave_s, Kind.LEFT, run)
+            self._after(self.costs.leave_s, ClusterEventKind.LEFT, run)
 
     def fail(self, run: TrialRun) -> None:
         """End the present attempt as a crash or kill does; one that was told to leave goes on elsewhere."""
@@ -143,47 +146,38 @@ class Course:
         else:
             self._end(run, succeeded=False)
 
-    def _check(self, run: TrialRun) -> None:
-        if not any(node.could_hold(run) for node in self.nodes.values()):
-            asked = f"{run.spec.cpu:g} cores and {run.spec.memory:g} bytes of memory"
-            message = f"trial {run.spec.id} requests {asked}: no node has as much"
-            raise WorkloadError(message)
-
-    def _happen(self, due: Due) -> None:
+    def _happen(self, due: ClusterEvent) -> None:
         self.events += 1
-        if due.kind is Kind.PROGRESS:
+        if due.kind is ClusterEventKind.PROGRESS:
             self._progressed(self.nodes[NodeName(str(due.subject))], due.version)
             return
         if due.subject is None:
-            self._strikes[due.version]()
+            self._calls[due.version]()
             return
-        if due.kind is Kind.SUPPLIED:
+        if due.kind is ClusterEventKind.SUPPLIED:
             self._unshared[NodeName(due.subject)] = None
             return
         run = self.runs[TrialId(due.subject)]
-        if due.kind is Kind.ARRIVES:
-            self._arrived(run)
-        elif due.kind in {Kind.RESIZED, Kind.KILLED}:
-            self._came_to_it(run, due)
+        if due.kind is ClusterEventKind.ARRIVES:
+            self.submitted[run.spec.id] = run
+            self.changed = True
+            if self._gated:
+                run.enter(Stage.GATED)
+            else:
+                self.enqueue(run)
+        elif due.kind in {ClusterEventKind.RESIZED, ClusterEventKind.KILLED}:
+            self._resize_or_kill(run, due)
         elif due.version == run.version:
             self._steps[due.kind](run)
 
-    def _arrived(self, run: TrialRun) -> None:
-        self.submitted[run.spec.id] = run
-        self.changed = True
-        if self._gated:
-            run.enter(Stage.GATED)
-        else:
-            self.enqueue(run)
-
-    def _came_to_it(self, run: TrialRun, due: Due) -> None:
-        """Do what was asked of an attempt a while ago, if it is still the same one."""
+    def _resize_or_kill(self, run: TrialRun, due: ClusterEvent) -> None:
+        """Resize or kill an attempt, as was asked a while ago; nothing happens where another attempt runs by now."""
         if due.version != run.attempt or run.node is None or run.stage is Stage.ENDED or self.nodes[run.node].losses:
             return
-        if due.kind is Kind.KILLED:
+        if due.kind is ClusterEventKind.KILLED:
             self.fail(run)
         elif run.wanted_cpu is not None:
-            self._give(run, run.node)
+            self._resize_now(run, run.node)
 
     def _progressed(self, node: NodeRun, version: int) -> None:
         if version != node.version:
@@ -197,7 +191,7 @@ class Course:
                 self._end(run, succeeded=True)
 
     def _started(self, run: TrialRun) -> None:
-        if self._mishaps.start_fails(run.spec.id, run.attempt):
+        if self._faults.start_fails(run.spec.id, run.attempt):
             self.fail(run)
             return
         if run.moved_from is not None:
@@ -205,14 +199,13 @@ class Course:
         run.target = run.moved_from = None
         run.enter(Stage.RESTORING)
         self.changed = True
-        self._after(self._restore(run) if run.saved else 0.0, Kind.RESTORED, run)
-
-    def _restore(self, run: TrialRun) -> float:
-        """Load the newest checkpoint that is whole; return how many seconds that takes."""
-        longer, broken = self._mishaps.restore(run.spec.id, run.attempt)
-        if broken:
-            run.restore_the_one_before()
-        return self.costs.restore_s + longer
+        seconds = 0.0
+        if run.saved:
+            longer_s, broken = self._faults.restore(run.spec.id, run.attempt)
+            seconds = self.costs.restore_s + longer_s
+            if broken:
+                run.restore_the_one_before()
+        self._after(seconds, ClusterEventKind.RESTORED, run)
 
     def _restored(self, run: TrialRun) -> None:
         run.warm_left = self.costs.start_cpu_s
@@ -229,8 +222,9 @@ class Course:
         if target is None:
             self.enqueue(run)
             return
-        self._expect_no_more(run, target)
+        self._cancel_reservation(run, target)
         if self.nodes[target].unfit(run):
+            # The target filled up or was lost meanwhile: the trial goes wherever the scheduler finds room.
             run.target = None
             self.enqueue(run)
         else:
@@ -240,35 +234,31 @@ class Course:
         run.moved_from = run.node if run.target is not None else None
         self._release(run)
         run.enter(Stage.AWAY)
-        self._after(seconds, Kind.RETURNS, run)
+        self._after(seconds, ClusterEventKind.RETURNS, run)
 
     def _end(self, run: TrialRun, *, succeeded: bool) -> None:
         if run.leaves and run.target is not None:
-            self._expect_no_more(run, run.target)
+            self._cancel_reservation(run, run.target)
         run.target = None
         node = run.node
         self._release(run)
+        # Results name the node on which a trial ended, though it holds no place there any more.
         run.node, run.succeeded, run.ended_at = node, succeeded, self.now
         run.enter(Stage.ENDED)
         self.unended -= 1
 
-    def _expect_no_more(self, run: TrialRun, target: NodeName) -> None:
+    def _cancel_reservation(self, run: TrialRun, target: NodeName) -> None:
         del self.nodes[target].expected[run.spec.id]
         self.touch(target, freed=True)
 
-    def _give(self, run: TrialRun, node: NodeName) -> None:
+    def _resize_now(self, run: TrialRun, node: NodeName) -> None:
         """Let a change of a share take hold; as in a kubelet, a growth waits until others have given up theirs."""
         if self.nodes[node].can_give(run):
-            self._take_hold(run, node)
+            self._apply_resize(run, node)
         else:
             self.nodes[node].deferred[run.spec.id] = run
 
-    def _give_deferred(self, node: NodeRun) -> None:
-        for run in list(node.deferred.values()):
-            if node.can_give(run) and not node.losses:
-                self._take_hold(run, node.name)
-
-    def _take_hold(self, run: TrialRun, node: NodeName) -> None:
+    def _apply_resize(self, run: TrialRun, node: NodeName) -> None:
         freed = run.wished_cpu < run.cpu
         run.cpu, run.wanted_cpu = run.wished_cpu, None
         run.resizes += 1
@@ -296,15 +286,15 @@ class Course:
         self._unshared[node] = None
         self._scheduler.changed(node, freed=freed)
 
-    def _later(self, seconds: float, kind: Kind, run: TrialRun) -> None:
+    def _later(self, seconds: float, kind: ClusterEventKind, run: TrialRun) -> None:
         """Have something come to the present attempt, whatever stage it is in by then."""
-        self.queue.put(self.now + seconds, Due(kind, run.spec.id, run.attempt))
+        self.queue.put(self.now + seconds, ClusterEvent(kind, run.spec.id, run.attempt))
 
-    def _after(self, seconds: float, kind: Kind, run: TrialRun) -> None:
+    def _after(self, seconds: float, kind: ClusterEventKind, run: TrialRun) -> None:
         """End the present stage in ``seconds``; on a node that has stopped, nothing ever does."""
         if run.node is not None and self.nodes[run.node].losses:
             return
         if seconds:
-            self.queue.put(self.now + seconds, Due(kind, run.spec.id, run.version))
+            self.queue.put(self.now + seconds, ClusterEvent(kind, run.spec.id, run.version))
         else:
             self._steps[kind](run)

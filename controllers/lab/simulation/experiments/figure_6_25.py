@@ -5,16 +5,18 @@ as the thesis says; each trial's length is then found so that its completion tim
 fixed placement, is the published one. What SpeCon makes of these trials is a prediction to set beside its column.
 """
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 
 from controllers.core.model import NodeName, TrialId
 from controllers.core.results import RunResult
-from controllers.lab.simulation.arrivals import Trace, UniformWindow, generator
-from controllers.lab.simulation.campaign import first_nodes
-from controllers.lab.simulation.catalogue import Job
-from controllers.lab.simulation.experiment import Experiment
-from controllers.lab.simulation.published import EXPERIMENTS, fig_6_25
+from controllers.lab.simulation.evaluation import first_nodes
+from controllers.lab.simulation.experiments.arrivals import Trace, UniformWindow, generator
+from controllers.lab.simulation.experiments.experiment import Experiment
+from controllers.lab.simulation.experiments.jobs import TrainingJob
+from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.lab.simulation.run import simulate
 from controllers.policies import Default
 from controllers.worlds.simulated.scenario import Scenario
@@ -23,6 +25,22 @@ ROUNDS = 30
 _DAMPED = 0.7
 _SHARING = 3.0
 """How many trials share a node at first guess: a length is that part of the completion time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPair:
+    """A trial of Fig. 6.25: seconds to its completion under the default scheduler and under SpeCon."""
+
+    job: int
+    default_s: float
+    specon_s: float
+
+
+def fig_6_25() -> tuple[PublishedPair, ...]:
+    """Return the 50 trials of S6, in the order of the figure, read off its vector graphics."""
+    text = files("controllers.lab.simulation.experiments").joinpath("fig_6_25.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    return tuple(PublishedPair(int(row["job"]), float(row["default_s"]), float(row["specon_s"])) for row in rows)
 
 
 @dataclass(frozen=True)
@@ -64,6 +82,8 @@ def completions(run: RunResult) -> list[float]:
     return [trial.completion_s for trial in sorted(run.trials, key=lambda trial: trial.id)]
 
 
-def _with_lengths(base: Experiment, jobs: Sequence[Job], lengths: Sequence[float], arrivals: Trace) -> Experiment:
+def _with_lengths(
+    base: Experiment, jobs: Sequence[TrainingJob], lengths: Sequence[float], arrivals: Trace
+) -> Experiment:
     fitted = tuple(replace(job, lone_s=length) for job, length in zip(jobs, lengths, strict=True))
     return replace(base, jobs=fitted, drawn=None, arrivals=arrivals)

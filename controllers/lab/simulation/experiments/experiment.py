@@ -8,13 +8,13 @@ from typing import Any, Literal, Protocol
 
 from controllers.core.model import NodeName, TrialId
 from controllers.core.policy import Policy
-from controllers.lab.simulation.arrivals import Arrivals, generator
-from controllers.lab.simulation.catalogue import NODE_CORES, Job
-from controllers.lab.simulation.measures import Measure, measures_of
+from controllers.lab.simulation.experiments.arrivals import ArrivalPattern, generator
+from controllers.lab.simulation.experiments.jobs import NODE_CORES, TrainingJob
+from controllers.lab.simulation.measures import RunMeasure, measures_of
 from controllers.policies import Default, LeastUsed
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.wrappers.stacked import Stacked
-from controllers.worlds.simulated.costs import Costs
+from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.workload import NodeSpec, Speedup, TrialSpec, Workload
 
 NODE_MEMORY = 64.0 * 1024**3
@@ -87,7 +87,7 @@ class Setup(Protocol):
         ...
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[RunMeasure, ...]:
         """What it is judged by beside its times."""
         ...
 
@@ -117,7 +117,7 @@ class OwnExperiment:
     title: str
     draw: Callable[[int], Workload]
     published: tuple[Published, ...] = ()
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[RunMeasure, ...] = ()
     costs: Costs = field(default_factory=Costs.argo)
 
     @property
@@ -158,13 +158,13 @@ class Experiment:
 
     id: str
     title: str
-    jobs: tuple[Job, ...]
-    arrivals: Arrivals
+    jobs: tuple[TrainingJob, ...]
+    arrivals: ArrivalPattern
     nodes: int
     published: tuple[Published, ...]
     settings: Mapping[str, Mapping[str, float]]
     drawn: int | None = None
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[RunMeasure, ...] = ()
     sizes: tuple[float, ...] = ()
     assumptions: Assumptions = field(default_factory=Assumptions)
 
@@ -209,12 +209,12 @@ class Experiment:
         missing = {name: value for name, value in ours.items() if name not in policy.model_fields_set}
         return policy.model_copy(update=missing)
 
-    def _jobs(self, chance: Random) -> tuple[Job, ...]:
+    def _jobs(self, chance: Random) -> tuple[TrainingJob, ...]:
         if self.drawn is None:
             return self.jobs
         return tuple(chance.choice(self.jobs) for _ in range(self.drawn))
 
-    def _trial(self, number: int, job: Job, at: float, seed: int) -> TrialSpec:
+    def _trial(self, number: int, job: TrainingJob, at: float, seed: int) -> TrialSpec:
         name = trial_name(number, job)
         given = self.assumptions
         curve = replace(job.curve, noise=given.noise, **({} if given.tail is None else {"shape": given.tail}))
@@ -238,6 +238,6 @@ class Experiment:
         )
 
 
-def trial_name(number: int, job: Job) -> TrialId:
+def trial_name(number: int, job: TrainingJob) -> TrialId:
     """Return the name of the trial that is submitted as the ``number``-th from 0."""
     return TrialId(f"job-{number + 1:02d}-{job.name}")
