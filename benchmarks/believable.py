@@ -32,7 +32,7 @@ from controllers.core.model import TrialId
 from controllers.core.policy import Policy
 from controllers.lab.simulation.past_sweeps.forecast import PolicyForecast, Validation, forecast, validate
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep
-from controllers.lab.simulation.past_sweeps.recording import Recording, Testbed, record
+from controllers.lab.simulation.past_sweeps.recording import Recording, TargetCluster, record
 from controllers.lab.simulation.past_sweeps.supply import with_measured_supply
 from controllers.lab.simulation.run import simulate
 from controllers.policies.registry import parse_policy
@@ -69,9 +69,9 @@ def train(state_dir: Path, nodes: int, cpus_per_node: float) -> Path:
 def judge(folder: Path, seeds: int) -> Findings:
     """Simulate both runs in ``folder`` from the work of the first."""
     default, policy = find_past(str(folder), Where(folder, None, None, Objective())).sweeps
-    ground = Testbed(default.nodes, Costs.local())
-    recording = record(default, ground)
-    spread = record(default, ground, [policy]).spread
+    target = TargetCluster(default.nodes, Costs.local())
+    recording = record(default, target)
+    spread = record(default, target, [policy]).spread
     about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     uid = f"{folder.name}-{about['uid_suffix']}-01"
     part = next(folder.glob("01-*"))

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeVar
 
+from controllers.core.errors import SpeconError
+
 N = TypeVar("N", bound=str)
 
 MAX_NODE_SCORE: Final = 100
@@ -27,6 +29,10 @@ UNREQUESTED_MEMORY: Final = 200.0 * 1024 * 1024
 """Bytes that LeastAllocated counts for a pod that requests none."""
 _LEAST_IMAGE: Final = 23 * 1024 * 1024
 _MOST_IMAGE: Final = 1000 * 1024 * 1024
+
+
+class PlacementError(SpeconError):
+    """What a pod requests is no amount, or it fits on no node."""
 
 
 class BalanceRule(Enum):
@@ -67,12 +73,12 @@ def scores(
         balance: Which Kubernetes to follow.
 
     Raises:
-        ValueError: A request is negative or not finite.
+        PlacementError: A request is negative or not finite.
     """
     for name, amount in (("cpu", pod_cpu), ("memory", pod_memory)):
         if not (math.isfinite(amount) and amount >= 0):
-            message = f"a pod can't request {amount} of {name}"
-            raise ValueError(message)
+            message = f"a pod's {name} request must be finite and at least 0, not {amount}"
+            raise PlacementError(message)
     pod = (_milli(pod_cpu), math.ceil(pod_memory))
     return {load.node: _score(pod, load, balance) for load in loads if _fits(pod, load)}
 
@@ -102,11 +108,11 @@ def choose(scored: Mapping[N, int], pick: Callable[[Sequence[N]], N]) -> N:
         pick: Breaks a tie, such as a seeded generator's ``choice``; it sees the names in order.
 
     Raises:
-        ValueError: There is no node to choose from.
+        PlacementError: There is no node to choose from.
     """
     if not scored:
         message = "no node to choose from: the pod fits nowhere"
-        raise ValueError(message)
+        raise PlacementError(message)
     best = max(scored.values())
     return pick(sorted(node for node, score in scored.items() if score == best))
 

@@ -8,7 +8,7 @@ from controllers.core.model import NodeName
 from controllers.core.policy import Policy
 from controllers.lab.simulation.past_sweeps.forecast import PolicyForecast, Validation, forecast, validate
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSweepError
-from controllers.lab.simulation.past_sweeps.recording import Recording, Testbed, record
+from controllers.lab.simulation.past_sweeps.recording import Recording, TargetCluster, record
 from controllers.lab.simulation.past_sweeps.supply import with_measured_supply
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Costs
@@ -66,12 +66,12 @@ def replay(
     """
     source = source_of(past.sweeps)
     others = [sweep for sweep in past.sweeps if sweep is not source]
-    ground = Testbed(nodes_for(source, what_if), _costs(past, what_if), what_if.cores_per_trial)
+    target = TargetCluster(nodes_for(source, what_if), _costs(past, what_if), what_if.cores_per_trial)
     checks = []
     for sweep in past.sweeps:
-        as_it_was = record(source, replace(ground, nodes=_as_it_was(sweep, ground)), others)
+        as_it_was = record(source, replace(target, nodes=_as_it_was(sweep, target)), others)
         checks += _checked(sweep, _certain(as_it_was) if sweep is source else as_it_was, seeds, advanced)
-    recording = record(source, ground, others)
+    recording = record(source, target, others)
     recording = replace(recording, assumptions=(*recording.assumptions, *_about_parameters(past)))
     return Replayed(source, recording, seeds, tuple(checks), tuple(forecast(recording, policies, seeds, advanced)))
 
@@ -101,8 +101,8 @@ def _resized(nodes: Sequence[NodeSpec], cpu: float) -> tuple[NodeSpec, ...]:
     return tuple(node if node.cpu == cpu else replace(node, cpu=cpu, supply=()) for node in nodes)
 
 
-def _as_it_was(sweep: PastSweep, ground: Testbed) -> tuple[NodeSpec, ...]:
-    return with_measured_supply(sweep) if sweep.nodes else ground.nodes
+def _as_it_was(sweep: PastSweep, target: TargetCluster) -> tuple[NodeSpec, ...]:
+    return with_measured_supply(sweep) if sweep.nodes else target.nodes
 
 
 def _costs(past: Past, what_if: WhatIf) -> Costs:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.worlds.kube_scheduler import BalanceRule, NodeLoad, choose, image_locality, scores
+from controllers.worlds.kube_scheduler import BalanceRule, NodeLoad, PlacementError, choose, image_locality, scores
 
 GIB = 1024.0**3
 
@@ -70,7 +70,7 @@ def test_sums_of_shares_that_binary_fractions_miss_still_fit_exactly() -> None:
 
 @pytest.mark.parametrize("cpu", [-1.0, float("nan"), float("inf")])
 def test_a_request_that_is_no_amount_is_refused(cpu: float) -> None:
-    with pytest.raises(ValueError, match=str(cpu)):
+    with pytest.raises(PlacementError, match=str(cpu)):
         scores(cpu, 0.0, [])
 
 
@@ -81,7 +81,7 @@ def test_ties_are_broken_by_the_generator_among_the_best_only() -> None:
 
 
 def test_choosing_among_no_nodes_is_an_error() -> None:
-    with pytest.raises(ValueError, match="fits nowhere"):
+    with pytest.raises(PlacementError, match="fits nowhere"):
         choose({}, lambda names: names[0])
 
 

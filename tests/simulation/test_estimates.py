@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from controllers.lab.simulation.evaluation import estimate
+from controllers.lab.simulation.evaluation import EstimateError, estimate
 
 
 def test_the_interval_is_students() -> None:
@@ -19,5 +19,5 @@ def test_one_seed_has_no_interval() -> None:
 
 @pytest.mark.parametrize("values", [[], [1.0, math.nan], [math.inf]])
 def test_what_has_no_mean_is_refused(values: list[float]) -> None:
-    with pytest.raises(ValueError, match="no mean of"):
+    with pytest.raises(EstimateError, match="finite value"):
         estimate(values)

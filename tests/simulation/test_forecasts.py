@@ -7,7 +7,7 @@ import pytest
 from controllers.core.model import TrialId
 from controllers.core.results import RunResult
 from controllers.lab.simulation.past_sweeps.forecast import Interval, forecast, validate, variant, with_other_noise
-from controllers.lab.simulation.past_sweeps.recording import Recording, Testbed, record
+from controllers.lab.simulation.past_sweeps.recording import Recording, TargetCluster, record
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Costs
 from tests.simulation.past import NODES, past_sweep, trials
@@ -16,7 +16,7 @@ from tests.simulation.past import NODES, past_sweep, trials
 @pytest.fixture(scope="module")
 def recording() -> Recording:
     sweep = past_sweep(trials())
-    made = record(sweep, Testbed(sweep.nodes, Costs.free()))
+    made = record(sweep, TargetCluster(sweep.nodes, Costs.free()))
     return replace(made, spread=dict.fromkeys(made.spread, 0.1))
 
 

@@ -6,7 +6,7 @@ import pytest
 from controllers.core.model import TrialId
 from controllers.lab.simulation.past_sweeps.cpu_use import measured_upkeep, trained_s
 from controllers.lab.simulation.past_sweeps.past_sweep import Logged, PastSweep, PastTrial, Stay
-from controllers.lab.simulation.past_sweeps.recording import Testbed, record
+from controllers.lab.simulation.past_sweeps.recording import TargetCluster, record
 from controllers.lab.simulation.run import simulate
 from controllers.policies.comparison.default import Default
 from controllers.worlds.simulated.scenario import Costs, Scenario
@@ -48,7 +48,7 @@ def test_what_is_spent_by_the_clock_is_told_from_what_is_spent_by_the_step(upkee
 
 
 def test_logging_is_no_work_of_a_trial() -> None:
-    recording = record(sweep(0.005), Testbed(NODES, Costs.free()))
+    recording = record(sweep(0.005), TargetCluster(NODES, Costs.free()))
     assert recording.workload.trials[0].work_s == pytest.approx(400 * STEP_CPU_S, rel=0.03)
     assert recording.workload.trials[0].upkeep == pytest.approx(0.005, abs=0.001)
     assert "logging takes 0.00" in " ".join(recording.assumptions)

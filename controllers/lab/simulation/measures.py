@@ -65,6 +65,9 @@ def measures_of(workload: Workload) -> tuple[RunMeasure, ...]:
     return found
 
 
+# Measures are functions with names, and no lambdas: they are pickled on their way to other processes.
+
+
 def _completion_change(number: int, ran: ComparedRun) -> float:
     trial = ran.workload.trials[number].id
     return _completions(ran.run.result)[trial] / _completions(ran.baseline.result)[trial] - 1

@@ -2,7 +2,6 @@
 
 import heapq
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,6 @@ from controllers.driving.driver import Driver, VirtualBeats
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineEvent
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.trial_run import TrialRun
 from controllers.worlds.simulated.world import MemoryStore, SimulatedMetrics, SimulatedWorld
 
 _IDLE_TICKS = 1000
@@ -87,10 +85,12 @@ class _Sweep:
         raise SpeconError(message)
 
     def _record(self) -> tuple[TimelineEvent, ...]:
-        usage = sorted((event for run in self._world.runs for event in _usage(run)), key=lambda event: event.at)
+        usage = sorted(
+            (
+                TimelineEvent(used.at, EventKind.USAGE, run.spec.id, node=used.node, value=round(used.cores, 4))
+                for run in self._world.runs
+                for used in run.usage
+            ),
+            key=lambda event: event.at,
+        )
         return tuple(heapq.merge(self._timeline, usage, key=lambda event: event.at))
-
-
-def _usage(run: TrialRun) -> Iterable[TimelineEvent]:
-    for usage in run.usage:
-        yield TimelineEvent(usage.at, EventKind.USAGE, run.spec.id, node=usage.node, value=round(usage.cores, 4))

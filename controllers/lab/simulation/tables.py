@@ -13,8 +13,8 @@ from controllers.core.errors import SpeconError
 _SHOWN = 60
 
 
-class TableError(SpeconError, ValueError):
-    """A table can't be used; the message names file, line, column and the offending value."""
+class TableError(SpeconError):
+    """A table cannot be used; the message names file, line, column and the offending value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +78,12 @@ def read_rows(path: Path, needed: Sequence[str], optional: Sequence[str] | None 
         TableError: It is no such table; says where.
     """
     try:
-        with _opened(path) as file:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield from _rows(path, file, needed, optional)
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        message = f"{path} can't be read as a table: {error}"
+        message = f"cannot read {path} as a table: {error}"
         raise TableError(message) from error
-
-
-def _opened(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
 
 
 def _rows(path: Path, file: IO[str], needed: Sequence[str], optional: Sequence[str] | None) -> Iterator[TableRow]:
@@ -97,18 +92,17 @@ def _rows(path: Path, file: IO[str], needed: Sequence[str], optional: Sequence[s
         columns = [name.strip() for name in next(reader, [])]
         _check_columns(path, columns, needed, optional)
         for cells in reader:
+            if cells and len(cells) != len(columns):
+                message = (
+                    f"{path}, line {reader.line_num}: {len(cells)} cells, but the header names {len(columns)} columns"
+                )
+                raise TableError(message)
             if cells:
-                yield _row(path, reader.line_num, columns, cells)
+                row = {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
+                yield TableRow(path, reader.line_num, row)
     except csv.Error as error:
         message = f"{path}, line {reader.line_num}: no CSV: {error}"
         raise TableError(message) from error
-
-
-def _row(path: Path, line: int, columns: Sequence[str], cells: Sequence[str]) -> TableRow:
-    if len(cells) != len(columns):
-        message = f"{path}, line {line}: {len(cells)} cells, but the header names {len(columns)} columns"
-        raise TableError(message)
-    return TableRow(path, line, {name: cell.strip() for name, cell in zip(columns, cells, strict=True)})
 
 
 def _check_columns(path: Path, columns: Sequence[str], needed: Sequence[str], optional: Sequence[str] | None) -> None:

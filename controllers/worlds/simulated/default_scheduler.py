@@ -111,7 +111,10 @@ class DefaultScheduler:
 
     def add(self, run: TrialRun) -> None:
         """Queue the next attempt of ``run``."""
-        shape = self._shape(run)
+        pin = None if run.attempt else self._pinned.get(run.spec.id)
+        if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].could_hold(run)):
+            pin = None  # The trial would wait for ever.
+        shape = _Shape(run.spec.cpu, run.spec.memory, pin)
         self._waiting.setdefault(shape, deque()).append((self._number, run))
         self._tried[shape] = False
         self._number += 1
@@ -120,7 +123,7 @@ class DefaultScheduler:
         """Note that what is requested of ``node`` has changed; ``freed`` where that makes room."""
         for scored in self._scores.values():
             scored.stale.add(node)
-        if freed:
+        if freed:  # What fitted nowhere may fit now; otherwise trying again would only cost time.
             for shape in self._waiting:
                 self._tried[shape] = False
 
@@ -138,12 +141,6 @@ class DefaultScheduler:
             if not self._waiting[shape]:
                 del self._waiting[shape], self._tried[shape]
             yield run, node
-
-    def _shape(self, run: TrialRun) -> _Shape:
-        pin = None if run.attempt else self._pinned.get(run.spec.id)
-        if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].could_hold(run)):
-            pin = None
-        return _Shape(run.spec.cpu, run.spec.memory, pin)
 
     def _node_for(self, shape: _Shape) -> NodeName | None:
         if shape.pinned is not None:

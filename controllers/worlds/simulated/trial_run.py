@@ -134,7 +134,23 @@ class TrialRun:
     def shown(self) -> Trial:
         """Return the trial for policies."""
         if self._shown is None:
-            self._shown = self._trial()
+            phase, spec = self.phase, self.spec
+            visible = self.node is not None and phase in {Phase.RUNNING, Phase.MOVING}
+            self._shown = Trial(
+                id=spec.id,
+                phase=phase,
+                cpu=self.cpu,
+                base_cpu=spec.cpu,
+                memory=spec.memory,
+                direction=spec.direction,
+                submitted_at=spec.submitted_at,
+                nodes=(self.node,) if visible and self.node is not None else (),
+                attempt=self.attempt,
+                moves=self.moves,
+                moving_to=self.target if phase is Phase.MOVING else None,
+                gated=self.stage is Stage.GATED,
+                goals=spec.goals.since(spec.submitted_at),
+            )
         return self._shown
 
     def enter(self, stage: Stage) -> None:
@@ -196,22 +212,3 @@ class TrialRun:
         """Fall back to the checkpoint before the newest one, which is broken."""
         self.work = self.saved = self.saved_before
         self.saved_before = 0.0
-
-    def _trial(self) -> Trial:
-        phase, spec = self.phase, self.spec
-        visible = self.node is not None and phase in {Phase.RUNNING, Phase.MOVING}
-        return Trial(
-            id=spec.id,
-            phase=phase,
-            cpu=self.cpu,
-            base_cpu=spec.cpu,
-            memory=spec.memory,
-            direction=spec.direction,
-            submitted_at=spec.submitted_at,
-            nodes=(self.node,) if visible and self.node is not None else (),
-            attempt=self.attempt,
-            moves=self.moves,
-            moving_to=self.target if phase is Phase.MOVING else None,
-            gated=self.stage is Stage.GATED,
-            goals=spec.goals.since(spec.submitted_at),
-        )

@@ -17,7 +17,10 @@ from controllers.core.model import Direction, NodeName, TrialId
 
 
 class WorkloadError(SpeconError, ValueError):
-    """A workload that can't be: the message names the trial or node, the field and the offending value."""
+    """What shall be simulated makes no sense; the message names the trial, node, cost or fault, and the value.
+
+    It is a ValueError too, so that pydantic tells the place in the file where a saved case holds such a value.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Sweeps drawn from a table of learning curves: real hyperparameters, real curves, submitted all at once."""
+"""Sweeps drawn from a table of learning curves: real hyperparameters, real curves, submitted all at once.
+
+The table is as LCBench gives it (Zimmer et al., Auto-PyTorch Tabular, 2021).
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -85,13 +88,15 @@ def curve_sweep(path: Path, metric: str, direction: Direction, trials: int, node
         if len(curves) < trials:
             message = f"{path}: task {task} has {len(curves)} configurations, fewer than {trials} trials"
             raise TableError(message)
-    choices = tuple(tuple(_trial(*curve, direction) for curve in curves.items()) for curves in tasks.values())
+    choices = tuple(
+        tuple(
+            TrialSpec(name, 0.0, reports[-1].work_s, reports, _REQUEST, _SPEEDUP, direction=direction)
+            for name, reports in curves.items()
+        )
+        for curves in tasks.values()
+    )
     title = f"{trials} trials of a task, all at once, {nodes} node{'s' * (nodes > 1)}"
     return OwnExperiment(str(path), title, partial(_drawn, choices, trials, nodes))
-
-
-def _trial(name: TrialId, reports: tuple[Report, ...], direction: Direction) -> TrialSpec:
-    return TrialSpec(name, 0.0, reports[-1].work_s, reports, _REQUEST, _SPEEDUP, direction=direction)
 
 
 def _drawn(tasks: Sequence[Sequence[TrialSpec]], trials: int, nodes: int, seed: int) -> Workload:

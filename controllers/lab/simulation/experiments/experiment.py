@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from random import Random
 from typing import Any, Literal, Protocol
 
 from controllers.core.model import NodeName, TrialId
@@ -143,7 +142,7 @@ def given_workload(name: str, workload: Workload) -> OwnExperiment:
     return OwnExperiment(name, "a workload from a file", partial(_given, workload), measures=measures_of(workload))
 
 
-def _given(workload: Workload, seed: int) -> Workload:  # noqa: ARG001 - what OwnExperiment calls
+def _given(workload: Workload, seed: int) -> Workload:  # noqa: ARG001 - OwnExperiment.draw's shape; pickled, so no lambda
     return workload
 
 
@@ -190,10 +189,16 @@ class Experiment:
 
     def workload(self, seed: int) -> Workload:
         """Return the workload of ``seed``: jobs, arrivals and noise are drawn, each by a generator of its own."""
-        jobs = self._jobs(generator(seed, self.id, "jobs"))
+        chance = generator(seed, self.id, "jobs")
+        jobs = self.jobs if self.drawn is None else tuple(chance.choice(self.jobs) for _ in range(self.drawn))
         times = self.arrivals.times(len(jobs), generator(seed, self.id, "arrivals"))
         trials = [self._trial(number, job, at, seed) for number, (job, at) in enumerate(zip(jobs, times, strict=True))]
-        return Workload(tuple(trials), self._nodes())
+        sizes = self.sizes or (NODE_CORES,) * self.nodes
+        nodes = tuple(
+            NodeSpec(NodeName(f"worker-{number}"), cores, NODE_MEMORY, contention=self.assumptions.contention)
+            for number, cores in enumerate(sizes, start=1)
+        )
+        return Workload(tuple(trials), nodes)
 
     def under(self, assumptions: Assumptions) -> "Experiment":
         """Return the same experiment under other assumptions."""
@@ -209,11 +214,6 @@ class Experiment:
         missing = {name: value for name, value in ours.items() if name not in policy.model_fields_set}
         return policy.model_copy(update=missing)
 
-    def _jobs(self, chance: Random) -> tuple[TrainingJob, ...]:
-        if self.drawn is None:
-            return self.jobs
-        return tuple(chance.choice(self.jobs) for _ in range(self.drawn))
-
     def _trial(self, number: int, job: TrainingJob, at: float, seed: int) -> TrialSpec:
         name = trial_name(number, job)
         given = self.assumptions
@@ -227,14 +227,6 @@ class Experiment:
             reports=curve.reports(job.lone_s, given.reports, chance),
             cpu=given.request,
             speedup=Speedup.linear(cores),
-        )
-
-    def _nodes(self) -> tuple[NodeSpec, ...]:
-        contention = self.assumptions.contention
-        sizes = self.sizes or (NODE_CORES,) * self.nodes
-        return tuple(
-            NodeSpec(NodeName(f"worker-{number}"), cores, NODE_MEMORY, contention=contention)
-            for number, cores in enumerate(sizes, start=1)
         )
 
 

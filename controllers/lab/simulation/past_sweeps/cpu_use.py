@@ -1,4 +1,9 @@
-"""What the trials of a past sweep had spent at each report: CPU seconds, else their part of the cluster's. Pure."""
+"""How much CPU the trials of a past sweep had used at each report, and how much of it went into logging. Pure.
+
+Use is as the trials counted it, or else their part of the cluster's. The hooks send metrics about once a second, at up
+to a two-hundredth of a core, by the clock and not by the step: to a trial with a twentieth of a core that is a tenth of
+its training, and the longer it takes the more it pays. This is its ``upkeep``.
+"""
 
 import statistics
 from bisect import bisect_right
@@ -15,6 +20,16 @@ _WINDOW_S: Final = 2.0
 _ONE_CORE: Final = 1.15
 """A trial that never used more was of one thread, beside which MLflow's sending is little."""
 _PARTS: Final = 8
+_WINDOW_OF_UPKEEP_S: Final = 10.0
+"""CPU counters tick in hundredths; a window holds enough of them."""
+_LEAST_WINDOWS: Final = 30
+_CANDIDATES: Final = tuple(number * 1e-4 for number in range(201))
+"""Cores; the hooks keep to 0.005 where they can."""
+_SURE: Final = 4.0
+"""F statistic from which on the upkeep is taken for real: about two standard errors."""
+
+_Window = tuple[float, float]
+"""Cores, and steps per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +70,8 @@ class CpuUse:
         return statistics.stdev(costs) / statistics.fmean(costs) if any(costs) else 0.0
 
 
-def counted(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -> CpuUse:
-    """Return what ``trial`` spent by its own count, without what its further attempts cost it.
+def counted_use(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -> CpuUse:
+    """Return what ``trial`` used by its own count, without what its further attempts cost it.
 
     Args:
         trial: It must have counted.
@@ -73,13 +88,19 @@ def counted(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -
     return CpuUse(trial.id, tuple(spent), max(total - (raw[-1] - spent[-1]), spent[-1]), cores_used(trial))
 
 
-def timed(sweep: PastSweep, capacity: float, cores: float) -> list[CpuUse]:
-    """Return what each trial spent if all that ran shared ``capacity`` cores evenly, up to ``cores`` for each.
+def use_by_time(sweep: PastSweep, capacity: float, cores: float) -> list[CpuUse]:
+    """Return what each trial used if all that ran shared ``capacity`` cores evenly, up to ``cores`` for each.
 
-    Whatever else a trial did with its time (waiting for data, for a node) counts as spent.
+    Whatever else a trial did with its time (waiting for data, for a node) counts as used.
     """
-    clock = _Shared([(trial.submitted_at, trial.completed_at) for trial in sweep.trials], capacity, cores)
-    return [_timed(trial, clock, cores) for trial in sweep.trials]
+    got = _CoreSecondsByTime([(trial.submitted_at, trial.completed_at) for trial in sweep.trials], capacity, cores)
+    found = []
+    for trial in sweep.trials:
+        start, end = got.at(trial.submitted_at), got.at(trial.completed_at)
+        moments = (trial.submitted_at + point.at - trial.began_epoch_s for point in trial.objective)
+        spent = tuple(accumulate((min(max(got.at(moment), start), end) - start for moment in moments), max))
+        found.append(CpuUse(trial.id, spent, end - start, cores))
+    return found
 
 
 def cores_used(trial: PastTrial) -> float:
@@ -111,7 +132,7 @@ def _without_restarts(raw: Sequence[float], restarts: int) -> list[float]:
     return list(accumulate(steps, initial=raw[0]))
 
 
-class _Shared:
+class _CoreSecondsByTime:
     """Core seconds that one trial got since the sweep began, had it run all the time beside those that did."""
 
     def __init__(self, runs: Sequence[tuple[float, float]], capacity: float, cores: float) -> None:
@@ -127,27 +148,8 @@ class _Shared:
         return self._got[index] + max(0.0, time - self._times[index]) * self._shares[index]
 
 
-def _timed(trial: PastTrial, clock: _Shared, cores: float) -> CpuUse:
-    start, end = clock.at(trial.submitted_at), clock.at(trial.completed_at)
-    moments = (trial.submitted_at + point.at - trial.began_epoch_s for point in trial.objective)
-    spent = tuple(accumulate((min(max(clock.at(moment), start), end) - start for moment in moments), max))
-    return CpuUse(trial.id, spent, end - start, cores)
-
-
-_UPKEEP_WINDOW_S: Final = 10.0
-"""CPU counters tick in hundredths; a window holds enough of them."""
-_LEAST_WINDOWS: Final = 30
-_CANDIDATES: Final = tuple(number * 1e-4 for number in range(201))
-"""Cores; the hooks keep to 0.005 where they can."""
-_SURE: Final = 4.0
-"""F statistic from which on the upkeep is taken for real: about two standard errors."""
-
-_Window = tuple[float, float]
-"""Cores, and steps per second."""
-
-
 def measured_upkeep(sweep: PastSweep) -> float:
-    """Return the cores that a trial of ``sweep`` spends by the clock, 0 where that can't be told.
+    """Return the cores that each trial of ``sweep`` spends on logging, 0 where its record cannot tell.
 
     Least squares over windows of ten seconds: steps per second = (cores - upkeep) / cost of a step, with a cost for
     each trial and one upkeep for all. It is the pace that is fitted to the cores and not the other way round, since
@@ -183,6 +185,6 @@ def _windows(trial: PastTrial) -> Iterator[_Window]:
     since = trial.cpu_seconds[0]
     for point in trial.cpu_seconds[1:]:
         seconds = point.at - since.at
-        if seconds >= _UPKEEP_WINDOW_S:
+        if seconds >= _WINDOW_OF_UPKEEP_S:
             yield (point.value - since.value) / seconds, (point.step - since.step) / seconds
             since = point

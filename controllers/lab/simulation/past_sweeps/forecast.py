@@ -1,4 +1,4 @@
-"""What other policies would have made of a past sweep, and how well the simulation repeats what was."""
+"""What other policies would have made of a past sweep, and how well its simulation agrees with what happened."""
 
 import math
 import random
@@ -55,7 +55,7 @@ class PolicyForecast:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """A run as it was beside its own simulation: errors are relative to what was, over- and underestimates signed.
+    """A run beside its own simulation: errors are relative to the run, overestimates positive.
 
     ``completion_errors`` are those of each trial's mean completion time over the seeds, ``completions`` the range
     of it, ``missed`` the trials that really completed outside.

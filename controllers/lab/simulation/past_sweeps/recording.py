@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controllers.core.model import NodeName, TrialId
-from controllers.lab.simulation.past_sweeps.cpu_use import CpuUse, counted, measured_upkeep, timed
+from controllers.lab.simulation.past_sweeps.cpu_use import CpuUse, counted_use, measured_upkeep, use_by_time
 from controllers.lab.simulation.past_sweeps.past_sweep import (
     MoveTimes,
     PastSweep,
@@ -22,7 +22,7 @@ _LEAST_WORK_S: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Testbed:
+class TargetCluster:
     """What a past sweep is simulated on: nodes, costs where nobody measured them, cores that a trial can use."""
 
     nodes: tuple[NodeSpec, ...]
@@ -49,45 +49,43 @@ class Recording:
     assumptions: tuple[str, ...]
 
 
-def record(sweep: PastSweep, ground: Testbed, others: Sequence[PastSweep] = ()) -> Recording:
+def record(sweep: PastSweep, target: TargetCluster, others: Sequence[PastSweep] = ()) -> Recording:
     """Rebuild ``sweep``.
 
     Args:
         sweep: What the work is taken from.
-        ground: Where it is to run.
+        target: Where it is to run.
         others: The same sweep under other policies: how far their CPU seconds differ is the spread of the work, and
             their moves tell what a move costs.
 
     Raises:
         PastSweepError: There is nothing to rebuild; says why.
     """
-    upkeep = _upkeep(sweep)
-    spendings = _spendings(sweep, ground, upkeep)
-    moves = [move for run in (sweep, *others) for move in run.moves]
-    costs = _measured_costs(moves, spendings, ground.costs)
-    trials = tuple(
-        replace(_trial(trial, spent, costs.start_cpu_s, sweep, ground), upkeep=upkeep)
-        for trial, spent in zip(sweep.trials, spendings, strict=True)
-    )
-    same = not sweep.nodes or {node.name for node in sweep.nodes} == {node.name for node in ground.nodes}
-    pins = {trial.id: trial.first_node for trial in sweep.trials if same and trial.first_node is not None}
-    spread, told = _spread(sweep, spendings, others)
-    assumptions = (*_assumptions(sweep, ground, upkeep), _about_moves(len(moves), costs), told)
-    return Recording(Workload(trials, ground.nodes), costs, pins, spread, assumptions)
-
-
-def _upkeep(sweep: PastSweep) -> float:
-    return measured_upkeep(sweep) if sweep.counted and sweep.began_epoch_s is not None else 0.0
-
-
-def _spendings(sweep: PastSweep, ground: Testbed, upkeep: float) -> list[CpuUse]:
+    upkeep = measured_upkeep(sweep) if sweep.counted and sweep.began_epoch_s is not None else 0.0
     if sweep.counted:
-        return [counted(trial, upkeep, sweep.began_epoch_s or 0.0) for trial in sweep.trials]
-    return timed(sweep, sum(node.cpu for node in ground.nodes), ground.cores)
+        uses = [counted_use(trial, upkeep, sweep.began_epoch_s or 0.0) for trial in sweep.trials]
+    else:
+        uses = use_by_time(sweep, sum(node.cpu for node in target.nodes), target.cores)
+    moves = [move for run in (sweep, *others) for move in run.moves]
+    costs = _measured_costs(moves, uses, target.costs)
+    trials = tuple(
+        replace(_trial(trial, use, costs.start_cpu_s, sweep, target), upkeep=upkeep)
+        for trial, use in zip(sweep.trials, uses, strict=True)
+    )
+    same = not sweep.nodes or {node.name for node in sweep.nodes} == {node.name for node in target.nodes}
+    pins = {trial.id: trial.first_node for trial in sweep.trials if same and trial.first_node is not None}
+    spread, about_spread = _spread(sweep, uses, others, upkeep)
+    interrupted_s = costs.leave_s + costs.next_attempt_s + costs.start_s + costs.restore_s
+    source = f"as in the {len(moves)} that were seen (median)" if moves else "as measured elsewhere: none was seen"
+    about_moves = (
+        f"a move interrupts a trial for {interrupted_s:.1f} s and {costs.start_cpu_s:.2f} CPU seconds, {source}"
+    )
+    assumptions = (*_assumptions(sweep, target, upkeep), about_moves, about_spread)
+    return Recording(Workload(trials, target.nodes), costs, pins, spread, assumptions)
 
 
-def _measured_costs(moves: Sequence[MoveTimes], spendings: Sequence[CpuUse], base: Costs) -> Costs:
-    costs = replace(base, start_cpu_s=statistics.median(spent.before_training for spent in spendings))
+def _measured_costs(moves: Sequence[MoveTimes], uses: Sequence[CpuUse], base: Costs) -> Costs:
+    costs = replace(base, start_cpu_s=statistics.median(use.before_training for use in uses))
     if not moves:
         return costs
     return replace(
@@ -97,82 +95,73 @@ def _measured_costs(moves: Sequence[MoveTimes], spendings: Sequence[CpuUse], bas
     )
 
 
-def _trial(trial: PastTrial, spent: CpuUse, start_cpu_s: float, sweep: PastSweep, ground: Testbed) -> TrialSpec:
-    start = min(start_cpu_s, spent.spent[0])
+def _trial(trial: PastTrial, use: CpuUse, start_cpu_s: float, sweep: PastSweep, target: TargetCluster) -> TrialSpec:
+    start = min(start_cpu_s, use.spent[0])
     reports = tuple(
-        Report((at - start) / spent.cores, point.value) for at, point in zip(spent.spent, trial.objective, strict=True)
+        Report((at - start) / use.cores, point.value) for at, point in zip(use.spent, trial.objective, strict=True)
     )
     return TrialSpec(
         id=trial.id,
         submitted_at=trial.submitted_at,
-        work_s=max((spent.total - start) / spent.cores, _LEAST_WORK_S),
+        work_s=max((use.total - start) / use.cores, _LEAST_WORK_S),
         reports=reports,
-        cpu=_fitting_request(sweep, ground) if trial.cpu is None else trial.cpu,
-        speedup=Speedup.linear(spent.cores),
+        cpu=_fitting_request(sweep, target) if trial.cpu is None else trial.cpu,
+        speedup=Speedup.linear(use.cores),
         direction=sweep.direction,
     )
 
 
-def _fitting_request(sweep: PastSweep, ground: Testbed) -> float:
+def _fitting_request(sweep: PastSweep, target: TargetCluster) -> float:
     """Return a request so small that all trials that ran at a time fit on the nodes."""
     changes = sorted([(t.submitted_at, 1) for t in sweep.trials] + [(t.completed_at, -1) for t in sweep.trials])
     running = most = 0
     for _, change in changes:
         running += change
         most = max(most, running)
-    each = math.ceil(most / len(ground.nodes)) + 1
-    return math.floor(min(node.cpu for node in ground.nodes) / each * 1000) / 1000
+    each = math.ceil(most / len(target.nodes)) + 1
+    return math.floor(min(node.cpu for node in target.nodes) / each * 1000) / 1000
 
 
 def _spread(
-    sweep: PastSweep, spendings: Sequence[CpuUse], others: Sequence[PastSweep]
+    sweep: PastSweep, uses: Sequence[CpuUse], others: Sequence[PastSweep], upkeep: float
 ) -> tuple[dict[TrialId, float], str]:
+    """Return the relative standard deviation of each trial's work, and in words where it is from."""
     comparable = [other for other in others if other.counted] if sweep.counted else []
     shared = sorted(common_trials([sweep, *comparable])) if comparable else []
     if len(shared) > 1:
-        upkeep = _upkeep(sweep)
-        totals = [_totals(run, upkeep) for run in (sweep, *comparable)]
-        logs = [[math.log(run[trial]) for run in totals] for trial in shared]
+        trained = []
+        for run in (sweep, *comparable):
+            found = {trial.id: counted_use(trial, upkeep, run.began_epoch_s or 0.0) for trial in run.trials}
+            trained.append({name: max(use.total - use.before_training, _LEAST_WORK_S) for name, use in found.items()})
+        logs = [[math.log(of_run[trial]) for of_run in trained] for trial in shared]
         sigma = math.sqrt(statistics.fmean(statistics.variance(of_trial) for of_trial in logs))
-        told = f"the work of a trial varies by {sigma:.1%}, as between its {len(totals)} recorded runs"
-        return {trial.id: sigma for trial in sweep.trials}, told
-    spreads = {spent.trial: spent.spread for spent in spendings}
+        about = f"the work of a trial varies by {sigma:.1%}, as between its {len(trained)} recorded runs"
+        return {trial.id: sigma for trial in sweep.trials}, about
+    spreads = {use.trial: use.spread for use in uses}
     median = statistics.median(spreads.values())
     return spreads, f"the work of a trial varies by {median:.1%} (median), as the cost of its steps did while it ran"
 
 
-def _totals(sweep: PastSweep, upkeep: float) -> dict[TrialId, float]:
-    """Return the core seconds of each trial's training."""
-    spent = {trial.id: counted(trial, upkeep, sweep.began_epoch_s or 0.0) for trial in sweep.trials}
-    return {name: max(of.total - of.before_training, _LEAST_WORK_S) for name, of in spent.items()}
-
-
-def _assumptions(sweep: PastSweep, ground: Testbed, upkeep: float) -> list[str]:
-    cores = sum(node.cpu for node in ground.nodes)
+def _assumptions(sweep: PastSweep, target: TargetCluster, upkeep: float) -> list[str]:
+    cores = sum(node.cpu for node in target.nodes)
     told = []
-    if any(node.supply for node in ground.nodes):
+    if any(node.supply for node in target.nodes):
         told.append(
             "the nodes get as much of their cores as they got then, and all where they were empty: others took the rest"
         )
     if not sweep.counted:
         told.append(
             f"nobody counted CPU seconds: work is taken from timestamps, as if all that ran had shared {cores:g} cores "
-            f"evenly, at most {ground.cores:g} each; waiting counts as work"
+            f"evenly, at most {target.cores:g} each; waiting counts as work"
         )
-    if sweep.nodes and [node.cpu for node in sweep.nodes] != [node.cpu for node in ground.nodes]:
+    if sweep.nodes and [node.cpu for node in sweep.nodes] != [node.cpu for node in target.nodes]:
         were = sum(node.cpu for node in sweep.nodes)
         told.append(
             f"it ran on {len(sweep.nodes)} nodes of {were:g} cores together, and is simulated on "
-            f"{len(ground.nodes)} of {cores:g}"
+            f"{len(target.nodes)} of {cores:g}"
         )
     if upkeep:
         told.append(f"logging takes {upkeep:.4f} cores of each trial all the time, as measured")
     if any(trial.cpu is None for trial in sweep.trials):
         told.append("CPU requests are unknown: small enough for all that ran at a time")
     return told
-
-
-def _about_moves(seen: int, costs: Costs) -> str:
-    gap_s = costs.leave_s + costs.next_attempt_s + costs.start_s + costs.restore_s
-    measured = f"as in the {seen} that were seen (median)" if seen else "as measured elsewhere: none was seen"
-    return f"a move interrupts a trial for {gap_s:.1f} s and {costs.start_cpu_s:.2f} CPU seconds, {measured}"

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from controllers.core.model import NodeName
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastTrial, Stay
 from controllers.worlds.simulated.workload import NodeSpec
 
@@ -41,7 +40,9 @@ def _supply(
     end = max(trial.completed_at for trial, _ in curves)
     for number in range(math.ceil(end / width) + 1):
         window = (number * width, (number + 1) * width)
-        here = [(_overlap(stay, window), curve) for trial, curve in curves for stay in _stays_on(trial, node.name)]
+        here = [
+            (_overlap(stay, window), curve) for trial, curve in curves for stay in trial.stays if stay.node == node.name
+        ]
         busy = _covered([part for part, _ in here if part])
         used = sum(curve.between(*part) for part, curve in here if part)
         cores = node.cpu if busy < width / 2 else min(node.cpu, max(used / busy, _LEAST_CORES))
@@ -50,10 +51,6 @@ def _supply(
         if cores != before:
             yield window[0], cores
         before = cores
-
-
-def _stays_on(trial: PastTrial, node: NodeName) -> list[Stay]:
-    return [stay for stay in trial.stays if stay.node == node]
 
 
 def _overlap(stay: Stay, window: tuple[float, float]) -> tuple[float, float] | None:
