@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from controllers.core.errors import SpeconError
 from controllers.lab.simulation.experiments.experiment import Experiment
 from controllers.lab.simulation.experiments.jobs import (
     FLOWCON_JOBS,
@@ -61,7 +62,7 @@ def mixed(name: str, seeds: int) -> str:
     wanted = experiment.published[0]
     if wanted.makespan_s is None or wanted.mean_completion_s is None:
         message = f"{name} has no default mean and makespan to calibrate on"
-        raise ValueError(message)
+        raise SpeconError(message)
     mean, makespan = wanted.mean_completion_s, wanted.makespan_s
 
     def of(middle_s: float, spread: float) -> Default:

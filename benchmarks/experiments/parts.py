@@ -5,6 +5,7 @@ from pathlib import Path
 
 from benchmarks.experiments import markdown, pictures
 from benchmarks.experiments.fig_6_25 import figure_6_25
+from controllers.core.errors import SpeconError
 from controllers.lab.simulation.evaluation import (
     Estimate,
     ExperimentPlan,
@@ -140,7 +141,7 @@ def _change(summary: PolicySummary) -> Estimate:
     found = summary.over_seeds(lambda run: run.mean_change)
     if found is None:
         message = f"{summary.policy} was not run"
-        raise ValueError(message)
+        raise SpeconError(message)
     return found
 
 

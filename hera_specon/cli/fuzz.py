@@ -97,7 +97,7 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
     nodes, retries are kept to, histories are whole, nothing is done before it is saved, the sweep ends.
 
     A seed gives one sweep, always the same. One that goes wrong is made as small as it gets and written to a
-    file: put it into tests/simulated/found, where a test runs it from then on.
+    file: put it into tests/lab/fault_search/found, where a test runs it from then on.
 
     \b
     Examples:

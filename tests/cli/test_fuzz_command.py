@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controllers.lab.fault_search import faulty_run, search
+from controllers.driving import assembly
+from controllers.lab.fault_search import search
 from controllers.lab.fault_search.case import dump_case, load_case
 from controllers.lab.fault_search.faulty_run import Violation
 from controllers.lab.fault_search.random_cases import draw_case
 from controllers.lab.fault_search.search import Batch, Counterexample
 from hera_specon.cli import main
-from tests.simulated.mutants import ActsBeforeSaving
+from tests.lab.fault_search.mutants import ActsBeforeSaving
 
 
 def _fuzz(*arguments: object) -> Result:
@@ -51,7 +52,7 @@ def test_a_kept_sweep_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     file = tmp_path / "kept.json"
     file.write_text(dump_case(draw_case(12, "specon+flowcon")))
     mended = _fuzz("--again", file)
-    monkeypatch.setattr(faulty_run, "Engine", ActsBeforeSaving)
+    monkeypatch.setattr(assembly, "Engine", ActsBeforeSaving)
     broken = _fuzz("--again", file)
 
     assert (mended.exit_code, broken.exit_code) == (0, 1)

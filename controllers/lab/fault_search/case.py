@@ -15,7 +15,8 @@ from pydantic_core import to_jsonable_python
 
 from controllers.core.errors import SpeconError
 from controllers.core.model import ACTION_KINDS, TrialId
-from controllers.policies.registry import parse_policy
+from controllers.policies.kit.settings import PolicyParameterError
+from controllers.policies.registry import UnknownPolicyError, parse_policy
 from controllers.worlds.simulated.faults import Fault, WorldFault
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import WorkloadError
@@ -153,7 +154,7 @@ def load_case(file: Path) -> Case:
         place = ".".join(map(str, first["loc"]))
         message = f"{file}: {place or 'the file'}: {first['msg']}, not {str(first['input'])[:80]!r}"
         raise CaseError(message) from error
-    except SpeconError as error:
+    except (UnknownPolicyError, PolicyParameterError) as error:
         message = f"{file}: {error}"
         raise CaseError(message) from error
     return case

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controllers.core.model import Action, Migrate, NodeName, Phase, Resize, Trial
+from controllers.core.model import ACTION_KINDS, Action, Migrate, NodeName, Phase, Resize, Trial
 from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.world import SimulatedWorld
-from tests.simulated.workloads import mixed
+from tests.worlds.simulated.workloads import mixed
 
 SLACK = 1e-6
 CHEAP = Costs(
@@ -71,3 +71,7 @@ def test_a_sweep_that_nobody_touches_does_exactly_its_work(seed: int) -> None:
         # Two cores are full speed, so a lone second takes two core seconds, however they were shared out.
         assert run.cpu_seconds == pytest.approx(2 * run.spec.work_s)
         assert run.attempt == 1
+
+
+def test_the_simulated_world_does_every_kind_of_action() -> None:
+    assert SimulatedWorld.can == set(ACTION_KINDS)

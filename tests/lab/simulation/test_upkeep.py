@@ -11,7 +11,7 @@ from controllers.lab.simulation.run import simulate
 from controllers.policies.comparison.default import Default
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import Workload
-from tests.simulation.past import EPOCH, NODES, past_sweep, trials
+from tests.lab.simulation.past import EPOCH, NODES, past_sweep, trials
 
 STEP_CPU_S = 0.05
 

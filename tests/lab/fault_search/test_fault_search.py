@@ -3,11 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from controllers.core.engine import Engine
+from controllers.core.model import ACTION_KINDS
 from controllers.core.policy import Policy
 from controllers.driving import assembly
 from controllers.lab.fault_search.case import (
@@ -15,6 +16,8 @@ from controllers.lab.fault_search.case import (
     CaseError,
     ClockStep,
     ControllerCrash,
+    ControllerFault,
+    Refusal,
     SlowController,
     dump_case,
     load_case,
@@ -25,9 +28,16 @@ from controllers.lab.fault_search.search import smallest, try_seed
 from controllers.policies.registry import POLICIES
 from controllers.policies.wrappers.guarded import Guarded
 from controllers.worlds.simulated.cluster import SimulatedCluster
-from controllers.worlds.simulated.faults import NodeLoss
+from controllers.worlds.simulated.faults import NodeLoss, WorldFault
 from controllers.worlds.simulated.trial_run import TrialRun
-from tests.simulated.mutants import ActsBeforeSaving, ForgetsInfinity, MovesWhatMoves, NeverLooksAgain, PlacesOnce
+from controllers.worlds.simulated.workload import WorkloadError
+from tests.lab.fault_search.mutants import (
+    ActsBeforeSaving,
+    ForgetsInfinity,
+    MovesWhatMoves,
+    NeverLooksAgain,
+    PlacesOnce,
+)
 
 _FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
 _SEED = 77_000
@@ -52,8 +62,9 @@ def test_faults_of_every_kind_strike_under_every_policy() -> None:
     policies = every_policy()
     assert set(POLICIES) < set(policies)
     cases = [draw_case(seed, policies[seed % len(policies)]) for seed in range(400)]
-    kinds = {fault.kind for case in cases for fault in case.faults}
-    assert len(kinds) == 11
+    drawn = [fault for case in cases for fault in case.faults]
+    assert {type(fault) for fault in drawn} == {*get_args(WorldFault), *get_args(ControllerFault)}
+    assert {fault.action for fault in drawn if isinstance(fault, Refusal)} == {kind.__name__ for kind in ACTION_KINDS}
     assert {case.policy.split(":")[0] for case in cases} >= set(POLICIES)
 
 
@@ -129,6 +140,11 @@ def test_a_case_survives_its_file(tmp_path: Path) -> None:
         file.write_text(dump_case(case))
         assert dump_case(load_case(file)) == dump_case(case)
         assert run_case(load_case(file)) == run_case(case)
+
+
+def test_a_refusal_of_no_kind_of_action_is_refused() -> None:
+    with pytest.raises(WorkloadError, match="one of Resize, Migrate, Place, not 'Sing'"):
+        Refusal("Sing", 0.0, 1.0)
 
 
 def test_a_file_without_a_case_is_refused_with_the_place_and_the_value(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from controllers.core.model import Direction
 from controllers.worlds.simulated.report_log import ReportLog
 from controllers.worlds.simulated.workload import Report, TrialSpec
-from tests.simulated.workloads import trial
+from tests.worlds.simulated.workloads import trial
 
 
 def test_a_report_is_logged_when_its_work_is_done() -> None:

@@ -9,7 +9,7 @@ from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSwe
 from hera_specon.replay.recorded_sweep import Objective, move_times, stays
 from hera_specon.replay.sources import Where, find_past
 from hera_specon.report.history import Stretch
-from tests.simulation.tracked import START_MS, STEPS, log_run, log_sweep, new_client
+from tests.lab.simulation.tracked import START_MS, STEPS, log_run, log_sweep, new_client
 
 
 @pytest.fixture(scope="module")

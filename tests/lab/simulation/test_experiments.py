@@ -1,11 +1,14 @@
 import json
+import math
 from dataclasses import replace
 
 import pytest
 
 from controllers.lab.simulation.evaluation import (
+    EstimateError,
     ExperimentPlan,
     PolicySummary,
+    estimate,
     first_nodes,
     run_plans,
     simulate_seed,
@@ -13,10 +16,12 @@ from controllers.lab.simulation.evaluation import (
 )
 from controllers.lab.simulation.experiments.assumptions import SPECON_CHANGED_ASSUMPTIONS, ChangedAssumption
 from controllers.lab.simulation.experiments.experiment import Assumptions
-from controllers.lab.simulation.experiments.figure_6_25 import fig_6_25
+from controllers.lab.simulation.experiments.figure_6_25 import completions, fig_6_25, reconstructed
 from controllers.lab.simulation.experiments.jobs import FLOWCON_JOBS, MNIST_P_S, MNIST_T_S, VAE_P_S
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
+from controllers.lab.simulation.run import simulate
 from controllers.policies import Default, FlowCon, LeastUsed, SpeCon, Stacked
+from controllers.worlds.simulated.scenario import Scenario
 
 every_experiment = pytest.mark.parametrize("name", EXPERIMENTS)
 OTHERS = ("fifo", "fair-share", "shortest-remaining", "longest-remaining", "gandiva", "least-used", "specon+flowcon")
@@ -141,3 +146,29 @@ def test_a_job_that_can_use_less_of_a_node_takes_as_long_alone() -> None:
     alone = replace(EXPERIMENTS["F1"], jobs=(narrow,), measures=())
     run = simulate_seed(ExperimentPlan(alone, ("default",)), 0)[0].result
     assert run.makespan_s == pytest.approx(narrow.lone_s)
+
+
+def test_the_default_run_of_the_reconstructed_trials_is_the_published_column() -> None:
+    made = reconstructed(4)
+    assert made.miss < 0.02
+    scenario = Scenario(made.experiment.workload(4), made.experiment.costs, 4, made.pinned)
+    found = completions(simulate(scenario, Default()).result)
+    assert found == pytest.approx([pair.default_s for pair in fig_6_25()], rel=0.02)
+
+
+def test_the_interval_is_students() -> None:
+    found = estimate([8.0, 10.0, 12.0])
+    assert found.mean == 10.0
+    # The table's t for 2 degrees of freedom is 4.303; the standard error is 2 / sqrt(3).
+    assert found.half_width == pytest.approx(4.303 * 2 / math.sqrt(3), rel=1e-3)
+    assert found.to_dict() == {"mean": 10.0, "ci95": pytest.approx([10.0 - 4.969, 10.0 + 4.969], rel=1e-3)}
+
+
+def test_one_seed_has_no_interval() -> None:
+    assert estimate([3.0]).to_dict() == {"mean": 3.0, "ci95": None}
+
+
+@pytest.mark.parametrize("values", [[], [1.0, math.nan], [math.inf]])
+def test_what_has_no_mean_is_refused(values: list[float]) -> None:
+    with pytest.raises(EstimateError, match="finite value"):
+        estimate(values)

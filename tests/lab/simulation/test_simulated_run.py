@@ -10,10 +10,11 @@ from controllers.core.model import Migrate, NodeName, Place, Resize, TrialId
 from controllers.core.results import TrialResult
 from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies.comparison.default import Default
+from controllers.policies.registry import POLICIES, parse_policy
 from controllers.record.timeline import EventKind
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Speedup, Workload, WorkloadError
-from tests.simulated.workloads import PLACES, EveryHeartbeat, Idle, Scripted, scenario, trial
+from tests.worlds.simulated.workloads import PLACES, EveryHeartbeat, Idle, Scripted, mixed, scenario, trial
 
 
 def by_id(run: SimulatedRun) -> dict[str, TrialResult]:
@@ -152,3 +153,15 @@ def test_a_trial_that_cannot_be_is_refused_with_the_field_and_its_value(field: s
 def test_a_long_calm_is_not_taken_for_the_end() -> None:
     calm = scenario([trial("a", 3000)], costs=Costs(heartbeat_s=0.5))
     assert completions(simulate(calm, EveryHeartbeat(Default()))) == {"a": 3000.0}
+
+
+_CLAIRVOYANT = {"shortest-remaining", "longest-remaining"}
+
+
+@pytest.mark.parametrize("spec", ["specon+flowcon", *sorted(POLICIES.keys() - _CLAIRVOYANT)])
+def test_ticking_every_heartbeat_decides_nothing_else(spec: str) -> None:
+    sweep = mixed(trials=16, cores=[3.0] * 3, seed=1)
+    policy = parse_policy(spec)
+    seldom, often = simulate(sweep, policy), simulate(sweep, EveryHeartbeat(policy))
+    assert often.ticks > 2 * seldom.ticks
+    assert often.result == seldom.result

@@ -19,7 +19,7 @@ from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.trial_run import TrialRun
 from controllers.worlds.simulated.workload import WorkloadError
 from controllers.worlds.simulated.world import SimulatedWorld
-from tests.simulated.workloads import scenario, trial
+from tests.worlds.simulated.workloads import scenario, trial
 
 A = TrialId("a")
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -166,5 +166,5 @@ def test_who_waits_to_grow_does_so_when_the_other_has_ended() -> None:
 
 
 def test_an_impossible_fault_is_named_with_its_value() -> None:
-    with pytest.raises(WorkloadError, match="NodeLoss: known_after_s can't be -1"):
+    with pytest.raises(WorkloadError, match="NodeLoss: known_after_s must be finite and at least 0, not -1"):
         replace(NodeLoss(N1, 0.0, 0.0, 0.0), known_after_s=-1)
