@@ -170,6 +170,7 @@ class FaultyRun:
             if tick.refused:
                 self._changed_at = min(self._changed_at, self._world.now)
         except ControllerDied as death:
+            # What the old engine knew is gone: the next tick makes one from what the store has kept.
             self._engine = None
             self._crashes += 1
             self._changed_at = self._up_at = self._world.now + death.down_s

@@ -34,7 +34,7 @@ def simulate(scenario: Scenario, policy: Policy[Any]) -> SimulatedRun:
     """Run ``scenario`` under ``policy`` to its end. The same arguments give the same result.
 
     Raises:
-        SpeconError: the policy needs what this world can't do, or leaves trials waiting for ever.
+        SpeconError: the policy needs an action that this world cannot do, or leaves trials waiting for ever.
         WorkloadError: a trial fits on no node.
     """
     check_policy(policy, SimulatedWorld.can, "simulated")
@@ -63,7 +63,7 @@ class _Sweep:
                 driver.advance(world.next_at)
             else:
                 self._tick(driver.due_at)
-        self._tick(world.now)
+        self._tick(world.now)  # Once more, so that the record has the last trial's end.
         result = RunResult(self._policy.name, tuple(world.results(self._source.final())))
         return SimulatedRun(result, self._record(), world.events, self._ticks)
 

@@ -51,7 +51,7 @@ def read_workload(folder: Path, nodes: Sequence[NodeSpec] | None = None) -> Work
         nodes: To use instead of ``nodes.csv``.
 
     Raises:
-        TableError: A table is missing or holds what can't be; names file, line, column and value.
+        TableError: A table is missing or holds a wrong value; names file, line, column and value.
     """
     trials = _distinct(read_rows(folder / TRIALS, _TRIAL_COLUMNS, _TRIAL_OPTIONS), "trial")
     reports = _reports(folder / REPORTS, trials)

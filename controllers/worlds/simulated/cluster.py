@@ -72,6 +72,7 @@ class SimulatedCluster:
         """Let everything happen that is due until then; afterwards it is that time."""
         while self.queue.next_at <= until:
             self.now = self.queue.next_at
+            # All that happens at this instant comes first, so that a scheduler sees the room that all of it leaves.
             while self.queue.next_at == self.now:
                 self._happen(self.queue.pop())
             self.place_and_share()
@@ -102,7 +103,7 @@ class SimulatedCluster:
         run.node = node
         run.first_node = run.first_node or node
         run.attempt += 1
-        run.cpu = run.spec.cpu
+        run.cpu = run.spec.cpu  # A new pod requests what its template says; a resize does not outlive its pod.
         self.nodes[node].runs[run.spec.id] = run
         self.touch(node, freed=False)
         run.enter(Stage.STARTING)
@@ -122,6 +123,7 @@ class SimulatedCluster:
     def ask_to_leave(self, run: TrialRun, target: NodeName) -> None:
         """Tell a running attempt to save and end, so that the next one can begin on ``target``."""
         run.target = target
+        # Reserved on the target from now on: another move or placement must not take the room meanwhile.
         self.nodes[target].expected[run.spec.id] = run
         self.touch(target, freed=False)
         self.changed = True

@@ -100,7 +100,7 @@ class NodeRun:
         return sum(not run.spec.memory for run in self._all())
 
     def unfit(self, run: TrialRun) -> str:
-        """Return why the trial's next attempt can't start here, nothing where it can."""
+        """Return why the trial's next attempt cannot start here, empty where it can."""
         spec = run.spec
         if not self.ready:
             return f"node {self.name} is not ready"

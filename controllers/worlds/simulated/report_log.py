@@ -62,6 +62,7 @@ class ReportLog:
             self._most = max(self._most, self._stretches[-1].work_at(at))
         cpu_seconds, cores = usage
         if work < self._most and rate > 0:
+            # Work that was lost is made again; until it has caught up, nothing new is logged.
             self._stretches.append(_Stretch(at, self._most, 0.0, cpu_seconds, cores))
             caught_up = at + (self._most - work) / rate
             stretch = _Stretch(caught_up, self._most, rate, cpu_seconds + cores * (caught_up - at), cores)

@@ -204,6 +204,7 @@ class TrialRun:
         every = self.spec.checkpoint_every_s
         if every is not None:
             periodic = math.floor(self.work / every + 1e-9)
+            # Both, since the newest may turn out to be broken.
             self.save((periodic - 1) * every)
             self.save(periodic * every)
         self.work = self.saved

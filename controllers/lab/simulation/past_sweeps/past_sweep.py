@@ -9,7 +9,7 @@ from controllers.worlds.simulated.workload import NodeSpec
 
 
 class PastSweepError(SpeconError):
-    """A past sweep can't be rebuilt from what is known of it."""
+    """A past sweep cannot be rebuilt from its record."""
 
 
 @dataclass(frozen=True, slots=True)
