@@ -51,8 +51,8 @@ def main() -> None:
     for name in given.experiments:
         asked = EXPERIMENTS[name]
         placed = asked.under(replace(asked.assumptions, placement=given.placement))
-        order = ExperimentPlan(placed, tuple(given.policy or POLICIES))
-        found = run_plans([order], range(given.seeds), lambda _: None, given.processes)
+        plan = ExperimentPlan(placed, tuple(given.policy or POLICIES))
+        found = run_plans([plan], range(given.seeds), lambda _: None, given.processes)
         print(f"**{name}**: {asked.title}; {given.seeds} seeds\n\n{table(found)}", flush=True)
 
 

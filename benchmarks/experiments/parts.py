@@ -31,11 +31,11 @@ _SEED = 0
 
 def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
     """Write every experiment's table, ours beside what was published."""
-    orders = [ExperimentPlan(experiment, experiment.policies) for experiment in EVERY_EXPERIMENT.values()]
-    summaries = run_plans(orders, seeds, done)
+    plans = [ExperimentPlan(experiment, experiment.policies) for experiment in EVERY_EXPERIMENT.values()]
+    summaries = run_plans(plans, seeds, done)
     body = [
-        markdown.experiment(order.experiment, [s for s in summaries if s.experiment == order.experiment.id])
-        for order in orders
+        markdown.experiment(plan.experiment, [s for s in summaries if s.experiment == plan.experiment.id])
+        for plan in plans
     ]
     told = (
         f"Each figure is a mean over {len(seeds)} seeds with the reach of its 95 % confidence interval; what was "
@@ -60,15 +60,15 @@ def compared(out: Path, seeds: Sequence[int], done: Done) -> None:
 def assumptions(out: Path, seeds: Sequence[int], done: Done) -> None:
     """Write what each assumption that the thesis leaves open does to the gains."""
     body = []
-    for policy, names, switches in (
+    for policy, names, changes in (
         ("specon", ("S4",), SPECON_CHANGED_ASSUMPTIONS),
         ("flowcon", ("F1", "F4"), CHANGED_ASSUMPTIONS),
     ):
-        orders = [switch.order(EXPERIMENTS[name], policy) for name in names for switch in switches]
-        summaries = [summary for summary in run_plans(orders, seeds, done) if not summary.baseline]
+        plans = [change.plan(EXPERIMENTS[name], policy) for name in names for change in changes]
+        summaries = [summary for summary in run_plans(plans, seeds, done) if not summary.baseline]
         for place, name in enumerate(names):
-            own = summaries[place * len(switches) : (place + 1) * len(switches)]
-            body.append(f"## {name}: {EXPERIMENTS[name].title}\n\n{_switch_table(switches, own)}")
+            own = summaries[place * len(changes) : (place + 1) * len(changes)]
+            body.append(f"## {name}: {EXPERIMENTS[name].title}\n\n{_assumption_table(changes, own)}")
     told = (
         f"One assumption changed at a time, over {len(seeds)} seeds: the change against the default scheduler under "
         "the same assumption. Lengths stay as they were calibrated for the first line."
@@ -78,14 +78,14 @@ def assumptions(out: Path, seeds: Sequence[int], done: Done) -> None:
 
 def by_chance(out: Path, seeds: Sequence[int], done: Done) -> None:
     """Write the experiments with first placement left to chance."""
-    orders = [
+    plans = [
         ExperimentPlan(experiment, tuple(dict.fromkeys((*experiment.policies, *_LARGER_ALPHAS))))
         for experiment in BY_CHANCE.values()
     ]
-    summaries = run_plans(orders, seeds, done)
+    summaries = run_plans(plans, seeds, done)
     body = [
-        markdown.experiment(order.experiment, [s for s in summaries if s.experiment == order.experiment.id])
-        for order in orders
+        markdown.experiment(plan.experiment, [s for s in summaries if s.experiment == plan.experiment.id])
+        for plan in plans
     ]
     told = (
         f"SpeCon's experiments once more, over {len(seeds)} seeds, with first placement left to chance, trials "
@@ -113,8 +113,8 @@ def draw(out: Path, seeds: Sequence[int], done: Done) -> None:
         zip(("default", "specon"), simulate_seed(ExperimentPlan(chance, ("default", "specon")), _SEED), strict=True)
     )
     pictures.trials_over_nodes("S5 placed by chance, one seed", runs).save(out / "s5-nodes-by-chance.svg")
-    order = ExperimentPlan(EXPERIMENTS["F1"], ("default", "flowcon:alpha=0.05,interval=20"))
-    runs = dict(zip(("default", "FlowCon, alpha 5 %, interval 20 s"), simulate_seed(order, _SEED), strict=True))
+    plan = ExperimentPlan(EXPERIMENTS["F1"], ("default", "flowcon:alpha=0.05,interval=20"))
+    runs = dict(zip(("default", "FlowCon, alpha 5 %, interval 20 s"), simulate_seed(plan, _SEED), strict=True))
     pictures.cpu_over_time("F1: cores in use", runs).save(out / "f1-cpu.svg")
 
 
@@ -127,8 +127,8 @@ def sensitivities(out: Path, seeds: Sequence[int], done: Done) -> None:
             "interval": (experiments["S2"], [(at, f"specon:alpha=0.05,interval={at:g}") for at in intervals]),
         }
         for what, (experiment, specs) in over.items():
-            order = ExperimentPlan(experiment, ("default", *(spec for _, spec in specs)))
-            found = run_plans([order], seeds, done)[1:]
+            plan = ExperimentPlan(experiment, ("default", *(spec for _, spec in specs)))
+            found = run_plans([plan], seeds, done)[1:]
             ours = [(at, _change(summary)) for (at, _), summary in zip(specs, found, strict=True)]
             known = {told.policy: told.mean_change for told in experiment.published}
             told = [(at, change) for at, spec in specs if (change := known.get(spec)) is not None]
@@ -145,7 +145,7 @@ def _change(summary: PolicySummary) -> Estimate:
     return found
 
 
-def _switch_table(switches: Sequence[ChangedAssumption], summaries: Sequence[PolicySummary]) -> str:
+def _assumption_table(changes: Sequence[ChangedAssumption], summaries: Sequence[PolicySummary]) -> str:
     columns: Mapping[str, Callable[[RunFigures], float | None]] = {
         "makespan": lambda run: run.makespan_change,
         "mean": lambda run: run.mean_change,
@@ -156,13 +156,13 @@ def _switch_table(switches: Sequence[ChangedAssumption], summaries: Sequence[Pol
         columns = {**columns, "job 3": lambda run: run.measures["watched_change"]}
     rows = [
         [
-            switch.title,
+            change.title,
             *(
                 markdown.percent(summary.over_seeds(figure), signed=name != "faster")
                 for name, figure in columns.items()
             ),
         ]
-        for switch, summary in zip(switches, summaries, strict=True)
+        for change, summary in zip(changes, summaries, strict=True)
     ]
     return markdown.table(["assumption", *columns], rows)
 

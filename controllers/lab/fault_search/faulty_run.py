@@ -1,4 +1,4 @@
-"""One sweep of the production engine, guards and policies in virtual time, while all goes wrong that a case lists."""
+"""Runs a case: the production engine, guards and policies in virtual time, with the faults that the case lists."""
 
 import math
 from dataclasses import dataclass
@@ -44,9 +44,9 @@ from controllers.worlds.simulated.workload import NodeSpec, TrialSpec
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
 
 _MOST_TICKS_AT_REST = 1000
-"""Ticks without any event after which nothing is held to come any more, unless the world says when."""
+"""Ticks without any event after which the sweep counts as stuck, unless the world knows when the next event is due."""
 _MOVES = 20
-"""Moves of a trial that are not held to be too many; a policy may go on moving trials for as long as they run."""
+"""Moves that the time limit allows each trial; a policy may go on moving trials for as long as they run."""
 _MOST_TOGETHER = 20
 """More trials on a node than a case has: contention is at its worst."""
 
@@ -62,7 +62,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What a faulty run came to: the invariant that it broke, if any, and how much happened in it."""
+    """The result of a faulty run: the invariant that it broke, if any, and how much happened in it."""
 
     violation: Violation | None
     events: int
@@ -78,7 +78,7 @@ def run_case(case: Case) -> CaseResult:
 
 
 class FaultyRun:
-    """Drives world and engine until every trial has ended; ``policy`` comes with whatever wraps it."""
+    """Drives world and engine until every trial has ended; ``policy`` is wrapped in its guards already."""
 
     def __init__(self, case: Case, policy: Policy[Any]) -> None:
         self._case = case
@@ -135,7 +135,7 @@ class FaultyRun:
         self._advance(self._world.now + seconds)
 
     def _advance(self, until: float) -> None:
-        """Let the world go on, and look at it after each instant at which something happens."""
+        """Let the world go on, and check it after each instant at which something happens."""
         while self._world.next_at <= until:
             self._note(changed=self._world.advance(self._world.next_at))
             self._at_rest = 0
@@ -178,7 +178,7 @@ class FaultyRun:
         self._advance(self._world.now)
 
     def _assembled(self) -> Engine[Any]:
-        """Return a new controller's engine; its policy comes with whatever wraps it."""
+        """Return a new controller's engine; the guards are around its policy already."""
         logs = (_EdgeAfterEachAction(self._tick_faults),)
         return assemble(
             self._policy, self._checked_world, self._source, self._store, logs=logs, guard=lambda policy: policy
@@ -202,10 +202,10 @@ class _EdgeAfterEachAction:
 
 
 def latest_end_s(case: Case) -> float:
-    """Return the virtual time, in seconds, by which the sweep must have ended: generous, but no more than finite.
+    """Return the virtual time, in seconds, by which the sweep must have ended: a generous bound.
 
-    As if all faults passed before anything began, every trial were made as often as its retries allow and moved 20
-    times, and one trial ran after the other on the slowest node that holds it.
+    It adds up all faults before anything begins, and every trial alone on the slowest node that holds it, as often as
+    its retries and 20 moves allow.
     """
     workload, costs = case.scenario.workload, case.scenario.costs
     arrivals = max(trial.submitted_at for trial in workload.trials)

@@ -1,4 +1,4 @@
-"""What must hold in every sweep, whatever goes wrong; checked on every trial and node after each instant."""
+"""The invariants of every sweep, with or without faults, checked on every trial and node after each instant."""
 
 import math
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _COMPUTING = frozenset({Stage.WARMING, Stage.TRAINING})
 
 
 class InvariantError(SpeconError):
-    """Something happened that must not.
+    """An invariant does not hold.
 
     Args:
         invariant: which one, in words.
@@ -136,7 +136,7 @@ class InvariantChecker:
             broken("a move has one destination", f"{name}: {run.stage} to {run.target}, expected on {expecting}")
 
     def _check_due(self, run: TrialRun, due: set[ClusterEvent]) -> None:
-        """Something must come for every trial: an event, the scheduler, or (for a gated one) a policy."""
+        """Check that every trial waits for something: an event, the scheduler, or (if it is gated) a policy."""
         name, node = run.spec.id, None if run.node is None else self._cluster.nodes[run.node]
         if node is not None and node.losses:
             return

@@ -1,4 +1,4 @@
-"""Makes a case that breaks an invariant as small as it gets while it still breaks the same one."""
+"""Minimises a case that breaks an invariant: the smallest part of it that still breaks the same one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

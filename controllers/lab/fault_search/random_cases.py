@@ -1,4 +1,4 @@
-"""Random cases: small sweeps in which all sorts of things go wrong. A seed gives one case, always the same."""
+"""Random cases: small sweeps with faults of every kind. A seed gives one case, always the same."""
 
 import math
 import random

@@ -18,7 +18,7 @@ _BATCH = 25
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """A run that broke an invariant: its seed, and its case as small as it gets."""
+    """A run that broke an invariant: its seed, and the smallest case that still breaks it."""
 
     seed: int
     case: Case
@@ -27,7 +27,7 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What some runs came to together."""
+    """Totals of some runs, and the counterexamples among them."""
 
     runs: int
     events: int
@@ -38,7 +38,7 @@ class Batch:
 
 
 def try_seed(seed: int, policies: Sequence[str]) -> tuple[CaseResult, Counterexample | None]:
-    """Run the case of ``seed`` under the policy whose turn it is; make a failing one small."""
+    """Run the case of ``seed`` under the policy whose turn it is; minimise a failing one."""
     case = draw_case(seed, policies[seed % len(policies)])
     result = run_case(case)
     if result.violation is None:
@@ -62,7 +62,7 @@ def smallest(
 def search(
     seeds: range, policies: Sequence[str], minutes: float | None, processes: int | None = None
 ) -> Iterator[Batch]:
-    """Yield what the runs of ``seeds`` come to, batch by batch, until all are done or ``minutes`` have gone.
+    """Yield the totals of the runs of ``seeds``, batch by batch, until all are done or ``minutes`` have gone.
 
     Args:
         seeds: of the cases; the n-th policy has its turn at every seed that is n modulo their number.

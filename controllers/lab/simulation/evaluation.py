@@ -68,7 +68,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """What one run came to: seconds, and parts of the same seed's run under the first policy.
+    """Figures of one run: seconds, and ratios to the same seed's run under the first policy.
 
     ``bound_ratio`` is the makespan, ``mean_bound_ratio`` the mean completion time, as a multiple of its lower bound.
     ``measures`` are the experiment's own, by name: None where there is nothing to measure or to compare with.
@@ -155,7 +155,7 @@ class ExperimentPlan:
 
 
 def run_seed(plan: ExperimentPlan, seed: int) -> tuple[RunFigures, ...]:
-    """Return what each policy of ``plan`` made of one seed."""
+    """Return the figures of each policy of ``plan`` for one seed."""
     runs = simulate_seed(plan, seed)
     workload = plan.experiment.workload(seed)
     bounds = (makespan_bound(workload), mean_completion_bound(workload))

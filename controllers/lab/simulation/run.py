@@ -1,4 +1,4 @@
-"""One sweep under one policy in virtual time: the loop that drives world and engine, and what it came to."""
+"""Simulates one sweep under one policy: the loop that drives world and engine in virtual time, and the result."""
 
 import heapq
 import math
@@ -22,7 +22,7 @@ _IDLE_TICKS = 1000
 
 @dataclass(frozen=True)
 class SimulatedRun:
-    """What a simulated sweep came to, its record, and how many events and ticks of the engine it took."""
+    """The result of a simulated sweep, its record, and how many events and ticks of the engine it took."""
 
     result: RunResult
     timeline: tuple[TimelineEvent, ...]
@@ -79,7 +79,7 @@ class _Sweep:
             return
         waiting = sorted(run.spec.id for run in self._world.runs if run.ended_at is None)
         message = (
-            f"policy {self._policy.name!r} leaves trials waiting for ever: nothing is due after {self._world.now:g} s, "
+            f"policy {self._policy.name!r} leaves trials waiting: nothing is due after {self._world.now:g} s, "
             f"but {len(waiting)} have not ended, such as {waiting[0]}"
         )
         raise SpeconError(message)

@@ -81,7 +81,7 @@ def write_workload(workload: Workload, folder: Path) -> None:
         reports = ((trial.id, _cell(r.work_s), _cell(r.value)) for trial in workload.trials for r in trial.reports)
         _write(beside / REPORTS, _REPORT_COLUMNS, reports)
         _write(beside / NODES, (*_NODE_COLUMNS, *_NODE_OPTIONS), map(_node_cells, workload.nodes))
-        os.rename(beside, folder)  # noqa: PTH104 - refuses a folder that came to be meanwhile and holds something
+        os.rename(beside, folder)  # noqa: PTH104 - refuses a folder that somebody else filled meanwhile
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise

@@ -289,7 +289,7 @@ class SimulatedCluster:
         self._scheduler.changed(node, freed=freed)
 
     def _later(self, seconds: float, kind: ClusterEventKind, run: TrialRun) -> None:
-        """Have something come to the present attempt, whatever stage it is in by then."""
+        """Queue an event for the present attempt, in whichever stage it is by then."""
         self.queue.put(self.now + seconds, ClusterEvent(kind, run.spec.id, run.attempt))
 
     def _after(self, seconds: float, kind: ClusterEventKind, run: TrialRun) -> None:

@@ -113,7 +113,7 @@ class DefaultScheduler:
         """Queue the next attempt of ``run``."""
         pin = None if run.attempt else self._pinned.get(run.spec.id)
         if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].could_hold(run)):
-            pin = None  # The trial would wait for ever.
+            pin = None  # Otherwise the trial would wait for ever.
         shape = _Shape(run.spec.cpu, run.spec.memory, pin)
         self._waiting.setdefault(shape, deque()).append((self._number, run))
         self._tried[shape] = False

@@ -71,7 +71,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A workload, what things cost, and the seed of whatever is drawn by chance (ties between nodes).
+    """A workload, what things cost, and the seed of what is drawn by chance (ties between nodes).
 
     ``pinned`` names the node of a trial's first attempt, so that policies can be compared from the same initial
     placement; trials that it leaves out go where the default scheduler wants them.

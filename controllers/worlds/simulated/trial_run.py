@@ -190,7 +190,7 @@ class TrialRun:
         self.give(now, 0.0, 0.0)
 
     def finish(self, now: float) -> None:
-        """Come to the end of its work, whatever rounding has left of it."""
+        """End its work; what rounding has left of it counts as done."""
         self.work = self.spec.work_s
         self.halt(now)
 

@@ -55,7 +55,7 @@ class SimulatedWorld:
 
     @property
     def failed(self) -> bool:
-        """Whether any trial came to a bad end."""
+        """Whether any trial failed."""
         return any(run.ended_at is not None and not run.succeeded for run in self._cluster.runs.values())
 
     @property

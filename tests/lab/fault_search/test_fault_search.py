@@ -143,7 +143,7 @@ def test_a_case_survives_its_file(tmp_path: Path) -> None:
 
 
 def test_a_refusal_of_no_kind_of_action_is_refused() -> None:
-    with pytest.raises(WorkloadError, match="action must be one of .*, not 'Sing'"):
+    with pytest.raises(WorkloadError, match=r"action must be one of .*, not 'Sing'"):
         Refusal("Sing", 0.0, 1.0)
 
 

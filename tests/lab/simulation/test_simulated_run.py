@@ -104,7 +104,7 @@ def test_gated_first_attempts_wait_until_they_are_placed() -> None:
 
 
 def test_a_policy_that_never_places_what_waits_is_told_on() -> None:
-    with pytest.raises(SpeconError, match=r"'idle' leaves trials waiting for ever.* such as a"):
+    with pytest.raises(SpeconError, match=r"'idle' leaves trials waiting: .* such as a"):
         simulate(scenario([trial("a")]), Idle(PLACES))
 
 

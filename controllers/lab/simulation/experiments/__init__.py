@@ -13,5 +13,5 @@ EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _AL
 
 
 def experiment_named(name: str) -> Setup | None:
-    """Return the experiment of this id, whatever its case; None where there is none."""
+    """Return the experiment of this id in upper or lower case; None where there is none."""
     return next((setup for known, setup in EVERY_EXPERIMENT.items() if known.lower() == name.lower()), None)

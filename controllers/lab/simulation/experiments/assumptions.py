@@ -18,7 +18,7 @@ class ChangedAssumption:
     assumptions: Assumptions = field(default_factory=Assumptions)
     parameters: Mapping[str, str] | None = None
 
-    def order(self, experiment: Experiment, policy: str) -> ExperimentPlan:
+    def plan(self, experiment: Experiment, policy: str) -> ExperimentPlan:
         """Return the experiment with this change, under the default scheduler and under ``policy``."""
         spec = policy
         if self.parameters:

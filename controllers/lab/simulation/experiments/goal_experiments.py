@@ -127,7 +127,7 @@ def target_workload(seed: int) -> Workload:
 
 
 def pace_workload(seed: int) -> Workload:
-    """Return the trials of ``seed``, each with the seconds that a step shall take."""
+    """Return the trials of ``seed``, each with the seconds that a step should take."""
     chance = generator(seed, "paces")
     trials = []
     for number, at in enumerate(AllAtOnce().times(TRIALS, chance)):

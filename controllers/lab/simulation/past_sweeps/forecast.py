@@ -39,7 +39,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PolicyForecast:
-    """A policy by the line that names it, and what it came to under each seed."""
+    """A policy, by the line that names it, and its results under each seed."""
 
     policy: str
     results: tuple[RunResult, ...]

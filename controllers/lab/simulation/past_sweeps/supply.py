@@ -1,4 +1,4 @@
-"""What a past sweep's nodes really got of their cores, where whatever else ran on the machine took some. Pure."""
+"""How many of their cores a past sweep's nodes really got while other programs on the machine took some. Pure."""
 
 import math
 import statistics
