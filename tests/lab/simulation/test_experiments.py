@@ -129,7 +129,7 @@ def test_the_schedulers_of_the_assumptions_differ() -> None:
 
 
 @pytest.mark.parametrize("change", SPECON_CHANGED_ASSUMPTIONS, ids=lambda change: change.title)
-def test_every_switch_can_be_run(change: ChangedAssumption) -> None:
+def test_every_changed_assumption_can_be_run(change: ChangedAssumption) -> None:
     assert len(summaries(change.plan(EXPERIMENTS["S4"], "specon"))) == 2
 
 

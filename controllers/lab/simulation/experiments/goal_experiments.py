@@ -42,6 +42,17 @@ SPEEDUPS: Final[Mapping[int, Speedup]] = {
 }
 """By the cores that a job can use at most: each further core brings a little less."""
 
+TRIALS: Final = 10
+NODE: Final = NodeSpec(NodeName("worker-1"), NODE_CORES)
+STEPS: Final = 500
+"""Reports of a trial with a time per step: the time of each is then below the twenty seconds between two looks."""
+TARGET_LONE_S: Final = (100.0, 300.0)
+WINDOW: Final = UniformWindow(200.0)
+REACHED: Final = (0.8, 0.95)
+"""Part of its whole reduction at which a trial's loss is good enough."""
+SLOWER: Final = (3.0, 24.0)
+"""How many times as long as alone a step may take: about as much as the node can give all of them together."""
+
 
 def deadline_workload(nodes: int, request: RequestedCores, seed: int, *, contention: float = 0.0) -> Workload:
     """Return the workload of ``seed`` on ``nodes`` nodes of 16 cores; ``request`` changes nothing else of it.
@@ -99,18 +110,6 @@ DEADLINE_EXPERIMENTS: Final = (
     *_experiments("D2", 6, "enough for all", {"deadlines_met": 1.0, "allocation_used": 1.0}),
 )
 """D1, D1-half, D1-most, D1-crowded, D2, D2-half and D2-most."""
-
-
-TRIALS: Final = 10
-NODE: Final = NodeSpec(NodeName("worker-1"), NODE_CORES)
-STEPS: Final = 500
-"""Reports of a trial with a time per step: the time of each is then below the twenty seconds between two looks."""
-TARGET_LONE_S: Final = (100.0, 300.0)
-WINDOW: Final = UniformWindow(200.0)
-REACHED: Final = (0.8, 0.95)
-"""Part of its whole reduction at which a trial's loss is good enough."""
-SLOWER: Final = (3.0, 24.0)
-"""How many times as long as alone a step may take: about as much as the node can give all of them together."""
 
 
 def target_workload(seed: int) -> Workload:

@@ -1,6 +1,8 @@
 """The thesis's experiments, F1 to F5 (FlowCon, ch. 6.1) and S1 to S6 (SpeCon, ch. 6.2), with what it says of each.
 
-Thesis: the one that has FlowCon (Zheng et al., ICPP 2019) and SpeCon (Mao et al., arXiv:2010.11307) in full.
+Thesis: the one that has FlowCon (Zheng et al., ICPP 2019) and SpeCon (Mao et al., arXiv:2010.11307) in full. After them
+come G1 to G3 (FlowCon 2.0), P1 (ProCon) and B1 (C-Balancer): only abstracts tell of these, and nothing of their
+workloads, so jobs, arrivals and nodes are our own, made of what the thesis tells of FlowCon and SpeCon.
 """
 
 from collections.abc import Mapping
