@@ -30,14 +30,13 @@ from rich.table import Table
 from benchmarks.believability.decisions import repeated
 from controllers.core.model import TrialId
 from controllers.core.policy import Policy
-from controllers.lab.simulation.forecast import Check, Forecast, check, forecast
-from controllers.lab.simulation.past_sweep import PastSweep
-from controllers.lab.simulation.recording import Ground, Recording, record
+from controllers.lab.simulation.past_sweeps.forecast import PolicyForecast, Validation, forecast, validate
+from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep
+from controllers.lab.simulation.past_sweeps.recording import Recording, TargetCluster, record
+from controllers.lab.simulation.past_sweeps.supply import with_measured_supply
 from controllers.lab.simulation.run import simulate
-from controllers.lab.simulation.supply import with_measured_supply
 from controllers.policies.registry import parse_policy
-from controllers.worlds.simulated.costs import Costs
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
 from hera_specon.replay.past_sweeps import Objective
 from hera_specon.replay.sources import Where, find_past
 
@@ -53,9 +52,9 @@ class Findings:
 
     default: PastSweep
     policy: PastSweep
-    of_default: Check
-    with_decisions_repeated: Check
-    deciding: Check
+    of_default: Validation
+    with_decisions_repeated: Validation
+    deciding: Validation
 
 
 def train(state_dir: Path, nodes: int, cpus_per_node: float) -> Path:
@@ -70,7 +69,7 @@ def train(state_dir: Path, nodes: int, cpus_per_node: float) -> Path:
 def judge(folder: Path, seeds: int) -> Findings:
     """Simulate both runs in ``folder`` from the work of the first."""
     default, policy = find_past(str(folder), Where(folder, None, None, Objective())).sweeps
-    ground = Ground(default.nodes, Costs.local())
+    ground = TargetCluster(default.nodes, Costs.local())
     recording = record(default, ground)
     spread = record(default, ground, [policy]).spread
     about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -81,9 +80,9 @@ def judge(folder: Path, seeds: int) -> Findings:
     return Findings(
         default,
         policy,
-        check(default, _once(_on_nodes_of(default, recording), "default", parse_policy("default"))),
-        check(policy, _once(_on_nodes_of(policy, recording), "repeated", repeated(part, uid))),
-        check(policy, decided[0]),
+        validate(default, _once(_on_nodes_of(default, recording), "default", parse_policy("default"))),
+        validate(policy, _once(_on_nodes_of(policy, recording), "repeated", repeated(part, uid))),
+        validate(policy, decided[0]),
     )
 
 
@@ -91,9 +90,9 @@ def _on_nodes_of(sweep: PastSweep, recording: Recording) -> Recording:
     return replace(recording, workload=replace(recording.workload, nodes=with_measured_supply(sweep)))
 
 
-def _once(recording: Recording, name: str, policy: Policy[Any]) -> Forecast:
+def _once(recording: Recording, name: str, policy: Policy[Any]) -> PolicyForecast:
     scenario = Scenario(recording.workload, recording.costs, 0, recording.first_nodes)
-    return Forecast(name, (simulate(scenario, policy).result,))
+    return PolicyForecast(name, (simulate(scenario, policy).result,))
 
 
 def table(found: Findings) -> Table:
@@ -122,7 +121,7 @@ def table(found: Findings) -> Table:
     return drawn
 
 
-def summary(of: Check) -> str:
+def summary(of: Validation) -> str:
     """Return how many completions are believable, and the makespan's error."""
     errors = of.completion_errors.values()
     good = sum(abs(error) <= BELIEVABLE for error in errors)
@@ -136,7 +135,7 @@ def _pair(real: float, simulated: float) -> tuple[str, str, str]:
     return f"{real:.1f}", f"{simulated:.1f}", _error(simulated / real - 1)
 
 
-def _ranged(real: float, decided: Check, name: TrialId) -> tuple[str, ...]:
+def _ranged(real: float, decided: Validation, name: TrialId) -> tuple[str, ...]:
     range_ = decided.completions[name]
     return f"{range_.mean:.1f} ({range_.low:.0f} to {range_.high:.0f})", _error(range_.mean / real - 1)
 

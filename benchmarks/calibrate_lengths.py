@@ -12,9 +12,16 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from controllers.lab.simulation.catalogue import FLOWCON_JOBS, FLOWCON_OTHER_S, Job, specon_jobs, specon_vae
-from controllers.lab.simulation.experiment import Experiment
-from controllers.lab.simulation.published import EXPERIMENTS
+from controllers.core.errors import SpeconError
+from controllers.lab.simulation.experiments.experiment import Experiment
+from controllers.lab.simulation.experiments.jobs import (
+    FLOWCON_JOBS,
+    FLOWCON_OTHER_S,
+    TrainingJob,
+    specon_jobs,
+    specon_vae,
+)
+from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.lab.simulation.run import simulate
 from controllers.lab.worker_pool import worker_pool
 from controllers.worlds.simulated.scenario import Scenario
@@ -55,7 +62,7 @@ def mixed(name: str, seeds: int) -> str:
     wanted = experiment.published[0]
     if wanted.makespan_s is None or wanted.mean_completion_s is None:
         message = f"{name} has no default mean and makespan to calibrate on"
-        raise ValueError(message)
+        raise SpeconError(message)
     mean, makespan = wanted.mean_completion_s, wanted.makespan_s
 
     def of(middle_s: float, spread: float) -> Default:
@@ -84,7 +91,7 @@ def vae(seeds: int) -> str:
 def flowcon(seeds: int) -> str:
     """Return the length of FlowCon's other jobs, from F4's default makespan; F3 and F5 check it."""
 
-    def jobs(lone_s: float) -> tuple[Job, ...]:
+    def jobs(lone_s: float) -> tuple[TrainingJob, ...]:
         return tuple(replace(job, lone_s=lone_s) if job.lone_s == FLOWCON_OTHER_S else job for job in FLOWCON_JOBS)
 
     def of(name: str, lone_s: float) -> Default:

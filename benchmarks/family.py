@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import get_args
 
 from benchmarks.experiments import markdown
-from controllers.lab.simulation.campaign import Figures, Order, Summary, run_orders
-from controllers.lab.simulation.experiment import Placement
-from controllers.lab.simulation.published import EXPERIMENTS
+from controllers.lab.simulation.evaluation import ExperimentPlan, PolicySummary, RunFigures, run_plans
+from controllers.lab.simulation.experiments.experiment import Placement
+from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
 POLICIES = ("default", "flowcon", "specon", "flowcon2", "procon", "cbalancer", "procon+flowcon", "procon+specon")
 """What each experiment is run under unless it is told; the first is the baseline."""
-CHANGES: Mapping[str, Callable[[Figures], float | None]] = {
+CHANGES: Mapping[str, Callable[[RunFigures], float | None]] = {
     "makespan": lambda run: run.makespan_change,
     "mean completion": lambda run: run.mean_change,
     "best trial": lambda run: run.measures["best_trial"],
@@ -26,12 +26,12 @@ CHANGES: Mapping[str, Callable[[Figures], float | None]] = {
 }
 
 
-def table(summaries: Sequence[Summary]) -> str:
+def table(summaries: Sequence[PolicySummary]) -> str:
     """Return a Markdown table with a row for each policy but the baseline."""
     return markdown.table(("policy", *CHANGES, "moves"), [_row(one) for one in summaries if not one.baseline])
 
 
-def _row(summary: Summary) -> list[str]:
+def _row(summary: PolicySummary) -> list[str]:
     cells = [
         markdown.percent(summary.over_seeds(figure), signed=title != "faster") for title, figure in CHANGES.items()
     ]
@@ -51,8 +51,8 @@ def main() -> None:
     for name in given.experiments:
         asked = EXPERIMENTS[name]
         placed = asked.under(replace(asked.assumptions, placement=given.placement))
-        order = Order(placed, tuple(given.policy or POLICIES))
-        found = run_orders([order], range(given.seeds), lambda _: None, given.processes)
+        plan = ExperimentPlan(placed, tuple(given.policy or POLICIES))
+        found = run_plans([plan], range(given.seeds), lambda _: None, given.processes)
         print(f"**{name}**: {asked.title}; {given.seeds} seeds\n\n{table(found)}", flush=True)
 
 

@@ -74,7 +74,7 @@ def _in_process(state: Path, uri: str, loop: str, steps: int, work: int) -> Timi
 
 
 def _loop(loop: str, steps: int, work: int) -> Timing:
-    """Run one loop; MLflow's import and the first steps don't count."""
+    """Run one loop; MLflow's import and the first steps do not count."""
     total = WARM_UP + steps
     began = Timing(0.0, 0.0)
     for step in range(total) if loop == "bare" else _hooked(total):

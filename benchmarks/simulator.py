@@ -24,8 +24,7 @@ from benchmarks.experiments.svg import Axes, Canvas
 from controllers.core.model import NodeName, TrialId
 from controllers.lab.simulation.run import simulate
 from controllers.policies.registry import parse_policy
-from controllers.worlds.simulated.costs import Costs
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 
 _SIZES: Final = (8, 30, 100, 300, 1000)
@@ -97,10 +96,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=_SIZES[-1], help="nodes of the largest cluster")
     parser.add_argument("--plot", type=Path, help="SVG file for the plot")
-    parser.add_argument("--profile", action="store_true", help="say where the time of a sweep of 100 nodes goes")
+    parser.add_argument("--profile", action="store_true", help="say where the time of the largest sweep goes")
     options = parser.parse_args()
     if options.profile:
-        _profile()
+        _profile(options.largest)
         return
     sizes = [nodes for nodes in _SIZES if nodes <= options.largest]
     shapes = [(8, 50), *((nodes, nodes * _TRIALS_PER_NODE) for nodes in sizes)]
@@ -130,8 +129,8 @@ def _table(costs: Sequence[Cost]) -> Table:
     return table
 
 
-def _profile() -> None:
-    scenario = Scenario(workload(100, 1000), _COSTS)
+def _profile(nodes: int) -> None:
+    scenario = Scenario(workload(nodes, nodes * _TRIALS_PER_NODE), _COSTS)
     profile = cProfile.Profile()
     profile.runcall(simulate, scenario, parse_policy("specon+flowcon"))
     pstats.Stats(profile).sort_stats("cumulative").print_stats("controllers", 40)

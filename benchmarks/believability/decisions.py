@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from controllers.core.errors import SpeconError
 from controllers.core.model import Action, Decision, Migrate, NodeName, Proposal, Resize, Snapshot, TrialId
 
 
@@ -48,4 +49,11 @@ def repeated(part: Path, uid: str) -> Repeated:
 
 def _action(line: Mapping[str, Any], uid: str) -> Action:
     trial = TrialId(str(line["trial"]).removeprefix(f"{uid}."))
-    return Resize(trial, line["cpu"]) if line["kind"] == "Resize" else Migrate(trial, NodeName(line["node"]))
+    match line["kind"]:
+        case "Resize":
+            return Resize(trial, line["cpu"])
+        case "Migrate":
+            return Migrate(trial, NodeName(line["node"]))
+        case kind:
+            message = f"cannot repeat an action of kind {kind!r}: the trials are where they first were"
+            raise SpeconError(message)

@@ -7,12 +7,12 @@ from pathlib import Path
 from scipy.stats import spearmanr
 
 from benchmarks.experiments import markdown, pictures
-from controllers.lab.simulation.assumptions import BY_CHANCE
-from controllers.lab.simulation.experiment import Experiment
-from controllers.lab.simulation.figure_6_25 import completions, reconstructed
-from controllers.lab.simulation.published import EXPERIMENTS, fig_6_25
+from controllers.lab.simulation.evaluation import estimate
+from controllers.lab.simulation.experiments.assumptions import BY_CHANCE
+from controllers.lab.simulation.experiments.experiment import Experiment
+from controllers.lab.simulation.experiments.figure_6_25 import completions, fig_6_25, reconstructed
+from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.lab.simulation.run import simulate
-from controllers.lab.simulation.statistics import estimate
 from controllers.policies import SpeCon
 from controllers.worlds.simulated.scenario import Scenario
 

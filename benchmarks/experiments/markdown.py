@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from controllers.lab.simulation.campaign import Summary
-from controllers.lab.simulation.experiment import Setup
-from controllers.lab.simulation.statistics import Estimate
+from controllers.lab.simulation.evaluation import Estimate, PolicySummary
+from controllers.lab.simulation.experiments.experiment import Setup
 from hera_specon.display.simulated import experiment_rows, titles
 
 BAR = "\\|"
@@ -19,7 +18,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', BAR) for cell in line)} |" for line in lines) + "\n"
 
 
-def experiment(setup: Setup, summaries: Sequence[Summary]) -> str:
+def experiment(setup: Setup, summaries: Sequence[PolicySummary]) -> str:
     """Return the table of one experiment, published figures in italics beneath ours."""
     rows = [
         [f"*{cell.strip()}*" for cell in row.cells] if row.published else list(row.cells)

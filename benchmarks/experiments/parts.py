@@ -5,11 +5,23 @@ from pathlib import Path
 
 from benchmarks.experiments import markdown, pictures
 from benchmarks.experiments.fig_6_25 import figure_6_25
-from controllers.lab.simulation.assumptions import BY_CHANCE, SPECON_SWITCHES, SWITCHES, Switch
-from controllers.lab.simulation.campaign import Figures, Order, Summary, run_orders, simulate_seed
-from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT
-from controllers.lab.simulation.published import EXPERIMENTS
-from controllers.lab.simulation.statistics import Estimate
+from controllers.core.errors import SpeconError
+from controllers.lab.simulation.evaluation import (
+    Estimate,
+    ExperimentPlan,
+    PolicySummary,
+    RunFigures,
+    run_plans,
+    simulate_seed,
+)
+from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
+from controllers.lab.simulation.experiments.assumptions import (
+    BY_CHANCE,
+    CHANGED_ASSUMPTIONS,
+    SPECON_CHANGED_ASSUMPTIONS,
+    ChangedAssumption,
+)
+from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
 Done = Callable[[int], None]
 Part = Callable[[Path, Sequence[int], Done], None]
@@ -19,11 +31,11 @@ _SEED = 0
 
 def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
     """Write every experiment's table, ours beside what was published."""
-    orders = [Order(experiment, experiment.policies) for experiment in EVERY_EXPERIMENT.values()]
-    summaries = run_orders(orders, seeds, done)
+    plans = [ExperimentPlan(experiment, experiment.policies) for experiment in EVERY_EXPERIMENT.values()]
+    summaries = run_plans(plans, seeds, done)
     body = [
-        markdown.experiment(order.experiment, [s for s in summaries if s.experiment == order.experiment.id])
-        for order in orders
+        markdown.experiment(plan.experiment, [s for s in summaries if s.experiment == plan.experiment.id])
+        for plan in plans
     ]
     told = (
         f"Each figure is a mean over {len(seeds)} seeds with its 95 % confidence interval. The published figure, of "
@@ -39,7 +51,7 @@ def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
 def compared(out: Path, seeds: Sequence[int], done: Done) -> None:
     """Write what other policies make of the same workloads."""
     chosen = [EXPERIMENTS[name] for name in ("F5", "S5")]
-    summaries = run_orders([Order(experiment, COMPARED) for experiment in chosen], seeds, done)
+    summaries = run_plans([ExperimentPlan(experiment, COMPARED) for experiment in chosen], seeds, done)
     body = [markdown.experiment(one, [s for s in summaries if s.experiment == one.id]) for one in chosen]
     told = f"Policies that nobody published for these workloads, over {len(seeds)} seeds, for comparison."
     markdown.write(out / "comparison.md", "Other policies on the same workloads", told, body)
@@ -48,15 +60,15 @@ def compared(out: Path, seeds: Sequence[int], done: Done) -> None:
 def assumptions(out: Path, seeds: Sequence[int], done: Done) -> None:
     """Write what each assumption that the thesis leaves open does to the gains."""
     body = []
-    for policy, names, switches in (
-        ("specon", ("S4",), SPECON_SWITCHES),
-        ("flowcon", ("F1", "F4"), SWITCHES),
+    for policy, names, changes in (
+        ("specon", ("S4",), SPECON_CHANGED_ASSUMPTIONS),
+        ("flowcon", ("F1", "F4"), CHANGED_ASSUMPTIONS),
     ):
-        orders = [switch.order(EXPERIMENTS[name], policy) for name in names for switch in switches]
-        summaries = [summary for summary in run_orders(orders, seeds, done) if not summary.baseline]
+        plans = [change.plan(EXPERIMENTS[name], policy) for name in names for change in changes]
+        summaries = [summary for summary in run_plans(plans, seeds, done) if not summary.baseline]
         for place, name in enumerate(names):
-            own = summaries[place * len(switches) : (place + 1) * len(switches)]
-            body.append(f"## {name}: {EXPERIMENTS[name].title}\n\n{_switch_table(switches, own)}")
+            own = summaries[place * len(changes) : (place + 1) * len(changes)]
+            body.append(f"## {name}: {EXPERIMENTS[name].title}\n\n{_assumption_table(changes, own)}")
     told = (
         f"Each row changes one assumption, over {len(seeds)} seeds. Figures are changes against the default scheduler "
         "under the same assumption. The lengths of jobs stay as calibrated for the first row."
@@ -66,14 +78,14 @@ def assumptions(out: Path, seeds: Sequence[int], done: Done) -> None:
 
 def by_chance(out: Path, seeds: Sequence[int], done: Done) -> None:
     """Write the experiments with first placement left to chance."""
-    orders = [
-        Order(experiment, tuple(dict.fromkeys((*experiment.policies, *_LARGER_ALPHAS))))
+    plans = [
+        ExperimentPlan(experiment, tuple(dict.fromkeys((*experiment.policies, *_LARGER_ALPHAS))))
         for experiment in BY_CHANCE.values()
     ]
-    summaries = run_orders(orders, seeds, done)
+    summaries = run_plans(plans, seeds, done)
     body = [
-        markdown.experiment(order.experiment, [s for s in summaries if s.experiment == order.experiment.id])
-        for order in orders
+        markdown.experiment(plan.experiment, [s for s in summaries if s.experiment == plan.experiment.id])
+        for plan in plans
     ]
     told = (
         f"SpeCon's experiments again, over {len(seeds)} seeds, with random first placement, trials that can use a "
@@ -88,17 +100,21 @@ def draw(out: Path, seeds: Sequence[int], done: Done) -> None:
     for name in ("F4", "F5", "S1", "S4", "S5", "S6"):
         experiment = EXPERIMENTS[name]
         policy = "flowcon" if name.startswith("F") else "specon"
-        runs = dict(zip(("default", policy), simulate_seed(Order(experiment, ("default", policy)), _SEED), strict=True))
+        runs = dict(
+            zip(("default", policy), simulate_seed(ExperimentPlan(experiment, ("default", policy)), _SEED), strict=True)
+        )
         bars = [pictures.Bars(label, pictures.in_order(run.result)) for label, run in runs.items()]
         pictures.completion_bars(f"{name}, one seed", bars).save(out / f"{name.lower()}-completion.svg")
         if name == "S5":
             pictures.trials_over_nodes("S5, one seed: trials over nodes", runs).save(out / "s5-nodes.svg")
         done(2)
     chance = BY_CHANCE["S5"]
-    runs = dict(zip(("default", "specon"), simulate_seed(Order(chance, ("default", "specon")), _SEED), strict=True))
+    runs = dict(
+        zip(("default", "specon"), simulate_seed(ExperimentPlan(chance, ("default", "specon")), _SEED), strict=True)
+    )
     pictures.trials_over_nodes("S5 placed by chance, one seed", runs).save(out / "s5-nodes-by-chance.svg")
-    order = Order(EXPERIMENTS["F1"], ("default", "flowcon:alpha=0.05,interval=20"))
-    runs = dict(zip(("default", "FlowCon, alpha 5 %, interval 20 s"), simulate_seed(order, _SEED), strict=True))
+    plan = ExperimentPlan(EXPERIMENTS["F1"], ("default", "flowcon:alpha=0.05,interval=20"))
+    runs = dict(zip(("default", "FlowCon, alpha 5 %, interval 20 s"), simulate_seed(plan, _SEED), strict=True))
     pictures.cpu_over_time("F1: cores in use", runs).save(out / "f1-cpu.svg")
 
 
@@ -111,8 +127,8 @@ def sensitivities(out: Path, seeds: Sequence[int], done: Done) -> None:
             "interval": (experiments["S2"], [(at, f"specon:alpha=0.05,interval={at:g}") for at in intervals]),
         }
         for what, (experiment, specs) in over.items():
-            order = Order(experiment, ("default", *(spec for _, spec in specs)))
-            found = run_orders([order], seeds, done)[1:]
+            plan = ExperimentPlan(experiment, ("default", *(spec for _, spec in specs)))
+            found = run_plans([plan], seeds, done)[1:]
             ours = [(at, _change(summary)) for (at, _), summary in zip(specs, found, strict=True)]
             known = {told.policy: told.mean_change for told in experiment.published}
             told = [(at, change) for at, spec in specs if (change := known.get(spec)) is not None]
@@ -121,16 +137,16 @@ def sensitivities(out: Path, seeds: Sequence[int], done: Done) -> None:
             picture.save(out / f"{what}{name}.svg")
 
 
-def _change(summary: Summary) -> Estimate:
+def _change(summary: PolicySummary) -> Estimate:
     found = summary.over_seeds(lambda run: run.mean_change)
     if found is None:
         message = f"{summary.policy} was not run"
-        raise ValueError(message)
+        raise SpeconError(message)
     return found
 
 
-def _switch_table(switches: Sequence[Switch], summaries: Sequence[Summary]) -> str:
-    columns: Mapping[str, Callable[[Figures], float | None]] = {
+def _assumption_table(changes: Sequence[ChangedAssumption], summaries: Sequence[PolicySummary]) -> str:
+    columns: Mapping[str, Callable[[RunFigures], float | None]] = {
         "makespan": lambda run: run.makespan_change,
         "mean": lambda run: run.mean_change,
         "faster": lambda run: run.faster_share,
@@ -140,13 +156,13 @@ def _switch_table(switches: Sequence[Switch], summaries: Sequence[Summary]) -> s
         columns = {**columns, "job 3": lambda run: run.measures["watched_change"]}
     rows = [
         [
-            switch.title,
+            change.title,
             *(
                 markdown.percent(summary.over_seeds(figure), signed=name != "faster")
                 for name, figure in columns.items()
             ),
         ]
-        for switch, summary in zip(switches, summaries, strict=True)
+        for change, summary in zip(changes, summaries, strict=True)
     ]
     return markdown.table(["assumption", *columns], rows)
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from benchmarks.experiments.svg import FAINT, INK, Axes, Canvas
 from controllers.core.results import RunResult
+from controllers.lab.simulation.evaluation import Estimate
 from controllers.lab.simulation.run import SimulatedRun
-from controllers.lab.simulation.statistics import Estimate
 from hera_specon.records.history import History, history
 from hera_specon.report.gantt import bands
 from hera_specon.report.style import CATEGORIES, MOVING, POLICIES, UNASSESSED, category_colour, trial_colours

@@ -125,7 +125,7 @@ class ControlPlane:
             # Without a controller manager nobody would take this plugin's taint from the nodes.
             "--disable-admission-plugins=TaintNodesByCondition",
             "--kubelet-preferred-address-types=InternalIP",
-            # Debian's etcd 3.4 can't serve streamed lists, and KWOK asks for them again and again.
+            # Debian's etcd 3.4 cannot serve streamed lists, and KWOK asks for them again and again.
             "--feature-gates=WatchList=false",
         )
         self._wait_for_api(token)

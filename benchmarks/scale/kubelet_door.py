@@ -1,4 +1,4 @@
-"""The one thing that KWOK's kubelets can't do here: take an exec, with which a controller asks a trainer to leave."""
+"""The one thing that KWOK's kubelets cannot do here: take an exec, with which a controller asks a trainer to leave."""
 
 import base64
 import hashlib

@@ -10,7 +10,7 @@ _RATE: Final = "50"
 
 
 class ProfilerError(Exception):
-    """A profile was asked for that can't be had. The message says what to do."""
+    """A profile was asked for that cannot be taken. The message says what to do."""
 
 
 class Profiler:

@@ -12,7 +12,7 @@ _ROOM = 8
 
 
 class SizeError(Exception):
-    """Sizes that don't fit together. The message says which."""
+    """Sizes that do not fit together. The message says which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Size:
             message = "at least one node, one trial and one sweep are needed"
             raise SizeError(message)
         if self.trials % self.sweeps:
-            message = f"{self.trials} trials can't be dealt evenly to {self.sweeps} sweeps"
+            message = f"{self.trials} trials cannot be dealt evenly to {self.sweeps} sweeps"
             raise SizeError(message)
         if self.trials > self.nodes * _ROOM:
             message = f"{self.trials} trials do not fit on {self.nodes} nodes: at most {_ROOM} on each"

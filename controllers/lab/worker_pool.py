@@ -9,14 +9,14 @@ from multiprocessing import get_context, parent_process
 def worker_pool(processes: int | None = None) -> ProcessPoolExecutor:
     """Return a pool of that many processes, None for one on each core that may be used.
 
-    They are spawned: forking would copy a progress bar's thread in whatever state it is.
+    They are spawned: a fork would copy a progress bar's thread in the middle of what it does.
     """
     workers = processes or len(os.sched_getaffinity(0))
     return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_the_parent)
 
 
 def _end_with_the_parent() -> None:
-    """Leave no process behind that goes on computing for nobody."""
+    """End this process when the one that started it ends, even by a kill."""
 
     def follow() -> None:
         if (parent := parent_process()) is not None:

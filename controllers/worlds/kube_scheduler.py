@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeVar
 
+from controllers.core.errors import SpeconError
+
 N = TypeVar("N", bound=str)
 
 MAX_NODE_SCORE: Final = 100
@@ -29,6 +31,10 @@ _LEAST_IMAGE: Final = 23 * 1024 * 1024
 _MOST_IMAGE: Final = 1000 * 1024 * 1024
 
 
+class PlacementError(SpeconError):
+    """What a pod requests is no amount, or it fits on no node."""
+
+
 class BalanceRule(Enum):
     """What NodeResourcesBalancedAllocation rewards."""
 
@@ -37,7 +43,7 @@ class BalanceRule(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class NodeLoad:
     """A node and what its pods request: ``cpu`` and ``memory`` to give, in cores and bytes, memory perhaps infinite.
 
     ``pods_without_cpu`` and ``pods_without_memory`` count the pods that request none, since LeastAllocated counts
@@ -56,7 +62,7 @@ class Load:
 
 
 def scores(
-    pod_cpu: float, pod_memory: float, loads: Sequence[Load], balance: BalanceRule = BalanceRule.RESULT
+    pod_cpu: float, pod_memory: float, loads: Sequence[NodeLoad], balance: BalanceRule = BalanceRule.RESULT
 ) -> dict[str, int]:
     """Return the score (0 to 300) of each node that a pod fits on; the highest gets the pod.
 
@@ -67,12 +73,12 @@ def scores(
         balance: Which Kubernetes to follow.
 
     Raises:
-        ValueError: A request is negative or not finite.
+        PlacementError: A request is negative or not finite.
     """
     for name, amount in (("cpu", pod_cpu), ("memory", pod_memory)):
         if not (math.isfinite(amount) and amount >= 0):
-            message = f"a pod can't request {amount} of {name}"
-            raise ValueError(message)
+            message = f"a pod's {name} request must be finite and at least 0, not {amount}"
+            raise PlacementError(message)
     pod = (_milli(pod_cpu), math.ceil(pod_memory))
     return {load.node: _score(pod, load, balance) for load in loads if _fits(pod, load)}
 
@@ -102,11 +108,11 @@ def choose(scored: Mapping[N, int], pick: Callable[[Sequence[N]], N]) -> N:
         pick: Breaks a tie, such as a seeded generator's ``choice``; it sees the names in order.
 
     Raises:
-        ValueError: There is no node to choose from.
+        PlacementError: There is no node to choose from.
     """
     if not scored:
         message = "no node to choose from: the pod fits nowhere"
-        raise ValueError(message)
+        raise PlacementError(message)
     best = max(scored.values())
     return pick(sorted(node for node, score in scored.items() if score == best))
 
@@ -116,7 +122,7 @@ def _milli(cpu: float) -> int:
     return math.ceil(round(cpu * 1000, 6))
 
 
-def _fits(pod: tuple[int, int], load: Load) -> bool:
+def _fits(pod: tuple[int, int], load: NodeLoad) -> bool:
     free_cpu = _milli(load.cpu) - _milli(load.cpu_requested)
     return (
         load.ready
@@ -125,14 +131,14 @@ def _fits(pod: tuple[int, int], load: Load) -> bool:
     )
 
 
-def _score(pod: tuple[int, int], load: Load, balance: BalanceRule) -> int:
+def _score(pod: tuple[int, int], load: NodeLoad, balance: BalanceRule) -> int:
     least = _least_allocated(pod, load) + load.image_points
     if pod == (0, 0):
         return least  # kube-scheduler skips the other for a pod that requests nothing
     return least + _balanced_allocation(pod, load, balance)
 
 
-def _least_allocated(pod: tuple[int, int], load: Load) -> int:
+def _least_allocated(pod: tuple[int, int], load: NodeLoad) -> int:
     cpu = pod[0] or _milli(UNREQUESTED_CPU)
     memory = pod[1] or int(UNREQUESTED_MEMORY)
     parts = [
@@ -153,7 +159,7 @@ def _free_share(requested: float, capacity: float) -> int | None:
     return 0 if requested > capacity else (capacity - requested) * MAX_NODE_SCORE // capacity
 
 
-def _balanced_allocation(pod: tuple[int, int], load: Load, balance: BalanceRule) -> int:
+def _balanced_allocation(pod: tuple[int, int], load: NodeLoad, balance: BalanceRule) -> int:
     cpu, memory = _milli(load.cpu_requested), load.memory_requested
     after = _evenness(pod[0] + cpu, pod[1] + memory, load)
     if balance is BalanceRule.RESULT:
@@ -162,7 +168,7 @@ def _balanced_allocation(pod: tuple[int, int], load: Load, balance: BalanceRule)
     return half + (half + after - _evenness(cpu, memory, load)) // 2
 
 
-def _evenness(cpu: float, memory: float, load: Load) -> int:
+def _evenness(cpu: float, memory: float, load: NodeLoad) -> int:
     """Return 100 less the standard deviation (in per cent) of the shares of cpu and memory requested."""
     pairs = ((cpu, _milli(load.cpu)), (memory, load.memory))
     shares = [min(1.0, requested / capacity) for requested, capacity in pairs if capacity]

@@ -14,8 +14,8 @@ from hera_specon.cli.options import json_file_option, policies_option
 from hera_specon.cli.output import open_console, progress_bar, write_json
 
 if TYPE_CHECKING:
-    from controllers.lab.fault_search.faulty_run import Finding
-    from controllers.lab.fault_search.search import Batch, Found
+    from controllers.lab.fault_search.faulty_run import Violation
+    from controllers.lab.fault_search.search import Batch, Counterexample
 
 _FAILED = 1
 
@@ -47,7 +47,7 @@ class Tally:
     ticks: int = 0
     moves: int = 0
     crashes: int = 0
-    found: "list[Found]" = field(default_factory=list)
+    found: "list[Counterexample]" = field(default_factory=list)
 
     def add(self, batch: "Batch") -> None:
         """Count ``batch`` in."""
@@ -104,9 +104,9 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
             {
                 "seed": one.seed,
                 "policy": one.case.policy,
-                "invariant": one.finding.invariant,
-                "detail": one.finding.detail,
-                "at_s": one.finding.at,
+                "invariant": one.violation.invariant,
+                "detail": one.violation.detail,
+                "at_s": one.violation.at,
                 "file": f"fuzz-{one.seed}.json",
             }
             for one in tally.found
@@ -118,7 +118,7 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
 
 def _search(request: Request, console: Console) -> Tally:
     from controllers.lab.fault_search.case import dump_case  # noqa: PLC0415 - `specon --help` must not wait for these
-    from controllers.lab.fault_search.drawing import every_policy  # noqa: PLC0415
+    from controllers.lab.fault_search.random_cases import every_policy  # noqa: PLC0415
     from controllers.lab.fault_search.search import search  # noqa: PLC0415
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
 
@@ -133,7 +133,7 @@ def _search(request: Request, console: Console) -> Tally:
             for found in batch.found:
                 file = request.keep / f"fuzz-{found.seed}.json"
                 file.write_text(dump_case(found.case), encoding="utf-8")
-                told = f"seed {found.seed}, {found.case.policy}: {_in_words(found.finding)}"
+                told = f"seed {found.seed}, {found.case.policy}: {_in_words(found.violation)}"
                 _print(console, f"{told}\n  {found.case.size}: {file}")
     seconds = time.monotonic() - began
     _print(
@@ -148,7 +148,7 @@ def _search(request: Request, console: Console) -> Tally:
 def _run_again(request: Request, file: Path, console: Console) -> Tally:
     from controllers.lab.fault_search.case import load_case  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.lab.fault_search.faulty_run import run_case  # noqa: PLC0415
-    from controllers.lab.fault_search.search import Found  # noqa: PLC0415
+    from controllers.lab.fault_search.search import Counterexample  # noqa: PLC0415
 
     if request.policies:
         message = f"--again {file} has its policy in the file; leave out --policy {request.policies[0]}."
@@ -156,13 +156,13 @@ def _run_again(request: Request, file: Path, console: Console) -> Tally:
     case = load_case(file)
     ordeal = run_case(case)
     tally = Tally(1, ordeal.events, ordeal.ticks, ordeal.moves, ordeal.crashes)
-    if ordeal.finding is not None:
-        tally.found.append(Found(case.scenario.seed, case, ordeal.finding))
-    _print(console, f"{file}: {'nothing went wrong' if ordeal.finding is None else _in_words(ordeal.finding)}")
+    if ordeal.violation is not None:
+        tally.found.append(Counterexample(case.scenario.seed, case, ordeal.violation))
+    _print(console, f"{file}: {'nothing went wrong' if ordeal.violation is None else _in_words(ordeal.violation)}")
     return tally
 
 
-def _in_words(finding: "Finding") -> str:
+def _in_words(finding: "Violation") -> str:
     return f"at {finding.at:g} s this does not hold: {finding.invariant}: {finding.detail}"
 
 

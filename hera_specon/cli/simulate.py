@@ -12,8 +12,8 @@ from hera_specon.cli.options import NodeCount, json_file_option, policies_option
 from hera_specon.cli.output import open_console, progress_bar, write_json
 
 if TYPE_CHECKING:
-    from controllers.lab.simulation.campaign import Order
-    from controllers.lab.simulation.experiment import Setup
+    from controllers.lab.simulation.evaluation import ExperimentPlan
+    from controllers.lab.simulation.experiments.experiment import Setup
 
 _WIDE = 240
 """Columns where the output is no terminal, so that nothing is cut off."""
@@ -108,7 +108,7 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
 
     Exit codes: 0 done, 2 the command or a file is wrong, 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    from controllers.lab.simulation.campaign import run_orders, to_json  # noqa: PLC0415 - `specon --help` must not wait
+    from controllers.lab.simulation.evaluation import run_plans, to_json  # noqa: PLC0415 - `specon --help` must not wait
     from hera_specon.display.simulated import experiment_table  # noqa: PLC0415
 
     request = Request(**options)
@@ -116,7 +116,7 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
     console = open_console(request.json_out, _WIDE)
     total = sum(len(order.policies) for order in orders) * request.seeds
     with progress_bar(console, "simulating", "runs", total) as advance:
-        summaries = run_orders(orders, range(request.seeds), advance, processes=request.processes)
+        summaries = run_plans(orders, range(request.seeds), advance, processes=request.processes)
     for order in orders:
         own = [summary for summary in summaries if summary.experiment == order.experiment.id]
         console.print(experiment_table(order.experiment, own), highlight=False)
@@ -124,10 +124,10 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
         write_json(request.json_out, to_json(summaries))
 
 
-def _orders(request: Request) -> "list[Order]":
+def _orders(request: Request) -> "list[ExperimentPlan]":
     """Return what to simulate: each experiment with its policies."""
-    from controllers.lab.simulation.campaign import Order  # noqa: PLC0415 - `specon --help` must not wait for these
-    from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT  # noqa: PLC0415
+    from controllers.lab.simulation.evaluation import ExperimentPlan  # noqa: PLC0415 - `specon --help` must not wait for these
+    from controllers.lab.simulation.experiments import EVERY_EXPERIMENT  # noqa: PLC0415
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
 
     for spec in request.policies:
@@ -146,16 +146,15 @@ def _orders(request: Request) -> "list[Order]":
     if given and not any(Path(name).is_file() for name in names):
         message = f"{given[0]} says how to draw a sweep from a table of learning curves, but none is named."
         raise ExperimentError(message)
-    return [Order(setup, request.policies or setup.policies) for setup in setups]
+    return [ExperimentPlan(setup, request.policies or setup.policies) for setup in setups]
 
 
 def _setup(name: str, request: Request) -> "Setup":
     """Return the experiment of that name, or the workload or table of curves in that folder or file."""
     from controllers.core.model import Direction  # noqa: PLC0415 - `specon --help` must not wait for these
-    from controllers.lab.simulation.curve_sweep import curve_sweep  # noqa: PLC0415
-    from controllers.lab.simulation.curve_table import metrics_in  # noqa: PLC0415
-    from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT, experiment_named  # noqa: PLC0415
-    from controllers.lab.simulation.experiment import given_workload  # noqa: PLC0415
+    from controllers.lab.simulation.experiments import EVERY_EXPERIMENT, experiment_named  # noqa: PLC0415
+    from controllers.lab.simulation.experiments.curve_sweep import curve_sweep, metrics_in  # noqa: PLC0415
+    from controllers.lab.simulation.experiments.experiment import given_workload  # noqa: PLC0415
     from controllers.lab.simulation.workload_file import read_workload  # noqa: PLC0415
     from controllers.policies.kit.settings import suggestion  # noqa: PLC0415
 

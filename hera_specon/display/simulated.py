@@ -10,11 +10,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controllers.lab.simulation.campaign import Summary
-from controllers.lab.simulation.experiment import Published, Setup
-from controllers.lab.simulation.forecast import Check, Forecast, Interval
-from controllers.lab.simulation.measures import Measure, Unit
-from controllers.lab.simulation.statistics import Estimate
+from controllers.lab.simulation.evaluation import Estimate, PolicySummary
+from controllers.lab.simulation.experiments.experiment import Published, Setup
+from controllers.lab.simulation.measures import RunMeasure, Unit
+from controllers.lab.simulation.past_sweeps.forecast import Interval, PolicyForecast, Validation
 from controllers.policies.registry import parse_policy, policy_spec
 from hera_specon import formatting
 from hera_specon.replay.replaying import FIGURES, Replayed
@@ -34,7 +33,7 @@ class ExperimentRow:
     published: bool = False
 
 
-def experiment_rows(experiment: Setup, summaries: Sequence[Summary]) -> list[ExperimentRow]:
+def experiment_rows(experiment: Setup, summaries: Sequence[PolicySummary]) -> list[ExperimentRow]:
     """Return the lines of one experiment's table, under ``titles``."""
     rows: list[ExperimentRow] = []
     known = {_canonical(told.policy): told for told in experiment.published}
@@ -52,7 +51,7 @@ def titles(experiment: Setup) -> tuple[str, ...]:
     return ("policy", *(measure.title for measure in experiment.measures), *TITLES)
 
 
-def experiment_table(experiment: Setup, summaries: Sequence[Summary]) -> Table:
+def experiment_table(experiment: Setup, summaries: Sequence[PolicySummary]) -> Table:
     """Return the table of one experiment."""
     seeds = summaries[0].seeds
     title = f"{experiment.id}: {experiment.title} ({seeds} seed{'s' * (seeds > 1)})"
@@ -68,7 +67,7 @@ def _canonical(spec: str) -> str:
     return policy_spec(parse_policy(spec))
 
 
-def _ours(summary: Summary, experiment: Setup) -> tuple[str, ...]:
+def _ours(summary: PolicySummary, experiment: Setup) -> tuple[str, ...]:
     against = not summary.baseline
     return (
         summary.policy if summary.effective == _canonical(summary.policy) else summary.effective,
@@ -87,7 +86,7 @@ def _ours(summary: Summary, experiment: Setup) -> tuple[str, ...]:
     )
 
 
-def _measured(summary: Summary, measure: Measure) -> str:
+def _measured(summary: PolicySummary, measure: RunMeasure) -> str:
     return _WITH_REACH[measure.unit](summary.over_seeds(lambda run: run.measures[measure.name]))
 
 
@@ -106,7 +105,7 @@ def _told(told: Published, default: Published | None, experiment: Setup) -> tupl
     )
 
 
-def _published(told: Published, measure: Measure) -> str:
+def _published(told: Published, measure: RunMeasure) -> str:
     value = told.measures.get(measure.name)
     return formatting.DASH if value is None else _ALONE[measure.unit](value)
 
@@ -222,7 +221,7 @@ def _checks_table(replayed: Replayed) -> Table:
     table.add_column()
     for check in replayed.checks:
         table.add_column(Text(check.policy), justify="right", overflow="fold")
-    rows: dict[str, Callable[[Check], str]] = {
+    rows: dict[str, Callable[[Validation], str]] = {
         "makespan": lambda check: formatting.seconds(check.makespan_s),
         "simulated": lambda check: _range(check.simulated_makespan_s),
         "error of the makespan": lambda check: f"{check.makespan_error:+.1%}",
@@ -269,7 +268,7 @@ def _forecasts_table(replayed: Replayed) -> Table:
     return table
 
 
-def _within(check: Check) -> str:
+def _within(check: Validation) -> str:
     if all(range_.low == range_.high for range_ in check.completions.values()):
         return formatting.DASH
     trials = len(check.completions)
@@ -291,6 +290,6 @@ def _change_range(ratios: Interval) -> str:
     return f"{formatting.change(ratios.mean)} ({formatting.change(ratios.low)} to {formatting.change(ratios.high)})"
 
 
-def _wins(forecast: Forecast, baseline: Forecast) -> str:
+def _wins(forecast: PolicyForecast, baseline: PolicyForecast) -> str:
     comparisons = forecast.against(baseline)
     return f"{sum(c.makespan_ratio < 1 for c in comparisons)} of {len(comparisons)} seeds"

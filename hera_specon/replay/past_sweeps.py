@@ -9,7 +9,7 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Direction, NodeName, Phase, TrialId
 from controllers.core.results import TrialResult
-from controllers.lab.simulation.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, Stay
+from controllers.lab.simulation.past_sweeps.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, Stay
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.records.history import Stretch
 from hera_specon.records.run_folder import PolicyRun

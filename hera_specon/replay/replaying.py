@@ -7,13 +7,13 @@ from typing import Any, Final
 from controllers.core.model import NodeName
 from controllers.core.policy import Policy
 from controllers.core.results import Comparison
-from controllers.lab.simulation.forecast import Check, Forecast, Interval, check, forecast
-from controllers.lab.simulation.past_sweep import PastSweep, PastSweepError
-from controllers.lab.simulation.recording import Ground, Recording, record
-from controllers.lab.simulation.supply import with_measured_supply
+from controllers.lab.simulation.past_sweeps.forecast import Interval, PolicyForecast, Validation, forecast, validate
+from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSweepError
+from controllers.lab.simulation.past_sweeps.recording import Recording, TargetCluster, record
+from controllers.lab.simulation.past_sweeps.supply import with_measured_supply
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
-from controllers.worlds.simulated.costs import Costs
+from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.replay.sources import Past, source_of
 
@@ -34,7 +34,7 @@ class Figure:
     name: str
     ratio: str
 
-    def over_seeds(self, forecast: Forecast) -> Interval:
+    def over_seeds(self, forecast: PolicyForecast) -> Interval:
         """Return the time in seconds over the seeds of ``forecast``."""
         return forecast.over_seeds(lambda run: getattr(run, self.name))
 
@@ -67,8 +67,8 @@ class Replayed:
     source: PastSweep
     recording: Recording
     seeds: int
-    checks: tuple[Check, ...]
-    forecasts: tuple[Forecast, ...]
+    checks: tuple[Validation, ...]
+    forecasts: tuple[PolicyForecast, ...]
 
 
 def replay(
@@ -92,7 +92,7 @@ def replay(
     """
     source = source_of(past.sweeps)
     others = [sweep for sweep in past.sweeps if sweep is not source]
-    ground = Ground(nodes_for(source, what_if), COSTS[what_if.costs or past.origin](), what_if.cores_per_trial)
+    ground = TargetCluster(nodes_for(source, what_if), COSTS[what_if.costs or past.origin](), what_if.cores_per_trial)
     checks = []
     for sweep in past.sweeps:
         as_it_was = replace(ground, nodes=with_measured_supply(sweep) if sweep.nodes else ground.nodes)
@@ -131,14 +131,14 @@ def nodes_for(sweep: PastSweep, what_if: WhatIf) -> tuple[NodeSpec, ...]:
     return tuple(NodeSpec(NodeName(f"node-{number}"), size) for number in range(1, what_if.nodes + 1))
 
 
-def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> list[Check]:
+def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> list[Validation]:
     """Return the sweep beside its simulation; nothing for a policy unknown here, since its name is MLflow's word."""
     name = sweep.policy or "default"
     try:
         policy = parse_policy(name)
     except PolicyError:
         return []
-    return [check(sweep, forecast(recording, {name: policy}, seeds, advanced)[0])]
+    return [validate(sweep, forecast(recording, {name: policy}, seeds, advanced)[0])]
 
 
 def to_json(replayed: Replayed) -> dict[str, Any]:

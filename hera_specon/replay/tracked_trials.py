@@ -9,7 +9,7 @@ from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Direction
-from controllers.lab.simulation.past_sweep import Logged, PastSweepError
+from controllers.lab.simulation.past_sweeps.past_sweep import Logged, PastSweepError
 from mlflow_hooks import contract
 
 TAG_PARENT: Final = "mlflow.parentRunId"

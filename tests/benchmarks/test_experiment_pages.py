@@ -3,9 +3,8 @@ from pathlib import Path
 
 from benchmarks.experiments import markdown, pictures
 from benchmarks.experiments.svg import ticks
-from controllers.lab.simulation.campaign import Order, run_orders, simulate_seed
-from controllers.lab.simulation.published import EXPERIMENTS
-from controllers.lab.simulation.statistics import Estimate
+from controllers.lab.simulation.evaluation import Estimate, ExperimentPlan, run_plans, simulate_seed
+from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
 
 def silent(runs: int) -> None:
@@ -14,7 +13,9 @@ def silent(runs: int) -> None:
 
 def test_an_experiments_table_has_ours_and_what_was_published_in_italics() -> None:
     experiment = EXPERIMENTS["S1"]
-    table = markdown.experiment(experiment, run_orders([Order(experiment, experiment.policies)], [0], silent, 1))
+    table = markdown.experiment(
+        experiment, run_plans([ExperimentPlan(experiment, experiment.policies)], [0], silent, 1)
+    )
     lines = table.splitlines()
     assert lines[0] == "### S1: 20 VAE, one every 50 s, 4 nodes"
     assert len({line.count("|") for line in lines[2:]}) == 1
@@ -22,7 +23,7 @@ def test_an_experiments_table_has_ours_and_what_was_published_in_italics() -> No
 
 
 def test_pictures_are_valid_and_hold_what_they_show(tmp_path: Path) -> None:
-    order = Order(EXPERIMENTS["S4"], ("default", "specon"))
+    order = ExperimentPlan(EXPERIMENTS["S4"], ("default", "specon"))
     runs = dict(zip(order.policies, simulate_seed(order, 0), strict=True))
     bars = [pictures.Bars(name, pictures.in_order(run.result)) for name, run in runs.items()]
     change = [(0.01, Estimate(-0.1, (-0.2, 0.0))), (0.05, Estimate(0.1, None))]

@@ -11,11 +11,11 @@ from click.testing import CliRunner, Result
 from controllers.driving import assembly
 from controllers.lab.fault_search import search
 from controllers.lab.fault_search.case import dump_case, load_case
-from controllers.lab.fault_search.drawing import draw_case
-from controllers.lab.fault_search.faulty_run import Finding
-from controllers.lab.fault_search.search import Batch, Found
+from controllers.lab.fault_search.faulty_run import Violation
+from controllers.lab.fault_search.random_cases import draw_case
+from controllers.lab.fault_search.search import Batch, Counterexample
 from hera_specon.cli import main
-from tests.simulated.mutants import ActsBeforeSaving
+from tests.lab.fault_search.mutants import ActsBeforeSaving
 
 
 def _fuzz(*arguments: object) -> Result:
@@ -36,7 +36,7 @@ def test_what_goes_wrong_is_told_and_kept_in_a_file(tmp_path: Path, monkeypatch:
     case = draw_case(7, "specon")
 
     def finding_one(*_: Any) -> Iterator[Batch]:  # noqa: ANN401 - whatever a search takes
-        yield Batch(1, 10, 5, 0, 0, (Found(7, case, Finding("no trial is lost", "t01", 3.5)),))
+        yield Batch(1, 10, 5, 0, 0, (Counterexample(7, case, Violation("no trial is lost", "t01", 3.5)),))
 
     monkeypatch.setattr(search, "search", finding_one)
     result = _fuzz("--runs", 1, "--seed", 7, "--keep", tmp_path, "--json", "-")

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controllers.lab.simulation.every_experiment import EVERY_EXPERIMENT
-from controllers.lab.simulation.published import EXPERIMENTS
+from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
+from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.lab.simulation.workload_file import write_workload
 from hera_specon import formatting
 from hera_specon.cli import main

@@ -8,7 +8,7 @@ import pytest
 
 from controllers.worlds.argo.nodes import project_node
 from controllers.worlds.argo.pods import load_of
-from controllers.worlds.kube_scheduler import BalanceRule, Load, scores
+from controllers.worlds.kube_scheduler import BalanceRule, NodeLoad, scores
 from tests.cluster.any_cluster import AnyCluster
 from tests.cluster.kubectl import JsonObject, Kubectl
 from tests.cluster.processes import wait_until
@@ -32,7 +32,7 @@ def sleeper(name: str, cpu: str, memory: str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-def loads(cluster: AnyCluster) -> list[Load]:
+def loads(cluster: AnyCluster) -> list[NodeLoad]:
     """Return the nodes and what is requested of each, as the scheduler counts it."""
     pods = [pod for pod in _items(cluster, "pods", "--all-namespaces") if not _over(pod)]
     return [_load(node, pods) for node in _items(cluster, "nodes")]
@@ -47,11 +47,11 @@ def _over(pod: Mapping[str, Any]) -> bool:
     return pod["status"].get("phase") in {"Succeeded", "Failed"}
 
 
-def _load(node: JsonObject, pods: list[JsonObject]) -> Load:
+def _load(node: JsonObject, pods: list[JsonObject]) -> NodeLoad:
     record = project_node(node)
     assert record is not None
     here = [load_of(pod) for pod in pods if pod["spec"].get("nodeName") == record.name]
-    return Load(
+    return NodeLoad(
         record.name,
         record.cpu,
         record.memory,

@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from controllers.core.model import NodeName, TrialId
-from controllers.worlds.simulated.costs import Costs
-from controllers.worlds.simulated.metrics import SimulatedMetrics
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
-from controllers.worlds.simulated.world import SimulatedWorld
+from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
 from tests.contract.bench import Behaviour, Bench
 
 _NODES = (NodeName("node-1"), NodeName("node-2"))

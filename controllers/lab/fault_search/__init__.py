@@ -1,1 +1,1 @@
-"""The search for sweeps that go wrong: random faults in virtual time, and what must hold whatever happens."""
+"""The search for sweeps that go wrong: random faults in virtual time, and the invariants that must still hold."""

@@ -1,35 +1,58 @@
-"""One sweep of the production engine, guards and policies in virtual time, while all goes wrong that a case lists."""
+"""Runs a case: the production engine, guards and policies in virtual time, with the faults that the case lists."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from controllers.core.engine import Engine
-from controllers.core.model import Action, Place, Sample, TrialId
+from controllers.core.model import Action, Place
 from controllers.core.policy import Policy
-from controllers.core.ports import MetricSource, Outcome
-from controllers.driving.assembly import assemble
+from controllers.core.ports import Outcome
+from controllers.driving.assembly import assemble, guarded
 from controllers.driving.driver import VirtualBeats
-from controllers.lab.fault_search.bounds import latest_end_s
-from controllers.lab.fault_search.case import Case
-from controllers.lab.fault_search.controller_faults import ClockStep, MetricFault, Refusal
-from controllers.lab.fault_search.interference import ControllerDied, Interference
-from controllers.lab.fault_search.invariants import InvariantError, broken
-from controllers.lab.fault_search.surroundings import TroubledMetrics, WatchedStore, WatchedWorld
-from controllers.lab.fault_search.watch import Watch
+from controllers.lab.fault_search.case import (
+    Case,
+    ClockStep,
+    ControllerCrash,
+    ControllerFault,
+    MetricFault,
+    Refusal,
+    SlowController,
+)
+from controllers.lab.fault_search.faulty_ports import (
+    CheckedMetrics,
+    CheckedStore,
+    CheckedWorld,
+    ControllerDied,
+    FaultyMetrics,
+    TickFaults,
+)
+from controllers.lab.fault_search.invariants import InvariantChecker, InvariantError, broken
 from controllers.policies.comparison.clairvoyant import informed
 from controllers.policies.registry import parse_policy
-from controllers.policies.wrappers.guarded import Guarded
-from controllers.worlds.simulated.metrics import SimulatedMetrics
-from controllers.worlds.simulated.world import SimulatedWorld
+from controllers.worlds.simulated.faults import (
+    Crowding,
+    NodeLoss,
+    ResizeDelay,
+    RestoreFault,
+    StartFailure,
+    TrialCrash,
+    WorldFault,
+)
+from controllers.worlds.simulated.scenario import Costs
+from controllers.worlds.simulated.workload import NodeSpec, TrialSpec
+from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
 
 _MOST_TICKS_AT_REST = 1000
-"""Ticks without any event after which nothing is held to come any more, unless the world says when."""
+"""Ticks without any event after which the sweep counts as stuck, unless the world knows when the next event is due."""
+_MOVES = 20
+"""Moves that the time limit allows each trial; a policy may go on moving trials for as long as they run."""
+_MOST_TOGETHER = 20
+"""More trials on a node than a case has: contention is at its worst."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Violation:
     """An invariant that did not hold, when (seconds of virtual time), and the values."""
 
     invariant: str
@@ -38,24 +61,24 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordeal:
-    """What a faulty run came to: what it found, if anything, and how much happened in it."""
+class CaseResult:
+    """The result of a faulty run: the invariant that it broke, if any, and how much happened in it."""
 
-    finding: Finding | None
+    violation: Violation | None
     events: int
     ticks: int
     moves: int
     crashes: int
 
 
-def run_case(case: Case) -> Ordeal:
-    """Run ``case`` to its end, or to the first invariant that does not hold. The same case gives the same."""
+def run_case(case: Case) -> CaseResult:
+    """Run ``case`` to its end, or to the first invariant that does not hold. The same case gives the same result."""
     work = {trial.id: trial.work_s for trial in case.scenario.workload.trials}
-    return FaultyRun(case, Guarded(policy=informed(parse_policy(case.policy), work))).run()
+    return FaultyRun(case, guarded(informed(parse_policy(case.policy), work))).run()
 
 
 class FaultyRun:
-    """Drives world and engine; ``policy`` comes with whatever wraps it."""
+    """Drives world and engine until every trial has ended; ``policy`` is wrapped in its guards already."""
 
     def __init__(self, case: Case, policy: Policy[Any]) -> None:
         self._case = case
@@ -65,33 +88,33 @@ class FaultyRun:
         faults = case.controller_faults
         self._steps = sorted((fault for fault in faults if isinstance(fault, ClockStep)), key=lambda fault: fault.at)
         self._world = SimulatedWorld(case.scenario, gated=Place in policy.needs, faults=case.world_faults)
-        self._interference = Interference(faults, self._delay)
-        self._store = WatchedStore(self._world, policy, self._interference, case.journal_every_s)
+        self._tick_faults = TickFaults(faults, self._delay)
+        self._store = CheckedStore(self._world, policy, self._tick_faults, case.journal_every_s)
         refusals = [fault for fault in faults if isinstance(fault, Refusal)]
-        self._watched = WatchedWorld(self._world, self._store, self._interference, refusals)
-        self._watch = Watch(self._world.course, self._watched.moves_begun)
+        self._checked_world = CheckedWorld(self._world, self._store, self._tick_faults, refusals)
+        self._checker = InvariantChecker(self._world.cluster, self._checked_world.moves_begun)
         troubles = [fault for fault in faults if isinstance(fault, MetricFault)]
-        source = _Witnessed(SimulatedMetrics(self._world, case.scenario.costs.metric_delay_s), self._watch)
-        self._source = TroubledMetrics(source, self._world, self._interference, troubles)
+        source = CheckedMetrics(SimulatedMetrics(self._world, case.scenario.costs.metric_delay_s), self._checker)
+        self._source = FaultyMetrics(source, self._world, self._tick_faults, troubles)
         self._engine: Engine[Any] | None = None
         self._changed_at = 0.0
         self._wake = math.inf
         self._up_at = 0.0
         self._ticks = self._at_rest = self._crashes = 0
 
-    def run(self) -> Ordeal:
+    def run(self) -> CaseResult:
         """Run to the end."""
-        finding = None
+        violation = None
         try:
             while not self._world.finished:
                 self._go_on()
-            self._watch.look_at_the_end()
+            self._checker.check_the_end()
         except InvariantError as error:
-            finding = Finding(error.invariant, error.detail, self._world.now)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it was found
-            finding = Finding(f"nothing fails with {type(error).__name__}", str(error), self._world.now)
+            violation = Violation(error.invariant, error.detail, self._world.now)
+        except Exception as error:  # noqa: BLE001 - any error of ours is a find
+            violation = Violation(f"nothing fails with {type(error).__name__}", str(error), self._world.now)
         moves = sum(run.moves for run in self._world.runs)
-        return Ordeal(finding, self._world.events, self._ticks, moves, self._crashes)
+        return CaseResult(violation, self._world.events, self._ticks, moves, self._crashes)
 
     def _go_on(self) -> None:
         tick_at, due = self._tick_at(), self._world.next_at
@@ -108,15 +131,15 @@ class FaultyRun:
             self._tick()
 
     def _delay(self, seconds: float) -> None:
-        self._watch.look()
+        self._checker.check()
         self._advance(self._world.now + seconds)
 
     def _advance(self, until: float) -> None:
-        """Let the world go on, and look at it after each instant at which something happens."""
+        """Let the world go on, and check it after each instant at which something happens."""
         while self._world.next_at <= until:
             self._note(changed=self._world.advance(self._world.next_at))
             self._at_rest = 0
-            self._watch.look()
+            self._checker.check()
         self._note(changed=self._world.advance(max(until, self._world.now)))
 
     def _note(self, *, changed: bool) -> None:
@@ -138,7 +161,7 @@ class FaultyRun:
         self._at_rest += 1
         self._changed_at = math.inf
         self._store.acting = False
-        self._interference.begin(now)
+        self._tick_faults.begin(now)
         try:
             if self._engine is None:
                 self._engine = self._assembled()
@@ -147,16 +170,19 @@ class FaultyRun:
             if tick.refused:
                 self._changed_at = min(self._changed_at, self._world.now)
         except ControllerDied as death:
+            # What the old engine knew is gone: the next tick makes one from what the store has kept.
             self._engine = None
             self._crashes += 1
             self._changed_at = self._up_at = self._world.now + death.down_s
-        self._watch.look()
+        self._checker.check()
         self._advance(self._world.now)
 
     def _assembled(self) -> Engine[Any]:
-        """Return a new controller's engine; its policy comes with whatever wraps it."""
-        logs = (_EdgeAfterEachAction(self._interference),)
-        return assemble(self._policy, self._watched, self._source, self._store, logs=logs, guard=lambda policy: policy)
+        """Return a new controller's engine; the guards are around its policy already."""
+        logs = (_EdgeAfterEachAction(self._tick_faults),)
+        return assemble(
+            self._policy, self._checked_world, self._source, self._store, logs=logs, guard=lambda policy: policy
+        )
 
     def _offset(self) -> float:
         """Return by how much the controller's clock is ahead, in seconds."""
@@ -166,24 +192,53 @@ class FaultyRun:
 class _EdgeAfterEachAction:
     """An action log that only gives the controller one more place to die: before it records what it did."""
 
-    def __init__(self, interference: Interference) -> None:
-        self._interference = interference
+    def __init__(self, tick_faults: TickFaults) -> None:
+        self._tick_faults = tick_faults
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
         """Pass an edge."""
         del now, action, reason, outcome
-        self._interference.edge()
+        self._tick_faults.edge()
 
 
-class _Witnessed:
-    """Metrics that are checked before anything is wrong with them."""
+def latest_end_s(case: Case) -> float:
+    """Return the virtual time, in seconds, by which the sweep must have ended: a generous bound.
 
-    def __init__(self, source: MetricSource, watch: Watch) -> None:
-        self._source = source
-        self._watch = watch
+    It adds up all faults before anything begins, and every trial alone on the slowest node that holds it, as often as
+    its retries and 20 moves allow.
+    """
+    workload, costs = case.scenario.workload, case.scenario.costs
+    arrivals = max(trial.submitted_at for trial in workload.trials)
+    faults_end = max(
+        (getattr(fault, "at", 0.0) + abs(getattr(fault, "seconds", 0.0)) for fault in case.faults), default=0.0
+    )
+    outages = sum(_outage_s(fault) for fault in case.faults)
+    return arrivals + (faults_end + outages) + sum(_alone_s(trial, workload.nodes, costs) for trial in workload.trials)
 
-    def poll(self) -> Mapping[TrialId, Sample]:
-        """Return the newest samples."""
-        samples = self._source.poll()
-        self._watch.look_at_samples(samples)
-        return samples
+
+def _outage_s(fault: WorldFault | ControllerFault) -> float:
+    """Return the seconds by which ``fault`` can hold a sweep up after its own time is over."""
+    match fault:
+        case NodeLoss():
+            return fault.known_after_s + fault.back_after_s
+        case ControllerCrash():
+            return fault.down_s
+        case ResizeDelay():
+            return fault.delay_s
+        case RestoreFault():
+            return fault.seconds
+        case Crowding() | TrialCrash() | StartFailure() | SlowController() | Refusal() | ClockStep() | MetricFault():
+            return 0.0
+        case _:
+            assert_never(fault)
+
+
+def _alone_s(trial: TrialSpec, nodes: tuple[NodeSpec, ...], costs: Costs) -> float:
+    fitting = [node for node in nodes if node.cpu >= trial.cpu and node.memory >= trial.memory]
+    speeds = [(node, node.speed_of(_MOST_TOGETHER)) for node in fitting]
+    slowest = min(trial.speedup.speed(min(node.cpu, trial.limit)) * speed for node, speed in speeds)
+    importing = costs.start_cpu_s / min(min(node.cpu, trial.limit, 1.0) * speed for node, speed in speeds)
+    between = max(costs.retry_s, costs.next_attempt_s) + costs.leave_s + costs.grace_s + costs.heartbeat_s
+    return (trial.retries + 1 + _MOVES) * (
+        trial.work_s / slowest + importing + between + costs.start_s + costs.restore_s
+    )

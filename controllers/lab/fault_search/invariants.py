@@ -1,12 +1,25 @@
-"""What must hold in every sweep, whatever goes wrong."""
+"""The invariants of every sweep, with or without faults, checked on every trial and node after each instant."""
 
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NoReturn
 
 from controllers.core.errors import SpeconError
+from controllers.core.model import Sample, TrialId
+from controllers.worlds.simulated.cluster import SimulatedCluster
+from controllers.worlds.simulated.events import ClusterEvent, ClusterEventKind
+from controllers.worlds.simulated.node_run import NodeRun
+from controllers.worlds.simulated.trial_run import Stage, TrialRun
+
+_SLACK = 1e-6
+_PLACELESS = frozenset({Stage.GATED, Stage.QUEUED, Stage.AWAY})
+_TIMED = frozenset({Stage.STARTING, Stage.RESTORING, Stage.LEAVING, Stage.AWAY})
+_COMPUTING = frozenset({Stage.WARMING, Stage.TRAINING})
 
 
 class InvariantError(SpeconError):
-    """Something happened that must not.
+    """An invariant does not hold.
 
     Args:
         invariant: which one, in words.
@@ -20,9 +33,140 @@ class InvariantError(SpeconError):
 
 
 def broken(invariant: str, detail: str) -> NoReturn:
-    """Say that an invariant does not hold.
+    """Report that an invariant does not hold.
 
     Raises:
         InvariantError: always.
     """
     raise InvariantError(invariant, detail)
+
+
+@dataclass(slots=True)
+class _Past:
+    """A trial as it was: ``work`` in lone seconds that grew by ``rate`` each second, and the ``most`` that ever was."""
+
+    at: float = 0.0
+    work: float = 0.0
+    rate: float = 0.0
+    most: float = 0.0
+    attempt: int = 0
+    failures: int = 0
+    moves: int = 0
+    ended: bool = False
+
+
+class InvariantChecker:
+    """Checks a simulated sweep against the invariants; remembers what it saw, as some are about what came before.
+
+    Args:
+        cluster: the sweep's trials and nodes.
+        moves_begun: how many moves of each trial the world has accepted.
+    """
+
+    def __init__(self, cluster: SimulatedCluster, moves_begun: Mapping[TrialId, int]) -> None:
+        self._cluster = cluster
+        self._moves_begun = moves_begun
+        self._past = {trial: _Past() for trial in cluster.runs}
+        self._samples: dict[TrialId, Sample] = {}
+
+    def check(self) -> None:
+        """Check every trial and node as they are now.
+
+        Raises:
+            InvariantError: an invariant does not hold.
+        """
+        due = {what for _, what in self._cluster.queue.pending}
+        for node in self._cluster.nodes.values():
+            self._check_capacity(node)
+        for run in self._cluster.runs.values():
+            past = self._past[run.spec.id]
+            past.most = self._most(run)
+            training = run.stage is Stage.TRAINING
+            past.at, past.work = run.since if training else self._cluster.now, run.work
+            past.rate = run.rate if training else 0.0
+            if not 0 <= run.saved <= past.most * (1 + _SLACK) + _SLACK:
+                broken("checkpoints hold work that was done", f"{run.spec.id}: {run.saved} s saved of {past.most}")
+            self._check_counts(run, past)
+            if run.stage is not Stage.ENDED:
+                self._check_place(run)
+                self._check_due(run, due)
+
+    def check_samples(self, samples: Mapping[TrialId, Sample]) -> None:
+        """Check what was logged: steps rise, values are the trial's own, and none comes before its work was done."""
+        for trial, sample in samples.items():
+            before, run = self._samples.get(trial), self._cluster.runs[trial]
+            if before is not None and (sample.step, sample.at) < (before.step, before.at):
+                broken("steps rise", f"{trial}: step {sample.step} at {sample.at} after {before}")
+            if before is not None and sample.step == before.step and sample != before:
+                broken("no step is logged twice", f"{trial}: {sample} after {before}")
+            report = run.spec.reports[sample.step - 1]
+            same = report.value == sample.value or (math.isnan(report.value) and math.isnan(sample.value))
+            if not same or report.work_s > self._most(run) * (1 + _SLACK) + _SLACK:
+                broken("reports are of the trial's own work", f"{trial}: {sample} after {self._most(run)} s of work")
+            self._samples[trial] = sample
+
+    def check_the_end(self) -> None:
+        """Check that every trial that succeeded has done all its work, and reported all of it."""
+        for run in self._cluster.runs.values():
+            last = run.log.read(math.inf)
+            steps = 0 if last is None else last.step
+            if run.succeeded and (steps != len(run.spec.reports) or run.work != run.spec.work_s):
+                broken("who succeeds has done and reported all", f"{run.spec.id}: {steps} steps, {run.work} s of work")
+            if not run.succeeded and run.failures < run.spec.retries:
+                broken("a trial fails only without retries left", f"{run.spec.id}: {run.failures} failures")
+
+    def _check_capacity(self, node: NodeRun) -> None:
+        cpu, memory = max(node.cpu_given, node.cpu_promised), sum(run.spec.memory for run in node.runs.values())
+        if cpu > node.spec.cpu + _SLACK or memory > node.spec.memory:
+            broken("requests fit their node", f"{node.name}: {cpu} of {node.spec.cpu} cores, {memory} bytes")
+        if sum(run.cores for run in node.runs.values()) > node.spec.cpu + _SLACK:
+            broken("no core is used twice", f"{node.name}: {[run.cores for run in node.runs.values()]}")
+        if node.losses and any(run.rate for run in node.runs.values()):
+            broken("nothing runs on a lost node", f"{node.name}: {list(node.runs)}")
+
+    def _check_place(self, run: TrialRun) -> None:
+        name = run.spec.id
+        places = [node.name for node in self._cluster.nodes.values() if name in node.runs]
+        expecting = [node.name for node in self._cluster.nodes.values() if name in node.expected]
+        away = run.stage in _PLACELESS or name not in self._cluster.submitted
+        if places != ([] if away else [run.node]) or (away and run.node is not None):
+            broken("a trial is in one place at most", f"{name}: {run.stage} at {run.node}, attempts on {places}")
+        coming = run.target is not None and run.stage is not Stage.STARTING
+        if expecting != ([run.target] if coming else []):
+            broken("a move has one destination", f"{name}: {run.stage} to {run.target}, expected on {expecting}")
+
+    def _check_due(self, run: TrialRun, due: set[ClusterEvent]) -> None:
+        """Check that every trial waits for something: an event, the scheduler, or (if it is gated) a policy."""
+        name, node = run.spec.id, None if run.node is None else self._cluster.nodes[run.node]
+        if node is not None and node.losses:
+            return
+        if name not in self._cluster.submitted:
+            if ClusterEvent(ClusterEventKind.ARRIVES, name) not in due:
+                broken("no trial is lost", f"{name} never arrives")
+        elif run.stage in _TIMED:
+            if not any(what.subject == name and what.version == run.version for what in due):
+                broken("no trial is lost", f"{name}: nothing ends {run.stage}")
+        elif run.stage in _COMPUTING and node is not None:
+            progresses = ClusterEvent(ClusterEventKind.PROGRESS, node.name, node.version) in due
+            if not (progresses and run.rate > 0):
+                broken("no trial is lost", f"{name}: {run.stage} at rate {run.rate} on {run.node}")
+
+    def _most(self, run: TrialRun) -> float:
+        """Return the most work that the trial had ever done, in lone seconds, by what was seen of it and its rate."""
+        past = self._past[run.spec.id]
+        reached = min(run.spec.work_s, past.work + past.rate * (self._cluster.now - past.at))
+        return max(past.most, reached, run.work)
+
+    def _check_counts(self, run: TrialRun, past: _Past) -> None:
+        name, begun = run.spec.id, self._moves_begun.get(run.spec.id, 0)
+        counts = (run.attempt, run.failures, run.moves)
+        if run.attempt < past.attempt or run.failures < past.failures or run.moves < past.moves:
+            broken("counts never fall", f"{name}: attempt, failures, moves {counts} after {past}")
+        if run.failures > run.spec.retries:
+            broken("retries are kept to", f"{name}: {run.failures} failures, {run.spec.retries} retries")
+        if run.attempt > 1 + run.failures + begun or run.moves > begun:
+            broken("every attempt has a cause", f"{name}: attempt, failures, moves {counts}, {begun} moves begun")
+        if past.ended and run.stage is not Stage.ENDED:
+            broken("what has ended stays so", f"{name}: {run.stage}")
+        past.attempt, past.failures, past.moves = counts
+        past.ended = run.stage is Stage.ENDED

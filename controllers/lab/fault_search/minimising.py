@@ -1,9 +1,9 @@
-"""Makes a case that breaks an invariant as small as it gets while it still breaks the same one."""
+"""Minimises a case that breaks an invariant: the smallest part of it that still breaks the same one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from controllers.lab.fault_search.case import Case
 from controllers.worlds.simulated.workload import Workload, WorkloadError
@@ -32,9 +32,16 @@ def _least(
     having: Callable[[Case, Sequence[T]], Case],
     breaks: Callable[[Case], bool],
 ) -> Case:
+
+    def still_breaks(kept: Sequence[T]) -> bool:
+        try:
+            return breaks(having(case, kept))
+        except WorkloadError:
+            return False  # Nothing is left to run, such as a workload without a node.
+
     left, pieces = list(parts(case)), 2
     while left:
-        smaller = next((kept for kept in _without_a_piece(left, pieces) if _still(case, having, kept, breaks)), None)
+        smaller = next((kept for kept in _without_a_piece(left, pieces) if still_breaks(kept)), None)
         if smaller is not None:
             left, pieces = smaller, max(2, pieces - 1)
         elif pieces >= len(left):
@@ -51,54 +58,21 @@ def _without_a_piece(whole: Sequence[T], pieces: int) -> Iterator[list[T]]:
             yield [*whole[:begin], *whole[end:]]
 
 
-def _still(
-    case: Case, having: Callable[[Case, Sequence[Any]], Case], kept: Sequence[Any], breaks: Callable[[Case], bool]
-) -> bool:
-    try:
-        return breaks(having(case, kept))
-    except WorkloadError:
-        return False
-
-
-def _faults(case: Case) -> Sequence[Any]:
-    return case.faults
-
-
-def _with_faults(case: Case, faults: Sequence[Any]) -> Case:
-    return replace(case, faults=tuple(faults))
-
-
-def _trials(case: Case) -> Sequence[Any]:
-    return case.scenario.workload.trials
-
-
 def _with_trials(case: Case, trials: Sequence[Any]) -> Case:
-    return _of(case, Workload(tuple(trials), case.scenario.workload.nodes))
-
-
-def _reports(case: Case) -> Sequence[Any]:
-    return [(trial.id, report) for trial in case.scenario.workload.trials for report in trial.reports]
-
-
-def _with_reports(case: Case, reports: Sequence[Any]) -> Case:
-    return _with_trials(
-        case,
-        [
-            replace(trial, reports=tuple(report for name, report in reports if name == trial.id))
-            for trial in case.scenario.workload.trials
-        ],
-    )
-
-
-def _nodes(case: Case) -> Sequence[Any]:
-    return case.scenario.workload.nodes
+    return _with_workload(case, Workload(tuple(trials), case.scenario.workload.nodes))
 
 
 def _with_nodes(case: Case, nodes: Sequence[Any]) -> Case:
-    return _of(case, Workload(case.scenario.workload.trials, tuple(nodes)))
+    return _with_workload(case, Workload(case.scenario.workload.trials, tuple(nodes)))
 
 
-def _of(case: Case, workload: Workload) -> Case:
+def _with_reports(case: Case, reports: Sequence[Any]) -> Case:
+    trials = case.scenario.workload.trials
+    kept = {trial.id: tuple(report for name, report in reports if name == trial.id) for trial in trials}
+    return _with_trials(case, [replace(trial, reports=kept[trial.id]) for trial in trials])
+
+
+def _with_workload(case: Case, workload: Workload) -> Case:
     """Return ``case`` with another workload, and only those pins and faults that are about what it has."""
     trials = {trial.id for trial in workload.trials}
     nodes = {node.name for node in workload.nodes}
@@ -111,4 +85,13 @@ def _of(case: Case, workload: Workload) -> Case:
     return replace(case, scenario=replace(case.scenario, workload=workload, pinned=pinned), faults=faults)
 
 
-_PARTS = ((_faults, _with_faults), (_trials, _with_trials), (_nodes, _with_nodes), (_reports, _with_reports))
+_PARTS: Final[tuple[tuple[Callable[[Case], Sequence[Any]], Callable[[Case, Sequence[Any]], Case]], ...]] = (
+    (lambda case: case.faults, lambda case, faults: replace(case, faults=tuple(faults))),
+    (lambda case: case.scenario.workload.trials, _with_trials),
+    (lambda case: case.scenario.workload.nodes, _with_nodes),
+    (
+        lambda case: [(trial.id, report) for trial in case.scenario.workload.trials for report in trial.reports],
+        _with_reports,
+    ),
+)
+"""What a case has many of: how to get them, and the case with other ones."""

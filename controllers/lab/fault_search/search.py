@@ -8,59 +8,61 @@ from dataclasses import dataclass
 from itertools import islice
 
 from controllers.lab.fault_search.case import Case
-from controllers.lab.fault_search.drawing import draw_case
-from controllers.lab.fault_search.faulty_run import Finding, Ordeal, run_case
+from controllers.lab.fault_search.faulty_run import CaseResult, Violation, run_case
 from controllers.lab.fault_search.minimising import minimised
+from controllers.lab.fault_search.random_cases import draw_case
 from controllers.lab.worker_pool import worker_pool
 
 _BATCH = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A run that broke an invariant: its seed, and its case as small as it gets."""
+class Counterexample:
+    """A run that broke an invariant: its seed, and the smallest case that still breaks it."""
 
     seed: int
     case: Case
-    finding: Finding
+    violation: Violation
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What some runs came to together."""
+    """Totals of some runs, and the counterexamples among them."""
 
     runs: int
     events: int
     ticks: int
     moves: int
     crashes: int
-    found: tuple[Found, ...]
+    found: tuple[Counterexample, ...]
 
 
-def try_seed(seed: int, policies: Sequence[str]) -> tuple[Ordeal, Found | None]:
-    """Run the case of ``seed`` under the policy whose turn it is; make a failing one small."""
+def try_seed(seed: int, policies: Sequence[str]) -> tuple[CaseResult, Counterexample | None]:
+    """Run the case of ``seed`` under the policy whose turn it is; minimise a failing one."""
     case = draw_case(seed, policies[seed % len(policies)])
-    ordeal = run_case(case)
-    if ordeal.finding is None:
-        return ordeal, None
-    return ordeal, smallest(seed, case, ordeal.finding)
+    result = run_case(case)
+    if result.violation is None:
+        return result, None
+    return result, smallest(seed, case, result.violation)
 
 
-def smallest(seed: int, case: Case, finding: Finding, run: Callable[[Case], Ordeal] = run_case) -> Found:
+def smallest(
+    seed: int, case: Case, violation: Violation, run: Callable[[Case], CaseResult] = run_case
+) -> Counterexample:
     """Return the smallest part of ``case`` that breaks the same invariant, and how."""
 
     def same(smaller: Case) -> bool:
-        again = run(smaller).finding
-        return again is not None and again.invariant == finding.invariant
+        again = run(smaller).violation
+        return again is not None and again.invariant == violation.invariant
 
     least = minimised(case, same)
-    return Found(seed, least, run(least).finding or finding)
+    return Counterexample(seed, least, run(least).violation or violation)
 
 
 def search(
     seeds: range, policies: Sequence[str], minutes: float | None, processes: int | None = None
 ) -> Iterator[Batch]:
-    """Yield what the runs of ``seeds`` come to, batch by batch, until all are done or ``minutes`` have gone.
+    """Yield the totals of the runs of ``seeds``, batch by batch, until all are done or ``minutes`` have gone.
 
     Args:
         seeds: of the cases; the n-th policy has its turn at every seed that is n modulo their number.
@@ -84,13 +86,13 @@ def search(
 
 
 def _run_batch(seeds: range, policies: Sequence[str]) -> Batch:
-    results = [try_seed(seed, policies) for seed in seeds]
-    ordeals = [ordeal for ordeal, _ in results]
+    tried = [try_seed(seed, policies) for seed in seeds]
+    results = [result for result, _ in tried]
     return Batch(
         runs=len(results),
-        events=sum(ordeal.events for ordeal in ordeals),
-        ticks=sum(ordeal.ticks for ordeal in ordeals),
-        moves=sum(ordeal.moves for ordeal in ordeals),
-        crashes=sum(ordeal.crashes for ordeal in ordeals),
-        found=tuple(found for _, found in results if found is not None),
+        events=sum(result.events for result in results),
+        ticks=sum(result.ticks for result in results),
+        moves=sum(result.moves for result in results),
+        crashes=sum(result.crashes for result in results),
+        found=tuple(found for _, found in tried if found is not None),
     )

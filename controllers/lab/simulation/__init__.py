@@ -1,1 +1,1 @@
-"""What is simulated, and what to conclude: workloads from files and past sweeps, and experiments over many seeds."""
+"""Policies compared in virtual time: on published experiments, on workloads from files, and on past sweeps."""

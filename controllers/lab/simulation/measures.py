@@ -21,7 +21,7 @@ TOLERANCE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ComparedRun:
     """A run of ``workload``, and the baseline's run of the same seed."""
 
     workload: Workload
@@ -35,7 +35,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class RunMeasure:
     """A figure of a run: ``name`` for scripts, ``title`` for people.
 
     ``of`` returns None where there is nothing to measure, or nothing to compare with.
@@ -44,18 +44,18 @@ class Measure:
     name: str
     title: str
     unit: Unit
-    of: Callable[[Ran], float | None]
+    of: Callable[[ComparedRun], float | None]
 
 
-def watched(number: int) -> Measure:
+def watched(number: int) -> RunMeasure:
     """Return the change of one trial's completion time; ``number`` counts submissions from 0."""
-    return Measure("watched_change", f"job {number + 1}", "change", partial(_completion_change, number))
+    return RunMeasure("watched_change", f"job {number + 1}", "change", partial(_completion_change, number))
 
 
-def measures_of(workload: Workload) -> tuple[Measure, ...]:
+def measures_of(workload: Workload) -> tuple[RunMeasure, ...]:
     """Return the measures of the goals that the trials of ``workload`` have."""
     goals = [trial.goals for trial in workload.trials]
-    found: tuple[Measure, ...] = ()
+    found: tuple[RunMeasure, ...] = ()
     if any(asked.deadline_s is not None for asked in goals):
         found += DEADLINES
     if any(asked.target is not None for asked in goals):
@@ -65,12 +65,15 @@ def measures_of(workload: Workload) -> tuple[Measure, ...]:
     return found
 
 
-def _completion_change(number: int, ran: Ran) -> float:
+# Measures are functions with names, and no lambdas: they are pickled on their way to other processes.
+
+
+def _completion_change(number: int, ran: ComparedRun) -> float:
     trial = ran.workload.trials[number].id
     return _completions(ran.run.result)[trial] / _completions(ran.baseline.result)[trial] - 1
 
 
-def _best_trial(ran: Ran) -> float:
+def _best_trial(ran: ComparedRun) -> float:
     before = _completions(ran.baseline.result)
     return min(completion / before[trial] for trial, completion in _completions(ran.run.result).items()) - 1
 
@@ -79,28 +82,28 @@ def _completions(result: RunResult) -> dict[str, float]:
     return {trial.id: trial.completion_s for trial in result.trials}
 
 
-def _variance_change(ran: Ran) -> float | None:
+def _variance_change(ran: ComparedRun) -> float | None:
     cores = {str(node.name): node.cpu for node in ran.workload.nodes}
     return _change(ran, lambda run: utilisation_variance(run.timeline, cores))
 
 
-def _deadlines_met(ran: Ran) -> float:
+def _deadlines_met(ran: ComparedRun) -> float:
     return ran.run.result.deadlines.share
 
 
-def _deadlines_change(ran: Ran) -> float | None:
+def _deadlines_change(ran: ComparedRun) -> float | None:
     return _change(ran, lambda run: run.result.deadlines.share)
 
 
-def _allocation_used(ran: Ran) -> float:
+def _allocation_used(ran: ComparedRun) -> float:
     return goal_measures.share_of_allocation_used(ran.run.timeline)
 
 
-def _time_to_target(ran: Ran) -> float | None:
+def _time_to_target(ran: ComparedRun) -> float | None:
     return _mean_time_to_target(ran.workload, ran.run)
 
 
-def _time_to_target_change(ran: Ran) -> float | None:
+def _time_to_target_change(ran: ComparedRun) -> float | None:
     return _change(ran, partial(_mean_time_to_target, ran.workload))
 
 
@@ -117,48 +120,48 @@ def _mean_time_to_target(workload: Workload, run: SimulatedRun) -> float | None:
     return statistics.fmean(took) if took else None
 
 
-def _at_pace_at_a_time(ran: Ran) -> float | None:
+def _at_pace_at_a_time(ran: ComparedRun) -> float | None:
     return goal_measures.at_pace_while_all_run(ran.run.timeline, ran.goals, TOLERANCE)
 
 
-def _or_faster_at_a_time(ran: Ran) -> float | None:
+def _or_faster_at_a_time(ran: ComparedRun) -> float | None:
     return goal_measures.at_pace_while_all_run(ran.run.timeline, ran.goals, TOLERANCE, or_faster=True)
 
 
-def _at_their_pace(ran: Ran) -> float:
+def _at_their_pace(ran: ComparedRun) -> float:
     return len(goal_measures.satisfied(goal_measures.seconds_per_step(ran.run.timeline), ran.goals, TOLERANCE))
 
 
-def _fast_enough(ran: Ran) -> float:
+def _fast_enough(ran: ComparedRun) -> float:
     return len(goal_measures.fast_enough(goal_measures.seconds_per_step(ran.run.timeline), ran.goals, TOLERANCE))
 
 
-def _change(ran: Ran, figure: Callable[[SimulatedRun], float | None]) -> float | None:
+def _change(ran: ComparedRun, figure: Callable[[SimulatedRun], float | None]) -> float | None:
     before, after = figure(ran.baseline), figure(ran.run)
     return after / before - 1 if before and after is not None else None
 
 
 CLUSTER: Final = (
-    Measure("best_trial", "best trial", "change", _best_trial),
-    Measure("variance_of_use", "variance of use", "change", _variance_change),
+    RunMeasure("best_trial", "best trial", "change", _best_trial),
+    RunMeasure("variance_of_use", "variance of use", "change", _variance_change),
 )
 """Of FlowCon 2.0, ProCon and C-Balancer: the trial that gains the most, and how unevenly the nodes are in use."""
 DEADLINES: Final = (
-    Measure("deadlines_met", "deadlines met", "share", _deadlines_met),
-    Measure("deadlines_met_change", "change", "change", _deadlines_change),
-    Measure("allocation_used", "CPU used of allocated", "share", _allocation_used),
+    RunMeasure("deadlines_met", "deadlines met", "share", _deadlines_met),
+    RunMeasure("deadlines_met_change", "change", "change", _deadlines_change),
+    RunMeasure("allocation_used", "CPU used of allocated", "share", _allocation_used),
 )
 """Of the deadline framework: completion rate, and utilisation of the CPU allocated."""
 TARGETS: Final = (
-    Measure("time_to_target_s", "time to target", "seconds", _time_to_target),
-    Measure("time_to_target_change", "change", "change", _time_to_target_change),
+    RunMeasure("time_to_target_s", "time to target", "seconds", _time_to_target),
+    RunMeasure("time_to_target_change", "change", "change", _time_to_target_change),
 )
 """Of TRADL: the mean over the trials that reach their target."""
 PACES: Final = (
-    Measure("at_pace_while_all_run", "at pace, at a time", "trials", _at_pace_at_a_time),
-    Measure("at_pace_or_faster_while_all_run", "or faster, at a time", "trials", _or_faster_at_a_time),
-    Measure("trials_at_pace", "at pace, in all", "trials", _at_their_pace),
-    Measure("trials_at_pace_or_faster", "or faster, in all", "trials", _fast_enough),
+    RunMeasure("at_pace_while_all_run", "at pace, at a time", "trials", _at_pace_at_a_time),
+    RunMeasure("at_pace_or_faster_while_all_run", "or faster, at a time", "trials", _or_faster_at_a_time),
+    RunMeasure("trials_at_pace", "at pace, in all", "trials", _at_their_pace),
+    RunMeasure("trials_at_pace_or_faster", "or faster, in all", "trials", _fast_enough),
 )
 """Of DQoES: trials whose steps take as long as asked for, and those whose steps take that or less.
 

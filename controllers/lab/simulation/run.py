@@ -1,8 +1,7 @@
-"""One sweep under one policy in virtual time: the loop that drives world and engine, and what it came to."""
+"""Simulates one sweep under one policy: the loop that drives world and engine in virtual time, and the result."""
 
 import heapq
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +13,8 @@ from controllers.driving.assembly import assemble, check_policy
 from controllers.driving.driver import Driver, VirtualBeats
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineEvent
-from controllers.worlds.simulated.metrics import SimulatedMetrics
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.state_store import MemoryStore
-from controllers.worlds.simulated.trial_run import TrialRun
-from controllers.worlds.simulated.world import SimulatedWorld
+from controllers.worlds.simulated.world import MemoryStore, SimulatedMetrics, SimulatedWorld
 
 _IDLE_TICKS = 1000
 """Ticks of the engine after which a world where nothing is due is taken for one where nothing ever will be."""
@@ -26,7 +22,7 @@ _IDLE_TICKS = 1000
 
 @dataclass(frozen=True)
 class SimulatedRun:
-    """What a simulated sweep came to, its record, and how many events and ticks of the engine it took."""
+    """The result of a simulated sweep, its record, and how many events and ticks of the engine it took."""
 
     result: RunResult
     timeline: tuple[TimelineEvent, ...]
@@ -38,7 +34,7 @@ def simulate(scenario: Scenario, policy: Policy[Any]) -> SimulatedRun:
     """Run ``scenario`` under ``policy`` to its end. The same arguments give the same result.
 
     Raises:
-        SpeconError: the policy needs what this world can't do, or leaves trials waiting for ever.
+        SpeconError: the policy needs an action that this world cannot do, or leaves trials waiting for ever.
         WorkloadError: a trial fits on no node.
     """
     check_policy(policy, SimulatedWorld.can, "simulated")
@@ -67,7 +63,7 @@ class _Sweep:
                 driver.advance(world.next_at)
             else:
                 self._tick(driver.due_at)
-        self._tick(world.now)
+        self._tick(world.now)  # Once more, so that the record has the last trial's end.
         result = RunResult(self._policy.name, tuple(world.results(self._source.final())))
         return SimulatedRun(result, self._record(), world.events, self._ticks)
 
@@ -83,16 +79,18 @@ class _Sweep:
             return
         waiting = sorted(run.spec.id for run in self._world.runs if run.ended_at is None)
         message = (
-            f"policy {self._policy.name!r} leaves trials waiting for ever: nothing is due after {self._world.now:g} s, "
+            f"policy {self._policy.name!r} leaves trials waiting: nothing is due after {self._world.now:g} s, "
             f"but {len(waiting)} have not ended, such as {waiting[0]}"
         )
         raise SpeconError(message)
 
     def _record(self) -> tuple[TimelineEvent, ...]:
-        usage = sorted((event for run in self._world.runs for event in _usage(run)), key=lambda event: event.at)
+        usage = sorted(
+            (
+                TimelineEvent(used.at, EventKind.USAGE, run.spec.id, node=used.node, value=round(used.cores, 4))
+                for run in self._world.runs
+                for used in run.usage
+            ),
+            key=lambda event: event.at,
+        )
         return tuple(heapq.merge(self._timeline, usage, key=lambda event: event.at))
-
-
-def _usage(run: TrialRun) -> Iterable[TimelineEvent]:
-    for usage in run.usage:
-        yield TimelineEvent(usage.at, EventKind.USAGE, run.spec.id, node=usage.node, value=round(usage.cores, 4))

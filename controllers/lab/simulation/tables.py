@@ -13,12 +13,12 @@ from controllers.core.errors import SpeconError
 _SHOWN = 60
 
 
-class TableError(SpeconError, ValueError):
-    """A table can't be used; the message names file, line, column and the offending value."""
+class TableError(SpeconError):
+    """A table cannot be used; the message names file, line, column and the offending value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One line of a table; ``line`` is counted from 1, the header included."""
 
     file: Path
@@ -66,7 +66,7 @@ def _range(kind: str, least: float, above: float) -> str:
     return f"{kind}, at least {least:g}" if least > -math.inf else f"a finite {kind.removeprefix('a ')}"
 
 
-def read_rows(path: Path, needed: Sequence[str], optional: Sequence[str] | None = None) -> Iterator[Row]:
+def read_rows(path: Path, needed: Sequence[str], optional: Sequence[str] | None = None) -> Iterator[TableRow]:
     """Yield the rows of a CSV table (``.csv`` or ``.csv.gz``) whose first line names its columns.
 
     Args:
@@ -78,37 +78,31 @@ def read_rows(path: Path, needed: Sequence[str], optional: Sequence[str] | None 
         TableError: It is no such table; says where.
     """
     try:
-        with _opened(path) as file:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield from _rows(path, file, needed, optional)
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        message = f"{path} can't be read as a table: {error}"
+        message = f"cannot read {path} as a table: {error}"
         raise TableError(message) from error
 
 
-def _opened(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
-
-
-def _rows(path: Path, file: IO[str], needed: Sequence[str], optional: Sequence[str] | None) -> Iterator[Row]:
+def _rows(path: Path, file: IO[str], needed: Sequence[str], optional: Sequence[str] | None) -> Iterator[TableRow]:
     reader = csv.reader(file, strict=True)
     try:
         columns = [name.strip() for name in next(reader, [])]
         _check_columns(path, columns, needed, optional)
         for cells in reader:
+            if cells and len(cells) != len(columns):
+                message = (
+                    f"{path}, line {reader.line_num}: {len(cells)} cells, but the header names {len(columns)} columns"
+                )
+                raise TableError(message)
             if cells:
-                yield _row(path, reader.line_num, columns, cells)
+                row = {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
+                yield TableRow(path, reader.line_num, row)
     except csv.Error as error:
         message = f"{path}, line {reader.line_num}: no CSV: {error}"
         raise TableError(message) from error
-
-
-def _row(path: Path, line: int, columns: Sequence[str], cells: Sequence[str]) -> Row:
-    if len(cells) != len(columns):
-        message = f"{path}, line {line}: {len(cells)} cells, but the header names {len(columns)} columns"
-        raise TableError(message)
-    return Row(path, line, {name: cell.strip() for name, cell in zip(columns, cells, strict=True)})
 
 
 def _check_columns(path: Path, columns: Sequence[str], needed: Sequence[str], optional: Sequence[str] | None) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
-from controllers.lab.simulation.tables import Row, TableError, read_rows
+from controllers.lab.simulation.tables import TableError, TableRow, read_rows
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload, WorkloadError
 
 TRIALS: Final = "trials.csv"
@@ -51,7 +51,7 @@ def read_workload(folder: Path, nodes: Sequence[NodeSpec] | None = None) -> Work
         nodes: To use instead of ``nodes.csv``.
 
     Raises:
-        TableError: A table is missing or holds what can't be; names file, line, column and value.
+        TableError: A table is missing or holds a wrong value; names file, line, column and value.
     """
     trials = _distinct(read_rows(folder / TRIALS, _TRIAL_COLUMNS, _TRIAL_OPTIONS), "trial")
     reports = _reports(folder / REPORTS, trials)
@@ -81,14 +81,14 @@ def write_workload(workload: Workload, folder: Path) -> None:
         reports = ((trial.id, _cell(r.work_s), _cell(r.value)) for trial in workload.trials for r in trial.reports)
         _write(beside / REPORTS, _REPORT_COLUMNS, reports)
         _write(beside / NODES, (*_NODE_COLUMNS, *_NODE_OPTIONS), map(_node_cells, workload.nodes))
-        os.rename(beside, folder)  # noqa: PTH104 - refuses a folder that came to be meanwhile and holds something
+        os.rename(beside, folder)  # noqa: PTH104 - refuses a folder that somebody else filled meanwhile
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
 
 
-def _distinct(rows: Iterable[Row], column: str) -> dict[str, Row]:
-    found: dict[str, Row] = {}
+def _distinct(rows: Iterable[TableRow], column: str) -> dict[str, TableRow]:
+    found: dict[str, TableRow] = {}
     for row in rows:
         name = row.text(column)
         if name in found:
@@ -97,7 +97,7 @@ def _distinct(rows: Iterable[Row], column: str) -> dict[str, Row]:
     return found
 
 
-def _trial(row: Row, reports: Sequence[Report]) -> TrialSpec:
+def _trial(row: TableRow, reports: Sequence[Report]) -> TrialSpec:
     return TrialSpec(
         id=TrialId(row.text("trial")),
         submitted_at=row.number("submitted_s", least=0),
@@ -120,25 +120,25 @@ def _trial(row: Row, reports: Sequence[Report]) -> TrialSpec:
     )
 
 
-def _optional(row: Row, column: str, above: float = -inf) -> float | None:
+def _optional(row: TableRow, column: str, above: float = -inf) -> float | None:
     return row.number(column, above=above) if row.cells.get(column) else None
 
 
-def _flag(row: Row, column: str) -> bool:
+def _flag(row: TableRow, column: str) -> bool:
     written = row.cells.get(column) or "no"
     if written not in {"yes", "no"}:
         raise row.problem(column=column, expected="yes or no")
     return written == "yes"
 
 
-def _direction(row: Row) -> Direction:
+def _direction(row: TableRow) -> Direction:
     try:
         return Direction(row.cells.get("direction") or Direction.MINIMIZE)
     except ValueError:
         raise row.problem(column="direction", expected=" or ".join(Direction)) from None
 
 
-def _speedup(row: Row) -> Speedup:
+def _speedup(row: TableRow) -> Speedup:
     expected = "pairs CORES:SPEED that rise, the last of speed 1, such as 0.5:0.6 1:1"
     points = _pairs(row, "speedup", expected)
     try:
@@ -147,7 +147,7 @@ def _speedup(row: Row) -> Speedup:
         raise row.problem(column="speedup", expected=expected) from None
 
 
-def _pairs(row: Row, column: str, expected: str) -> tuple[tuple[float, float], ...]:
+def _pairs(row: TableRow, column: str, expected: str) -> tuple[tuple[float, float], ...]:
     try:
         pairs = (pair.partition(":") for pair in row.cells.get(column, "").split())
         return tuple((float(first), float(second)) for first, _, second in pairs)
@@ -155,7 +155,7 @@ def _pairs(row: Row, column: str, expected: str) -> tuple[tuple[float, float], .
         raise row.problem(column=column, expected=expected) from None
 
 
-def _reports(path: Path, trials: Mapping[str, Row]) -> dict[str, list[Report]]:
+def _reports(path: Path, trials: Mapping[str, TableRow]) -> dict[str, list[Report]]:
     found: dict[str, list[Report]] = {}
     for row in read_rows(path, _REPORT_COLUMNS):
         name = row.text("trial")
@@ -178,7 +178,7 @@ def _nodes(path: Path) -> tuple[NodeSpec, ...]:
     return tuple(_node(row) for row in rows.values())
 
 
-def _node(row: Row) -> NodeSpec:
+def _node(row: TableRow) -> NodeSpec:
     node = NodeSpec(
         name=NodeName(row.text("node")),
         cpu=row.number("cpu", above=0),

@@ -26,7 +26,7 @@ from controllers.core.model import (
 )
 from controllers.core.ports import DONE, Outcome, refused
 from controllers.core.results import TrialResult
-from controllers.worlds.kube_scheduler import Load, choose, scores
+from controllers.worlds.kube_scheduler import NodeLoad, choose, scores
 from controllers.worlds.local.attempts import Attempts, Ended
 from controllers.worlds.local.jobs import Job, Ledger
 from controllers.worlds.local.workflow import Expansion, PodStep, Program, StepOutcome, StepStatus
@@ -291,10 +291,10 @@ class LocalWorld:
         )
         return replace(new, pid=self._attempts.start(new))
 
-    def _load(self, node: str, jobs: Sequence[Job] | None = None) -> Load:
+    def _load(self, node: str, jobs: Sequence[Job] | None = None) -> NodeLoad:
         """Return what is requested of ``node``, counting moves under way at both their ends."""
         on_it = [job for job in (self._jobs.values() if jobs is None else jobs) if _holds(job, node)]
-        return Load(
+        return NodeLoad(
             node,
             self._machine.nodes[node],
             self._machine.memory,

@@ -1,4 +1,4 @@
-"""The queue of a simulated kube-scheduler, and where it puts what waits in it.
+"""A simulated kube-scheduler: its queue, the images that its nodes have, and where it puts what waits.
 
 A pod that fits nowhere does not hold up those behind it; it is tried again, in the order of first trial, when
 something that it lacks has been freed. kube-scheduler's back-off after a failed try (1 to 10 s) is left out: since
@@ -7,14 +7,14 @@ Kubernetes 1.33 it takes pods from the back-off queue too while nothing else wai
 
 import random
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from controllers.core.model import NodeName, TrialId
-from controllers.worlds.kube_scheduler import Load, choose, scores
-from controllers.worlds.simulated.images import Images
+from controllers.worlds.kube_scheduler import NodeLoad, choose, image_locality, scores
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.trial_run import TrialRun
+from controllers.worlds.simulated.workload import Image
 
 _SCORE_ALL_BELOW = 100
 _LEAST_PERCENTAGE = 5
@@ -32,6 +32,44 @@ def nodes_to_find(nodes: int) -> int:
         return nodes
     percentage = max(_LEAST_PERCENTAGE, 50 - nodes // 125)
     return max(_SCORE_ALL_BELOW, nodes * percentage // 100)
+
+
+class ImagePulls:
+    """The image on each node: a node pulls it when its first trial is placed there, once for all.
+
+    Args:
+        image: what is pulled; None where every node has it.
+        nodes: how many nodes there are.
+        now: the time in seconds.
+    """
+
+    def __init__(self, image: Image | None, nodes: int, now: Callable[[], float]) -> None:
+        self._image = image
+        self._nodes = nodes
+        self._now = now
+        self._pulled_at: dict[NodeName, float] = {}
+        self._having: set[NodeName] = set()
+
+    def wait_s(self, node: NodeName) -> float:
+        """Return the seconds until a pod that is placed on ``node`` now finds the image there."""
+        if self._image is None:
+            return 0.0
+        pulled_at = self._pulled_at.setdefault(node, self._now() + self._image.pull_s)
+        return max(0.0, pulled_at - self._now())
+
+    def points(self, node: NodeName) -> int:
+        """Return what kube-scheduler's ImageLocality gives ``node``, as of the last ``arrived``."""
+        if self._image is None or node not in self._having:
+            return 0
+        return image_locality(self._image.size, len(self._having), self._nodes, self._image.containers)
+
+    def arrived(self) -> bool:
+        """Return whether any node has got the image since the last call: then the points of all have changed."""
+        if len(self._having) == len(self._pulled_at):
+            return False
+        before = len(self._having)
+        self._having.update(node for node, at in self._pulled_at.items() if at <= self._now())
+        return len(self._having) > before
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +96,7 @@ class DefaultScheduler:
     """
 
     def __init__(
-        self, nodes: Mapping[NodeName, NodeRun], images: Images, seed: int, pinned: Mapping[TrialId, NodeName]
+        self, nodes: Mapping[NodeName, NodeRun], images: ImagePulls, seed: int, pinned: Mapping[TrialId, NodeName]
     ) -> None:
         self._nodes = nodes
         self._images = images
@@ -73,7 +111,10 @@ class DefaultScheduler:
 
     def add(self, run: TrialRun) -> None:
         """Queue the next attempt of ``run``."""
-        shape = self._shape(run)
+        pin = None if run.attempt else self._pinned.get(run.spec.id)
+        if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].could_hold(run)):
+            pin = None  # Otherwise the trial would wait for ever.
+        shape = _Shape(run.spec.cpu, run.spec.memory, pin)
         self._waiting.setdefault(shape, deque()).append((self._number, run))
         self._tried[shape] = False
         self._number += 1
@@ -82,7 +123,7 @@ class DefaultScheduler:
         """Note that what is requested of ``node`` has changed; ``freed`` where that makes room."""
         for scored in self._scores.values():
             scored.stale.add(node)
-        if freed:
+        if freed:  # What fitted nowhere may fit now; otherwise trying again would only cost time.
             for shape in self._waiting:
                 self._tried[shape] = False
 
@@ -100,12 +141,6 @@ class DefaultScheduler:
             if not self._waiting[shape]:
                 del self._waiting[shape], self._tried[shape]
             yield run, node
-
-    def _shape(self, run: TrialRun) -> _Shape:
-        pin = None if run.attempt else self._pinned.get(run.spec.id)
-        if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].could_hold(run)):
-            pin = None
-        return _Shape(run.spec.cpu, run.spec.memory, pin)
 
     def _node_for(self, shape: _Shape) -> NodeName | None:
         if shape.pinned is not None:
@@ -143,9 +178,9 @@ class DefaultScheduler:
                     break
         return found
 
-    def _load(self, name: NodeName) -> Load:
+    def _load(self, name: NodeName) -> NodeLoad:
         node = self._nodes[name]
-        return Load(
+        return NodeLoad(
             name,
             node.spec.cpu,
             node.spec.memory,

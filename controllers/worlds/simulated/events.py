@@ -9,7 +9,7 @@ from enum import IntEnum
 from controllers.core.model import NodeName, TrialId
 
 
-class Kind(IntEnum):
+class ClusterEventKind(IntEnum):
     """What happens; of several things at the same time, what frees room comes before what needs it."""
 
     PROGRESS = 0
@@ -35,10 +35,10 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class ClusterEvent:
     """An event of ``subject``; void once the subject's ``version`` has gone on. A fault's ``version`` is its number."""
 
-    kind: Kind
+    kind: ClusterEventKind
     subject: TrialId | NodeName | None
     version: int = 0
 
@@ -47,7 +47,7 @@ class EventQueue:
     """A heap of events."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, Kind, int, Due]] = []
+        self._heap: list[tuple[float, ClusterEventKind, int, ClusterEvent]] = []
         self._number = 0
 
     @property
@@ -55,16 +55,16 @@ class EventQueue:
         """Time of the first event, infinite where there is none."""
         return self._heap[0][0] if self._heap else math.inf
 
-    def put(self, at: float, due: Due) -> None:
+    def put(self, at: float, due: ClusterEvent) -> None:
         """Add an event at ``at`` seconds."""
         heapq.heappush(self._heap, (at, due.kind, self._number, due))
         self._number += 1
 
     @property
-    def pending(self) -> Iterator[tuple[float, Due]]:
+    def pending(self) -> Iterator[tuple[float, ClusterEvent]]:
         """What is in it and when that is due, in no order."""
         return ((at, due) for at, _, _, due in self._heap)
 
-    def pop(self) -> Due:
+    def pop(self) -> ClusterEvent:
         """Take the first event out."""
         return heapq.heappop(self._heap)[3]

@@ -1,9 +1,10 @@
 """What can go wrong in a simulated cluster, as data: each fault happens at its time or to its attempt, always the same.
 
-Times are seconds of virtual time.
+Times are seconds of virtual time. ``fault_injection`` carries out those that have a time of their own.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -19,7 +20,7 @@ class Fault:
         for field in fields(self):
             amount = getattr(self, field.name)
             if isinstance(amount, int | float) and not 0 <= amount < math.inf:
-                message = f"{type(self).__name__}: {field.name} can't be {amount}"
+                message = f"{type(self).__name__}: {field.name} must be finite and at least 0, not {amount}"
                 raise WorkloadError(message)
 
 
@@ -88,3 +89,25 @@ class ResizeDelay(Fault):
 
 
 WorldFault = NodeLoss | Crowding | TrialCrash | StartFailure | RestoreFault | ResizeDelay
+
+
+class FaultLookup:
+    """The faults that have no time of their own but wait for an attempt or an action, found by what they befall."""
+
+    def __init__(self, faults: Sequence[WorldFault] = ()) -> None:
+        self._starts = {(fault.trial, fault.attempt) for fault in faults if isinstance(fault, StartFailure)}
+        self._restores = {(fault.trial, fault.attempt): fault for fault in faults if isinstance(fault, RestoreFault)}
+        self._delays = [fault for fault in faults if isinstance(fault, ResizeDelay)]
+
+    def start_fails(self, trial: TrialId, attempt: int) -> bool:
+        """Return whether an attempt ends before its training process begins."""
+        return (trial, attempt) in self._starts
+
+    def restore(self, trial: TrialId, attempt: int) -> tuple[float, bool]:
+        """Return the seconds that an attempt restores longer, and whether the newest checkpoint is broken."""
+        fault = self._restores.get((trial, attempt))
+        return (0.0, False) if fault is None else (fault.seconds, fault.broken)
+
+    def resize_delay_s(self, now: float) -> float:
+        """Return the seconds by which a resize that is asked for ``now`` comes late."""
+        return sum(fault.delay_s for fault in self._delays if fault.at <= now <= fault.at + fault.seconds)

@@ -1,13 +1,38 @@
 """One node in virtual time: what is requested of it, and how its cores are shared."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from controllers.core.model import Node, NodeName, TrialId
-from controllers.worlds.simulated.sharing import LEAST_WEIGHT, fair_cores
 from controllers.worlds.simulated.trial_run import TrialRun
 from controllers.worlds.simulated.workload import NodeSpec
 
 _SLACK = 1e-9
+LEAST_WEIGHT: Final = 2 / 1024
+"""Cores that a request of nothing weighs: cpu.shares are never below 2, and 1024 of them are a core."""
+
+
+def fair_cores(weights: Sequence[float], caps: Sequence[float], capacity: float) -> list[float]:
+    """Return the cores that each gets of ``capacity``.
+
+    Nobody gets more than its cap; what one leaves unused, the others share by weight. Nobody could get more without
+    another, who has less in proportion to its weight, getting less (progressive filling: Bertsekas and Gallager,
+    Data Networks, 2nd ed., section 6.5.2).
+
+    Args:
+        weights: CPU requests in cores; greater than 0.
+        caps: most cores that each can use.
+        capacity: cores of the node.
+    """
+    cores = list(caps)
+    if sum(caps) <= capacity:
+        return cores
+    left, weight_left = capacity, sum(weights)
+    for index in sorted(range(len(caps)), key=lambda i: caps[i] / weights[i]):
+        cores[index] = min(caps[index], max(0.0, left) * weights[index] / weight_left)
+        left -= cores[index]
+        weight_left -= weights[index]
+    return cores
 
 
 class NodeRun:
@@ -75,7 +100,7 @@ class NodeRun:
         return sum(not run.spec.memory for run in self._all())
 
     def unfit(self, run: TrialRun) -> str:
-        """Return why the trial's next attempt can't start here, nothing where it can."""
+        """Return why the trial's next attempt cannot start here, empty where it can."""
         spec = run.spec
         if not self.ready:
             return f"node {self.name} is not ready"

@@ -55,9 +55,14 @@ class ReportLog:
             rate: lone seconds a second.
             usage: CPU seconds over all attempts until ``at``, and the cores used from then on.
         """
-        self._cut(at)
+        # What was expected to come after ``at`` does not: close the stretch that is under way, forget later ones.
+        while self._stretches and self._stretches[-1].at >= at:
+            self._stretches.pop()
+        if self._stretches:
+            self._most = max(self._most, self._stretches[-1].work_at(at))
         cpu_seconds, cores = usage
         if work < self._most and rate > 0:
+            # Work that was lost is made again; until it has caught up, nothing new is logged.
             self._stretches.append(_Stretch(at, self._most, 0.0, cpu_seconds, cores))
             caught_up = at + (self._most - work) / rate
             stretch = _Stretch(caught_up, self._most, rate, cpu_seconds + cores * (caught_up - at), cores)
@@ -69,7 +74,8 @@ class ReportLog:
     def read(self, until: float) -> Sample | None:
         """Return the newest report logged until then, None where there is none; ``until`` never goes back."""
         while self._stretches and until >= self._stretches[0].at:
-            stretch, end = self._stretches[0], self._end()
+            stretch = self._stretches[0]
+            end = self._stretches[1].at if len(self._stretches) > 1 else math.inf
             reached = bisect_right(self._works, stretch.work_at(min(end, until)) + self._slack, lo=self._read)
             if reached > self._read:
                 self.newest, self._read = self._sample(reached - 1, stretch), reached
@@ -78,16 +84,6 @@ class ReportLog:
             self._stretches.popleft()
         self.next_at = self._expected()
         return self.newest
-
-    def _cut(self, at: float) -> None:
-        """Close the stretch that is under way at ``at``, and forget those that would have begun later."""
-        while self._stretches and self._stretches[-1].at >= at:
-            self._stretches.pop()
-        if self._stretches:
-            self._most = max(self._most, self._stretches[-1].work_at(at))
-
-    def _end(self) -> float:
-        return self._stretches[1].at if len(self._stretches) > 1 else math.inf
 
     def _expected(self) -> float:
         if self.exhausted:

@@ -134,7 +134,23 @@ class TrialRun:
     def shown(self) -> Trial:
         """Return the trial for policies."""
         if self._shown is None:
-            self._shown = self._trial()
+            phase, spec = self.phase, self.spec
+            visible = self.node is not None and phase in {Phase.RUNNING, Phase.MOVING}
+            self._shown = Trial(
+                id=spec.id,
+                phase=phase,
+                cpu=self.cpu,
+                base_cpu=spec.cpu,
+                memory=spec.memory,
+                direction=spec.direction,
+                submitted_at=spec.submitted_at,
+                nodes=(self.node,) if visible and self.node is not None else (),
+                attempt=self.attempt,
+                moves=self.moves,
+                moving_to=self.target if phase is Phase.MOVING else None,
+                gated=self.stage is Stage.GATED,
+                goals=spec.goals.since(spec.submitted_at),
+            )
         return self._shown
 
     def enter(self, stage: Stage) -> None:
@@ -174,7 +190,7 @@ class TrialRun:
         self.give(now, 0.0, 0.0)
 
     def finish(self, now: float) -> None:
-        """Come to the end of its work, whatever rounding has left of it."""
+        """End its work; what rounding has left of it counts as done."""
         self.work = self.spec.work_s
         self.halt(now)
 
@@ -188,6 +204,7 @@ class TrialRun:
         every = self.spec.checkpoint_every_s
         if every is not None:
             periodic = math.floor(self.work / every + 1e-9)
+            # Both, since the newest may turn out to be broken.
             self.save((periodic - 1) * every)
             self.save(periodic * every)
         self.work = self.saved
@@ -196,22 +213,3 @@ class TrialRun:
         """Fall back to the checkpoint before the newest one, which is broken."""
         self.work = self.saved = self.saved_before
         self.saved_before = 0.0
-
-    def _trial(self) -> Trial:
-        phase, spec = self.phase, self.spec
-        visible = self.node is not None and phase in {Phase.RUNNING, Phase.MOVING}
-        return Trial(
-            id=spec.id,
-            phase=phase,
-            cpu=self.cpu,
-            base_cpu=spec.cpu,
-            memory=spec.memory,
-            direction=spec.direction,
-            submitted_at=spec.submitted_at,
-            nodes=(self.node,) if visible and self.node is not None else (),
-            attempt=self.attempt,
-            moves=self.moves,
-            moving_to=self.target if phase is Phase.MOVING else None,
-            gated=self.stage is Stage.GATED,
-            goals=spec.goals.since(spec.submitted_at),
-        )

@@ -17,7 +17,10 @@ from controllers.core.model import Direction, NodeName, TrialId
 
 
 class WorkloadError(SpeconError, ValueError):
-    """A workload that can't be: the message names the trial or node, the field and the offending value."""
+    """A workload, cost or fault that cannot be simulated; the message names it, and the offending value.
+
+    It is a ValueError too, so that pydantic tells the place in the file where a saved case holds such a value.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,7 @@ class NodeSpec:
         return self.supply[index - 1][1] if index else self.cpu
 
     def speed_of(self, computing: int) -> float:
-        """Return the speed of a core while so many trials compute."""
+        """Return the speed of a core while that many trials compute."""
         return self.speed / (1 + self.contention * max(0, computing - 1))
 
 

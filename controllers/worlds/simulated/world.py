@@ -1,15 +1,16 @@
-"""The simulated world: the cluster that the engine acts upon, in virtual time."""
+"""The simulated world and what else an engine needs beside it: metrics and a state store, all in virtual time."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
 from controllers.core.ports import DONE, Outcome, OutcomeKind, refused
 from controllers.core.results import TrialResult
-from controllers.worlds.simulated.course import Course
+from controllers.worlds.simulated.cluster import SimulatedCluster
+from controllers.worlds.simulated.fault_injection import crash, timed_effects
 from controllers.worlds.simulated.faults import WorldFault
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.strikes import crash, strikes
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
 
 
@@ -28,79 +29,79 @@ class SimulatedWorld:
     can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
 
     def __init__(self, scenario: Scenario, *, gated: bool = False, faults: Sequence[WorldFault] = ()) -> None:
-        self._course = Course(scenario, gated=gated, faults=faults)
-        for at, strike in strikes(self._course, faults):
-            self._course.strike_at(at, strike)
+        self._cluster = SimulatedCluster(scenario, gated=gated, faults=faults)
+        for at, effect in timed_effects(self._cluster, faults):
+            self._cluster.call_at(at, effect)
 
     @property
     def now(self) -> float:
         """Seconds since the beginning."""
-        return self._course.now
+        return self._cluster.now
 
     @property
     def next_at(self) -> float:
         """When something is due next, in seconds; infinite where nothing is."""
-        return self._course.queue.next_at
+        return self._cluster.queue.next_at
 
     @property
     def events(self) -> int:
         """How many events there were."""
-        return self._course.events
+        return self._cluster.events
 
     @property
     def finished(self) -> bool:
         """Whether every trial has ended."""
-        return self._course.unended == 0
+        return self._cluster.unended == 0
 
     @property
     def failed(self) -> bool:
-        """Whether any trial came to a bad end."""
-        return any(run.ended_at is not None and not run.succeeded for run in self._course.runs.values())
+        """Whether any trial failed."""
+        return any(run.ended_at is not None and not run.succeeded for run in self._cluster.runs.values())
 
     @property
-    def course(self) -> Course:
-        """What becomes of its trials, for whoever checks that nothing impossible does."""
-        return self._course
+    def cluster(self) -> SimulatedCluster:
+        """Its trials and nodes with all their state, for whoever checks that nothing impossible happens."""
+        return self._cluster
 
     @property
     def runs(self) -> Sequence[TrialRun]:
         """Every trial, those that have not been submitted yet included."""
-        return list(self._course.runs.values())
+        return list(self._cluster.runs.values())
 
     def advance(self, now: float) -> bool:
         """Let everything happen that is due until ``now``; return whether anything has changed since the last call."""
-        self._course.advance(now)
-        changed, self._course.changed = self._course.changed, False
+        self._cluster.advance(now)
+        changed, self._cluster.changed = self._cluster.changed, False
         return changed
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
-        return [run.shown() for run in self._course.submitted.values()]
+        return [run.shown() for run in self._cluster.submitted.values()]
 
     def nodes(self) -> Sequence[Node]:
         """Return every node, with the cores busy on it now."""
-        return [node.shown() for node in self._course.nodes.values()]
+        return [node.shown() for node in self._cluster.nodes.values()]
 
     def trial(self, name: TrialId) -> Trial | None:
         """Return one trial as it is now."""
-        run = self._course.submitted.get(name)
+        run = self._cluster.submitted.get(name)
         return None if run is None else run.shown()
 
     def node(self, name: NodeName) -> Node | None:
         """Return one node as it is now."""
-        node = self._course.nodes.get(name)
+        node = self._cluster.nodes.get(name)
         return None if node is None else node.shown()
 
     def apply(self, action: Action) -> Outcome:
         """Take on ``action`` if the trial and its node allow it."""
-        run = self._course.submitted.get(action.trial)
+        run = self._cluster.submitted.get(action.trial)
         outcome = refused("there is no such trial") if run is None else self._begin(run, action)
-        self._course.settle()
+        self._cluster.place_and_share()
         return outcome
 
     def objectives(self) -> Mapping[TrialId, str]:
         """Return the name of each submitted trial's objective: it has none of its own here."""
-        return dict.fromkeys(self._course.submitted, "objective")
+        return dict.fromkeys(self._cluster.submitted, "objective")
 
     def short(self, trial: str) -> str:
         """Return the trial's id: it is the same in every run."""
@@ -108,13 +109,13 @@ class SimulatedWorld:
 
     def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
         """Return how each trial went; one that was never submitted, or has not ended, took no time."""
-        found = [_result(run, samples.get(run.spec.id)) for run in self._course.runs.values()]
+        found = [_result(run, samples.get(run.spec.id)) for run in self._cluster.runs.values()]
         return sorted(found, key=lambda result: (result.submitted_s, result.id))
 
     def fail(self, trial: TrialId) -> None:
         """End a trial's present attempt, if there is one, as a crash or kill does."""
-        crash(self._course, trial)
-        self._course.settle()
+        crash(self._cluster, trial)
+        self._cluster.place_and_share()
 
     def _begin(self, run: TrialRun, action: Action) -> Outcome:
         match action:
@@ -135,29 +136,29 @@ class SimulatedWorld:
         if run.stage is not Stage.GATED:
             return refused("the trial does not wait for a place")
         if node is None:
-            self._course.enqueue(run)
+            self._cluster.enqueue(run)
             return DONE
         if why_not := self._unfit(node, run):
             return refused(why_not)
-        self._course.place(run, node)
+        self._cluster.place(run, node)
         return DONE
 
     def _resize(self, run: TrialRun, cpu: float) -> Outcome:
         node = run.node
-        if node is None or not (cpu >= 0 and self._course.nodes[node].has_cores_for(run, cpu)):
+        if node is None or not (cpu >= 0 and self._cluster.nodes[node].has_cores_for(run, cpu)):
             return refused(f"{cpu:g} cores do not fit on {node}")
-        self._course.resize(run, node, cpu)
+        self._cluster.resize(run, node, cpu)
         return DONE
 
     def _migrate(self, run: TrialRun, target: NodeName) -> Outcome:
         why_not = f"the trial is on {target} already" if target == run.node else self._unfit(target, run)
         if why_not:
             return refused(why_not)
-        self._course.ask_to_leave(run, target)
+        self._cluster.ask_to_leave(run, target)
         return DONE
 
     def _unfit(self, node: NodeName, run: TrialRun) -> str:
-        known = self._course.nodes.get(node)
+        known = self._cluster.nodes.get(node)
         return f"there is no node {node}" if known is None else known.unfit(run)
 
 
@@ -175,3 +176,46 @@ def _result(run: TrialRun, sample: Sample | None) -> TrialResult:
         first_node=run.first_node or "",
         deadline_s=run.spec.goals.deadline_s,
     )
+
+
+class SimulatedMetrics:
+    """The newest report of each trial that is ``delay_s`` seconds old at least."""
+
+    def __init__(self, world: SimulatedWorld, delay_s: float) -> None:
+        self._world = world
+        self._delay_s = delay_s
+        self._samples: dict[TrialId, Sample] = {}
+        self._logs = {run.spec.id: run.log for run in world.runs if run.spec.reports}
+
+    def poll(self) -> Mapping[TrialId, Sample]:
+        """Return the newest sample of each trial that has one."""
+        until = self._world.now - self._delay_s
+        due = [(trial, log) for trial, log in self._logs.items() if log.next_at <= until]
+        for trial, log in due:
+            sample = log.read(until)
+            if sample is not None:
+                self._samples[trial] = sample
+            if log.exhausted:
+                del self._logs[trial]
+        return self._samples
+
+    def final(self) -> Mapping[TrialId, Sample]:
+        """Return the newest sample that each trial logged, however new."""
+        last = {run.spec.id: run.log.read(math.inf) for run in self._world.runs}
+        return {trial: sample for trial, sample in last.items() if sample is not None}
+
+
+class MemoryStore:
+    """Keeps the newest state; it is worked out only if somebody loads it."""
+
+    def __init__(self) -> None:
+        self._state: Callable[[], str] | None = None
+
+    def load(self) -> str | None:
+        """Return the state saved last."""
+        return None if self._state is None else self._state()
+
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
+        """Keep ``state``."""
+        del urgent
+        self._state = state

@@ -1,0 +1,107 @@
+"""Sweeps drawn from a table of learning curves: real hyperparameters, real curves, submitted all at once.
+
+The table is as LCBench gives it (Zimmer et al., Auto-PyTorch Tabular, 2021).
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from controllers.core.model import Direction, NodeName, TrialId
+from controllers.lab.simulation.experiments.arrivals import generator
+from controllers.lab.simulation.experiments.experiment import OwnExperiment
+from controllers.lab.simulation.experiments.jobs import NODE_CORES
+from controllers.lab.simulation.tables import TableError, read_rows
+from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+
+_COLUMNS: Final = ("task", "config", "epoch", "seconds")
+
+
+def metrics_in(path: Path) -> tuple[str, ...]:
+    """Return the columns of ``path`` that hold metrics.
+
+    Raises:
+        TableError: It is no table of curves, or has no rows.
+    """
+    for row in read_rows(path, _COLUMNS):
+        return tuple(column for column in row.cells if column not in _COLUMNS)
+    raise _without_rows(path)
+
+
+def read_curves(path: Path, metric: str) -> dict[str, dict[TrialId, tuple[Report, ...]]]:
+    """Return the curve of ``metric`` of each configuration, by its task and the id ``TASK.CONFIG``.
+
+    Args:
+        path: A ``.csv`` or ``.csv.gz`` with the columns task, config, epoch, seconds (of training so far, alone on
+            all the cores it can use) and any number of metrics; the rows of a configuration in the order of epochs.
+        metric: Column of the values.
+
+    Raises:
+        TableError: It is no such table; names file, line, column and value.
+    """
+    tasks: dict[str, dict[TrialId, list[Report]]] = {}
+    epochs: dict[tuple[str, TrialId], int] = {}
+    for row in read_rows(path, (*_COLUMNS, metric)):
+        task = row.text("task")
+        name = TrialId(f"{task}.{row.text('config')}")
+        curve = tasks.setdefault(task, {}).setdefault(name, [])
+        epoch, seconds = row.whole("epoch", least=0), row.number("seconds", least=0)
+        if epoch <= (before := epochs.get((task, name), -1)):
+            raise row.problem(column="epoch", expected=f"more than the {before} of the row before it")
+        if curve and seconds < curve[-1].work_s:
+            raise row.problem(column="seconds", expected=f"at least the {curve[-1].work_s:g} of the epoch before it")
+        curve.append(Report(seconds, row.number(metric)))
+        epochs[task, name] = epoch
+    if not tasks:
+        raise _without_rows(path)
+    return {task: {name: tuple(curve) for name, curve in curves.items()} for task, curves in tasks.items()}
+
+
+def _without_rows(path: Path) -> TableError:
+    message = f"{path} has no rows"
+    return TableError(message)
+
+
+_REQUEST: Final = 1.0
+_SPEEDUP: Final = Speedup.linear(NODE_CORES)
+
+
+def curve_sweep(path: Path, metric: str, direction: Direction, trials: int, nodes: int) -> OwnExperiment:
+    """Return the experiment in which each seed draws a task and ``trials`` of its configurations.
+
+    Each trial requests one core and can use all 16 of a node; the seconds of its curve are those that it needs alone.
+
+    Args:
+        path: A table as ``read_curves`` takes it.
+        metric: Column of the objective.
+        direction: Which way that improves.
+        trials: How many are submitted.
+        nodes: How many nodes of 16 cores there are.
+
+    Raises:
+        TableError: It is no such table, or a task has fewer configurations than that.
+        WorkloadError: A curve is over in no time.
+    """
+    tasks = read_curves(path, metric)
+    for task, curves in tasks.items():
+        if len(curves) < trials:
+            message = f"{path}: task {task} has {len(curves)} configurations, fewer than {trials} trials"
+            raise TableError(message)
+    choices = tuple(
+        tuple(
+            TrialSpec(name, 0.0, reports[-1].work_s, reports, _REQUEST, _SPEEDUP, direction=direction)
+            for name, reports in curves.items()
+        )
+        for curves in tasks.values()
+    )
+    title = f"{trials} trials of a task, all at once, {nodes} node{'s' * (nodes > 1)}"
+    return OwnExperiment(str(path), title, partial(_drawn, choices, trials, nodes))
+
+
+def _drawn(tasks: Sequence[Sequence[TrialSpec]], trials: int, nodes: int, seed: int) -> Workload:
+    chance = generator(seed, "curves")
+    return Workload(
+        tuple(chance.sample(chance.choice(tasks), trials)),
+        tuple(NodeSpec(NodeName(f"worker-{number}"), NODE_CORES) for number in range(1, nodes + 1)),
+    )

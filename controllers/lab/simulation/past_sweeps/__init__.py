@@ -1,0 +1,1 @@
+"""Sweeps that already ran: rebuilt from their records, and forecast under other policies."""

@@ -1,0 +1,168 @@
+"""Random faulty sweeps keep every invariant, and the search would notice if they did not."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from controllers.core.engine import Engine
+from controllers.core.model import ACTION_KINDS
+from controllers.core.policy import Policy
+from controllers.driving import assembly
+from controllers.lab.fault_search.case import (
+    Case,
+    CaseError,
+    ClockStep,
+    ControllerCrash,
+    ControllerFault,
+    Refusal,
+    SlowController,
+    dump_case,
+    load_case,
+)
+from controllers.lab.fault_search.faulty_run import CaseResult, FaultyRun, run_case
+from controllers.lab.fault_search.random_cases import draw_case, every_policy
+from controllers.lab.fault_search.search import smallest, try_seed
+from controllers.policies.registry import POLICIES
+from controllers.policies.wrappers.guarded import Guarded
+from controllers.worlds.simulated.cluster import SimulatedCluster
+from controllers.worlds.simulated.faults import NodeLoss, WorldFault
+from controllers.worlds.simulated.trial_run import TrialRun
+from controllers.worlds.simulated.workload import WorkloadError
+from tests.lab.fault_search.mutants import (
+    ActsBeforeSaving,
+    ForgetsInfinity,
+    MovesWhatMoves,
+    NeverLooksAgain,
+    PlacesOnce,
+)
+
+_FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
+_SEED = 77_000
+_RUNS = 340
+_ENOUGH = 400
+"""Sweeps within which the search must have found what was broken on purpose."""
+
+
+@pytest.mark.parametrize("first", range(_SEED, _SEED + _RUNS, 34))
+def test_nothing_impossible_happens_under_any_policy(first: int) -> None:
+    found = [found for seed in range(first, first + 34) if (found := try_seed(seed, every_policy())[1])]
+    told = [f"specon fuzz --runs 1 --seed {one.seed}: {one.violation}\n{dump_case(one.case)}" for one in found]
+    assert not told, "\n".join(told)
+
+
+@pytest.mark.parametrize("file", _FOUND, ids=lambda file: file.stem)
+def test_what_was_found_once_is_mended(file: Path) -> None:
+    assert run_case(load_case(file)).violation is None
+
+
+def test_faults_of_every_kind_strike_under_every_policy() -> None:
+    policies = every_policy()
+    assert set(POLICIES) < set(policies)
+    cases = [draw_case(seed, policies[seed % len(policies)]) for seed in range(400)]
+    drawn = [fault for case in cases for fault in case.faults]
+    assert {type(fault) for fault in drawn} == {*get_args(WorldFault), *get_args(ControllerFault)}
+    assert {fault.action for fault in drawn if isinstance(fault, Refusal)} == {kind.__name__ for kind in ACTION_KINDS}
+    assert {case.policy.split(":")[0] for case in cases} >= set(POLICIES)
+
+
+def test_a_seed_gives_the_same_run_again() -> None:
+    case = draw_case(12, "specon+flowcon")
+    assert dump_case(case) == dump_case(draw_case(12, "specon+flowcon"))
+    assert run_case(case) == run_case(case)
+
+
+def _engine(broken: type[Engine[Any]]) -> Callable[[pytest.MonkeyPatch], Callable[[Case], CaseResult]]:
+    def breaking(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
+        patch.setattr(assembly, "Engine", broken)
+        return run_case
+
+    return breaking
+
+
+def _policy(broken: Policy[Any]) -> Callable[[pytest.MonkeyPatch], Callable[[Case], CaseResult]]:
+    return lambda _: lambda case: FaultyRun(case, broken).run()
+
+
+def _free_failures(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
+    def fail(course: SimulatedCluster, run: TrialRun) -> None:
+        course.halt(run)
+        run.lose()
+        course._go_away(run, course.costs.retry_s)
+
+    patch.setattr(SimulatedCluster, "fail", fail)
+    return run_case
+
+
+@pytest.mark.parametrize(
+    ("breaking", "invariant"),
+    [
+        (_engine(ActsBeforeSaving), "nothing is done before it is saved"),
+        (_engine(NeverLooksAgain), "actions are checked afresh"),
+        (_policy(MovesWhatMoves()), "actions fit their trials"),
+        (_policy(ForgetsInfinity()), "state can be read back"),
+        (_policy(Guarded(policy=PlacesOnce())), "the sweep ends"),
+        (_free_failures, "every attempt has a cause"),
+    ],
+)
+def test_what_is_broken_on_purpose_is_found(
+    breaking: Callable[[pytest.MonkeyPatch], Callable[[Case], CaseResult]],
+    invariant: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = breaking(monkeypatch)
+    cases = (draw_case(seed, "specon+flowcon") for seed in range(_ENOUGH))
+    assert any(violation.invariant == invariant for case in cases if (violation := run(case).violation))
+
+
+def test_a_failing_case_is_made_as_small_as_it_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = _engine(NeverLooksAgain)(monkeypatch)
+    case, violation = next(
+        (case, violation)
+        for case in (draw_case(seed, "specon+flowcon") for seed in range(_ENOUGH))
+        if (violation := run(case).violation)
+    )
+    small = smallest(0, case, violation).case
+    assert len(small.faults) <= 2
+    assert any(isinstance(fault, SlowController) for fault in small.faults)
+    assert len(small.scenario.workload.trials) <= 3
+    again = run(small).violation
+    assert again is not None
+    assert again.invariant == violation.invariant
+
+
+def test_a_case_survives_its_file(tmp_path: Path) -> None:
+    for seed in range(40):
+        case = draw_case(seed, "specon+flowcon")
+        file = tmp_path / "case.json"
+        file.write_text(dump_case(case))
+        assert dump_case(load_case(file)) == dump_case(case)
+        assert run_case(load_case(file)) == run_case(case)
+
+
+def test_a_refusal_of_no_kind_of_action_is_refused() -> None:
+    with pytest.raises(WorkloadError, match=r"action must be one of .*, not 'Sing'"):
+        Refusal("Sing", 0.0, 1.0)
+
+
+def test_a_file_without_a_case_is_refused_with_the_place_and_the_value(tmp_path: Path) -> None:
+    file = tmp_path / "case.json"
+    content = json.loads(dump_case(draw_case(3, "specon")))
+    for change, words in (
+        ({"policy": "speccon"}, r"case\.json: unknown policy 'speccon'; did you mean 'specon'"),
+        ({"journal_every_s": "soon"}, r"case\.json: journal_every_s: .* not 'soon'"),
+        ({"scenario": {"workload": {"trials": [], "nodes": []}}}, "at least one trial"),
+    ):
+        file.write_text(json.dumps(content | change))
+        with pytest.raises(CaseError, match=words):
+            load_case(file)
+
+
+def test_a_controller_that_died_goes_on_after_a_node_was_lost_and_its_clock_has_jumped() -> None:
+    case = draw_case(4711, "specon+flowcon")
+    node = case.scenario.workload.nodes[0].name
+    faults = (ControllerCrash(5.0, 3, 20.0), NodeLoss(node, 10.0, 5.0, 40.0), ClockStep(12.0, -3.0))
+    result = run_case(Case(case.policy, case.scenario, faults))
+    assert (result.violation, result.crashes) == (None, 1)
