@@ -8,7 +8,7 @@ import pytest
 from controllers.core.expressions import SWEEP_UID
 from controllers.core.model import Migrate, NodeName, Phase, Place, Resize, TrialId
 from controllers.worlds.argo import world
-from controllers.worlds.argo.moves import Patience
+from controllers.worlds.argo.commands import Timeouts
 from controllers.worlds.argo.view import rest_s
 from tests.argo_world.conftest import Bench, eventually
 from tests.argo_world.objects import BEGAN, UID, node, over, pod, stamp, steps, template, trial, workflow
@@ -218,7 +218,7 @@ def test_a_sweep_that_continues_another_is_known_by_that_ones_uid(bench: Bench) 
 
 def test_stale_sights_are_not_acted_upon(bench: Bench) -> None:
     bench.put("pods", pod(on="n1"))
-    bench.begin(Patience(stale=-1.0))
+    bench.begin(Timeouts(stale=-1.0))
     outcome = bench.world.apply(Resize(A, 0.2))
     assert not outcome.done
     assert "nothing was heard" in outcome.detail

@@ -1,4 +1,4 @@
-"""Thin access to a Kubernetes API server: raw JSON, a time limit on every call, errors by kind.
+"""Access to a Kubernetes API server: raw JSON, a time limit on every call, errors by kind.
 
 The ``kubernetes`` package loads the configuration and keeps the connections; its generated models are not used,
 since they cost several times the memory of the JSON.
@@ -33,6 +33,10 @@ class ApiError(SpeconError):
     """The API server did not do what was asked."""
 
 
+class NoConfigurationError(SpeconError):
+    """Nothing says where the API server is and how to log in."""
+
+
 class NotFoundError(ApiError):
     """There is no such object."""
 
@@ -55,6 +59,10 @@ class RejectedError(ApiError):
 
 class NotAllowedNowError(ApiError):
     """This controller must not change anything now: another one may lead, or it is only to recommend."""
+
+
+class TooLargeError(ApiError):
+    """The API server sent more than this process is willing to hold."""
 
 
 class UnavailableError(ApiError):
@@ -104,7 +112,7 @@ class KubeApi:
 
     def __init__(self, configuration: client.Configuration, read_s: float = _READ_S) -> None:
         configuration.connection_pool_maxsize = _CONNECTIONS
-        configuration.retries = False
+        configuration.retries = False  # callers know better when to try again, and what by then
         self.configuration = configuration
         self.may_write: Callable[[], bool] = lambda: True
         self._read_s = read_s
@@ -117,7 +125,7 @@ class KubeApi:
         ``read_s`` bounds the seconds between two pieces of an answer.
 
         Raises:
-            SpeconError: there is no usable configuration.
+            NoConfigurationError: there is no usable configuration.
         """
         configuration = client.Configuration()
         try:
@@ -127,7 +135,7 @@ class KubeApi:
                 config.load_kube_config(kubeconfig, context, client_configuration=configuration, persist_config=False)
         except (ConfigException, OSError) as error:
             message = f"no access to Kubernetes: {error}; name a file with --kubeconfig, or run inside the cluster"
-            raise SpeconError(message) from error
+            raise NoConfigurationError(message) from error
         return cls(configuration, read_s)
 
     def close(self) -> None:
@@ -232,7 +240,7 @@ class KubeApi:
         response = self._request(method, path, query or {}, body=body, kind=kind)
         try:
             found = json.loads(_bounded(response, _MOST_ANSWER))
-        except (ValueError, RecursionError, HTTPError, OSError) as error:
+        except (ValueError, RecursionError, HTTPError, OSError, TooLargeError) as error:
             message = f"{method} {path}: the answer is no JSON: {str(error)[:200]}"
             raise UnavailableError(message) from error
         finally:
@@ -278,7 +286,7 @@ def _bounded(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
     content = response.read(most + 1)
     if len(content) > most:
         message = f"more than {most} bytes"
-        raise ValueError(message)
+        raise TooLargeError(message)
     return content
 
 

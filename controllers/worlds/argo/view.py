@@ -1,4 +1,4 @@
-"""What all campaigns see of the cluster: shared watches of pods, workflows and nodes, and the index over them."""
+"""The view of the cluster that all campaigns share: watches of pods, workflows and nodes, and an index over them."""
 
 import logging
 import threading
@@ -9,13 +9,12 @@ from typing import Any, Self, TypeVar
 
 from controllers.core import labels
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
-from controllers.worlds.argo.facts import TrialFacts
-from controllers.worlds.argo.nodes import project_node
+from controllers.worlds.argo.definitions import TrialDefinition
+from controllers.worlds.argo.executor import WriteQueue
+from controllers.worlds.argo.nodes import NodeRequests, project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
-from controllers.worlds.argo.room import Requests
-from controllers.worlds.argo.watch import Collection, Reflector, Rhythm
+from controllers.worlds.argo.watch import Collection, Reflector, WatchTiming
 from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
-from controllers.worlds.argo.writes import Writes
 
 R = TypeVar("R")
 _LOG = logging.getLogger(__name__)
@@ -26,14 +25,18 @@ _PAGE = 100
 _WORKFLOWS_PAGE = 10
 _REST = 5.0
 _MOST_REST_S = 5.0
+"""A process that was kept waiting for a core took long for a look that cost little: it must not be blind for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """The trials of one workflow that one policy steers. ``sweep_uid`` begins their ids.
+    """The sweeps of one workflow under one policy: what one engine steers. Whatever it says was written by others.
 
-    ``sweeps`` gives the MLflow experiment of each sweep id, ``annotations`` the workflow's annotations of ours.
-    ``takes_unset`` tells that trials whose author named no policy belong here too.
+    ``uid`` is the workflow's, ``sweep_uid`` begins the ids of its trials. ``policy`` is a spec as people type it.
+    ``created_epoch_s`` (Unix seconds) is zero on the sweep's clock. ``finished`` tells that the workflow is over; a
+    retry makes it unfinished again. ``sweeps`` gives the MLflow experiment of each sweep id, as far as the workflow has
+    got; ``annotations`` the workflow's annotations of ours. ``takes_unset`` tells that trials whose author named no
+    policy belong here too.
     """
 
     namespace: str
@@ -44,13 +47,12 @@ class Campaign:
     created_epoch_s: float
     finished: bool
     sweeps: Mapping[str, str]
-    tracking_uri: str | None
     annotations: Mapping[str, str]
     takes_unset: bool
 
-    def owns(self, facts: TrialFacts) -> bool:
+    def owns(self, trial: TrialDefinition) -> bool:
         """Whether a trial of the workflow belongs to this campaign."""
-        return facts.policy == self.policy or (facts.policy is None and self.takes_unset)
+        return trial.policy == self.policy or (trial.policy is None and self.takes_unset)
 
 
 class ClusterView:
@@ -59,13 +61,15 @@ class ClusterView:
     Args:
         api: access to the API server.
         namespaces: where to look for sweeps; None for everywhere.
-        rhythm: of the watches.
+        timing: of the watches.
     """
 
-    def __init__(self, api: KubeApi, namespaces: Sequence[str] | None = None, rhythm: Rhythm | None = None) -> None:
+    def __init__(
+        self, api: KubeApi, namespaces: Sequence[str] | None = None, timing: WatchTiming | None = None
+    ) -> None:
         self.api = api
-        self.writes = Writes()
-        self._rhythm = rhythm
+        self.writes = WriteQueue()
+        self._timing = timing
         self._news = threading.Event()
         self._namespaces: Sequence[str | None] = (None,) if namespaces is None else tuple(dict.fromkeys(namespaces))
         self._pods = self._watches(PODS, project_pod, _TRIAL_PODS)
@@ -74,11 +78,11 @@ class ClusterView:
         # No pod is watched twice: with thousands of trials, reading their changes is most of the work.
         self._others = self._watches(PODS, project_other, _OTHER_PODS)
         self._elsewhere = None if namespaces is None else self._watch_elsewhere()
-        self._told = False
+        self._told_of_elsewhere = False
         self._by_workflow: dict[str, list[PodRecord]] = {}
         self._index_version = -1
         self._index_lock = threading.Lock()
-        self._requests = Requests((), (), ())
+        self._requests = NodeRequests((), (), ())
         self._requests_version = -1
         self._requests_until = 0.0
         self._requests_lock = threading.Lock()
@@ -150,14 +154,14 @@ class ClusterView:
         """Return all other pods on nodes, as far as they may be seen."""
         return [record for reflector in self._of_others() for record in reflector.records()]
 
-    def requests(self) -> Requests:
+    def requests(self) -> NodeRequests:
         """Return what all pods request of the nodes; summed up anew after a change, but not all the time."""
         with self._requests_lock:
             counted: Sequence[Reflector[Any]] = (*self._pods, *self._of_others(), self._nodes)
             version = sum(reflector.version for reflector in counted)
             began = time.monotonic()
             if version != self._requests_version and began >= self._requests_until:
-                self._requests = Requests(self._nodes.records(), self.trial_pods(), self.other_pods())
+                self._requests = NodeRequests(self._nodes.records(), self.trial_pods(), self.other_pods())
                 self._requests_version = version
                 ended = time.monotonic()
                 self._requests_until = ended + rest_s(ended - began)
@@ -174,8 +178,8 @@ class ClusterView:
         elsewhere = self._elsewhere
         if elsewhere is None or elsewhere.refused is None or elsewhere.synced:
             return self._all()
-        if not self._told:
-            self._told = True
+        if not self._told_of_elsewhere:
+            self._told_of_elsewhere = True
             _LOG.info("only pods of the own namespaces may be seen: what others request of the nodes is not counted")
         return self._needed()
 
@@ -186,7 +190,7 @@ class ClusterView:
         outside = (f"metadata.namespace!={namespace}" for namespace in self._namespaces)
         query = {"fieldSelector": ",".join((_PLACED, *outside))}
         collection = Collection(PODS.path(), query, _PAGE, expendable=True)
-        return Reflector(self.api, collection, project_other, self._news.set, self._rhythm)
+        return Reflector(self.api, collection, project_other, self._news.set, self._timing)
 
     def _pods_by_workflow(self) -> Mapping[str, list[PodRecord]]:
         with self._index_lock:
@@ -207,14 +211,11 @@ class ClusterView:
     def _watch(
         self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = _PAGE
     ) -> Reflector[R]:
-        return Reflector(self.api, Collection(path, query, page), project, self._news.set, self._rhythm)
+        return Reflector(self.api, Collection(path, query, page), project, self._news.set, self._timing)
 
 
 def rest_s(took: float) -> float:
-    """Return the seconds that a look serves which took ``took`` seconds: in a large sweep, longer than a small one's.
-
-    Not without bound: a process that was kept waiting for a core took long, and its look cost little.
-    """
+    """Return for how many seconds a look serves that took ``took`` seconds: in a large sweep for longer."""
     return min(_MOST_REST_S, _REST * took)
 
 
@@ -233,7 +234,6 @@ def _campaigns_of(workflow: WorkflowRecord, default_policy: str) -> list[Campaig
             created_epoch_s=workflow.created_at,
             finished=workflow.finished,
             sweeps={sweep: sweeps[sweep].experiment for sweep in ids},
-            tracking_uri=next((sweeps[sweep].tracking_uri for sweep in ids if sweeps[sweep].tracking_uri), None),
             annotations=workflow.annotations,
             takes_unset=policy == default_policy,
         )

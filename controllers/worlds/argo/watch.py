@@ -12,7 +12,15 @@ from typing import Generic, TypeVar
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from controllers.worlds.argo.api import ApiError, ForbiddenError, GoneError, Json, KubeApi, UnavailableError
+from controllers.worlds.argo.api import (
+    ApiError,
+    ForbiddenError,
+    GoneError,
+    Json,
+    KubeApi,
+    TooLargeError,
+    UnavailableError,
+)
 from controllers.worlds.argo.untrusted import at, text, whole
 
 R = TypeVar("R")
@@ -26,7 +34,7 @@ _TOO_SHORT_S = 0.3
 class Collection:
     """What to watch: the path of a collection and a selection of it. ``page`` objects are asked for at once.
 
-    ``expendable`` tells that it is nothing to complain of where it is not allowed.
+    ``expendable`` tells that nobody is warned where it is not allowed.
     """
 
     path: str
@@ -36,7 +44,7 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
+class WatchTiming:
     """How often to do what, in seconds.
 
     A watch is opened anew every ``watch_s``: so a quiet one is known to be alive, and a dead one is found out.
@@ -56,7 +64,7 @@ class Reflector(Generic[R]):
         collection: what to watch.
         project: makes a small record of an object, or None where it is of no interest. Must bear any JSON.
         changed: called from the watching thread after every change.
-        rhythm: how often to do what.
+        timing: how often to do what.
     """
 
     def __init__(
@@ -65,13 +73,13 @@ class Reflector(Generic[R]):
         collection: Collection,
         project: Callable[[Json], R | None],
         changed: Callable[[], None],
-        rhythm: Rhythm | None = None,
+        timing: WatchTiming | None = None,
     ) -> None:
         self._api = api
         self._collection = collection
         self._project = project
         self._changed = changed
-        self._rhythm = rhythm or Rhythm()
+        self._timing = timing or WatchTiming()
         self._records: dict[str, R] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -115,7 +123,9 @@ class Reflector(Generic[R]):
         while not self._stop.is_set():
             began = time.monotonic()
             try:
-                self._once()
+                if not self._version_of_list or began - self._listed_at > self._timing.relist_s:
+                    self._list()
+                self._watch()
             except ApiError as error:
                 failures += 1
                 self._note(error, failures)
@@ -126,14 +136,9 @@ class Reflector(Generic[R]):
             if failures:
                 self._stop.wait(self._wait_s(failures))
 
-    def _once(self) -> None:
-        """List where that is due, then watch until the watch ends by itself."""
-        if not self._version_of_list or time.monotonic() - self._listed_at > self._rhythm.relist_s:
-            self._list()
-        self._watch()
-
     def _note(self, error: ApiError, failures: int) -> None:
         if isinstance(error, GoneError):
+            # The version is too old to watch from. The next turn lists anew; until then the records stay.
             self._version_of_list = ""
             return
         self.refused = error if isinstance(error, ForbiddenError) else None
@@ -141,7 +146,7 @@ class Reflector(Generic[R]):
             _LOG.warning("watch of %s is interrupted: %s", self._collection.path, error)
 
     def _wait_s(self, failures: int) -> float:
-        wait = min(self._rhythm.most_wait_s, self._rhythm.first_wait_s * 2.0 ** min(failures - 1, 16))
+        wait = min(self._timing.most_wait_s, self._timing.first_wait_s * 2.0 ** min(failures - 1, 16))
         return wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the load of many watchers
 
     def _list(self) -> None:
@@ -164,16 +169,16 @@ class Reflector(Generic[R]):
             **self._collection.query,
             "resourceVersion": self._version_of_list,
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(max(1, round(self._rhythm.watch_s * random.uniform(0.75, 1.0)))),  # noqa: S311
+            "timeoutSeconds": str(max(1, round(self._timing.watch_s * random.uniform(0.75, 1.0)))),  # noqa: S311
         }
-        response = self._api.open_watch(self._collection.path, query, self._rhythm.watch_s + 5)
+        response = self._api.open_watch(self._collection.path, query, self._timing.watch_s + 5)
         self._response = response
         self.heard_at = time.monotonic()
         try:
             lines = _lines(response)
             while not self._stop.is_set() and (line := next(lines, None)) is not None:
                 self._take(line)
-        except (HTTPError, OSError, ValueError, RecursionError) as error:
+        except (HTTPError, OSError, ValueError, RecursionError, TooLargeError) as error:
             if not self._stop.is_set():
                 message = f"watch of {self._collection.path} broke: {str(error)[:200]}"
                 raise UnavailableError(message) from error
@@ -201,6 +206,7 @@ class Reflector(Generic[R]):
         key = f"{text(item, 'metadata', 'namespace')}/{text(item, 'metadata', 'name')}"
         record = None if deleted else self._project(item)
         if record is None:
+            # It may have been of interest before it changed.
             records.pop(key, None)
         else:
             records[key] = record
@@ -212,7 +218,7 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         *whole_lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > _MOST_LINE:
             message = f"one event has more than {_MOST_LINE} bytes"
-            raise ValueError(message)
+            raise TooLargeError(message)
         yield from (line for line in whole_lines if line.strip())
 
 

@@ -1,4 +1,4 @@
-"""What a trial's author said about it: on the template in the workflow, and again on every pod."""
+"""How a trial's author defined it: on the template in the workflow, and again on every pod."""
 
 import json
 import logging
@@ -20,14 +20,13 @@ _MOST_WARNINGS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class TrialFacts:
+class TrialDefinition:
     """A trial as its author defined it. ``name`` is short: unique in the workflow, the same in every run of it.
 
     ``policy`` is None where its author left that open; ``params`` is the JSON text of its hyperparameters.
     """
 
     id: TrialId
-    sweep_id: str
     sweep: str
     number: str
     objective: str
@@ -35,8 +34,6 @@ class TrialFacts:
     policy: str | None
     workers: int
     params: str
-    experiment: str
-    tracking_uri: str
     goals: AskedGoals = field(default_factory=AskedGoals)
 
     @property
@@ -53,19 +50,22 @@ class TrialFacts:
         return found if isinstance(found, dict) else {}
 
 
-def facts_of(
-    where: str, marks: Mapping[str, str], notes: Mapping[str, str], env: Mapping[str, str]
-) -> TrialFacts | None:
+def read_definition(
+    where: str, given_labels: Mapping[str, str], annotations: Mapping[str, str], env: Mapping[str, str]
+) -> TrialDefinition | None:
     """Return what labels, annotations and environment of the main container say; None, and a warning, if that is amiss.
 
     Args:
         where: what they were found on, for the warning.
-        marks: the labels.
-        notes: the annotations.
+        given_labels: the labels.
+        annotations: the annotations.
         env: the environment, with Argo's placeholders filled in.
     """
     trial, sweep = env.get(contract.ENV_TRIAL_ID, ""), env.get(contract.ENV_SWEEP_ID, "")
-    direction, workers = notes.get(labels.ANNOTATION_DIRECTION, ""), notes.get(labels.ANNOTATION_WORKERS, "1")
+    direction, workers = (
+        annotations.get(labels.ANNOTATION_DIRECTION, ""),
+        annotations.get(labels.ANNOTATION_WORKERS, "1"),
+    )
     problem = next(
         (
             f"{name} is {value!r}"
@@ -73,7 +73,7 @@ def facts_of(
                 (contract.ENV_TRIAL_ID, trial, _ID.fullmatch(trial)),
                 (contract.ENV_SWEEP_ID, sweep, not sweep or _ID.fullmatch(sweep)),
                 (labels.ANNOTATION_DIRECTION, direction, direction in set(Direction)),
-                (labels.ANNOTATION_OBJECTIVE, "", notes.get(labels.ANNOTATION_OBJECTIVE)),
+                (labels.ANNOTATION_OBJECTIVE, "", annotations.get(labels.ANNOTATION_OBJECTIVE)),
                 (labels.ANNOTATION_WORKERS, workers, workers.isdecimal() and 0 < int(workers) <= _MOST_WORKERS),
             )
             if not right
@@ -83,25 +83,22 @@ def facts_of(
     if problem is not None:
         warn_once(where, f"{where} is left out: {problem[:300]}")
         return None
-    return TrialFacts(
+    return TrialDefinition(
         id=TrialId(trial),
-        sweep_id=sweep or trial.rpartition(".")[0] or trial,
-        sweep=marks.get(labels.LABEL_SWEEP, ""),
-        number=marks.get(labels.LABEL_TRIAL, ""),
-        objective=notes[labels.ANNOTATION_OBJECTIVE],
+        sweep=given_labels.get(labels.LABEL_SWEEP, ""),
+        number=given_labels.get(labels.LABEL_TRIAL, ""),
+        objective=annotations[labels.ANNOTATION_OBJECTIVE],
         direction=Direction(direction),
-        policy=notes.get(labels.ANNOTATION_POLICY),
+        policy=annotations.get(labels.ANNOTATION_POLICY),
         workers=int(workers),
         params=env.get(contract.ENV_PARAMS, ""),
-        experiment=env.get("MLFLOW_EXPERIMENT_NAME", ""),
-        tracking_uri=env.get("MLFLOW_TRACKING_URI", ""),
-        goals=_goals(where, notes),
+        goals=_goals(where, annotations),
     )
 
 
-def _goals(where: str, notes: Mapping[str, str]) -> AskedGoals:
+def _goals(where: str, annotations: Mapping[str, str]) -> AskedGoals:
     try:
-        return goals_in(notes)
+        return goals_in(annotations)
     except GoalError as error:
         warn_once(f"{where}: goals", f"{where} goes on without goals: {error}")
         return AskedGoals()
