@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.policies.cbalancer.policy import CBalancer
 from controllers.policies.comparison.default import Default
@@ -51,7 +52,7 @@ POLICIES: dict[str, type[PolicySettings]] = {policy.name: policy for policy in _
 _BETWEEN_POLICIES = re.compile(r"\+(?!\d)")
 
 
-class UnknownPolicyError(ValueError):
+class UnknownPolicyError(SpeconError, ValueError):
     """No policy has that name."""
 
 

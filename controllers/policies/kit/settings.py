@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from controllers.core.errors import SpeconError
 from controllers.core.model import Action
 
 MinChange = Annotated[
@@ -21,7 +22,7 @@ StaleAfter = Annotated[
 ]
 
 
-class PolicyParameterError(ValueError):
+class PolicyParameterError(SpeconError, ValueError):
     """A parameter of a policy is unknown, missing its value, or out of bounds."""
 
 
