@@ -1,11 +1,43 @@
-"""Cores that trials used, told from what they report themselves: no other source is needed in a cluster."""
+"""What a controller adds to the world of a campaign: trials' own reports of CPU use, and no act without leadership."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-from controllers.core.model import Assessment, Node, NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.core.ports import World
+from controllers.core.model import Action, Assessment, Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.ports import Outcome, OutcomeKind, World, refused
 from controllers.driving.wrapped_world import WrappedWorld
+
+RECOMMENDED: Final = Outcome(OutcomeKind.RECOMMENDED)
+NOT_LEADING: Final = refused("another controller leads by now")
+
+
+class LeaderOnly(WrappedWorld):
+    """A world that is acted on only while ``leading``, and not at all by a controller that is only to recommend."""
+
+    def __init__(self, world: World, leading: Callable[[], bool], *, recommend: bool) -> None:
+        super().__init__(world)
+        self._leading = leading
+        self._recommend = recommend
+
+    def apply(self, action: Action) -> Outcome:
+        """Carry out ``action``, if this controller may."""
+        if self._recommend:
+            return RECOMMENDED
+        return self._world.apply(action) if self._leading() else NOT_LEADING
+
+
+class ForgetfulStore:
+    """Keeps nothing: for a controller that may write nothing. It begins anew with each start."""
+
+    def load(self) -> str | None:
+        """Return no state."""
+
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
+        """Drop ``state``."""
+
+    def flush(self) -> None:
+        """Nothing waits."""
 
 
 class ReportedUsage:

@@ -1,4 +1,4 @@
-"""All campaigns of a cluster: begun, driven, ended; one that fails is set aside for a while and holds up no other."""
+"""All campaigns of a cluster: started, driven, ended. One that fails is set aside for a while and holds up no other."""
 
 import logging
 from collections import Counter
@@ -9,14 +9,14 @@ from typing import Protocol
 
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
-from controllers.cluster.ports import Campaign
 from controllers.core.model import Phase
+from controllers.worlds.argo.view import Campaign
 
 _LOG = logging.getLogger(__name__)
 _FIRST_WAIT_S = 1.0
 _MOST_WAIT_S = 60.0
 _MOST_ENDED_AT_ONCE = 4
-"""Campaigns that were over when first seen, after a restart perhaps hundreds, are looked through a few at a time."""
+"""Campaigns that were over when first seen are worked off so many at a time: after a restart there may be hundreds."""
 _CLOSERS = 16
 
 
@@ -61,6 +61,7 @@ class _Slot:
 
     @property
     def about(self) -> dict[str, str]:
+        """What every line of the log says of it."""
         return {
             "namespace": self.campaign.namespace,
             "workflow": self.campaign.workflow,
@@ -138,7 +139,7 @@ class Campaigns:
             self._set_aside(slot)
             return
         if self._clock() - slot.began_at > _MOST_WAIT_S:
-            slot.failures = 0
+            slot.failures = 0  # it has run for long enough: what went wrong before is over
         if slot.run.done:
             self._end(slot)
 
@@ -154,7 +155,7 @@ class Campaigns:
         slot.retry_at = self._clock() + wait
         self._instruments.errors.inc()
         about = fields(**slot.about, failures=slot.failures, retry_in_s=wait)
-        _LOG.exception("a sweep can't be steered for now", extra=about)
+        _LOG.exception("cannot steer a sweep for now", extra=about)
         self._close(slot)
 
     def _end(self, slot: _Slot) -> None:
@@ -175,8 +176,8 @@ class Campaigns:
             return
         try:
             run.close()
-        except Exception:  # noqa: BLE001 - as above
-            _LOG.exception("the threads of a sweep did not end well", extra=fields(**slot.about))
+        except Exception:  # noqa: BLE001 - nor may it keep the others from being closed
+            _LOG.exception("could not end the threads of a sweep", extra=fields(**slot.about))
 
     def _show(self) -> None:
         runs = [slot.run for slot in self._slots.values() if slot.run is not None]

@@ -18,7 +18,7 @@ class LeaseTimingError(SpeconError):
     """Durations of a lease under which two could lead at once, or nobody for long."""
 
 
-class LeaseUnavailableError(Exception):
+class LeaseUnavailableError(SpeconError):
     """The lease could not be read or written; whether a write happened is unknown."""
 
 

@@ -7,7 +7,7 @@ from typing import Self
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client import start_http_server as serve
 
-from controllers.cluster.health_server import PortError, port_problem
+from controllers.cluster.health import PortError, port_problem
 from controllers.core.model import ACTION_KINDS, Action, Phase
 from controllers.core.ports import OutcomeKind
 

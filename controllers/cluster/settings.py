@@ -1,4 +1,4 @@
-"""What a controller is told at its start: checked once, frozen, every problem named at once."""
+"""The settings of a controller: checked once at its start, frozen, every problem named at once."""
 
 import math
 import os
@@ -21,7 +21,7 @@ LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 
 class ControllerSettingsError(SpeconError):
-    """Settings of the controller that it can't run with; the message lists them all."""
+    """The controller cannot run with its settings; the message lists every problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class ControllerSettings:
     def __post_init__(self) -> None:
         problems = list(self._problems())
         if problems:
-            message = "the controller can't start:\n" + "\n".join(f"  {problem}" for problem in problems)
+            message = "the controller cannot start:\n" + "\n".join(f"  {problem}" for problem in problems)
             raise ControllerSettingsError(message)
 
     @property

@@ -17,6 +17,7 @@ from controllers.cluster.logs import fields
 from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
 from controllers.record.timeline import TimelineEvent
+from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.sweep_runs import Steering, SweepRun, close_sweep, open_sweep, sweep_is_closed
 
 _LOG = logging.getLogger(__name__)
@@ -27,9 +28,17 @@ _NO_EXPERIMENT = "Default"
 """Where trials log that name no experiment: the hooks' own default."""
 
 
+class NoResultError(SpeconError):
+    """A campaign ended, and there is nothing that it came to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a campaign ended. ``result`` may fail and be asked again; None where nobody knows what it came to."""
+    """How a campaign ended.
+
+    ``result`` raises ``MlflowAwayError`` where it is to be asked again, and ``NoResultError`` where there is none; it
+    is None where nobody knows what the campaign came to.
+    """
 
     status: Literal["FINISHED", "FAILED", "KILLED"]
     result: Callable[[], RunResult] | None = None
@@ -69,8 +78,10 @@ class SweepRecord:
         self._away = False
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sweep-record", daemon=True)
-        self.settled = not over
+        self.looked_up = not over
+        """Whether it is known by now if the record of a workflow that was over before is complete."""
         self.closed = False
+        """Whether nothing is left to write."""
 
     def start(self, sweeps: Mapping[str, str]) -> None:
         """Begin with these sweeps: the MLflow experiment of each sweep id."""
@@ -78,7 +89,8 @@ class SweepRecord:
         self._thread.start()
 
     def keep(self, sweeps: Mapping[str, str]) -> None:
-        """Take note of the sweeps that the campaign has by now; names that can't be right are left out."""
+        """Take note of the sweeps that the campaign has by now."""
+        # The ids stand in MLflow's query language, where a quote could end them and begin something else.
         safe = {sweep: name or _NO_EXPERIMENT for sweep, name in sweeps.items() if _SAFE_ID.fullmatch(sweep)}
         if safe != self._wanted:
             self._wanted = safe
@@ -125,22 +137,22 @@ class SweepRecord:
     def _try_to_work(self) -> None:
         try:
             self._work()
-        except (MlflowException, OSError) as error:
+        except (MlflowException, OSError, MlflowAwayError) as error:
             if not self._away:
                 _LOG.warning(
                     "a record waits for MLflow: %s", str(error)[:200], extra=fields(sweep=self._steering.title)
                 )
             self._away = True
         except Exception:  # noqa: BLE001 - a record that dies silently would keep its campaign open for good
-            _LOG.exception("a record went wrong", extra=fields(sweep=self._steering.title))
+            _LOG.exception("could not write a record", extra=fields(sweep=self._steering.title))
         else:
             self._away = False
 
     def _work(self) -> None:
-        if not self.settled and self._known_closed():
-            self.settled = self.closed = True
+        if not self.looked_up and self._known_closed():
+            self.looked_up = self.closed = True
             return
-        self.settled = True
+        self.looked_up = True
         for sweep, experiment in self._wanted.items():
             if sweep not in self._opened:
                 self._opened[sweep] = open_sweep(self._client, sweep, experiment, self._steering)
@@ -177,8 +189,8 @@ class SweepRecord:
             return {}
         try:
             result = ending.result()
-        except SpeconError as error:
-            _LOG.warning("a sweep came to no result: %s", error, extra=fields(sweep=self._steering.title))
+        except NoResultError as error:
+            _LOG.warning("a sweep has no result: %s", error, extra=fields(sweep=self._steering.title))
             return {}
         for run in self._opened.values():
             self._client.log_text(run.run_id, json.dumps(result.to_dict(), indent=1), "result.json")

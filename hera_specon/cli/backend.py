@@ -20,7 +20,7 @@ Workflow = Mapping[str, Any]
 
 def run_controller(settings: "ControllerSettings", stop: threading.Event) -> None:
     """Run the controller; alone, since what sweeps on this machine need would only cost it memory."""
-    from controllers.tracking.slim_import import import_slim  # noqa: PLC0415 - see the module's docstring
+    from controllers.tracking.access import import_slim  # noqa: PLC0415 - see the module's docstring
 
     import_slim()
     from controllers.cluster import run  # noqa: PLC0415

@@ -61,5 +61,5 @@ def _list(found: "Held", namespace: str) -> None:
     for record in found.adopted:
         click.echo(f"workflow {record.name} is marked as steered by a controller")
     for pod in found.pods:
-        trial = pod.facts.name if pod.facts is not None else "not known"
+        trial = pod.definition.name if pod.definition is not None else "not known"
         click.echo(f"pod {pod.name} waits (trial {trial}, attempt {pod.attempt})")

@@ -12,7 +12,7 @@ import pytest
 from mlflow.entities import Metric, Run
 from mlflow.tracking import MlflowClient
 
-from controllers.cluster.campaign_run import CampaignRun, Services
+from controllers.cluster.campaign_run import CampaignRun, SharedServices
 from controllers.cluster.instruments import Instruments
 from controllers.core import labels
 from controllers.core.model import Phase, Place, TrialId
@@ -20,7 +20,7 @@ from controllers.record.timeline import EventKind
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
 from mlflow_hooks import contract
-from tests.controller.clusters_in_memory import TWO, MemoryCampaign, MemoryCluster, MemoryWorld, gated, trial
+from tests.controller.clusters_in_memory import TWO, MemoryCluster, MemoryWorld, campaign, gated, trial
 
 
 @dataclass
@@ -43,16 +43,16 @@ class Stage:
         self.trial = TrialId(f"{self.sweep}.t000")
         self.world = MemoryWorld.of(trial(self.trial))
         self.cluster = MemoryCluster(worlds={self.uid: self.world})
-        self.campaign = MemoryCampaign(
+        self.campaign = campaign(
             self.uid,
-            self.policy,
+            policy=self.policy,
             created_epoch_s=time.time() - 60,
             sweeps={self.sweep: "controller-tests"},
             annotations=self.annotations,
         )
 
     def start(self) -> CampaignRun:
-        services = Services(
+        services = SharedServices(
             worlds=self.cluster,
             client=self.client,
             reader=self.reader,
@@ -232,7 +232,7 @@ def test_a_gated_first_attempt_starts_somewhere_when_nobody_says_where(
 
 
 @pytest.mark.parametrize("policy", ["nonsense", "specon:alpha=9"])
-def test_a_policy_that_cannot_be_had_leaves_trials_alone_but_opens_gates(
+def test_a_policy_that_cannot_be_loaded_leaves_trials_alone_but_opens_gates(
     stage: Callable[..., Stage], policy: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     it = stage(policy=policy)
