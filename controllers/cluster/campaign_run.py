@@ -180,7 +180,12 @@ class CampaignRun:
         record = self._record = SweepRecord(services.client, steering, over=campaign.finished)
         stack.callback(record.stop, _STOP_S)
         record.start(campaign.sweeps)
-        self._source = MlflowSource(services.client, self._scope, world.objectives, self._clock.from_epoch)
+
+        def scope() -> Scope:
+            prefix = os.path.commonprefix(sorted(record.sweep_ids()))  # noqa: RUF071 - ids, not paths
+            return Scope(record.experiment_ids(), prefix)
+
+        self._source = MlflowSource(services.client, scope, world.objectives, self._clock.from_epoch)
         background = stack.enter_context(services.reader.follow(self._source))
         parent = record.parent_of
         compose = recommended_tags(parent, report.recommended) if services.recommend else done_tags(parent)
@@ -210,10 +215,6 @@ class CampaignRun:
             _LOG.warning(message, error, extra=fields(**self._about))
             return Default()
         return policy
-
-    def _scope(self) -> Scope:
-        prefix = os.path.commonprefix(sorted(self._record.sweep_ids()))  # noqa: RUF071 - ids, not paths
-        return Scope(self._record.experiment_ids(), prefix)
 
 
 def first_nodes(campaign: Campaign) -> Mapping[str, str]:

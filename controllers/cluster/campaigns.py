@@ -96,7 +96,11 @@ class Campaigns:
         """Take note of which campaigns there are."""
         there = {(campaign.uid, campaign.policy): campaign for campaign in found}
         for key in [key for key in self._slots if key not in there]:
-            self._forget(self._slots.pop(key))
+            slot = self._slots.pop(key)
+            if slot.run is not None:
+                _LOG.info("the workflow of a sweep is gone", extra=fields(**slot.about))
+                slot.run.abandon()
+                self._close(slot)
         for key, campaign in there.items():
             slot = self._slots.setdefault(key, _Slot(campaign))
             slot.campaign = campaign
@@ -141,7 +145,10 @@ class Campaigns:
         if self._clock() - slot.began_at > _MOST_WAIT_S:
             slot.failures = 0  # it has run for long enough: what went wrong before is over
         if slot.run.done:
-            self._end(slot)
+            _LOG.info("a sweep is over and its record is complete", extra=fields(**slot.about))
+            slot.done = True
+            slot.failures = 0
+            self._close(slot)
 
     def _must_wait(self, slot: _Slot) -> bool:
         if not slot.campaign.finished:
@@ -157,18 +164,6 @@ class Campaigns:
         about = fields(**slot.about, failures=slot.failures, retry_in_s=wait)
         _LOG.exception("cannot steer a sweep for now", extra=about)
         self._close(slot)
-
-    def _end(self, slot: _Slot) -> None:
-        _LOG.info("a sweep is over and its record complete", extra=fields(**slot.about))
-        slot.done = True
-        slot.failures = 0
-        self._close(slot)
-
-    def _forget(self, slot: _Slot) -> None:
-        if slot.run is not None:
-            _LOG.info("the workflow of a sweep is gone", extra=fields(**slot.about))
-            slot.run.abandon()
-            self._close(slot)
 
     def _close(self, slot: _Slot) -> None:
         run, slot.run = slot.run, None

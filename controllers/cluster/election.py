@@ -111,7 +111,8 @@ class Election:
         """Look at the lease once, and take or renew it if it is free or ours."""
         found = yield Read()
         self._notice(found)
-        if not self._takeable():
+        free = self._holder in {"", self.identity}
+        if not free and self._clock() < self._changed_at + self._duration:
             return
         claim = self._claim(found)
         began = self._clock()
@@ -132,10 +133,6 @@ class Election:
             return Lease(self.identity, self.timing.duration)
         changes_hands = found.holder != self.identity
         return Lease(self.identity, self.timing.duration, found.transitions + changes_hands, found.version)
-
-    def _takeable(self) -> bool:
-        free = self._holder in {"", self.identity}
-        return free or self._clock() >= self._changed_at + self._duration
 
     def _notice(self, lease: Lease | None) -> None:
         version = "" if lease is None else lease.version

@@ -46,10 +46,7 @@ class Instruments:
             "specon_watch_age_seconds", "Time since the API server was last heard.", registry=registry
         )
         self.mlflow_up = Gauge("specon_mlflow_up", "1 where MLflow answers.", registry=registry)
-        self._announce()
-
-    def _announce(self) -> None:
-        """Show every label from the start, so that a rate over a counter sees its first increment."""
+        # Every label shows from the start, so that a rate over a counter sees its first increment.
         for phase in Phase:
             self.trials.labels(phase.value)
         for kind in ACTION_KINDS:

@@ -149,39 +149,33 @@ class SweepRecord:
             self._away = False
 
     def _work(self) -> None:
-        if not self.looked_up and self._known_closed():
-            self.looked_up = self.closed = True
-            return
-        self.looked_up = True
+        if not self.looked_up:
+            wanted = self._wanted.items()
+            self.closed = all(sweep_is_closed(self._client, sweep, name, self._steering) for sweep, name in wanted)
+            self.looked_up = True
+            if self.closed:
+                return
         for sweep, experiment in self._wanted.items():
             if sweep not in self._opened:
                 self._opened[sweep] = open_sweep(self._client, sweep, experiment, self._steering)
         self._upload()
         if self._ending is not None:
-            self._close(self._ending)
-
-    def _known_closed(self) -> bool:
-        wanted = self._wanted.items()
-        return all(sweep_is_closed(self._client, sweep, name, self._steering) for sweep, name in wanted)
+            figures = self._conclude(self._ending)
+            for run in self._opened.values():
+                close_sweep(self._client, run, figures, None, self._ending.status)
+            self.closed = True
 
     def _upload(self) -> None:
         """Send the timeline piece by piece: a piece that did not get everywhere goes again, under its own name."""
         while self._opened and (self._piece or self._waiting):
-            self._piece = self._piece or self._next_piece()
+            if self._piece is None:
+                lines = [self._waiting.popleft().to_json() for _ in range(len(self._waiting))]
+                self._pieces += 1
+                name = f"timeline/{self._began_ms}-{self._pieces:06d}.jsonl"
+                self._piece = _Piece(name, "".join(f"{line}\n" for line in lines))
             for run in self._opened.values():
                 self._client.log_text(run.run_id, self._piece.text, self._piece.name)
             self._piece = None
-
-    def _next_piece(self) -> _Piece:
-        lines = [self._waiting.popleft().to_json() for _ in range(len(self._waiting))]
-        self._pieces += 1
-        return _Piece(f"timeline/{self._began_ms}-{self._pieces:06d}.jsonl", "".join(f"{line}\n" for line in lines))
-
-    def _close(self, ending: Ending) -> None:
-        figures = self._conclude(ending)
-        for run in self._opened.values():
-            close_sweep(self._client, run, figures, None, ending.status)
-        self.closed = True
 
     def _conclude(self, ending: Ending) -> Mapping[str, float]:
         """Write the result; return its figures, none where there is no result."""

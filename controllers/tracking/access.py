@@ -34,7 +34,7 @@ def import_slim() -> None:
     """
     if any(name in sys.modules for name in ("mlflow", *_OPTIONAL)):
         return
-    # None is Python's own mark of a module that can't be imported.
+    # None is Python's own mark of a module that cannot be imported.
     hidden = dict.fromkeys(_OPTIONAL)
     sys.modules.update(hidden)  # type: ignore[arg-type] # typeshed knows modules only
     try:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.credentials import get_default_host_creds
@@ -62,16 +61,13 @@ def _of_store(client: MlflowClient, experiments: Sequence[str], wanted: str) -> 
     token: str | None = None
     while True:
         page = client.search_runs(list(experiments), wanted, max_results=_PAGE, page_token=token)
-        yield from (_found_in_store(run) for run in page)
+        for run in page:
+            # run.data.metrics drops step and timestamp; the protobuf form keeps them.
+            metrics = {m.key: Reported(m.value, m.step, m.timestamp / 1000) for m in run.data.to_proto().metrics}
+            yield FoundRun(TrialId(run.data.tags[contract.TAG_TRIAL_ID]), run.info.run_id, metrics)
         token = page.token
         if not token:
             return
-
-
-def _found_in_store(run: Run) -> FoundRun:
-    # run.data.metrics drops step and timestamp; the protobuf form keeps them.
-    metrics = {m.key: Reported(m.value, m.step, m.timestamp / 1000) for m in run.data.to_proto().metrics}
-    return FoundRun(TrialId(run.data.tags[contract.TAG_TRIAL_ID]), run.info.run_id, metrics)
 
 
 def _over_http(uri: str, experiments: Sequence[str], wanted: str) -> Iterator[FoundRun]:
@@ -151,7 +147,7 @@ class MlflowSource:
     def poll(self) -> Mapping[TrialId, Sample]:
         """Return the newest sample of each trial; empty, and ``away`` set, if MLflow does not answer."""
         try:
-            runs = {run.trial: run for run in self._search()}
+            runs = {run.trial: run for run in self._find_runs()}
         except (MlflowException, OSError) as error:
             if not self.away:
                 _LOG.warning("MLflow does not answer: %s", str(error)[:200])
@@ -164,7 +160,7 @@ class MlflowSource:
         samples = {trial: self._sample(run.metrics, objectives.get(trial, "")) for trial, run in runs.items()}
         return {trial: sample for trial, sample in samples.items() if sample is not None}
 
-    def _search(self) -> Sequence[FoundRun]:
+    def _find_runs(self) -> Sequence[FoundRun]:
         scope = self._scope()
         wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{scope.sweep_prefix}%' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
         return list(find_runs(self._client, scope.experiment_ids, wanted)) if scope.experiment_ids else []
@@ -173,23 +169,20 @@ class MlflowSource:
         newest = metrics.get(objective)
         if newest is None:
             return None
+        total = _value(metrics, contract.METRIC_STEPS_TOTAL)
         return Sample(
             value=newest.value,
             step=newest.step,
             at=self._to_sweep_time(newest.epoch_s),
             cpu_seconds=_value(metrics, contract.METRIC_CPU_SECONDS),
             first=_value(metrics, contract.METRIC_OBJECTIVE_FIRST),
-            steps_total=_whole(_value(metrics, contract.METRIC_STEPS_TOTAL)),
+            steps_total=int(total) if total is not None and 0 < total < 2**53 else None,
         )
 
 
 def _value(metrics: Mapping[str, Reported], name: str) -> float | None:
     found = metrics.get(name)
     return None if found is None else found.value
-
-
-def _whole(value: float | None) -> int | None:
-    return int(value) if value is not None and value > 0 and value < 2**53 else None
 
 
 class ObjectiveWatch:

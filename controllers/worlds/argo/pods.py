@@ -139,6 +139,8 @@ def project_pod(pod: Json) -> PodRecord | None:
     owner = next((o for o in mappings(pod, "metadata", "ownerReferences") if text(o, "kind") == "Workflow"), None)
     if owner is None or not text(pod, "metadata", "labels", LABEL_WORKFLOW):
         return None
+    where = f"pod {text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')}"
+    pod_labels, annotations = strings(pod, "metadata", "labels"), strings(pod, "metadata", "annotations")
     main = _named(mappings(pod, "spec", "containers"))
     status = _named(mappings(pod, "status", "containerStatuses"))
     # Argo names an attempt such as wf[0].a(2) by step and number; there is no number where it retries nothing.
@@ -151,7 +153,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         name=text(pod, "metadata", "name"),
         workflow_uid=text(owner, "uid"),
         attempt=int(retried[1]) + 1 if retried else 1,
-        definition=_definition(pod, main),
+        definition=read_definition(where, pod_labels, annotations, env_of(main)),
         phase=text(pod, "status", "phase"),
         node=text(pod, "spec", "nodeName", most=253),
         created_at=epoch(pod, "metadata", "creationTimestamp") or 0.0,
@@ -166,7 +168,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         share=_share(pod, main, status),
         memory=quantity(main, "resources", "requests", "memory"),
         requests=requests_of(pod),
-        marks=_marks(pod),
+        marks=_marks(annotations),
     )
 
 
@@ -194,12 +196,6 @@ def requests_of(pod: Json) -> Resources:
         return (whole_pod or max(running + beside, peak)) + quantity(pod, "spec", "overhead", resource)
 
     return Resources(amount("cpu"), amount("memory"))
-
-
-def _definition(pod: Json, main: Mapping[str, Any]) -> TrialDefinition | None:
-    where = f"pod {text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')}"
-    pod_labels, annotations = strings(pod, "metadata", "labels"), strings(pod, "metadata", "annotations")
-    return read_definition(where, pod_labels, annotations, env_of(main))
 
 
 def env_of(container: Mapping[str, Any]) -> dict[str, str]:
@@ -241,8 +237,7 @@ def _share(pod: Json, main: Mapping[str, Any], status: Mapping[str, Any]) -> Sha
     )
 
 
-def _marks(pod: Json) -> Marks:
-    written = strings(pod, "metadata", "annotations")
+def _marks(written: Mapping[str, str]) -> Marks:
     return Marks(
         move_to=written.get(labels.ANNOTATION_MOVE_TO, "")[:253],
         placed_on=written.get(labels.ANNOTATION_PLACED_ON, "")[:253],

@@ -102,7 +102,11 @@ class ConfigMapStore:
             try:
                 found = self._put(content)
             except (ConflictError, NotFoundError):
-                self._version = self._version_there()
+                # Somebody made, changed or deleted it. What is in it now is of no use: this state is the newest.
+                try:
+                    self._version = text(self._api.get(self._path), "metadata", "resourceVersion")
+                except NotFoundError:
+                    self._version = ""
             else:
                 self._version = text(found, "metadata", "resourceVersion")
                 return
@@ -115,12 +119,6 @@ class ConfigMapStore:
             return self._api.create(CONFIG_MAPS.path(self._campaign.namespace), body)
         body["metadata"]["resourceVersion"] = self._version
         return self._api.replace(self._path, body)
-
-    def _version_there(self) -> str:
-        try:
-            return text(self._api.get(self._path), "metadata", "resourceVersion")
-        except NotFoundError:
-            return ""
 
     def _body(self, content: str) -> Json:
         campaign = self._campaign

@@ -77,7 +77,12 @@ class ClusterView:
         self._nodes = self._watch(NODES.path(), project_node, {})
         # No pod is watched twice: with thousands of trials, reading their changes is most of the work.
         self._others = self._watches(PODS, project_other, _OTHER_PODS)
-        self._elsewhere = None if namespaces is None else self._watch_elsewhere()
+        self._elsewhere: Reflector[OtherPod] | None = None
+        if namespaces is not None:
+            outside = (f"metadata.namespace!={namespace}" for namespace in self._namespaces)
+            query = {"fieldSelector": ",".join((_PLACED, *outside))}
+            collection = Collection(PODS.path(), query, _PAGE, expendable=True)
+            self._elsewhere = Reflector(self.api, collection, project_other, self._news.set, self._timing)
         self._told_of_elsewhere = False
         self._by_workflow: dict[str, list[PodRecord]] = {}
         self._index_version = -1
@@ -185,12 +190,6 @@ class ClusterView:
 
     def _of_others(self) -> Sequence[Reflector[OtherPod]]:
         return self._others if self._elsewhere is None else (*self._others, self._elsewhere)
-
-    def _watch_elsewhere(self) -> Reflector[OtherPod]:
-        outside = (f"metadata.namespace!={namespace}" for namespace in self._namespaces)
-        query = {"fieldSelector": ",".join((_PLACED, *outside))}
-        collection = Collection(PODS.path(), query, _PAGE, expendable=True)
-        return Reflector(self.api, collection, project_other, self._news.set, self._timing)
 
     def _pods_by_workflow(self) -> Mapping[str, list[PodRecord]]:
         with self._index_lock:

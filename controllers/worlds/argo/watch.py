@@ -101,7 +101,11 @@ class Reflector(Generic[R]):
         self._stop.set()
         response = self._response
         if response is not None:
-            _shut(response)
+            # This wakes the thread, which may be waiting for the next line.
+            try:
+                response.shutdown()
+            except (HTTPError, OSError, ValueError, RuntimeError):
+                response.close()
         self._thread.join(timeout=5)
 
     @property
@@ -134,7 +138,8 @@ class Reflector(Generic[R]):
                 # A server that ends every watch at once must not be asked without pause.
                 failures = failures + 1 if time.monotonic() - began < _TOO_SHORT_S else 0
             if failures:
-                self._stop.wait(self._wait_s(failures))
+                wait = min(self._timing.most_wait_s, self._timing.first_wait_s * 2.0 ** min(failures - 1, 16))
+                self._stop.wait(wait * random.uniform(0.5, 1.0))  # noqa: S311 - spreads the load of many watchers
 
     def _note(self, error: ApiError, failures: int) -> None:
         if isinstance(error, GoneError):
@@ -144,10 +149,6 @@ class Reflector(Generic[R]):
         self.refused = error if isinstance(error, ForbiddenError) else None
         if failures == 1 and not (self.refused and self._collection.expendable):
             _LOG.warning("watch of %s is interrupted: %s", self._collection.path, error)
-
-    def _wait_s(self, failures: int) -> float:
-        wait = min(self._timing.most_wait_s, self._timing.first_wait_s * 2.0 ** min(failures - 1, 16))
-        return wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the load of many watchers
 
     def _list(self) -> None:
         found: dict[str, R] = {}
@@ -220,11 +221,3 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
             message = f"one event has more than {_MOST_LINE} bytes"
             raise TooLargeError(message)
         yield from (line for line in whole_lines if line.strip())
-
-
-def _shut(response: urllib3.BaseHTTPResponse) -> None:
-    """Wake the thread that reads from ``response``."""
-    try:
-        response.shutdown()
-    except (HTTPError, OSError, ValueError, RuntimeError):
-        response.close()

@@ -125,7 +125,9 @@ def project_workflow(workflow: Json) -> WorkflowRecord | None:
     uid, finished = text(workflow, "metadata", "uid"), epoch(workflow, "status", "finishedAt")
     if not templates or not uid or (finished is not None and time.time() - finished > FORGET_AFTER_S):
         return None
-    sweep_uid = _sweep_uid(workflow, uid)
+    given = mappings(workflow, "spec", "arguments", "parameters")
+    continued = next((text(p, "value") for p in given if text(p, "name") == labels.PARAMETER_CONTINUE), "")
+    sweep_uid = continued or uid
     known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
     annotations = strings(workflow, "metadata", "annotations")
     return WorkflowRecord(
@@ -199,12 +201,6 @@ def _filled(values: tuple[tuple[str, str], ...], known: Mapping[str, str]) -> di
         else value
         for name, value in values
     }
-
-
-def _sweep_uid(workflow: Json, uid: str) -> str:
-    given = mappings(workflow, "spec", "arguments", "parameters")
-    continued = next((text(p, "value") for p in given if text(p, "name") == labels.PARAMETER_CONTINUE), "")
-    return continued or uid
 
 
 def _steps(workflow: Json, templates: Mapping[str, _Template], known: Mapping[str, str]) -> dict[str, Step]:
