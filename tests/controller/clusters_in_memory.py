@@ -60,6 +60,7 @@ class MemoryWorld:
     accepts: bool = True
     breaks: Exception | None = None
     advanced: int = 0
+    clock: float = 0.0
     done: list[Action] = field(default_factory=list)
     can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
 
@@ -70,6 +71,7 @@ class MemoryWorld:
     def advance(self, now: float) -> bool:
         assert now >= 0
         self.advanced += 1
+        self.clock = now
         if self.breaks is not None:
             raise self.breaks
         return False

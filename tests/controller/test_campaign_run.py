@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ class Stage:
     uid: str = field(default_factory=lambda: uuid.uuid4().hex)
     instruments: Instruments = field(default_factory=Instruments)
     leading: bool = True
+    epoch: Callable[[], float] = time.time
     runs: list[CampaignRun] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -59,7 +61,7 @@ class Stage:
             tags=self.writer,
             instruments=self.instruments,
             leading=lambda: self.leading,
-            epoch=time.time,
+            epoch=self.epoch,
             interval=0.05,
             recommend=self.recommend,
         )
@@ -183,6 +185,22 @@ def test_a_controller_that_starts_anew_continues_in_the_same_parent_run(stage: C
         run.close()
     assert len(it.parents()) == 1
     assert json.loads(it.cluster.stores[it.uid].text or "{}")["policy"] == "specon"
+
+
+def test_the_clock_of_a_sweep_begins_with_its_workflow_for_every_controller_that_takes_it_up(
+    stage: Callable[..., Stage],
+) -> None:
+    it = stage()
+    for age in (3600.0, 10_000.0):
+        it.epoch = partial(float, it.campaign.created_epoch_s + age)
+        run = it.start()
+        it.step_until(run, partial(_is_past, it.world, age))
+        assert it.world.clock < age + 1800
+        run.close()
+
+
+def _is_past(world: MemoryWorld, clock: float) -> bool:
+    return world.clock >= clock
 
 
 def test_a_deleted_workflow_ends_its_parent_run_as_killed(stage: Callable[..., Stage]) -> None:

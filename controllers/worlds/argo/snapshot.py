@@ -35,6 +35,11 @@ class PendingAction:
         return self.action.node if isinstance(self.action, Migrate) else None
 
     @property
+    def cpu(self) -> float | None:
+        """The cores that it gives its trial."""
+        return self.action.cpu if isinstance(self.action, Resize) else None
+
+    @property
     def opens_gate(self) -> bool:
         """Whether it opens the gate of a first attempt."""
         return isinstance(self.action, Place)
@@ -155,8 +160,8 @@ def _trial_states(
 def _reserve(room: NodeRoom, state: TrialState, pending: PendingAction | None) -> None:
     """Count in what a move or a resize under way will request."""
     pod = state.pod
-    if pending is not None and isinstance(pending.action, Resize) and pod is not None:
-        room.reserve(pod.node, Resources(pending.action.cpu - max(pod.share.wanted, pod.share.has), 0.0))
+    if pending is not None and pending.cpu is not None and pod is not None:
+        room.reserve(pod.node, Resources(pending.cpu - max(pod.share.wanted, pod.share.has), 0.0))
     target = state.target
     if target is None or state.phase is not Phase.MOVING:
         return
