@@ -14,7 +14,7 @@ from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
 RECOMMENDED_TAG: Final = "specon.recommended."
-"""Begins the tags of a controller that only recommends; the rest of the name is that of the tag it stands for."""
+"""Prefix of the tags of a controller that only recommends, in place of ``specon.``."""
 _PARENT: Final = "mlflow.parentRunId"
 _PREFIX: Final = "specon."
 
@@ -42,7 +42,7 @@ class ActionReport:
         self.recommended: dict[TrialId, Recommendation] = {}
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
-        """Tell of an action and what became of it."""
+        """Log and count an action and what became of it."""
         del now
         self._instruments.acted(action, outcome.kind)
         level = self._level(action, reason, outcome)
@@ -88,7 +88,7 @@ def in_words(action: Action) -> str:
 
 
 def done_tags(parent_of: Callable[[str], str | None]) -> Compose:
-    """Return what composes the tags of a controller that acts; each run is nested under its sweep's."""
+    """Return what makes the tags of a controller that acts; each run is nested under its sweep's."""
 
     def compose(trial: Trial, assessment: Assessment | None, reason: str | None) -> dict[str, str]:
         return {**trial_tags(trial, assessment, reason), **_nested(parent_of(trial.id))}
@@ -97,7 +97,7 @@ def done_tags(parent_of: Callable[[str], str | None]) -> Compose:
 
 
 def recommended_tags(parent_of: Callable[[str], str | None], recommended: Mapping[TrialId, Recommendation]) -> Compose:
-    """Return what composes the tags of a controller that acts on nothing."""
+    """Return what makes the tags of a controller that only recommends."""
 
     def compose(trial: Trial, assessment: Assessment | None, _reason: str | None) -> dict[str, str]:
         wanted = recommended.get(trial.id)

@@ -1,4 +1,4 @@
-"""One campaign: its world, its engine, and all that is told of it. Made anew whenever anything failed."""
+"""One campaign: its world, its engine, and what reports on it. Made again whenever anything failed."""
 
 import json
 import logging
@@ -40,10 +40,10 @@ _STOP_S = 10.0
 
 
 class FlushableStore(StateStore, Protocol):
-    """A state store that may let a state wait."""
+    """A state store that may hold a state back for a while."""
 
     def flush(self) -> None:
-        """Keep now what is waiting."""
+        """Write what is waiting."""
         ...
 
 
@@ -51,7 +51,7 @@ class Worlds(Protocol):
     """Makes the world and the state store of a campaign."""
 
     def open(self, campaign: Campaign, now: Callable[[], float]) -> tuple[World, FlushableStore]:
-        """Return both, as of what the cluster holds; ``now`` is the sweep's clock."""
+        """Return both, as the cluster has them now; ``now`` is the sweep's clock."""
         ...
 
 
@@ -74,7 +74,7 @@ class CampaignRun:
     """Drives one campaign from wherever it stands.
 
     Raises:
-        Exception: whatever the world could not do; nothing is left running then.
+        Exception: whatever the world could not do. Nothing is left running then.
     """
 
     def __init__(self, campaign: Campaign, services: SharedServices) -> None:
@@ -100,10 +100,10 @@ class CampaignRun:
         return self._record.closed
 
     def step(self, campaign: Campaign) -> None:
-        """Take in what has happened, and let the engine look if it is time.
+        """Take in what has happened, and tick the engine if it is time.
 
         Raises:
-            Exception: whatever went wrong; the run is to be closed then, and built anew later.
+            Exception: whatever failed. Close the run then, and make another later.
         """
         self._record.keep(campaign.sweeps)
         if self._over or self.done or not self._record.looked_up:
@@ -123,7 +123,7 @@ class CampaignRun:
         self._stack.close()
 
     def keep_state(self) -> None:
-        """Keep what the engine remembers, before another controller takes over."""
+        """Save the engine's state before another controller takes over."""
         try:
             self._store.flush()
         except SpeconError as error:
@@ -155,7 +155,7 @@ class CampaignRun:
                 _LOG.warning("%s", complaint, extra=fields(**self._about, trial=trial))
 
     def _result(self) -> RunResult:
-        """Return what the campaign came to; asks MLflow once more, since trials log until their very end.
+        """Return the campaign's result. Ask MLflow once more for it, since trials log until their very end.
 
         Raises:
             MlflowAwayError: MLflow does not answer.

@@ -1,4 +1,4 @@
-"""What a controller adds to the world of a campaign: trials' own reports of CPU use, and no act without leadership."""
+"""What a controller adds to the world of a campaign: the CPU use that trials report, no action without leadership."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ NOT_LEADING: Final = refused("another controller leads by now")
 
 
 class LeaderOnly(WrappedWorld):
-    """A world that is acted on only while ``leading``, and not at all by a controller that is only to recommend."""
+    """A world that is acted on only while ``leading``, and never by a controller that only recommends."""
 
     def __init__(self, world: World, leading: Callable[[], bool], *, recommend: bool) -> None:
         super().__init__(world)
@@ -28,7 +28,7 @@ class LeaderOnly(WrappedWorld):
 
 
 class ForgetfulStore:
-    """Keeps nothing: for a controller that may write nothing. It begins anew with each start."""
+    """Saves nothing, for a controller that may write nothing: it starts without a state each time."""
 
     def load(self) -> str | None:
         """Return no state."""
@@ -51,7 +51,7 @@ class ReportedUsage:
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
-        """Take note of the newest reports."""
+        """Note the newest reports."""
         del assessments, reasons
         for trial in snapshot.trials:
             if trial.progress is not None and trial.progress.cpu_seconds is not None:
@@ -63,7 +63,7 @@ class ReportedUsage:
         return news
 
     def on_nodes(self, trials: Sequence[Trial]) -> dict[NodeName, float]:
-        """Return the cores that those of ``trials`` that run use on each node, as far as they have reported."""
+        """Return the cores in use on each node by those of ``trials`` that run and have reported."""
         used: dict[NodeName, float] = {}
         for trial in trials:
             cores = self._newest.get(trial.id) if trial.phase is Phase.RUNNING else None
@@ -81,14 +81,14 @@ class ReportedUsage:
 
 
 class BusyNodes(WrappedWorld):
-    """A world whose nodes show the cores that its trials report to use, where it cannot see that itself."""
+    """A world whose nodes show the CPU use that its trials report, because Argo does not show it."""
 
     def __init__(self, world: World, usage: ReportedUsage) -> None:
         super().__init__(world)
         self._usage = usage
 
     def nodes(self) -> Sequence[Node]:
-        """Return the nodes with what is in use of each, at most all that there is."""
+        """Return the nodes with the cores in use of each, at most all it has."""
         used = self._usage.on_nodes(self._world.trials())
         return [
             replace(node, cpu_used=min(node.cpu, used[node.name])) if node.name in used else node

@@ -1,4 +1,4 @@
-"""All campaigns of a cluster: started, driven, ended. One that fails is set aside for a while and holds up no other."""
+"""Starts, drives and ends all campaigns of a cluster. One that fails is set aside for a while and delays no other."""
 
 import logging
 from collections import Counter
@@ -16,7 +16,7 @@ _LOG = logging.getLogger(__name__)
 _FIRST_WAIT_S = 1.0
 _MOST_WAIT_S = 60.0
 _MOST_ENDED_AT_ONCE = 4
-"""Campaigns that were over when first seen are worked off so many at a time: after a restart there may be hundreds."""
+"""Most campaigns at a time that were over when first seen: after a restart there may be hundreds."""
 _CLOSERS = 16
 
 
@@ -32,19 +32,19 @@ class Run(Protocol):
         ...
 
     def step(self, campaign: Campaign) -> None:
-        """Go on; raises whatever went wrong."""
+        """Go on; raise whatever failed."""
         ...
 
     def keep_state(self) -> None:
-        """Keep what is remembered."""
+        """Save its state."""
         ...
 
     def close(self) -> None:
-        """End it."""
+        """End its threads."""
         ...
 
     def abandon(self) -> None:
-        """Take note that its workflow was deleted."""
+        """Note that its workflow was deleted."""
         ...
 
 
@@ -61,7 +61,7 @@ class _Slot:
 
     @property
     def about(self) -> dict[str, str]:
-        """What every line of the log says of it."""
+        """What every log line says of it."""
         return {
             "namespace": self.campaign.namespace,
             "workflow": self.campaign.workflow,
@@ -70,7 +70,7 @@ class _Slot:
 
 
 class Campaigns:
-    """Drives every campaign that there is.
+    """Drives every campaign.
 
     Args:
         start: begins to drive a campaign.
@@ -93,7 +93,7 @@ class Campaigns:
         self._slots: dict[tuple[str, str], _Slot] = {}
 
     def reconcile(self, found: Sequence[Campaign]) -> None:
-        """Take note of which campaigns there are."""
+        """Note which campaigns there are."""
         there = {(campaign.uid, campaign.policy): campaign for campaign in found}
         for key in [key for key in self._slots if key not in there]:
             slot = self._slots.pop(key)
@@ -108,7 +108,7 @@ class Campaigns:
             slot.done = slot.done and campaign.finished
 
     def step(self) -> None:
-        """Let each campaign go on once."""
+        """Drive each campaign one step."""
         for slot in list(self._slots.values()):
             if not self._leading():
                 return
@@ -117,13 +117,13 @@ class Campaigns:
         self._show()
 
     def keep_states(self) -> None:
-        """Keep what each campaign remembers; only for a controller that still leads."""
+        """Save the state of each campaign; only a controller that still leads may do so."""
         for slot in self._slots.values():
             if slot.run is not None:
                 slot.run.keep_state()
 
     def close(self) -> None:
-        """End everything; it can all be begun anew from what the cluster and MLflow hold."""
+        """End everything. What the cluster and MLflow hold is enough to start again."""
         slots = [slot for slot in self._slots.values() if slot.run is not None]
         self._slots.clear()
         if slots:

@@ -1,4 +1,4 @@
-"""Who leads, by a Lease: the rules alone, without thread, clock or cluster of their own.
+"""The rules by which a Lease elects a leader, without a thread, clock or cluster of their own.
 
 The rules are client-go's. A candidate never compares its clock with a timestamp that another wrote: it takes a lease
 only after having *watched* it unchanged for its whole duration, and the holder counts its own time from *before* each
@@ -15,7 +15,7 @@ from controllers.core.errors import SpeconError
 
 
 class LeaseTimingError(SpeconError):
-    """Durations of a lease under which two could lead at once, or nobody for long."""
+    """With such durations of a lease two could lead at once, or nobody for long."""
 
 
 class LeaseUnavailableError(SpeconError):
@@ -122,7 +122,7 @@ class Election:
             self._leads_until = began + self.timing.deadline
 
     def hand_back(self) -> Round:
-        """Stop leading and let another lead at once. To be run when nothing is acted upon any more."""
+        """Stop leading and let another lead at once. Run it only once nothing is being done any more."""
         self._leads_until = -math.inf
         found = yield Read()
         if found is not None and found.holder == self.identity:

@@ -18,7 +18,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Health:
-    """Judges by what the controller last did and saw whether it is alive and ready.
+    """Tells whether the controller is alive and ready, by what it last did and saw.
 
     Args:
         clock: seconds that never go back.
@@ -44,16 +44,16 @@ class Health:
         self._looped_at = clock()
 
     def looped(self) -> None:
-        """Take note that the loop came round."""
+        """Note that the loop came round."""
         self._looped_at = self._clock()
 
     def why_dead(self) -> str | None:
         """Return why this process should be restarted, None if it should not."""
         idle, age = self._clock() - self._looped_at, self._age()
         if idle > self._bound:
-            return f"the loop last came round {idle:.0f} s ago, bound {self._bound:g} s"
+            return f"the loop last ran {idle:.0f} s ago, more than {self._bound:g} s"
         if age > self._bound:
-            return f"the API server was last heard {age:.0f} s ago, bound {self._bound:g} s"
+            return f"the API server was last heard {age:.0f} s ago, more than {self._bound:g} s"
         return None
 
     def why_unready(self) -> str | None:
@@ -65,7 +65,7 @@ class Health:
 
 
 class MlflowProbe:
-    """Asks MLflow every now and then whether it is there, on a thread of its own.
+    """Asks MLflow from time to time whether it answers, on a thread of its own.
 
     Args:
         ask: returns why it does not answer, None where it does.
@@ -160,6 +160,6 @@ def _handler(checks: Mapping[str, Check]) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(text)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing: a kubelet asks every few seconds."""
+            """Log nothing: a kubelet asks every few seconds."""
 
     return Handler

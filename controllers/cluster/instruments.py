@@ -1,4 +1,4 @@
-"""What Prometheus can ask of the controller. No label names a trial, a sweep or a node: their number has no bound."""
+"""The controller's metrics for Prometheus. No label names a trial, a sweep or a node: their number has no bound."""
 
 from collections.abc import Mapping
 from types import TracebackType

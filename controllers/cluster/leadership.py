@@ -36,14 +36,14 @@ class AlwaysLeading:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is held."""
+        """There is nothing to hand back."""
 
     def resign(self) -> None:
         """There is nobody to lead instead."""
 
 
 class Leadership:
-    """Competes until it resigns, which is for when nothing is acted upon any more."""
+    """Competes for the lease until it resigns. Resign only once nothing is being done any more."""
 
     def __init__(self, election: Election, store: LeaseStore) -> None:
         self._election = election

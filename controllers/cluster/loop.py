@@ -1,4 +1,4 @@
-"""The one loop of a controller process: leads or stands by, and acts only by a fresh view of the cluster."""
+"""The loop of a controller process: it leads or stands by, and acts only by a fresh view of the cluster."""
 
 import logging
 import threading
@@ -30,11 +30,11 @@ class View(Protocol):
         ...
 
     def refusals(self) -> Sequence[str]:
-        """Return what this controller's account may not see though it must, in the API server's words."""
+        """Return which permissions to look this controller lacks, in the API server's words."""
         ...
 
     def campaigns(self, default_policy: str) -> Sequence[Campaign]:
-        """Return every campaign there is, over or not."""
+        """Return every campaign, ended ones included."""
         ...
 
 
@@ -43,7 +43,7 @@ class Leading(Protocol):
 
     @property
     def leading(self) -> bool:
-        """Ask anew before every act."""
+        """Whether to act now; ask again before every act."""
         ...
 
     def resign(self) -> None:
@@ -52,22 +52,22 @@ class Leading(Protocol):
 
 
 class AllCampaigns(Protocol):
-    """Whoever drives the campaigns."""
+    """What drives the campaigns."""
 
     def reconcile(self, found: Sequence[Campaign]) -> None:
-        """Take note of which there are."""
+        """Note which campaigns there are."""
         ...
 
     def step(self) -> None:
-        """Let each go on once."""
+        """Drive each one step."""
         ...
 
     def keep_states(self) -> None:
-        """Keep what they remember."""
+        """Save the state of each."""
         ...
 
     def close(self) -> None:
-        """End them all."""
+        """End every campaign."""
         ...
 
 
@@ -153,15 +153,16 @@ class ControllerLoop:
             self._campaigns.close()
 
     def _view_is_fresh(self) -> bool:
-        """Return whether the view is whole and fresh: nothing is done by any other."""
+        """Return whether the view is complete and fresh. The controller acts by no other."""
         age = self._view.age_s()
         blind = not self._view.synced() or age > self._stale_after
         if blind:
             self._instruments.stale.inc()
         if blind != self._blind:
             self._blind = blind
-            level, text = (logging.WARNING, "waiting for") if blind else (logging.INFO, "seeing")
-            _LOG.log(level, "%s a fresh view of the cluster (%.0f s old, bound %g s)", text, age, self._stale_after)
+            level, does = (logging.WARNING, "waits for") if blind else (logging.INFO, "has")
+            text = "the controller %s a fresh view of the cluster (%.0f s old, at most %g s are allowed)"
+            _LOG.log(level, text, does, age, self._stale_after)
         return not blind
 
     def _tell_refusals(self) -> None:

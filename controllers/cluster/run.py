@@ -95,7 +95,7 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
 
 
 class ArgoWorlds:
-    """Makes Argo worlds; those of a controller that only recommends keep no state in the cluster."""
+    """Makes Argo worlds. A controller that only recommends keeps no state in the cluster."""
 
     def __init__(self, view: ClusterView, events: EventSink, *, recommend: bool) -> None:
         self._view = view

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from controllers.core.errors import SpeconError
-from controllers.core.policy import Policy
 from controllers.policies.registry import parse_policy
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -26,10 +25,10 @@ class ControllerSettingsError(SpeconError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerSettings:
-    """All that can be set. Times are in seconds.
+    """All settings. Times are in seconds.
 
     ``namespaces`` is empty for all. ``interval`` lies between two looks at a sweep in which nothing changes, and
-    between two queries of MLflow. After ``stale_after`` without word from the API server nothing is acted upon.
+    between two queries of MLflow. After ``stale_after`` without news from the API server the controller does nothing.
     """
 
     namespaces: tuple[str, ...]
@@ -53,11 +52,6 @@ class ControllerSettings:
         if problems:
             message = "the controller cannot start:\n" + "\n".join(f"  {problem}" for problem in problems)
             raise ControllerSettingsError(message)
-
-    @property
-    def default_policy(self) -> Policy[Any]:
-        """The policy of sweeps that name none."""
-        return parse_policy(self.policy)
 
     def _problems(self) -> Iterator[str]:
         yield from self._bad_names()

@@ -1,4 +1,4 @@
-"""What is kept of a campaign in MLflow: its parent runs, its timeline in pieces, and in the end its result."""
+"""The record of a campaign in MLflow: its parent runs, its timeline in pieces, and in the end its result."""
 
 import json
 import logging
@@ -46,14 +46,14 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part of the timeline that is on its way."""
+    """A part of the timeline that is being sent."""
 
     name: str
     text: str
 
 
 class SweepRecord:
-    """Writes on a thread of its own; while MLflow is away, what is to be written waits.
+    """Writes the record on a thread of its own; while MLflow is away, what is to be written waits.
 
     A controller that is killed loses the events of the last seconds; the next one sees the state they led to.
 
@@ -79,17 +79,17 @@ class SweepRecord:
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sweep-record", daemon=True)
         self.looked_up = not over
-        """Whether it is known by now if the record of a workflow that was over before is complete."""
+        """Whether it is known if the record is complete already: a question only where the workflow was over before."""
         self.closed = False
         """Whether nothing is left to write."""
 
     def start(self, sweeps: Mapping[str, str]) -> None:
-        """Begin with these sweeps: the MLflow experiment of each sweep id."""
+        """Begin with ``sweeps``, which gives the MLflow experiment of each sweep id."""
         self.keep(sweeps)
         self._thread.start()
 
     def keep(self, sweeps: Mapping[str, str]) -> None:
-        """Take note of the sweeps that the campaign has by now."""
+        """Note the sweeps that the campaign has by now."""
         # The ids stand in MLflow's query language, where a quote could end them and begin something else.
         safe = {sweep: name or _NO_EXPERIMENT for sweep, name in sweeps.items() if _SAFE_ID.fullmatch(sweep)}
         if safe != self._wanted:
@@ -97,7 +97,7 @@ class SweepRecord:
             self._wake.set()
 
     def append(self, events: Sequence[TimelineEvent]) -> None:
-        """Add to the timeline; returns at once."""
+        """Add to the timeline; return at once."""
         self._waiting.extend(events)
 
     def experiment_ids(self) -> Sequence[str]:
@@ -166,7 +166,7 @@ class SweepRecord:
             self.closed = True
 
     def _upload(self) -> None:
-        """Send the timeline piece by piece: a piece that did not get everywhere goes again, under its own name."""
+        """Send the timeline piece by piece. A piece that did not reach every run is sent again under the same name."""
         while self._opened and (self._piece or self._waiting):
             if self._piece is None:
                 lines = [self._waiting.popleft().to_json() for _ in range(len(self._waiting))]

@@ -1,6 +1,6 @@
-"""How MLflow is reached: impatiently, so that a slow or absent server holds nothing up, and with what it needs alone.
+"""How MLflow is reached: with short timeouts, so that a slow or absent server delays nothing, and a slim import.
 
-Nothing here imports MLflow before it is asked to: ``import_slim`` must come first.
+Importing this module imports no MLflow, since ``import_slim`` must come first.
 """
 
 import importlib
@@ -28,13 +28,13 @@ class MlflowAwayError(SpeconError):
 
 
 def import_slim() -> None:
-    """Import MLflow as its skinny distribution would be. Does nothing where it, or one of those, is imported already.
+    """Import MLflow without the optional libraries. Do nothing where it, or one of these, is imported already.
 
-    What is imported later finds these libraries as ever.
+    Later imports find these libraries as usual.
     """
     if any(name in sys.modules for name in ("mlflow", *_OPTIONAL)):
         return
-    # None is Python's own mark of a module that cannot be imported.
+    # None in sys.modules is Python's mark of a module that cannot be imported.
     hidden = dict.fromkeys(_OPTIONAL)
     sys.modules.update(hidden)  # type: ignore[arg-type] # typeshed knows modules only
     try:

@@ -71,14 +71,14 @@ def _of_store(client: MlflowClient, experiments: Sequence[str], wanted: str) -> 
 
 
 def _over_http(uri: str, experiments: Sequence[str], wanted: str) -> Iterator[FoundRun]:
-    """Read the JSON itself: MLflow's client makes of it objects that cost ten times as much."""
+    """Read the JSON itself: the objects that MLflow's client makes of it cost ten times as much."""
     query: dict[str, Any] = {"experiment_ids": list(experiments), "filter": wanted, "max_results": _PAGE}
     while True:
         answer = _answer(uri, query)
         try:
             yield from [_found_in_json(run) for run in answer.get("runs", ())]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            message = f"MLflow answers a search of runs with something else: {str(error)[:200]}"
+            message = f"MLflow answered a search of runs with JSON of another kind: {str(error)[:200]}"
             raise MlflowException(message) from error
         query["page_token"] = answer.get("next_page_token")
         if not query["page_token"]:
@@ -93,7 +93,7 @@ def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         found = json.loads(response.content)
     except (ValueError, RecursionError) as error:
-        message = f"MLflow answers a search of runs with no JSON: {str(error)[:200]}"
+        message = f"MLflow answered a search of runs without JSON: {str(error)[:200]}"
         raise MlflowException(message) from error
     return found if isinstance(found, dict) else {}
 
@@ -186,7 +186,7 @@ def _value(metrics: Mapping[str, Reported], name: str) -> float | None:
 
 
 class ObjectiveWatch:
-    """Notices, within a minute of its first metrics, a trial that never logs its objective."""
+    """Notices a trial that never logs its objective, a minute after its first metrics."""
 
     def __init__(self) -> None:
         self._since: dict[TrialId, float] = {}

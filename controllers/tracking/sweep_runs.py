@@ -1,4 +1,4 @@
-"""MLflow as the place to watch: a parent run per sweep."""
+"""The parent run of each sweep in MLflow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -180,7 +180,10 @@ def test_where_other_namespaces_may_not_be_seen_the_own_one_is_counted(
     assert {n.name: n.cpu for n in bench.world.nodes()} == {"n1": 0.75, "n2": 1.0}
     told = [(record.levelname, record.message) for record in caplog.records if "namespace" in record.message]
     assert told == [
-        ("INFO", "only pods of the own namespaces may be seen: what others request of the nodes is not counted")
+        (
+            "INFO",
+            "this account sees only pods of its own namespaces: it does not count what others request of the nodes",
+        )
     ]
 
 
@@ -221,7 +224,7 @@ def test_stale_sights_are_not_acted_upon(bench: Bench) -> None:
     bench.begin(Timeouts(stale=-1.0))
     outcome = bench.world.apply(Resize(A, 0.2))
     assert not outcome.done
-    assert "nothing was heard" in outcome.detail
+    assert "has been silent" in outcome.detail
     assert not bench.world.advance(1.0)
 
 

@@ -54,7 +54,7 @@ class ForbiddenError(ApiError):
 
 
 class RejectedError(ApiError):
-    """The API server understood the request and found it invalid."""
+    """The API server found the request invalid."""
 
 
 class NotAllowedNowError(ApiError):
@@ -62,11 +62,11 @@ class NotAllowedNowError(ApiError):
 
 
 class TooLargeError(ApiError):
-    """The API server sent more than this process is willing to hold."""
+    """The API server sent more than this process will hold."""
 
 
 class UnavailableError(ApiError):
-    """The API server did not answer, or not sensibly; the same call may work later."""
+    """The API server did not answer, or the answer makes no sense; the same call may work later."""
 
 
 _KINDS: Mapping[int, type[ApiError]] = {
@@ -148,7 +148,7 @@ class KubeApi:
         return str(self.configuration.host).rstrip("/")
 
     def headers(self) -> dict[str, str]:
-        """Return the headers that say who asks; tokens are read anew when they expire."""
+        """Return the headers of authorisation; an expired token is read again."""
         bearer = self.configuration.auth_settings().get("BearerToken")
         return {"authorization": str(bearer["value"])} if bearer and bearer.get("value") else {}
 
@@ -159,7 +159,7 @@ class KubeApi:
             NotAllowedNowError: it may not.
         """
         if not self.may_write():
-            message = "nothing is changed: another controller leads, or this one only recommends"
+            message = "this controller may change nothing: another one leads, or it only recommends"
             raise NotAllowedNowError(message)
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
@@ -285,7 +285,7 @@ class KubeApi:
 def _bounded(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
     content = response.read(most + 1)
     if len(content) > most:
-        message = f"more than {most} bytes"
+        message = f"it has more than {most} bytes"
         raise TooLargeError(message)
     return content
 

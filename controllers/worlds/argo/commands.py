@@ -12,7 +12,7 @@ from controllers.worlds.argo.trials import TrialState
 
 _MOST_KILLS = 2
 _MOST_UNSAVED_RESIZES = 10
-"""Resizes that a killed controller may forget to count. To save each of them would cost one more write each."""
+"""Resizes that a killed controller may lose count of: to save the count each time would double the writes."""
 
 
 @dataclass(frozen=True, slots=True)

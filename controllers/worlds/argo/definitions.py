@@ -105,7 +105,7 @@ def _goals(where: str, annotations: Mapping[str, str]) -> AskedGoals:
 
 
 def warn_once(key: str, message: str) -> None:
-    """Log ``message`` the first time that ``key`` gives reason to."""
+    """Log ``message`` once per ``key``."""
     if key not in _warned and len(_warned) < _MOST_WARNINGS:
         _warned.add(key)
         _LOG.warning("%s", message)

@@ -129,7 +129,7 @@ class NodeRoom:
         return node is None or self._taken(name).cpu + more > node.cpu + _SLACK
 
     def reserve(self, name: str, amount: Resources) -> None:
-        """Count in what is about to be requested of a node."""
+        """Take what is about to be requested out of a node's room."""
         self._reserved[name] = self._reserved.get(name, _NOTHING) + amount
 
     def _taken(self, name: str) -> Resources:

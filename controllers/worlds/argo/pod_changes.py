@@ -86,7 +86,7 @@ def set_request(api: KubeApi, pod: PodRecord, cpu: float) -> None:
 
 
 def whole_milli(cpu: float) -> int:
-    """Return whole thousandths of a core, rounded down so that shares that fill a node still fit."""
+    """Return whole thousandths of a core, rounded down, so that shares which fill a node still fit."""
     return math.floor(round(cpu * 1000, 6))
 
 

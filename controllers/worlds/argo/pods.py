@@ -1,4 +1,4 @@
-"""Small records of pods. What a pod says of itself is untrusted."""
+"""Small records of pods. Whatever a pod says of itself is untrusted."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ class MainState(StrEnum):
 
 
 class ResizeState(StrEnum):
-    """What the kubelet says of a share that was asked for."""
+    """How the kubelet answers a request for another share."""
 
     GRANTED = "granted"
     DEFERRED = "deferred"
@@ -71,9 +71,9 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """CPU of the main container in cores: what it requests, what it has, and what the kubelet says to that.
+    """CPU of the main container in cores: what it requests, what it has, and how the kubelet answers the request.
 
-    ``since`` is when the kubelet began to say so, in Unix seconds.
+    ``since`` is when the kubelet first answered so, in Unix seconds.
     """
 
     wanted: float
@@ -204,7 +204,7 @@ def env_of(container: Mapping[str, Any]) -> dict[str, str]:
 
 
 def strings(value: object, *path: str) -> dict[str, str]:
-    """Return the mapping of strings along ``path`` without what is no string or far too long."""
+    """Return the mapping of strings along ``path``, without values that are no string or far too long."""
     found = at(value, *path)
     names = found if isinstance(found, Mapping) else {}
     return {name: text(names, name) for name in names if isinstance(name, str) and text(names, name)}

@@ -158,7 +158,7 @@ def _trial_states(
 
 
 def _reserve(room: NodeRoom, state: TrialState, pending: PendingAction | None) -> None:
-    """Count in what a move or a resize under way will request."""
+    """Reserve what a move or a resize under way will request."""
     pod = state.pod
     if pending is not None and pending.cpu is not None and pod is not None:
         room.reserve(pod.node, Resources(pending.cpu - max(pod.share.wanted, pod.share.has), 0.0))

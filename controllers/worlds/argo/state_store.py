@@ -154,7 +154,7 @@ def _packed(state: str, name: str) -> str:
 
 
 def _unpacked(content: object, name: str) -> str | None:
-    """Return the state; a broken one counts as none, since the engine begins anew without harm."""
+    """Return the state. A broken one counts as none: the engine can start again without harm."""
     try:
         state = gunzipped(content, _MOST_STATE)
         json.loads(state)

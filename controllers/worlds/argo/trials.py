@@ -146,7 +146,7 @@ class TrialState:
 
     @property
     def next_requests(self) -> Resources:
-        """What its next pod will request: as its author asked, whatever it has now."""
+        """What its next pod will request: what its author asked for, whatever it has now."""
         pod = self.history.newest
         sidecars = 0.0 if pod is None else pod.requests.cpu - max(pod.share.wanted, pod.share.has)
         memory = self.memory if pod is None else pod.requests.memory

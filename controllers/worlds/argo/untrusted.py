@@ -1,4 +1,4 @@
-"""Reading what an API server answered. Any of it may be missing, of another type, or far too long."""
+"""Reads what an API server answered. Any of it may be missing, of another type, or far too long."""
 
 import base64
 import math
@@ -16,7 +16,7 @@ _MOST_QUANTITY = 64
 
 
 class PackedError(SpeconError):
-    """A packed text cannot be unpacked."""
+    """A text cannot be unpacked."""
 
 
 def at(value: object, *path: str) -> Any:  # noqa: ANN401 - whatever the JSON holds
@@ -69,7 +69,7 @@ def quantity(value: object, *path: str) -> float:
 
 
 def number(written: str) -> float | None:
-    """Return the finite, not negative number that an annotation holds."""
+    """Return the finite number, 0 or more, that an annotation holds; None where it holds none."""
     try:
         found = float(written)
     except ValueError:

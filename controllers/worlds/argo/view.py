@@ -25,7 +25,7 @@ _PAGE = 100
 _WORKFLOWS_PAGE = 10
 _REST = 5.0
 _MOST_REST_S = 5.0
-"""A process that was kept waiting for a core took long for a look that cost little: it must not be blind for long."""
+"""Without a bound, a process that waited for a core would be blind for long after a look that cost little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class ClusterView:
         return [str(r.refused) for r in self._needed() if r.refused is not None]
 
     def age_s(self) -> float:
-        """Return the seconds since the watch that is worst off last heard from the API server."""
+        """Return the seconds since the most silent of the watches heard from the API server."""
         return time.monotonic() - min(reflector.heard_at for reflector in self._heard())
 
     def wait_for_news(self, within_s: float) -> bool:
@@ -136,7 +136,7 @@ class ClusterView:
         return told
 
     def campaigns(self, default_policy: str) -> Sequence[Campaign]:
-        """Return every campaign that there is: per workflow, one for each policy that its sweeps name."""
+        """Return every campaign: one for each policy that the sweeps of a workflow name."""
         return [c for workflow in self.workflows() for c in _campaigns_of(workflow, default_policy)]
 
     def workflows(self) -> Sequence[WorkflowRecord]:
@@ -160,7 +160,7 @@ class ClusterView:
         return [record for reflector in self._of_others() for record in reflector.records()]
 
     def requests(self) -> NodeRequests:
-        """Return what all pods request of the nodes; summed up anew after a change, but not all the time."""
+        """Return what all pods request of the nodes, summed up again after a change, if it is not too soon."""
         with self._requests_lock:
             counted: Sequence[Reflector[Any]] = (*self._pods, *self._of_others(), self._nodes)
             version = sum(reflector.version for reflector in counted)
@@ -179,13 +179,15 @@ class ClusterView:
         return self._needed() if self._elsewhere is None else (*self._needed(), self._elsewhere)
 
     def _heard(self) -> Sequence[Reflector[Any]]:
-        """Return the watches that must be fresh; without that of other namespaces where it is not allowed."""
+        """Return the watches that must be fresh: all, but for that of other namespaces where it is not allowed."""
         elsewhere = self._elsewhere
         if elsewhere is None or elsewhere.refused is None or elsewhere.synced:
             return self._all()
         if not self._told_of_elsewhere:
             self._told_of_elsewhere = True
-            _LOG.info("only pods of the own namespaces may be seen: what others request of the nodes is not counted")
+            _LOG.info(
+                "this account sees only pods of its own namespaces: it does not count what others request of the nodes"
+            )
         return self._needed()
 
     def _of_others(self) -> Sequence[Reflector[OtherPod]]:

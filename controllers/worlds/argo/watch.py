@@ -1,4 +1,4 @@
-"""A reflector: a list and a watch that keep a small record of each object of a collection, whatever happens to them."""
+"""A reflector: it lists and watches a collection, and keeps a small record of each object through every failure."""
 
 import json
 import logging
@@ -45,9 +45,9 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class WatchTiming:
-    """How often to do what, in seconds.
+    """How often a watch does what, in seconds.
 
-    A watch is opened anew every ``watch_s``: so a quiet one is known to be alive, and a dead one is found out.
+    A watch is opened again every ``watch_s``, which tells a quiet one from a dead one.
     """
 
     watch_s: float = 20.0
@@ -62,7 +62,7 @@ class Reflector(Generic[R]):
     Args:
         api: access to the API server.
         collection: what to watch.
-        project: makes a small record of an object, or None where it is of no interest. Must bear any JSON.
+        project: makes a small record of an object, or None where it is of no interest. Must accept any JSON.
         changed: called from the watching thread after every change.
         timing: how often to do what.
     """

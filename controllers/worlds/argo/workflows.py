@@ -25,7 +25,7 @@ _BAD_ENDS = frozenset({"Failed", "Error"})
 _ENDS = frozenset({"Succeeded", *_BAD_ENDS})
 _NEVER_RUN = frozenset({"Skipped", "Omitted"})
 FORGET_AFTER_S: Final = 6 * 3600.0
-"""Seconds after its end that a workflow is kept in mind."""
+"""Seconds after its end until a workflow is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def _sweeps(templates: Mapping[str, _Template], known: Mapping[str, str]) -> tup
 
 @functools.lru_cache(maxsize=_MOST_DEFINITIONS)
 def _definition(where: str, template: _Template, values: tuple[tuple[str, str], ...]) -> TrialDefinition | None:
-    """Return the definition of a step; Argo writes the whole workflow for every change of one of its steps."""
+    """Return the definition of a step. Cached: Argo sends the whole workflow for every change of one of its steps."""
     known = dict(values)
     return read_definition(
         where, *(_filled(part, known) for part in (template.labels, template.annotations, template.env))
@@ -194,7 +194,7 @@ def _definition(where: str, template: _Template, values: tuple[tuple[str, str], 
 
 
 def _filled(values: tuple[tuple[str, str], ...], known: Mapping[str, str]) -> dict[str, str]:
-    """Fill in Argo's placeholders; one that is not known stays, and makes an id invalid."""
+    """Fill in Argo's placeholders; an unknown one stays, and makes an id invalid."""
     return {
         name: _PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), value.replace(SWEEP_UID, known[SWEEP_UID]))
         if "{{" in value

@@ -120,7 +120,7 @@ class ArgoWorld:
     def apply(self, action: Action) -> Outcome:
         """Take on ``action`` if the trial and its node allow it; how it fares shows in later snapshots."""
         if self._view.age_s() > self._timeouts.stale:
-            return refused(f"nothing was heard from the API server for {self._view.age_s():.0f} s")
+            return refused(f"the API server has been silent for {self._view.age_s():.0f} s")
         state = self._current().states.get(action.trial)
         if state is None or state.pod is None:
             return refused("the trial is not running")
@@ -259,7 +259,7 @@ class ArgoWorld:
         return workflow is not None and workflow.annotations.get(labels.ANNOTATION_ADOPTED) == workflow.uid
 
     def _adopt_workflow(self) -> None:
-        """Say on the workflow that a controller is there, so that the pods that follow a move wait for it."""
+        """Mark the workflow as steered, so that the pods that follow a move wait for the controller."""
         workflow = self._snapshot.workflow
         if workflow is None or workflow.finished or self._adopted():
             return
