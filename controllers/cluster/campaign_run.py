@@ -90,6 +90,7 @@ class CampaignRun:
         self._over = False
         self.phases: Counter[Phase] = Counter()
         self.without_objective = 0
+        # If anything fails in between, the threads that were started by then are ended.
         with ExitStack() as stack:
             self._driver = self._assemble(stack)
             self._stack = stack.pop_all()
@@ -113,6 +114,7 @@ class CampaignRun:
         if not self._services.recommend:
             self._driver.advance(now)
         self._over = self._world.finished
+        # One more tick at the end, for the last phases to get into the record.
         if self._over or now >= self._driver.due_at:
             self._tick(now)
         if self._over:
@@ -175,6 +177,7 @@ class CampaignRun:
         services, campaign, world = self._services, self._campaign, self._world
         policy = self._policy()
         report = ActionReport(services.instruments, self._about)
+        # What only recommends changes nothing, so its result is one of the default scheduler.
         self._steering = Default.name if services.recommend else policy.name
         steering = Steering(f"{campaign.workflow} · {self._steering}", self._steering, campaign.uid)
         record = self._record = SweepRecord(services.client, steering, over=campaign.finished)

@@ -76,6 +76,7 @@ class ReportedUsage:
         if before is not None and at <= before[0]:
             return
         self._before[trial] = (at, cpu_seconds)
+        # CPU time that fell is that of another run of the trial, whose start is not known.
         if before is not None and cpu_seconds >= before[1]:
             self._newest[trial] = self._news[trial] = (cpu_seconds - before[1]) / (at - before[0])
 

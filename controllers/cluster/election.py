@@ -115,6 +115,7 @@ class Election:
         if not free and self._clock() < self._changed_at + self._duration:
             return
         claim = self._claim(found)
+        # The time before the write was sent: another candidate may see it as early as then.
         began = self._clock()
         written = yield (Create(claim) if found is None else Replace(claim))
         if written is not None:

@@ -37,6 +37,7 @@ class Health:
         mlflow_problem: Callable[[], str | None],
     ) -> None:
         self._clock = clock
+        # A restart helps only if this process is stuck; while the API server is away, it would not.
         self._bound = max(_LEAST_BOUND_S, RESTART_AFTER_STALE * stale_after)
         self._synced = synced
         self._age = age
@@ -87,7 +88,7 @@ class MlflowProbe:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(timeout=6)
+        self._thread.join(timeout=6)  # a question to MLflow takes 5 s at most
 
     def ask_once(self) -> None:
         """Ask now."""

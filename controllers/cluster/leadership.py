@@ -71,6 +71,7 @@ class Leadership:
         if self._stop.is_set():
             return
         self._stop.set()
+        # The thread first: a round under way would take again what is handed back.
         self._thread.join(timeout=self._election.timing.deadline)
         self._go_through(self._election.hand_back())
 

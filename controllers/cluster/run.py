@@ -56,11 +56,13 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
         probe = stack.enter_context(MlflowProbe(lambda: problem_with(client), instruments.mlflow_up.set, _PROBE_S))
         leadership = _leadership(settings)
         api = _access(settings)
+        # Asked again before every call: what was decided while leading must not be done afterwards.
         api.may_write = lambda: leadership.leading and not settings.recommend
         view = stack.enter_context(ClusterView(api, settings.namespaces or None))
         health = Health(time.monotonic, settings.stale_after, view.synced, view.age_s, lambda: probe.problem)
         checks = {"/livez": health.why_dead, "/readyz": health.why_unready}
         stack.enter_context(HealthServer(settings.health_port, checks))
+        # After what may fail: a leader that cannot start would only keep others from leading.
         stack.enter_context(leadership)
         events = EventWriter(api)
         stack.callback(events.close)

@@ -155,6 +155,7 @@ class SweepRecord:
             self.looked_up = True
             if self.closed:
                 return
+        # In every round, since a workflow may begin further sweeps while it runs.
         for sweep, experiment in self._wanted.items():
             if sweep not in self._opened:
                 self._opened[sweep] = open_sweep(self._client, sweep, experiment, self._steering)

@@ -271,7 +271,7 @@ class KubeApi:
                 headers=headers,
                 timeout=urllib3.Timeout(connect=_CONNECT_S, read=read_s or self._read_s),
                 preload_content=False,
-                redirect=False,
+                redirect=False,  # it would take the token along, to whatever host
                 retries=False,
             )
         except (HTTPError, OSError) as error:

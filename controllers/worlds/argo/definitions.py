@@ -17,6 +17,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _MOST_WORKERS = 4096
 _warned: set[str] = set()
 _MOST_WARNINGS = 1000
+"""Labels are anybody's to write: without a bound they could fill log and memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,6 +192,7 @@ def requests_of(pod: Json) -> Resources:
                 peak = max(peak, beside)
             else:
                 peak = max(peak, beside + wanted)
+        # A request of the pod as a whole stands in place of those of its containers.
         whole_pod = quantity(pod, "spec", "resources", "requests", resource)
         return (whole_pod or max(running + beside, peak)) + quantity(pod, "spec", "overhead", resource)
 

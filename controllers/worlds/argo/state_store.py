@@ -92,7 +92,7 @@ class ConfigMapStore:
         if self._waiting is None:
             return
         state = self._waiting()
-        if state != self._kept:
+        if state != self._kept:  # a tick that changed nothing costs no write
             self._write(_packed(state, self.name))
             self._kept = state
         self._waiting, self._saved_at = None, self._now()

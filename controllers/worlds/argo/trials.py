@@ -43,18 +43,17 @@ class PodHistory:
         earlier = next((pod for pod in reversed(in_order[:-1]) if pod.attempt < newest.attempt), None)
         if self.newest is newest and not self.gone and (earlier is None or earlier is self.previous):
             return self
+        if earlier is None:
+            # Seen before, and gone by now: the mark of the move that brought the newest pod is on it alone.
+            seen = (self.newest, self.previous)
+            earlier = next((pod for pod in seen if pod is not None and pod.attempt == newest.attempt - 1), None)
         return PodHistory(
             newest=newest,
             first_at=self.first_at or in_order[0].created_at,
-            previous=earlier or self._remembered_before(newest),
+            previous=earlier,
             moves=max(self.moves, *(_moves_of(pod) for pod in pods)),
             resizes=max(self.resizes, *(pod.marks.resizes for pod in pods)) + self._was_resized(newest),
         )
-
-    def _remembered_before(self, newest: PodRecord) -> PodRecord | None:
-        """Return the pod of the attempt before ``newest`` where it was seen but is gone by now."""
-        seen = (self.newest, self.previous)
-        return next((pod for pod in seen if pod is not None and pod.attempt == newest.attempt - 1), None)
 
     def _was_resized(self, newest: PodRecord) -> bool:
         before = self.newest
@@ -104,12 +103,15 @@ class TrialState:
         pod = self.history.newest
         if pod is None:
             return None
+        # First the old pod is asked to leave; even gone, it says where to until its successor is there.
         if pod.marks.move_to:
             return NodeName(pod.marks.move_to)
         if self.history.gone or pod.over:
             return None
+        # Then the new pod waits at its gate,
         if pod.gated and (target := self.target_of_previous) is not None:
             return target
+        # and starts where the opened gate sent it.
         starting = pod.main is MainState.WAITING and pod.marks.moved_from and pod.marks.placed_on
         return NodeName(pod.marks.placed_on) if starting else None
 
@@ -168,6 +170,8 @@ class TrialState:
     @property
     def _succeeded(self) -> bool:
         pod = self.history.newest
+        # The pod shows its end seconds before Argo's record does. Once it is gone, the record knows better, if there is
+        # one: Argo may have been told to run the step again.
         if pod is not None and pod.phase == "Succeeded" and (self.step is None or not self.history.gone):
             return True
         return self.step is not None and self.step.succeeded and not self._revived(self.step.finished_at)
@@ -190,6 +194,7 @@ class TrialState:
         """
         phase, pod = self.phase, self.pod
         submitted_at = max(0.0, self.submitted_at - origin)
+        # Between two attempts a trial holds no node, and has the share that its next pod will start with.
         held = pod if pod is not None and pod.on_node and phase in {Phase.RUNNING, Phase.MOVING} else None
         return Trial(
             id=self.definition.id,

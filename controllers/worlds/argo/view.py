@@ -72,6 +72,7 @@ class ClusterView:
         self._timing = timing
         self._news = threading.Event()
         self._namespaces: Sequence[str | None] = (None,) if namespaces is None else tuple(dict.fromkeys(namespaces))
+        # Selected by labels: of a large cluster's pods, the API server then sends only those of trials.
         self._pods = self._watches(PODS, project_pod, _TRIAL_PODS)
         self._workflows = self._watches(WORKFLOWS, project_workflow, {}, _WORKFLOWS_PAGE)
         self._nodes = self._watch(NODES.path(), project_node, {})
@@ -98,6 +99,7 @@ class ClusterView:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # First the writes: once the watches end, nobody sees any more what they change.
         self.writes.close()
         for reflector in self._all():
             reflector.stop()

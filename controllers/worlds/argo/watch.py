@@ -138,8 +138,7 @@ class Reflector(Generic[R]):
                 # A server that ends every watch at once must not be asked without pause.
                 failures = failures + 1 if time.monotonic() - began < _TOO_SHORT_S else 0
             if failures:
-                wait = min(self._timing.most_wait_s, self._timing.first_wait_s * 2.0 ** min(failures - 1, 16))
-                self._stop.wait(wait * random.uniform(0.5, 1.0))  # noqa: S311 - spreads the load of many watchers
+                self._stop.wait(self._wait_s(failures))
 
     def _note(self, error: ApiError, failures: int) -> None:
         if isinstance(error, GoneError):
@@ -150,6 +149,10 @@ class Reflector(Generic[R]):
         if failures == 1 and not (self.refused and self._collection.expendable):
             _LOG.warning("watch of %s is interrupted: %s", self._collection.path, error)
 
+    def _wait_s(self, failures: int) -> float:
+        wait = min(self._timing.most_wait_s, self._timing.first_wait_s * 2.0 ** min(failures - 1, 16))
+        return wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the load of many watchers
+
     def _list(self) -> None:
         found: dict[str, R] = {}
         version = ""
@@ -157,6 +160,7 @@ class Reflector(Generic[R]):
             for item in page.get("items") or []:
                 self._put(found, item)
             version = text(page, "metadata", "resourceVersion") or version
+            # A long list takes a while, and each page of it is a sign of life.
             self.heard_at = time.monotonic()
         with self._lock:
             self._records = found
@@ -186,6 +190,7 @@ class Reflector(Generic[R]):
         finally:
             self._response = None
             response.close()
+        # A watch that ends in good order without an event has shown that the server is there.
         self.heard_at = time.monotonic()
 
     def _take(self, line: bytes) -> None:

@@ -18,6 +18,7 @@ from controllers.worlds.argo.untrusted import PackedError, at, epoch, gunzipped,
 from mlflow_hooks import contract
 
 _MOST_NODES_BYTES = 128 * 2**20
+"""A few kilobytes of gzip can unpack to gigabytes."""
 _MOST_DEFINITIONS = 2**15
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
 _OURS = "hera-specon.io/"
