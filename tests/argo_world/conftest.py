@@ -76,14 +76,14 @@ class Bench:
     def put(self, collection: str, item: Json) -> Json:
         return self.fake.store.put(collection, item)
 
-    def begin(self, patience: Timeouts | None = None) -> ArgoWorld:
+    def begin(self, timeouts: Timeouts | None = None) -> ArgoWorld:
         """Start a world, as a controller that knows nothing does."""
         api = self.fake.client()
         self._stack.callback(api.close)
         self.view = self._stack.enter_context(ClusterView(api, [NAMESPACE], TIMING))
         assert self.view.wait_synced(10)
         (campaign,) = self.view.campaigns("default")
-        self.world = ArgoWorld(self.view, campaign, events=self.told, timeouts=patience or Timeouts())
+        self.world = ArgoWorld(self.view, campaign, events=self.told, timeouts=timeouts or Timeouts())
         return self.world
 
     def until(self, condition: Callable[[], object]) -> None:
