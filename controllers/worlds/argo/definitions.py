@@ -63,26 +63,18 @@ def read_definition(
         env: the environment, with Argo's placeholders filled in.
     """
     trial, sweep = env.get(contract.ENV_TRIAL_ID, ""), env.get(contract.ENV_SWEEP_ID, "")
-    direction, workers = (
-        annotations.get(labels.ANNOTATION_DIRECTION, ""),
-        annotations.get(labels.ANNOTATION_WORKERS, "1"),
+    direction = annotations.get(labels.ANNOTATION_DIRECTION, "")
+    workers = annotations.get(labels.ANNOTATION_WORKERS, "1")
+    checks = (
+        (contract.ENV_TRIAL_ID, trial, _ID.fullmatch(trial)),
+        (contract.ENV_SWEEP_ID, sweep, not sweep or _ID.fullmatch(sweep)),
+        (labels.ANNOTATION_DIRECTION, direction, direction in set(Direction)),
+        (labels.ANNOTATION_OBJECTIVE, "", annotations.get(labels.ANNOTATION_OBJECTIVE)),
+        (labels.ANNOTATION_WORKERS, workers, workers.isdecimal() and 0 < int(workers) <= _MOST_WORKERS),
     )
-    problem = next(
-        (
-            f"{name} is {value!r}"
-            for name, value, right in (
-                (contract.ENV_TRIAL_ID, trial, _ID.fullmatch(trial)),
-                (contract.ENV_SWEEP_ID, sweep, not sweep or _ID.fullmatch(sweep)),
-                (labels.ANNOTATION_DIRECTION, direction, direction in set(Direction)),
-                (labels.ANNOTATION_OBJECTIVE, "", annotations.get(labels.ANNOTATION_OBJECTIVE)),
-                (labels.ANNOTATION_WORKERS, workers, workers.isdecimal() and 0 < int(workers) <= _MOST_WORKERS),
-            )
-            if not right
-        ),
-        None,
-    )
-    if problem is not None:
-        warn_once(where, f"{where} is left out: {problem[:300]}")
+    problems = [f"{name} is {value!r}" for name, value, right in checks if not right]
+    if problems:
+        warn_once(where, f"{where} is left out: {problems[0][:300]}")
         return None
     return TrialDefinition(
         id=TrialId(trial),

@@ -206,15 +206,16 @@ def _filled(values: tuple[tuple[str, str], ...], known: Mapping[str, str]) -> di
 
 def _steps(workflow: Json, templates: Mapping[str, _Template], known: Mapping[str, str]) -> dict[str, Step]:
     nodes = _nodes(workflow)
+    # A step with a retryStrategy is a node of type Retry, with a node for each attempt; one without is a single Pod.
     attempts = {child for node in nodes.values() if text(node, "type") == "Retry" for child in _children(node)}
     found: dict[str, Step] = {}
     for key, node in nodes.items():
         template = templates.get(text(node, "templateName") or text(node, "templateRef", "template"))
         if template is None or key in attempts or text(node, "type") not in {"Retry", "Pod"}:
             continue
-        if text(node, "phase") not in _NEVER_RUN:
-            step = _step(node, template, nodes, known)
-            found |= {step.name: step} if step is not None else {}
+        step = None if text(node, "phase") in _NEVER_RUN else _step(node, template, nodes, known)
+        if step is not None:
+            found[step.name] = step
     return found
 
 
@@ -225,6 +226,7 @@ def _step(
     known: Mapping[str, str],
 ) -> Step | None:
     tries = [nodes[child] for child in _children(node) if child in nodes] if text(node, "type") == "Retry" else [node]
+    # Argo lists the pods of lifecycle hooks beside those of attempts.
     tries = [one for one in tries if text(one, "type") == "Pod" and at(one, "nodeFlag", "hooked") is not True]
     inputs = next((found for one in (node, *tries) if (found := list(mappings(one, "inputs", "parameters")))), [])
     given = {f"inputs.parameters.{text(p, 'name')}": text(p, "value", most=2**16) for p in inputs}
