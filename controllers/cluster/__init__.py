@@ -1,1 +1,1 @@
-"""The controller as it runs in a cluster: campaigns found, one engine each, one leader, and what it tells of itself."""
+"""The controller in a cluster: it finds campaigns, drives one engine for each while it leads, and reports on itself."""

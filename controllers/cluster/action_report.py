@@ -1,16 +1,22 @@
-"""What the controller tells of each action that a policy wanted: a line in the log, a count, a recommendation."""
+"""What the controller tells of each action that a policy wanted: in its log, its metrics, and tags of MLflow runs."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
-from controllers.core.model import Action, Migrate, Place, Resize, TrialId
+from controllers.core.model import Action, Assessment, Migrate, Place, Resize, Trial, TrialId
 from controllers.core.ports import Outcome, OutcomeKind
+from controllers.tracking.tags import Compose, trial_tags
+from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
+RECOMMENDED_TAG: Final = "specon.recommended."
+"""Prefix of the tags of a controller that only recommends, in place of ``specon.``."""
+_PARENT: Final = "mlflow.parentRunId"
+_PREFIX: Final = "specon."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class ActionReport:
         self.recommended: dict[TrialId, Recommendation] = {}
 
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
-        """Tell of an action and what became of it."""
+        """Log and count an action and what became of it."""
         del now
         self._instruments.acted(action, outcome.kind)
         level = self._level(action, reason, outcome)
@@ -79,3 +85,31 @@ def in_words(action: Action) -> str:
             return f"start of {trial} on {node}"
         case _:
             assert_never(action)
+
+
+def done_tags(parent_of: Callable[[str], str | None]) -> Compose:
+    """Return what makes the tags of a controller that acts; each run is nested under its sweep's."""
+
+    def compose(trial: Trial, assessment: Assessment | None, reason: str | None) -> dict[str, str]:
+        return {**trial_tags(trial, assessment, reason), **_nested(parent_of(trial.id))}
+
+    return compose
+
+
+def recommended_tags(parent_of: Callable[[str], str | None], recommended: Mapping[TrialId, Recommendation]) -> Compose:
+    """Return what makes the tags of a controller that only recommends."""
+
+    def compose(trial: Trial, assessment: Assessment | None, _reason: str | None) -> dict[str, str]:
+        wanted = recommended.get(trial.id)
+        told = trial_tags(trial, assessment, wanted.reason if wanted else None)
+        kept = (contract.TAG_CATEGORY, contract.TAG_GROWTH, contract.TAG_REASON, contract.TAG_OUTLOOK)
+        tags = {RECOMMENDED_TAG + name.removeprefix(_PREFIX): told[name] for name in kept if name in told}
+        if wanted is not None:
+            tags[RECOMMENDED_TAG + "action"] = in_words(wanted.action)
+        return {**tags, **_nested(parent_of(trial.id))}
+
+    return compose
+
+
+def _nested(parent: str | None) -> dict[str, str]:
+    return {} if parent is None else {_PARENT: parent}

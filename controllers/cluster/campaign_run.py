@@ -1,4 +1,4 @@
-"""One campaign: its world, its engine, and all that is told of it. Built anew whenever anything went wrong."""
+"""One campaign: its world, its engine, and what reports on it. Made again whenever anything failed."""
 
 import json
 import logging
@@ -7,22 +7,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from mlflow.tracking import MlflowClient
 
-from controllers.cluster.action_report import ActionReport
+from controllers.cluster.action_report import ActionReport, done_tags, recommended_tags
+from controllers.cluster.campaign_world import BusyNodes, LeaderOnly, ReportedUsage
 from controllers.cluster.instruments import Instruments
-from controllers.cluster.leader_only import LeaderOnly
 from controllers.cluster.logs import fields
-from controllers.cluster.ports import Campaign, Worlds
-from controllers.cluster.reported_usage import BusyNodes, ReportedUsage
-from controllers.cluster.run_tags import done_tags, recommended_tags
-from controllers.cluster.sweep_record import Ending, SweepRecord
+from controllers.cluster.sweep_record import Ending, NoResultError, SweepRecord
 from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.model import Phase, TrialId
 from controllers.core.policy import Policy
+from controllers.core.ports import StateStore, World
 from controllers.core.results import RunResult
 from controllers.driving.assembly import assemble, check_policy, guarded
 from controllers.driving.clock import SweepClock
@@ -30,19 +28,36 @@ from controllers.driving.driver import Driver, RealBeats
 from controllers.policies import Default, Pinned
 from controllers.policies.registry import parse_policy
 from controllers.record.recorder import Recorder
+from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.background import BackgroundReader
-from controllers.tracking.metric_source import MlflowSource, Scope
-from controllers.tracking.objective_watch import ObjectiveWatch
+from controllers.tracking.metric_source import MlflowSource, ObjectiveWatch, Scope
 from controllers.tracking.sweep_runs import Steering
 from controllers.tracking.tags import TagWriter
+from controllers.worlds.argo.view import Campaign
 
 _LOG = logging.getLogger(__name__)
 _STOP_S = 10.0
 
 
+class FlushableStore(StateStore, Protocol):
+    """A state store that may hold a state back for a while."""
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        ...
+
+
+class Worlds(Protocol):
+    """Makes the world and the state store of a campaign."""
+
+    def open(self, campaign: Campaign, now: Callable[[], float]) -> tuple[World, FlushableStore]:
+        """Return both, as the cluster has them now; ``now`` is the sweep's clock."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Services:
-    """What every campaign shares. ``epoch`` gives Unix seconds, ``interval`` is in seconds."""
+class SharedServices:
+    """What all campaigns share. ``epoch`` gives Unix seconds, ``interval`` is in seconds."""
 
     worlds: Worlds
     client: MlflowClient
@@ -59,21 +74,23 @@ class CampaignRun:
     """Drives one campaign from wherever it stands.
 
     Raises:
-        Exception: whatever the world could not do; nothing is left running then.
+        Exception: whatever the world could not do. Nothing is left running then.
     """
 
-    def __init__(self, campaign: Campaign, services: Services) -> None:
+    def __init__(self, campaign: Campaign, services: SharedServices) -> None:
         self._campaign = campaign
         self._services = services
         self._about = {"namespace": campaign.namespace, "workflow": campaign.workflow, "policy": campaign.policy}
+        # The sweep's clock begins with its workflow, so that every controller that takes it up counts the same time.
         self._clock = SweepClock(services.epoch() - campaign.created_epoch_s)
         self._world, self._store = services.worlds.open(campaign, self._clock.now)
         self._beats = RealBeats(services.interval)
         self._watch = ObjectiveWatch()
-        self._complained: set[str] = set()
+        self._warned_of: set[str] = set()
         self._over = False
         self.phases: Counter[Phase] = Counter()
         self.without_objective = 0
+        # If anything fails in between, the threads that were started by then are ended.
         with ExitStack() as stack:
             self._driver = self._assemble(stack)
             self._stack = stack.pop_all()
@@ -84,18 +101,20 @@ class CampaignRun:
         return self._record.closed
 
     def step(self, campaign: Campaign) -> None:
-        """Take in what has happened, and let the engine look if it is time.
+        """Take in what has happened, and tick the engine if it is time.
 
         Raises:
-            Exception: whatever went wrong; the run is to be closed then, and built anew later.
+            Exception: whatever failed. Close the run then, and make another later.
         """
         self._record.keep(campaign.sweeps)
-        if self._over or self.done or not self._record.settled:
+        if self._over or self.done or not self._record.looked_up:
             return
         now = self._clock.now()
+        # To advance the world is to go on with moves, which are not for a controller that only recommends.
         if not self._services.recommend:
             self._driver.advance(now)
         self._over = self._world.finished
+        # One more tick at the end, for the last phases to get into the record.
         if self._over or now >= self._driver.due_at:
             self._tick(now)
         if self._over:
@@ -106,7 +125,7 @@ class CampaignRun:
         self._stack.close()
 
     def keep_state(self) -> None:
-        """Keep what the engine remembers, before another controller takes over."""
+        """Save the engine's state before another controller takes over."""
         try:
             self._store.flush()
         except SpeconError as error:
@@ -122,47 +141,54 @@ class CampaignRun:
         instruments.ticks.inc()
         trials = self._world.trials()
         self.phases = Counter(trial.phase for trial in trials)
-        self._look_for_objectives(now, {trial.id for trial in trials if trial.phase.ended})
+        self._warn_of_missing_objectives(now, {trial.id for trial in trials if trial.phase.ended})
         ended = self._clock.now()
         instruments.tick_duration.observe(ended - now)
+        # A campaign takes half of the loop's time at most, however large it is.
         self._beats.rest_until = ended + (ended - now)
 
-    def _look_for_objectives(self, now: float, ended: set[TrialId]) -> None:
+    def _warn_of_missing_objectives(self, now: float, ended: set[TrialId]) -> None:
         complaints = self._watch.complaints(now, self._world.objectives(), self._source.logged, ended)
         self.without_objective = len(complaints)
         for trial, complaint in complaints.items():
             objective = self._world.objectives().get(trial, "")
-            if objective not in self._complained:
-                self._complained.add(objective)
+            if objective not in self._warned_of:
+                self._warned_of.add(objective)
                 _LOG.warning("%s", complaint, extra=fields(**self._about, trial=trial))
 
     def _result(self) -> RunResult:
-        """Return what the campaign came to; asks MLflow once more, since trials log until their very end.
+        """Return the campaign's result. Ask MLflow once more for it, since trials log until their very end.
 
         Raises:
-            OSError: MLflow does not answer.
-            SpeconError: no trial was run.
+            MlflowAwayError: MLflow does not answer.
+            NoResultError: no trial was run.
         """
         samples = self._source.poll()
         if self._source.away:
             message = "MLflow does not answer"
-            raise OSError(message)
+            raise MlflowAwayError(message)
         trials = tuple(self._world.results(samples))
         if not trials:
             message = "the workflow ended without having run a trial"
-            raise SpeconError(message)
+            raise NoResultError(message)
         return RunResult(self._steering, trials)
 
     def _assemble(self, stack: ExitStack) -> Driver:
         services, campaign, world = self._services, self._campaign, self._world
         policy = self._policy()
         report = ActionReport(services.instruments, self._about)
+        # What only recommends changes nothing, so its result is one of the default scheduler.
         self._steering = Default.name if services.recommend else policy.name
         steering = Steering(f"{campaign.workflow} · {self._steering}", self._steering, campaign.uid)
         record = self._record = SweepRecord(services.client, steering, over=campaign.finished)
         stack.callback(record.stop, _STOP_S)
         record.start(campaign.sweeps)
-        self._source = MlflowSource(services.client, self._scope, world.objectives, self._clock.from_epoch)
+
+        def scope() -> Scope:
+            prefix = os.path.commonprefix(sorted(record.sweep_ids()))  # noqa: RUF071 - ids, not paths
+            return Scope(record.experiment_ids(), prefix)
+
+        self._source = MlflowSource(services.client, scope, world.objectives, self._clock.from_epoch)
         background = stack.enter_context(services.reader.follow(self._source))
         parent = record.parent_of
         compose = recommended_tags(parent, report.recommended) if services.recommend else done_tags(parent)
@@ -192,10 +218,6 @@ class CampaignRun:
             _LOG.warning(message, error, extra=fields(**self._about))
             return Default()
         return policy
-
-    def _scope(self) -> Scope:
-        prefix = os.path.commonprefix(sorted(self._record.sweep_ids()))  # noqa: RUF071 - ids, not paths
-        return Scope(self._record.experiment_ids(), prefix)
 
 
 def first_nodes(campaign: Campaign) -> Mapping[str, str]:

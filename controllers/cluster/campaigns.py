@@ -1,4 +1,4 @@
-"""All campaigns of a cluster: begun, driven, ended; one that fails is set aside for a while and holds up no other."""
+"""Starts, drives and ends all campaigns of a cluster. One that fails is set aside for a while and delays no other."""
 
 import logging
 from collections import Counter
@@ -9,14 +9,14 @@ from typing import Protocol
 
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
-from controllers.cluster.ports import Campaign
 from controllers.core.model import Phase
+from controllers.worlds.argo.view import Campaign
 
 _LOG = logging.getLogger(__name__)
 _FIRST_WAIT_S = 1.0
 _MOST_WAIT_S = 60.0
 _MOST_ENDED_AT_ONCE = 4
-"""Campaigns that were over when first seen, after a restart perhaps hundreds, are looked through a few at a time."""
+"""Most campaigns at a time that were over when first seen: after a restart there may be hundreds."""
 _CLOSERS = 16
 
 
@@ -32,19 +32,19 @@ class Run(Protocol):
         ...
 
     def step(self, campaign: Campaign) -> None:
-        """Go on; raises whatever went wrong."""
+        """Go on; raise whatever failed."""
         ...
 
     def keep_state(self) -> None:
-        """Keep what is remembered."""
+        """Save its state."""
         ...
 
     def close(self) -> None:
-        """End it."""
+        """End its threads."""
         ...
 
     def abandon(self) -> None:
-        """Take note that its workflow was deleted."""
+        """Note that its workflow was deleted."""
         ...
 
 
@@ -61,6 +61,7 @@ class _Slot:
 
     @property
     def about(self) -> dict[str, str]:
+        """What every log line says of it."""
         return {
             "namespace": self.campaign.namespace,
             "workflow": self.campaign.workflow,
@@ -69,7 +70,7 @@ class _Slot:
 
 
 class Campaigns:
-    """Drives every campaign that there is.
+    """Drives every campaign.
 
     Args:
         start: begins to drive a campaign.
@@ -92,10 +93,14 @@ class Campaigns:
         self._slots: dict[tuple[str, str], _Slot] = {}
 
     def reconcile(self, found: Sequence[Campaign]) -> None:
-        """Take note of which campaigns there are."""
+        """Note which campaigns there are."""
         there = {(campaign.uid, campaign.policy): campaign for campaign in found}
         for key in [key for key in self._slots if key not in there]:
-            self._forget(self._slots.pop(key))
+            slot = self._slots.pop(key)
+            if slot.run is not None:
+                _LOG.info("the workflow of a sweep is gone", extra=fields(**slot.about))
+                slot.run.abandon()
+                self._close(slot)
         for key, campaign in there.items():
             slot = self._slots.setdefault(key, _Slot(campaign))
             slot.campaign = campaign
@@ -103,7 +108,7 @@ class Campaigns:
             slot.done = slot.done and campaign.finished
 
     def step(self) -> None:
-        """Let each campaign go on once."""
+        """Drive each campaign one step."""
         for slot in list(self._slots.values()):
             if not self._leading():
                 return
@@ -112,13 +117,13 @@ class Campaigns:
         self._show()
 
     def keep_states(self) -> None:
-        """Keep what each campaign remembers; only for a controller that still leads."""
+        """Save the state of each campaign; only a controller that still leads may do so."""
         for slot in self._slots.values():
             if slot.run is not None:
                 slot.run.keep_state()
 
     def close(self) -> None:
-        """End everything; it can all be begun anew from what the cluster and MLflow hold."""
+        """End everything. What the cluster and MLflow hold is enough to start again."""
         slots = [slot for slot in self._slots.values() if slot.run is not None]
         self._slots.clear()
         if slots:
@@ -138,9 +143,12 @@ class Campaigns:
             self._set_aside(slot)
             return
         if self._clock() - slot.began_at > _MOST_WAIT_S:
-            slot.failures = 0
+            slot.failures = 0  # it has run for long enough: what went wrong before is over
         if slot.run.done:
-            self._end(slot)
+            _LOG.info("a sweep is over and its record is complete", extra=fields(**slot.about))
+            slot.done = True
+            slot.failures = 0
+            self._close(slot)
 
     def _must_wait(self, slot: _Slot) -> bool:
         if not slot.campaign.finished:
@@ -154,20 +162,8 @@ class Campaigns:
         slot.retry_at = self._clock() + wait
         self._instruments.errors.inc()
         about = fields(**slot.about, failures=slot.failures, retry_in_s=wait)
-        _LOG.exception("a sweep can't be steered for now", extra=about)
+        _LOG.exception("cannot steer a sweep for now", extra=about)
         self._close(slot)
-
-    def _end(self, slot: _Slot) -> None:
-        _LOG.info("a sweep is over and its record complete", extra=fields(**slot.about))
-        slot.done = True
-        slot.failures = 0
-        self._close(slot)
-
-    def _forget(self, slot: _Slot) -> None:
-        if slot.run is not None:
-            _LOG.info("the workflow of a sweep is gone", extra=fields(**slot.about))
-            slot.run.abandon()
-            self._close(slot)
 
     def _close(self, slot: _Slot) -> None:
         run, slot.run = slot.run, None
@@ -175,8 +171,8 @@ class Campaigns:
             return
         try:
             run.close()
-        except Exception:  # noqa: BLE001 - as above
-            _LOG.exception("the threads of a sweep did not end well", extra=fields(**slot.about))
+        except Exception:  # noqa: BLE001 - nor may it keep the others from being closed
+            _LOG.exception("could not end the threads of a sweep", extra=fields(**slot.about))
 
     def _show(self) -> None:
         runs = [slot.run for slot in self._slots.values() if slot.run is not None]

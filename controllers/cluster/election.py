@@ -1,4 +1,4 @@
-"""Who leads, by a Lease: the rules alone, without thread, clock or cluster of their own.
+"""The rules by which a Lease elects a leader, without a thread, clock or cluster of their own.
 
 The rules are client-go's. A candidate never compares its clock with a timestamp that another wrote: it takes a lease
 only after having *watched* it unchanged for its whole duration, and the holder counts its own time from *before* each
@@ -15,10 +15,10 @@ from controllers.core.errors import SpeconError
 
 
 class LeaseTimingError(SpeconError):
-    """Durations of a lease under which two could lead at once, or nobody for long."""
+    """With such durations of a lease two could lead at once, or nobody for long."""
 
 
-class LeaseUnavailableError(Exception):
+class LeaseUnavailableError(SpeconError):
     """The lease could not be read or written; whether a write happened is unknown."""
 
 
@@ -111,9 +111,11 @@ class Election:
         """Look at the lease once, and take or renew it if it is free or ours."""
         found = yield Read()
         self._notice(found)
-        if not self._takeable():
+        free = self._holder in {"", self.identity}
+        if not free and self._clock() < self._changed_at + self._duration:
             return
         claim = self._claim(found)
+        # The time before the write was sent: another candidate may see it as early as then.
         began = self._clock()
         written = yield (Create(claim) if found is None else Replace(claim))
         if written is not None:
@@ -121,7 +123,7 @@ class Election:
             self._leads_until = began + self.timing.deadline
 
     def hand_back(self) -> Round:
-        """Stop leading and let another lead at once. To be run when nothing is acted upon any more."""
+        """Stop leading and let another lead at once. Run it only once nothing is being done any more."""
         self._leads_until = -math.inf
         found = yield Read()
         if found is not None and found.holder == self.identity:
@@ -132,10 +134,6 @@ class Election:
             return Lease(self.identity, self.timing.duration)
         changes_hands = found.holder != self.identity
         return Lease(self.identity, self.timing.duration, found.transitions + changes_hands, found.version)
-
-    def _takeable(self) -> bool:
-        free = self._holder in {"", self.identity}
-        return free or self._clock() >= self._changed_at + self._duration
 
     def _notice(self, lease: Lease | None) -> None:
         version = "" if lease is None else lease.version

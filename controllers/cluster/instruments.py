@@ -1,4 +1,4 @@
-"""What Prometheus can ask of the controller. No label names a trial, a sweep or a node: their number has no bound."""
+"""The controller's metrics for Prometheus. No label names a trial, a sweep or a node: their number has no bound."""
 
 from collections.abc import Mapping
 from types import TracebackType
@@ -7,7 +7,7 @@ from typing import Self
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client import start_http_server as serve
 
-from controllers.cluster.health_server import PortError, port_problem
+from controllers.cluster.health import PortError, port_problem
 from controllers.core.model import ACTION_KINDS, Action, Phase
 from controllers.core.ports import OutcomeKind
 
@@ -46,10 +46,7 @@ class Instruments:
             "specon_watch_age_seconds", "Time since the API server was last heard.", registry=registry
         )
         self.mlflow_up = Gauge("specon_mlflow_up", "1 where MLflow answers.", registry=registry)
-        self._announce()
-
-    def _announce(self) -> None:
-        """Show every label from the start, so that a rate over a counter sees its first increment."""
+        # Every label shows from the start, so that a rate over a counter sees its first increment.
         for phase in Phase:
             self.trials.labels(phase.value)
         for kind in ACTION_KINDS:

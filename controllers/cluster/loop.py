@@ -1,17 +1,41 @@
-"""The one loop of a controller process: leads or stands by, and acts only on what it sees fresh."""
+"""The loop of a controller process: it leads or stands by, and acts only by a fresh view of the cluster."""
 
 import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from controllers.cluster.health import Health
 from controllers.cluster.instruments import Instruments
-from controllers.cluster.ports import Campaign, View
-from controllers.cluster.vitals import Vitals
+from controllers.worlds.argo.view import Campaign
 
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.5
 _LOOK_FOR_CAMPAIGNS_S = 1.0
+
+
+class View(Protocol):
+    """What the loop sees of a cluster."""
+
+    def synced(self) -> bool:
+        """Return whether everything has been seen once."""
+        ...
+
+    def age_s(self) -> float:
+        """Return the seconds since the API server was last heard."""
+        ...
+
+    def wait_for_news(self, within_s: float) -> bool:
+        """Wait until something has changed, at most ``within_s`` seconds; return whether it has."""
+        ...
+
+    def refusals(self) -> Sequence[str]:
+        """Return which permissions to look this controller lacks, in the API server's words."""
+        ...
+
+    def campaigns(self, default_policy: str) -> Sequence[Campaign]:
+        """Return every campaign, ended ones included."""
+        ...
 
 
 class Leading(Protocol):
@@ -19,7 +43,7 @@ class Leading(Protocol):
 
     @property
     def leading(self) -> bool:
-        """Ask anew before every act."""
+        """Whether to act now; ask again before every act."""
         ...
 
     def resign(self) -> None:
@@ -27,23 +51,23 @@ class Leading(Protocol):
         ...
 
 
-class Driven(Protocol):
-    """All campaigns."""
+class AllCampaigns(Protocol):
+    """What drives the campaigns."""
 
     def reconcile(self, found: Sequence[Campaign]) -> None:
-        """Take note of which there are."""
+        """Note which campaigns there are."""
         ...
 
     def step(self) -> None:
-        """Let each go on once."""
+        """Drive each one step."""
         ...
 
     def keep_states(self) -> None:
-        """Keep what they remember."""
+        """Save the state of each."""
         ...
 
     def close(self) -> None:
-        """End them all."""
+        """End every campaign."""
         ...
 
 
@@ -54,93 +78,95 @@ class ControllerLoop:
         view: what is seen of the cluster.
         campaigns: what is driven.
         leadership: whether this process leads.
-        vitals: is told that the loop comes round.
+        health: is told that the loop comes round.
         instruments: what is shown to Prometheus.
         clock: seconds that never go back.
         policy: spec for sweeps that name none.
         stale_after: age in seconds at which the view is too old to act on.
-        settle: waits for acts that are under way.
+        wait_for_writes: waits until no change of the cluster is under way.
     """
 
     def __init__(  # noqa: PLR0913 - the parts that the composition root put together, each named
         self,
         *,
         view: View,
-        campaigns: Driven,
+        campaigns: AllCampaigns,
         leadership: Leading,
-        vitals: Vitals,
+        health: Health,
         instruments: Instruments,
         clock: Callable[[], float],
         policy: str,
         stale_after: float,
-        settle: Callable[[], object],
+        wait_for_writes: Callable[[], object],
     ) -> None:
         self._view = view
         self._campaigns = campaigns
         self._leadership = leadership
-        self._vitals = vitals
+        self._health = health
         self._instruments = instruments
         self._clock = clock
         self._policy = policy
         self._stale_after = stale_after
-        self._settle = settle
+        self._wait_for_writes = wait_for_writes
         self._led = False
         self._blind = False
         self._looked_at: float | None = None
         self._refused: set[str] = set()
 
     def run(self, stop: threading.Event) -> None:
-        """Go round until ``stop`` is set; then hand over, and only then write what may take a while."""
+        """Go round until ``stop`` is set, then hand over."""
         while not stop.is_set():
             self.once()
             self._view.wait_for_news(_PAUSE_S)
-        self._settle()
+        # The next leader reads the state that is kept now, and acts at once: nothing may still be under way then.
+        self._wait_for_writes()
         if self._leadership.leading:
             self._campaigns.keep_states()
         self._leadership.resign()
+        # What is left to write to MLflow may take a while, and keeps nobody from leading.
         self._campaigns.close()
 
     def once(self) -> None:
         """Go round once."""
-        self._vitals.looped()
+        self._health.looped()
         self._instruments.watch_age.set(self._view.age_s())
-        self._complain()
+        self._tell_refusals()
         leading = self._leadership.leading
         self._instruments.leader.set(leading)
         if leading != self._led:
-            self._change(leading=leading)
-        if leading and self._sees():
-            self._drive()
-
-    def _drive(self) -> None:
+            self._change_role(leading=leading)
+        if not leading or not self._view_is_fresh():
+            return
         now = self._clock()
         if self._looked_at is None or now - self._looked_at >= _LOOK_FOR_CAMPAIGNS_S:
             self._looked_at = now
             self._campaigns.reconcile(self._view.campaigns(self._policy))
         self._campaigns.step()
 
-    def _change(self, *, leading: bool) -> None:
+    def _change_role(self, *, leading: bool) -> None:
         self._led, self._looked_at = leading, None
         if leading:
             _LOG.info("leading: this replica steers the sweeps")
         else:
-            _LOG.warning("not leading any more: standing by")
+            _LOG.warning("no longer leading: standing by")
+            # Their state is not kept: another leads by now, and has a newer one.
             self._campaigns.close()
 
-    def _sees(self) -> bool:
-        """Return whether the view is whole and fresh; what it shows otherwise is not acted upon."""
+    def _view_is_fresh(self) -> bool:
+        """Return whether the view is complete and fresh. The controller acts by no other."""
         age = self._view.age_s()
         blind = not self._view.synced() or age > self._stale_after
         if blind:
             self._instruments.stale.inc()
         if blind != self._blind:
             self._blind = blind
-            level, text = (logging.WARNING, "waiting for") if blind else (logging.INFO, "seeing")
-            _LOG.log(level, "%s a fresh view of the cluster (%.0f s old, bound %g s)", text, age, self._stale_after)
+            level, does = (logging.WARNING, "waits for") if blind else (logging.INFO, "has")
+            text = "the controller %s a fresh view of the cluster (%.0f s old, at most %g s are allowed)"
+            _LOG.log(level, text, does, age, self._stale_after)
         return not blind
 
-    def _complain(self) -> None:
-        """Say once of each refusal what to do about it."""
+    def _tell_refusals(self) -> None:
+        """Log each refusal once, and what to do about it."""
         for refusal in set(self._view.refusals()) - self._refused:
             self._refused.add(refusal)
             message = (

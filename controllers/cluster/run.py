@@ -11,19 +11,16 @@ from dataclasses import asdict
 
 from mlflow.tracking import MlflowClient
 
-from controllers.cluster import ports
-from controllers.cluster.campaign_run import CampaignRun, Services
+from controllers.cluster.campaign_run import CampaignRun, FlushableStore, SharedServices
+from controllers.cluster.campaign_world import ForgetfulStore
 from controllers.cluster.campaigns import Campaigns
 from controllers.cluster.election import Election, LeaseTiming
-from controllers.cluster.health_server import HealthServer
+from controllers.cluster.health import Health, HealthServer, MlflowProbe
 from controllers.cluster.instruments import Instruments, MetricsServer
-from controllers.cluster.leader_only import ForgetfulStore
-from controllers.cluster.leadership import AlwaysLeading, Leadership
-from controllers.cluster.lease_store import KubernetesLease
+from controllers.cluster.leadership import AlwaysLeading, KubernetesLease, Leadership
 from controllers.cluster.logs import configure_logs, fields
 from controllers.cluster.loop import ControllerLoop
 from controllers.cluster.settings import ControllerSettings
-from controllers.cluster.vitals import MlflowProbe, Vitals
 from controllers.core.errors import SpeconError
 from controllers.core.ports import World
 from controllers.tracking.access import be_impatient, problem_with
@@ -37,18 +34,18 @@ from controllers.worlds.argo.world import ArgoWorld
 
 _LOG = logging.getLogger(__name__)
 _PROBE_S = 15.0
-_SETTLE_S = 3.0
+_LAST_WRITES_S = 3.0
 
 
 class NoAccessError(SpeconError):
-    """The API server can't be used as this process would have to use it."""
+    """The API server cannot be reached, or does not let this process in."""
 
 
 def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
     """Steer the sweeps of a cluster until ``stop`` is set.
 
     Raises:
-        SpeconError: the API server can't be used, or a port can't be had.
+        SpeconError: the API server cannot be reached, or a port is taken.
     """
     configure_logs(settings.log_format, settings.log_level)
     be_impatient()
@@ -59,14 +56,17 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
         probe = stack.enter_context(MlflowProbe(lambda: problem_with(client), instruments.mlflow_up.set, _PROBE_S))
         leadership = _leadership(settings)
         api = _access(settings)
+        # Asked again before every call: what was decided while leading must not be done afterwards.
         api.may_write = lambda: leadership.leading and not settings.recommend
         view = stack.enter_context(ClusterView(api, settings.namespaces or None))
-        vitals = Vitals(time.monotonic, settings.stale_after, view.synced, view.age_s, lambda: probe.problem)
-        stack.enter_context(HealthServer(settings.health_port, {"/livez": vitals.dead, "/readyz": vitals.unready}))
+        health = Health(time.monotonic, settings.stale_after, view.synced, view.age_s, lambda: probe.problem)
+        checks = {"/livez": health.why_dead, "/readyz": health.why_unready}
+        stack.enter_context(HealthServer(settings.health_port, checks))
+        # After what may fail: a leader that cannot start would only keep others from leading.
         stack.enter_context(leadership)
         events = EventWriter(api)
         stack.callback(events.close)
-        services = Services(
+        services = SharedServices(
             worlds=ArgoWorlds(view, events, recommend=settings.recommend),
             client=client,
             reader=stack.enter_context(BackgroundReader(settings.interval)),
@@ -84,12 +84,12 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
             view=view,
             campaigns=campaigns,
             leadership=leadership,
-            vitals=vitals,
+            health=health,
             instruments=instruments,
             clock=time.monotonic,
             policy=settings.policy,
             stale_after=settings.stale_after,
-            settle=lambda: view.writes.wait_idle(_SETTLE_S),
+            wait_for_writes=lambda: view.writes.wait_idle(_LAST_WRITES_S),
         )
         _LOG.info("started", extra=fields(**asdict(settings)))
         loop.run(stop)
@@ -97,18 +97,15 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
 
 
 class ArgoWorlds:
-    """Makes Argo worlds; those of a controller that only recommends keep no state in the cluster."""
+    """Makes Argo worlds. A controller that only recommends keeps no state in the cluster."""
 
     def __init__(self, view: ClusterView, events: EventSink, *, recommend: bool) -> None:
         self._view = view
         self._events = events
         self._recommend = recommend
 
-    def open(self, campaign: ports.Campaign, now: Callable[[], float]) -> tuple[World, ports.WaitingStore]:
+    def open(self, campaign: Campaign, now: Callable[[], float]) -> tuple[World, FlushableStore]:
         """Return world and state store of one of the view's campaigns."""
-        if not isinstance(campaign, Campaign):
-            message = f"not a campaign of this cluster: {campaign!r}"
-            raise TypeError(message)
         world = ArgoWorld(self._view, campaign, events=self._events)
         store = ForgetfulStore() if self._recommend else ConfigMapStore(self._view.api, campaign, now)
         return world, store
@@ -118,7 +115,7 @@ def _leadership(settings: ControllerSettings) -> Leadership | AlwaysLeading:
     if not settings.leader_elect:
         return AlwaysLeading()
     timing = LeaseTiming()
-    # Of its own: a renewal must not wait behind other calls, nor longer than the lease allows.
+    # Access of its own: a renewal must not wait behind other calls, nor longer than the lease allows.
     api = KubeApi.load(settings.kubeconfig, settings.context, read_s=timing.deadline / 2)
     identity = f"{os.uname().nodename}_{uuid.uuid4().hex[:12]}"
     store = KubernetesLease(api, settings.lease_namespace, settings.lease_name)
@@ -131,7 +128,7 @@ def _access(settings: ControllerSettings) -> KubeApi:
         api.get("/version")
     except ApiError as error:
         message = (
-            f"the API server {api.host} can't be used: {error}\n"
+            f"cannot use the API server {api.host}: {error}\n"
             "In a cluster, give the pod a service account (manifests/ does); elsewhere, name a working "
             "--kubeconfig and --context, as for kubectl"
         )

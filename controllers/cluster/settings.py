@@ -1,4 +1,4 @@
-"""What a controller is told at its start: checked once, frozen, every problem named at once."""
+"""The settings of a controller: checked once at its start, frozen, every problem named at once."""
 
 import math
 import os
@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from controllers.core.errors import SpeconError
-from controllers.core.policy import Policy
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 
@@ -22,15 +21,15 @@ LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 
 class ControllerSettingsError(SpeconError):
-    """Settings of the controller that it can't run with; the message lists them all."""
+    """The controller cannot run with its settings; the message lists every problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerSettings:
-    """All that can be set. Times are in seconds.
+    """All settings. Times are in seconds.
 
     ``namespaces`` is empty for all. ``interval`` lies between two looks at a sweep in which nothing changes, and
-    between two queries of MLflow. After ``stale_after`` without word from the API server nothing is acted upon.
+    between two queries of MLflow. After ``stale_after`` without news from the API server the controller does nothing.
     """
 
     namespaces: tuple[str, ...]
@@ -52,13 +51,8 @@ class ControllerSettings:
     def __post_init__(self) -> None:
         problems = list(self._problems())
         if problems:
-            message = "the controller can't start:\n" + "\n".join(f"  {problem}" for problem in problems)
+            message = "the controller cannot start:\n" + "\n".join(f"  {problem}" for problem in problems)
             raise ControllerSettingsError(message)
-
-    @property
-    def default_policy(self) -> Policy[Any]:
-        """The policy of sweeps that name none."""
-        return parse_policy(self.policy)
 
     def _problems(self) -> Iterator[str]:
         yield from self._bad_names()

@@ -1,4 +1,4 @@
-"""What is kept of a campaign in MLflow: its parent runs, its timeline in pieces, and in the end its result."""
+"""The record of a campaign in MLflow: its parent runs, its timeline in pieces, and in the end its result."""
 
 import json
 import logging
@@ -17,6 +17,7 @@ from controllers.cluster.logs import fields
 from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
 from controllers.record.timeline import TimelineEvent
+from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.sweep_runs import Steering, SweepRun, close_sweep, open_sweep, sweep_is_closed
 
 _LOG = logging.getLogger(__name__)
@@ -27,9 +28,17 @@ _NO_EXPERIMENT = "Default"
 """Where trials log that name no experiment: the hooks' own default."""
 
 
+class NoResultError(SpeconError):
+    """A campaign ended, and there is nothing that it came to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a campaign ended. ``result`` may fail and be asked again; None where nobody knows what it came to."""
+    """How a campaign ended.
+
+    ``result`` raises ``MlflowAwayError`` where it is to be asked again, and ``NoResultError`` where there is none; it
+    is None where nobody knows what the campaign came to.
+    """
 
     status: Literal["FINISHED", "FAILED", "KILLED"]
     result: Callable[[], RunResult] | None = None
@@ -37,14 +46,14 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part of the timeline that is on its way."""
+    """A part of the timeline that is being sent."""
 
     name: str
     text: str
 
 
 class SweepRecord:
-    """Writes on a thread of its own; while MLflow is away, what is to be written waits.
+    """Writes the record on a thread of its own; while MLflow is away, what is to be written waits.
 
     A controller that is killed loses the events of the last seconds; the next one sees the state they led to.
 
@@ -69,23 +78,26 @@ class SweepRecord:
         self._away = False
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sweep-record", daemon=True)
-        self.settled = not over
+        self.looked_up = not over
+        """Whether it is known if the record is complete already: a question only where the workflow was over before."""
         self.closed = False
+        """Whether nothing is left to write."""
 
     def start(self, sweeps: Mapping[str, str]) -> None:
-        """Begin with these sweeps: the MLflow experiment of each sweep id."""
+        """Begin with ``sweeps``, which gives the MLflow experiment of each sweep id."""
         self.keep(sweeps)
         self._thread.start()
 
     def keep(self, sweeps: Mapping[str, str]) -> None:
-        """Take note of the sweeps that the campaign has by now; names that can't be right are left out."""
+        """Note the sweeps that the campaign has by now."""
+        # The ids stand in MLflow's query language, where a quote could end them and begin something else.
         safe = {sweep: name or _NO_EXPERIMENT for sweep, name in sweeps.items() if _SAFE_ID.fullmatch(sweep)}
         if safe != self._wanted:
             self._wanted = safe
             self._wake.set()
 
     def append(self, events: Sequence[TimelineEvent]) -> None:
-        """Add to the timeline; returns at once."""
+        """Add to the timeline; return at once."""
         self._waiting.extend(events)
 
     def experiment_ids(self) -> Sequence[str]:
@@ -125,51 +137,46 @@ class SweepRecord:
     def _try_to_work(self) -> None:
         try:
             self._work()
-        except (MlflowException, OSError) as error:
+        except (MlflowException, OSError, MlflowAwayError) as error:
             if not self._away:
                 _LOG.warning(
                     "a record waits for MLflow: %s", str(error)[:200], extra=fields(sweep=self._steering.title)
                 )
             self._away = True
         except Exception:  # noqa: BLE001 - a record that dies silently would keep its campaign open for good
-            _LOG.exception("a record went wrong", extra=fields(sweep=self._steering.title))
+            _LOG.exception("could not write a record", extra=fields(sweep=self._steering.title))
         else:
             self._away = False
 
     def _work(self) -> None:
-        if not self.settled and self._known_closed():
-            self.settled = self.closed = True
-            return
-        self.settled = True
+        if not self.looked_up:
+            wanted = self._wanted.items()
+            self.closed = all(sweep_is_closed(self._client, sweep, name, self._steering) for sweep, name in wanted)
+            self.looked_up = True
+            if self.closed:
+                return
+        # In every round, since a workflow may begin further sweeps while it runs.
         for sweep, experiment in self._wanted.items():
             if sweep not in self._opened:
                 self._opened[sweep] = open_sweep(self._client, sweep, experiment, self._steering)
         self._upload()
         if self._ending is not None:
-            self._close(self._ending)
-
-    def _known_closed(self) -> bool:
-        wanted = self._wanted.items()
-        return all(sweep_is_closed(self._client, sweep, name, self._steering) for sweep, name in wanted)
+            figures = self._conclude(self._ending)
+            for run in self._opened.values():
+                close_sweep(self._client, run, figures, None, self._ending.status)
+            self.closed = True
 
     def _upload(self) -> None:
-        """Send the timeline piece by piece: a piece that did not get everywhere goes again, under its own name."""
+        """Send the timeline piece by piece. A piece that did not reach every run is sent again under the same name."""
         while self._opened and (self._piece or self._waiting):
-            self._piece = self._piece or self._next_piece()
+            if self._piece is None:
+                lines = [self._waiting.popleft().to_json() for _ in range(len(self._waiting))]
+                self._pieces += 1
+                name = f"timeline/{self._began_ms}-{self._pieces:06d}.jsonl"
+                self._piece = _Piece(name, "".join(f"{line}\n" for line in lines))
             for run in self._opened.values():
                 self._client.log_text(run.run_id, self._piece.text, self._piece.name)
             self._piece = None
-
-    def _next_piece(self) -> _Piece:
-        lines = [self._waiting.popleft().to_json() for _ in range(len(self._waiting))]
-        self._pieces += 1
-        return _Piece(f"timeline/{self._began_ms}-{self._pieces:06d}.jsonl", "".join(f"{line}\n" for line in lines))
-
-    def _close(self, ending: Ending) -> None:
-        figures = self._conclude(ending)
-        for run in self._opened.values():
-            close_sweep(self._client, run, figures, None, ending.status)
-        self.closed = True
 
     def _conclude(self, ending: Ending) -> Mapping[str, float]:
         """Write the result; return its figures, none where there is no result."""
@@ -177,8 +184,8 @@ class SweepRecord:
             return {}
         try:
             result = ending.result()
-        except SpeconError as error:
-            _LOG.warning("a sweep came to no result: %s", error, extra=fields(sweep=self._steering.title))
+        except NoResultError as error:
+            _LOG.warning("a sweep has no result: %s", error, extra=fields(sweep=self._steering.title))
             return {}
         for run in self._opened.values():
             self._client.log_text(run.run_id, json.dumps(result.to_dict(), indent=1), "result.json")

@@ -23,8 +23,7 @@ from controllers.driving.driver import Driver, RealBeats
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import TimelineFile
 from controllers.tracking.background import BackgroundReader
-from controllers.tracking.metric_source import MlflowSource, Scope
-from controllers.tracking.objective_watch import ObjectiveWatch
+from controllers.tracking.metric_source import MlflowSource, ObjectiveWatch, Scope
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover

@@ -1,16 +1,47 @@
-"""How MLflow is reached: impatiently, so that a slow or absent server holds nothing up."""
+"""How MLflow is reached: with short timeouts, so that a slow or absent server delays nothing, and a slim import.
 
+Importing this module imports no MLflow, since ``import_slim`` must come first.
+"""
+
+import importlib
 import os
+import sys
+from typing import TYPE_CHECKING, Final
 
-from mlflow.exceptions import MlflowException
-from mlflow.tracking import MlflowClient
+from controllers.core.errors import SpeconError
 
-_DEFAULTS = {
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
+
+_DEFAULTS: Final = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
     "MLFLOW_HTTP_POOL_MAXSIZE": "64",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
+_OPTIONAL: Final = ("numpy", "pandas", "pyarrow", "scipy")
+"""What the distribution mlflow-skinny leaves out; MLflow loads each where it can be had, at 90 MB in all."""
+
+
+class MlflowAwayError(SpeconError):
+    """MLflow does not answer now; the same question may be answered later."""
+
+
+def import_slim() -> None:
+    """Import MLflow without the optional libraries. Do nothing where it, or one of these, is imported already.
+
+    Later imports find these libraries as usual.
+    """
+    if any(name in sys.modules for name in ("mlflow", *_OPTIONAL)):
+        return
+    # None in sys.modules is Python's mark of a module that cannot be imported.
+    hidden = dict.fromkeys(_OPTIONAL)
+    sys.modules.update(hidden)  # type: ignore[arg-type] # typeshed knows modules only
+    try:
+        importlib.import_module("mlflow.tracking")
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 def be_impatient() -> None:
@@ -19,8 +50,10 @@ def be_impatient() -> None:
         os.environ.setdefault(name, value)
 
 
-def problem_with(client: MlflowClient) -> str | None:
+def problem_with(client: "MlflowClient") -> str | None:
     """Ask the tracking server something small; return why it did not answer, None if it did."""
+    from mlflow.exceptions import MlflowException  # noqa: PLC0415 - see the module's docstring
+
     try:
         client.search_experiments(max_results=1)
     except (MlflowException, OSError) as error:

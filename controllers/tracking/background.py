@@ -1,6 +1,6 @@
-"""Asking a tracking server on one thread for all sweeps.
+"""Polls a tracking server on one thread for all sweeps.
 
-So no tick waits for it, and it is never asked by many at once: fifty sweeps that ask together get no answer in time.
+No tick waits for it, and its queries come one after the other: of fifty at once, none is answered in time.
 """
 
 import logging
@@ -20,25 +20,25 @@ _STOP_S = 10.0
 
 
 class Latest:
-    """What was last read of one source; a source itself, that never waits."""
+    """A source that never waits: it returns what was last read of another."""
 
     def __init__(self, source: MetricSource) -> None:
         self._source = source
         self._newest: Mapping[TrialId, Sample] = {}
 
     def poll(self) -> Mapping[TrialId, Sample]:
-        """Return what the last query found; its age shows in each sample's ``at``."""
+        """Return what the last query found; ``at`` of each sample tells how old it is."""
         return self._newest
 
     def read(self) -> None:
-        """Ask the source; what it found before stays where it finds nothing."""
+        """Ask the source; where it finds nothing, keep what it found before."""
         found = self._source.poll()
         if found:
             self._newest = found
 
 
 class BackgroundReader:
-    """Polls sources in turn, on a thread of its own, as long as it is entered.
+    """Polls sources in turn, on a thread of its own, while its context lasts.
 
     Args:
         period_s: least time between two turns of a source, in seconds.
@@ -65,7 +65,7 @@ class BackgroundReader:
 
     @contextmanager
     def follow(self, source: MetricSource) -> Iterator[Latest]:
-        """Read ``source`` soon, and again in each round, while the context lasts."""
+        """Read ``source`` at once, and again in each round, while the context lasts."""
         latest = Latest(source)
         self._followed.append(latest)
         self._new.append(latest)
@@ -102,4 +102,4 @@ class BackgroundReader:
         try:
             latest.read()
         except Exception:  # noqa: BLE001 - one source that goes wrong must not leave all others unread
-            _LOG.exception("a source of metrics went wrong")
+            _LOG.exception("could not read a source of metrics")

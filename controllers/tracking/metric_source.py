@@ -1,17 +1,114 @@
-"""Progress out of MLflow: one bulk query for a whole sweep, whatever its number of trials."""
+"""Progress out of MLflow: one bulk query for a whole sweep, whatever its number of trials.
 
+Whatever MLflow holds is untrusted data.
+"""
+
+import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
+from mlflow.utils.credentials import get_default_host_creds
+from mlflow.utils.rest_utils import http_request, verify_rest_response
 
 from controllers.core.model import Sample, TrialId
-from controllers.tracking.runs import FoundRun, Reported, find_runs
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
+_PAGE: Final = 500
+"""Runs asked for at once: MLflow takes about a millisecond for each."""
+_SEARCH: Final = "/api/2.0/mlflow/runs/search"
+_ANSWER_S: Final = 30
+"""Seconds that a page may take: nobody waits for it, and a busy server is not away."""
+_WITHOUT_OBJECTIVE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One metric's newest point as MLflow keeps it."""
+
+    value: float
+    step: int
+    epoch_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """A trial's run, and the newest point of each of its metrics."""
+
+    trial: TrialId
+    run_id: str
+    metrics: Mapping[str, Reported]
+
+
+def find_runs(client: MlflowClient, experiments: Sequence[str], wanted: str) -> Iterator[FoundRun]:
+    """Yield the trials' runs in ``experiments`` that MLflow's filter ``wanted`` selects.
+
+    Raises:
+        MlflowException: MLflow is away or refuses.
+        OSError: it is away.
+    """
+    if str(client.tracking_uri).startswith(("http://", "https://")):
+        yield from _over_http(str(client.tracking_uri), experiments, wanted)
+    else:
+        yield from _of_store(client, experiments, wanted)
+
+
+def _of_store(client: MlflowClient, experiments: Sequence[str], wanted: str) -> Iterator[FoundRun]:
+    token: str | None = None
+    while True:
+        page = client.search_runs(list(experiments), wanted, max_results=_PAGE, page_token=token)
+        for run in page:
+            # run.data.metrics drops step and timestamp; the protobuf form keeps them.
+            metrics = {m.key: Reported(m.value, m.step, m.timestamp / 1000) for m in run.data.to_proto().metrics}
+            yield FoundRun(TrialId(run.data.tags[contract.TAG_TRIAL_ID]), run.info.run_id, metrics)
+        token = page.token
+        if not token:
+            return
+
+
+def _over_http(uri: str, experiments: Sequence[str], wanted: str) -> Iterator[FoundRun]:
+    """Read the JSON itself: the objects that MLflow's client makes of it cost ten times as much."""
+    query: dict[str, Any] = {"experiment_ids": list(experiments), "filter": wanted, "max_results": _PAGE}
+    while True:
+        answer = _answer(uri, query)
+        try:
+            yield from [_found_in_json(run) for run in answer.get("runs", ())]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            message = f"MLflow answered a search of runs with JSON of another kind: {str(error)[:200]}"
+            raise MlflowException(message) from error
+        query["page_token"] = answer.get("next_page_token")
+        if not query["page_token"]:
+            return
+
+
+def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
+    credentials = get_default_host_creds(uri)  # type: ignore[no-untyped-call]
+    response = http_request(credentials, _SEARCH, "POST", timeout=_ANSWER_S, json=query)  # type: ignore[no-untyped-call]
+    if response.status_code != 200:  # noqa: PLR2004 - HTTP's OK
+        verify_rest_response(response, _SEARCH)
+    try:
+        found = json.loads(response.content)
+    except (ValueError, RecursionError) as error:
+        message = f"MLflow answered a search of runs without JSON: {str(error)[:200]}"
+        raise MlflowException(message) from error
+    return found if isinstance(found, dict) else {}
+
+
+def _found_in_json(run: Mapping[str, Any]) -> FoundRun:
+    data = run["data"]
+    trial = next(tag["value"] for tag in data["tags"] if tag["key"] == contract.TAG_TRIAL_ID)
+    metrics = {m["key"]: _reported(m) for m in data.get("metrics", ())}
+    return FoundRun(TrialId(trial), str(run["info"]["run_id"]), metrics)
+
+
+def _reported(metric: Mapping[str, Any]) -> Reported:
+    # Zero is left out of protobuf's JSON, and not-a-number is a string in it: both are what float and int take.
+    value, step, at = (metric.get(name, 0) for name in ("value", "step", "timestamp"))
+    return Reported(float(value), int(step), int(at) / 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +120,7 @@ class Scope:
 
 
 class MlflowSource:
-    """Reads the newest point of each trial's metrics. Whatever MLflow holds is untrusted data.
+    """Reads the newest point of each trial's metrics.
 
     Args:
         client: a client of the tracking server.
@@ -50,7 +147,7 @@ class MlflowSource:
     def poll(self) -> Mapping[TrialId, Sample]:
         """Return the newest sample of each trial; empty, and ``away`` set, if MLflow does not answer."""
         try:
-            runs = {run.trial: run for run in self._search()}
+            runs = {run.trial: run for run in self._find_runs()}
         except (MlflowException, OSError) as error:
             if not self.away:
                 _LOG.warning("MLflow does not answer: %s", str(error)[:200])
@@ -63,7 +160,7 @@ class MlflowSource:
         samples = {trial: self._sample(run.metrics, objectives.get(trial, "")) for trial, run in runs.items()}
         return {trial: sample for trial, sample in samples.items() if sample is not None}
 
-    def _search(self) -> Sequence[FoundRun]:
+    def _find_runs(self) -> Sequence[FoundRun]:
         scope = self._scope()
         wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{scope.sweep_prefix}%' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
         return list(find_runs(self._client, scope.experiment_ids, wanted)) if scope.experiment_ids else []
@@ -72,13 +169,14 @@ class MlflowSource:
         newest = metrics.get(objective)
         if newest is None:
             return None
+        total = _value(metrics, contract.METRIC_STEPS_TOTAL)
         return Sample(
             value=newest.value,
             step=newest.step,
             at=self._to_sweep_time(newest.epoch_s),
             cpu_seconds=_value(metrics, contract.METRIC_CPU_SECONDS),
             first=_value(metrics, contract.METRIC_OBJECTIVE_FIRST),
-            steps_total=_whole(_value(metrics, contract.METRIC_STEPS_TOTAL)),
+            steps_total=int(total) if total is not None and 0 < total < 2**53 else None,
         )
 
 
@@ -87,5 +185,37 @@ def _value(metrics: Mapping[str, Reported], name: str) -> float | None:
     return None if found is None else found.value
 
 
-def _whole(value: float | None) -> int | None:
-    return int(value) if value is not None and value > 0 and value < 2**53 else None
+class ObjectiveWatch:
+    """Notices a trial that never logs its objective, a minute after its first metrics."""
+
+    def __init__(self) -> None:
+        self._since: dict[TrialId, float] = {}
+
+    def complaints(
+        self,
+        now: float,
+        objectives: Mapping[TrialId, str],
+        logged: Mapping[TrialId, frozenset[str]],
+        ended: Collection[TrialId],
+    ) -> Mapping[TrialId, str]:
+        """Look once, at ``now`` seconds; return for each such trial its objective, and what it does log."""
+        found: dict[TrialId, str] = {}
+        for trial, objective, ours in _without_objective(objectives, logged):
+            since = self._since.setdefault(trial, now)
+            if trial in ended or now - since > _WITHOUT_OBJECTIVE_S:
+                found[trial] = (
+                    f"trial {trial} never logged its objective {objective!r} in {now - since:.0f} s of logging "
+                    f"{', '.join(sorted(ours))}: name one of these in Sweep(objective=...), or log {objective!r}"
+                )
+        return found
+
+
+def _without_objective(
+    objectives: Mapping[TrialId, str], logged: Mapping[TrialId, frozenset[str]]
+) -> Iterator[tuple[TrialId, str, frozenset[str]]]:
+    """Yield the trials that log something, but not their objective, with the names of their own metrics."""
+    for trial, names in logged.items():
+        objective = objectives.get(trial)
+        ours = frozenset(name for name in names if not name.startswith("specon."))
+        if objective is not None and objective not in names and ours:
+            yield trial, objective, ours

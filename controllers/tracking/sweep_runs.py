@@ -1,4 +1,4 @@
-"""MLflow as the place to watch: a parent run per sweep."""
+"""The parent run of each sweep in MLflow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,6 +44,7 @@ def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: S
     experiment_id = found.experiment_id if found else client.create_experiment(experiment)
     parent = _parent(client, sweep_id, experiment_id, steering)
     if parent is not None:
+        # It may have ended: Argo was told to retry its workflow, or its owner resumed it.
         client.update_run(parent.info.run_id, status="RUNNING")
         return SweepRun(sweep_id, experiment_id, parent.info.run_id)
     tags = {contract.TAG_SWEEP_ID: sweep_id, _POLICY: steering.policy, _WORKFLOW: steering.workflow}

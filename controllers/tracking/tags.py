@@ -1,4 +1,4 @@
-"""Live tags on each trial's MLflow run, written by one thread for all sweeps, at a pace that MLflow can bear."""
+"""Live tags on each trial's MLflow run, written by one thread for all sweeps, no faster than MLflow can bear."""
 
 import logging
 import threading
@@ -18,7 +18,7 @@ from mlflow_hooks import contract
 _LOG = logging.getLogger(__name__)
 Compose = Callable[[Trial, Assessment | None, str | None], dict[str, str]]
 _REST: Final = 3.0
-"""Times the duration of a write that the writer rests after it: so it takes a quarter of one connection at most."""
+"""After each write, rest this many times as long as it took: so writing takes a quarter of one connection at most."""
 _ROUND_S: Final = 1.0
 """Seconds between two looks at what changed: a look at thousands of trials takes a while itself."""
 _AGAIN_S: Final = 5.0
@@ -46,7 +46,7 @@ class TagBoard:
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
-        """Take note of the newest tags; returns at once."""
+        """Note the newest tags; return at once."""
         self._wanted = {
             trial.id: self._compose(trial, assessments.get(trial.id), reasons.get(trial.id))
             for trial in snapshot.trials
@@ -54,7 +54,7 @@ class TagBoard:
         self._changed()
 
     def due(self, *, also_minor: bool) -> Iterator[tuple[TrialId, str, dict[str, str]]]:
-        """Yield each trial with its run and the tags that changed; ``also_minor``: where only the growth did, too."""
+        """Yield each trial with its run and the tags that changed; ``also_minor``: also where only the growth did."""
         run_ids = self._run_ids()
         for trial, tags in self._wanted.items():
             known = self._written.get(trial, {})
@@ -63,12 +63,12 @@ class TagBoard:
                 yield trial, run_ids[trial], news
 
     def wrote(self, trial: TrialId, news: Mapping[str, str]) -> None:
-        """Take note of what a trial's run shows by now."""
+        """Note what a trial's run shows by now."""
         self._written[trial] = {**self._written.get(trial, {}), **news}
 
 
 class TagWriter:
-    """Writes what its boards want, one call at a time: first what was decided, then how the trials grow.
+    """Writes the tags of its boards, one call at a time: first what was decided, then how the trials grow.
 
     A context manager. A tracking server that is slow never holds up a decision.
     """
@@ -109,7 +109,7 @@ class TagWriter:
             self._stop.wait(_ROUND_S if taken else _AGAIN_S)
 
     def _write(self, *, also_minor: bool) -> bool:
-        """Write what is due, minor news for a round at most; return whether MLflow took all of it."""
+        """Write what is due, minor changes for a round at most; return whether MLflow took all of it."""
         began = time.monotonic()
         for board in list(self._boards):
             for trial, run_id, news in board.due(also_minor=also_minor):

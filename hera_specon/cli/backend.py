@@ -25,7 +25,7 @@ Workflow = Mapping[str, Any]
 
 def run_controller(settings: "ControllerSettings", stop: threading.Event) -> None:
     """Run the controller. It imports nothing that only sweeps on this machine need: that would cost memory."""
-    from controllers.tracking.slim_import import import_slim  # noqa: PLC0415 - see the module's docstring
+    from controllers.tracking.access import import_slim  # noqa: PLC0415 - see the module's docstring
 
     import_slim()
     from controllers.cluster import run  # noqa: PLC0415

@@ -46,7 +46,7 @@ def release(  # noqa: PLR0913 - one argument for each option
     for record in found.adopted:
         click.echo(f"workflow {record.name} is marked as steered by a controller")
     for pod in found.pods:
-        trial = pod.facts.name if pod.facts is not None else "not known"
+        trial = pod.definition.name if pod.definition is not None else "not known"
         click.echo(f"pod {pod.name} waits (trial {trial}, attempt {pod.attempt})")
     if found.nothing or dry_run:
         return

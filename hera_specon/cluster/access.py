@@ -159,8 +159,8 @@ def first_nodes(workflow: Json, sweeps: tuple[str, ...]) -> Mapping[str, str]:
         SpeconError: None of their trials has run in it, as far as Argo still knows.
     """
     record = workflow_record(workflow)
-    steps = [step for step in record.steps.values() if step.facts.sweep in sweeps]
-    found = {step.facts.name: step.attempts[0].node for step in steps if step.attempts and step.attempts[0].node}
+    steps = [step for step in record.steps.values() if step.definition.sweep in sweeps]
+    found = {step.definition.name: step.attempts[0].node for step in steps if step.attempts and step.attempts[0].node}
     if not found:
         message = f"workflow {record.name!r} has no trial of {', '.join(sweeps)} that ran, as far as Argo still knows"
         raise SpeconError(message)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from controllers.core import labels
 from controllers.worlds.argo.api import WORKFLOWS, ConflictError, NotFoundError
-from controllers.worlds.argo.patches import open_gate
+from controllers.worlds.argo.pod_changes import open_gate
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.workflows import WorkflowRecord
 from hera_specon.cluster.access import Access, read_pods, read_workflows

@@ -16,7 +16,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import Assessment, Category, NodeName, Progress, Snapshot, Trial, TrialId
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.pods import PodRecord
-from controllers.worlds.argo.trials import Remembered, TrialState, group_by_trial, remember
+from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
 from controllers.worlds.argo.untrusted import epoch, mappings, text
 from controllers.worlds.argo.workflows import WorkflowRecord
 from hera_specon.cluster.access import Access, find_workflow, read_pods, workflow_record
@@ -179,24 +179,24 @@ def planned_trials(workflow: Json, record: WorkflowRecord) -> int:
 
 
 def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[TrialId, TrialState]:
-    steps = {step.facts.id: step for step in record.steps.values()}
+    steps = {step.definition.id: step for step in record.steps.values()}
     by_trial = group_by_trial(pods)
-    facts = {pod.facts.id: pod.facts for pod in pods if pod.facts is not None}
-    facts |= {name: step.facts for name, step in steps.items()}
+    facts = {pod.definition.id: pod.definition for pod in pods if pod.definition is not None}
+    facts |= {name: step.definition for name, step in steps.items()}
     return {
-        name: TrialState(of, steps.get(name), remember(Remembered(), by_trial.get(name, [])), record.over_since)
+        name: TrialState(of, steps.get(name), PodHistory().after(by_trial.get(name, [])), record.over_since)
         for name, of in facts.items()
     }
 
 
 def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:
-    trial = state.shown(record.created_at, opened=False)
+    trial = state.as_trial(record.created_at, gate_opens=False)
     recorded = state.step.attempts[-1].node if state.step is not None and state.step.attempts else ""
     node = NodeName(state.pod.node if state.pod is not None and state.pod.node else recorded)
     if trial.phase.ended and node:
         # The world shows an ended trial on no node; people want to know where it ran.
         trial = replace(trial, nodes=(node,))
-    return trial if tracked is None else replace(trial, progress=tracked.progress(state.facts.objective))
+    return trial if tracked is None else replace(trial, progress=tracked.progress(state.definition.objective))
 
 
 def _tracked(record: WorkflowRecord, given: str | None) -> tuple[Mapping[TrialId, Tracked], tuple[str, ...]]:

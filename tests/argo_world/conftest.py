@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 import pytest
 
 from controllers.core.model import Trial, TrialId
-from controllers.worlds.argo import signals
+from controllers.worlds.argo import pod_changes
 from controllers.worlds.argo.api import KubeApi, UnavailableError
-from controllers.worlds.argo.moves import Patience
+from controllers.worlds.argo.commands import Timeouts
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.view import ClusterView
-from controllers.worlds.argo.watch import Rhythm
+from controllers.worlds.argo.watch import WatchTiming
 from controllers.worlds.argo.world import ArgoWorld
 from tests.argo_world.fake_api import FakeApi, Json
 from tests.argo_world.objects import BEGAN, NAMESPACE, WORKFLOW, node, trial, workflow
 
-RHYTHM = Rhythm(watch_s=1.0, first_wait_s=0.01, most_wait_s=0.05)
+TIMING = WatchTiming(watch_s=1.0, first_wait_s=0.01, most_wait_s=0.05)
 
 
 def eventually(condition: Callable[[], object], within_s: float = 10.0) -> None:
@@ -76,14 +76,14 @@ class Bench:
     def put(self, collection: str, item: Json) -> Json:
         return self.fake.store.put(collection, item)
 
-    def begin(self, patience: Patience | None = None) -> ArgoWorld:
+    def begin(self, timeouts: Timeouts | None = None) -> ArgoWorld:
         """Start a world, as a controller that knows nothing does."""
         api = self.fake.client()
         self._stack.callback(api.close)
-        self.view = self._stack.enter_context(ClusterView(api, [NAMESPACE], RHYTHM))
+        self.view = self._stack.enter_context(ClusterView(api, [NAMESPACE], TIMING))
         assert self.view.wait_synced(10)
         (campaign,) = self.view.campaigns("default")
-        self.world = ArgoWorld(self.view, campaign, events=self.told, patience=patience or Patience())
+        self.world = ArgoWorld(self.view, campaign, events=self.told, timeouts=timeouts or Timeouts())
         return self.world
 
     def until(self, condition: Callable[[], object]) -> None:
@@ -119,7 +119,7 @@ class Bench:
 @pytest.fixture
 def pods(monkeypatch: pytest.MonkeyPatch) -> Pods:
     found = Pods()
-    monkeypatch.setattr(signals, "execute", found.execute)
+    monkeypatch.setattr(pod_changes, "execute", found.execute)
     return found
 
 

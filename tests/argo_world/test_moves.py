@@ -4,7 +4,7 @@ import threading
 import time
 
 from controllers.core.model import Migrate, NodeName, Phase, Resize, TrialId
-from controllers.worlds.argo.moves import Patience
+from controllers.worlds.argo.commands import Timeouts
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import BEGAN, node, over, pod, stamp, steps, trial, workflow
 
@@ -157,7 +157,7 @@ def test_an_exec_that_is_lost_is_tried_again(bench: Bench) -> None:
 def test_a_pod_that_can_not_be_reached_goes_on_where_it_is(bench: Bench) -> None:
     bench.put("pods", pod(on="n1"))
     bench.pods.unreachable = True
-    bench.begin(Patience(unreachable=0.05))
+    bench.begin(Timeouts(unreachable=0.05))
     assert bench.world.apply(TO_N2).done
     bench.until(lambda: bench.trial().steady and "MoveFailed" in bench.told.reasons)
     assert "hera-specon.io/move-to" not in notes(bench)
@@ -186,7 +186,7 @@ def test_no_signal_goes_to_a_pod_that_took_the_name(bench: Bench) -> None:
 
 def test_a_deaf_trial_is_killed_after_its_grace_and_its_pod_removed_if_that_is_in_vain(bench: Bench) -> None:
     bench.put("pods", pod(on="n1", notes=marks(), grace=1))
-    bench.begin(Patience(force_every=1.0))
+    bench.begin(Timeouts(kill_every=1.0))
     bench.until(lambda: bench.pod() is None)
     assert [command for _, command in bench.pods.commands] == [ASK, FORCE, FORCE]
     bench.until(lambda: {"MoveForced", "Removed"} <= set(bench.told.reasons))

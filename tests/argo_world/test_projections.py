@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.worlds.argo.nodes import project_node
-from controllers.worlds.argo.pods import ResizeState, load_of, project_other, project_pod
+from controllers.worlds.argo.pods import ResizeState, project_other, project_pod, requests_of
 from controllers.worlds.argo.untrusted import quantity
 from controllers.worlds.argo.workflows import project_workflow
 from tests.argo_world.objects import node, pod, steps, workflow
@@ -88,7 +88,7 @@ def test_a_pods_load_is_what_the_scheduler_counts() -> None:
         {"name": "sidecar", "restartPolicy": "Always", "resources": {"requests": {"cpu": "20m"}}},
         {"name": "init", "resources": {"requests": {"memory": "64Mi"}}},
     ]
-    load = load_of(item)
+    load = requests_of(item)
     assert load.cpu == pytest.approx(0.5 + 0.05 + 0.02 + 0.01)
     assert load.memory == 64 * 2**20
 
@@ -117,4 +117,4 @@ def test_inputs_fill_in_the_templates_placeholders() -> None:
     found = project_workflow(item)
     assert found is not None
     (step,) = found.steps.values()
-    assert (step.facts.id, step.facts.name) == ("uid-of-workflow.vae.t007", "sweep.t007")
+    assert (step.definition.id, step.definition.name) == ("uid-of-workflow.vae.t007", "sweep.t007")

@@ -8,7 +8,7 @@ import pytest
 from controllers.worlds.argo.api import NODES, Json, KubeApi
 from controllers.worlds.argo.untrusted import text
 from controllers.worlds.argo.watch import Collection, Reflector
-from tests.argo_world.conftest import RHYTHM, eventually
+from tests.argo_world.conftest import TIMING, eventually
 from tests.argo_world.fake_api import Call, FakeApi
 from tests.argo_world.objects import node
 
@@ -22,7 +22,7 @@ def name_of(item: Json) -> str | None:
 def nodes(fake: FakeApi) -> Iterator[Reflector[str]]:
     for number in range(5):
         fake.store.put("nodes", node(f"n{number}"))
-    reflector = Reflector(fake.client(), Collection(NODES.path(), page=2), name_of, lambda: None, RHYTHM)
+    reflector = Reflector(fake.client(), Collection(NODES.path(), page=2), name_of, lambda: None, TIMING)
     yield reflector
     reflector.stop()
 

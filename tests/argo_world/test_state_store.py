@@ -24,7 +24,7 @@ def store(fake: FakeApi) -> Callable[[], ConfigMapStore]:
 
 
 def made(fake: FakeApi, policy: str = "specon", now: Time | None = None) -> ConfigMapStore:
-    campaign = Campaign(NAMESPACE, WORKFLOW, UID, UID, policy, BEGAN, False, {}, None, {}, True)  # noqa: FBT003
+    campaign = Campaign(NAMESPACE, WORKFLOW, UID, UID, policy, BEGAN, False, {}, {}, True)  # noqa: FBT003
     clock = now or Time()
     return ConfigMapStore(fake.client(), campaign, lambda: clock.now)
 

@@ -8,7 +8,7 @@ import pytest
 from controllers.core.expressions import SWEEP_UID
 from controllers.core.model import Migrate, NodeName, Phase, Place, Resize, TrialId
 from controllers.worlds.argo import world
-from controllers.worlds.argo.moves import Patience
+from controllers.worlds.argo.commands import Timeouts
 from controllers.worlds.argo.view import rest_s
 from tests.argo_world.conftest import Bench, eventually
 from tests.argo_world.objects import BEGAN, UID, node, over, pod, stamp, steps, template, trial, workflow
@@ -180,7 +180,10 @@ def test_where_other_namespaces_may_not_be_seen_the_own_one_is_counted(
     assert {n.name: n.cpu for n in bench.world.nodes()} == {"n1": 0.75, "n2": 1.0}
     told = [(record.levelname, record.message) for record in caplog.records if "namespace" in record.message]
     assert told == [
-        ("INFO", "only pods of the own namespaces may be seen: what others request of the nodes is not counted")
+        (
+            "INFO",
+            "this account sees only pods of its own namespaces: it does not count what others request of the nodes",
+        )
     ]
 
 
@@ -218,10 +221,10 @@ def test_a_sweep_that_continues_another_is_known_by_that_ones_uid(bench: Bench) 
 
 def test_stale_sights_are_not_acted_upon(bench: Bench) -> None:
     bench.put("pods", pod(on="n1"))
-    bench.begin(Patience(stale=-1.0))
+    bench.begin(Timeouts(stale=-1.0))
     outcome = bench.world.apply(Resize(A, 0.2))
     assert not outcome.done
-    assert "nothing was heard" in outcome.detail
+    assert "has been silent" in outcome.detail
     assert not bench.world.advance(1.0)
 
 

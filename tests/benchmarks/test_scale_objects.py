@@ -35,8 +35,8 @@ def as_stored(sweep: SweepManifest, status: Json) -> Json:
 def test_a_pod_is_taken_for_its_trial(sweep: SweepManifest) -> None:
     record = project_pod(pod_of(attempts(sweep)[2]))
     assert record is not None
-    assert record.facts is not None
-    assert (record.facts.id, record.facts.policy) == (f"{UID}.vae.t002", "specon+flowcon")
+    assert record.definition is not None
+    assert (record.definition.id, record.definition.policy) == (f"{UID}.vae.t002", "specon+flowcon")
     assert (record.workflow_uid, record.attempt, record.node, record.gated) == (UID, 1, "n2", False)
     assert record.share.wanted == 0.1
 
@@ -54,11 +54,12 @@ def test_steps_and_pods_are_of_the_same_trials(sweep: SweepManifest) -> None:
     workflow = project_workflow(as_stored(sweep, status_of(status_nodes(sweep, first, BEGAN), BEGAN, 0)))
     assert workflow is not None
     assert [s.id for s in workflow.sweeps] == [f"{UID}.vae"]
-    assert {step.facts.id for step in workflow.steps.values()} == {f"{UID}.vae.t00{n}" for n in range(4)}
+    assert {step.definition.id for step in workflow.steps.values()} == {f"{UID}.vae.t00{n}" for n in range(4)}
+    defined = [step.definition for step in workflow.steps.values()]
     for attempt in first:
         record = project_pod(pod_of(attempt))
         assert record is not None
-        assert workflow.steps[record.step].facts == record.facts
+        assert record.definition in defined
 
 
 def test_a_move_shows_in_the_workflow_as_one(sweep: SweepManifest) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controllers.worlds.argo.nodes import project_node
-from controllers.worlds.argo.pods import load_of
+from controllers.worlds.argo.pods import requests_of
 from controllers.worlds.kube_scheduler import BalanceRule, NodeLoad, scores
 from tests.cluster.any_cluster import AnyCluster
 from tests.cluster.kubectl import JsonObject, Kubectl
@@ -50,7 +50,7 @@ def _over(pod: Mapping[str, Any]) -> bool:
 def _load(node: JsonObject, pods: list[JsonObject]) -> NodeLoad:
     record = project_node(node)
     assert record is not None
-    here = [load_of(pod) for pod in pods if pod["spec"].get("nodeName") == record.name]
+    here = [requests_of(pod) for pod in pods if pod["spec"].get("nodeName") == record.name]
     return NodeLoad(
         record.name,
         record.cpu,
@@ -73,7 +73,7 @@ def test_pods_of_mixed_requests_go_to_a_node_that_scores_best(cluster: AnyCluste
     rule = _rule(cluster)
     for number, (cpu, memory) in enumerate(_MIXED):
         pod = sleeper(f"mixed-{number}", cpu, memory)
-        asked = load_of(pod)
+        asked = requests_of(pod)
         expected = scores(asked.cpu, asked.memory, loads(cluster), rule)
         namespace.create([pod])
         name = pod["metadata"]["name"]

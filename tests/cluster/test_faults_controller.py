@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from controllers.cluster.lease_store import LEASES
+from controllers.cluster.leadership import LEASES
 from controllers.worlds.argo.untrusted import text, whole
 from tests.cluster.sweeps import crowded_descent_sweep
 from tests.cluster.sweeps.bench import Bench, Workflow

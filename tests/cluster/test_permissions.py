@@ -15,9 +15,9 @@ import pytest
 from kubernetes import client
 
 from controllers.cluster.election import Create, Lease, LeaseUnavailableError, Read, Replace
-from controllers.cluster.lease_store import LEASES, KubernetesLease
+from controllers.cluster.leadership import LEASES, KubernetesLease
 from controllers.core.model import Migrate, Phase, Resize
-from controllers.worlds.argo import patches, signals
+from controllers.worlds.argo import pod_changes
 from controllers.worlds.argo.api import (
     CONFIG_MAPS,
     EVENTS,
@@ -185,13 +185,13 @@ def _lease(request: Read | Create | Replace) -> Deed:
 def _nobody(namespace: str) -> PodRecord:
     """Return the record of a pod that is not there: a call about it is allowed or forbidden all the same."""
     pod = PodRecord.__new__(PodRecord)
-    for name, value in (("namespace", namespace), ("name", NOWHERE), ("uid", "0"), ("facts", None)):
+    for name, value in (("namespace", namespace), ("name", NOWHERE), ("uid", "0"), ("definition", None)):
         object.__setattr__(pod, name, value)
     return pod
 
 
 def _exec(api: KubeApi, namespace: str) -> None:
-    signals.ask_to_leave(api, _nobody(namespace))
+    pod_changes.ask_to_leave(api, _nobody(namespace))
 
 
 DEEDS: Mapping[tuple[str, str], Deed] = {
@@ -201,10 +201,10 @@ DEEDS: Mapping[tuple[str, str], Deed] = {
     ("workflows", "watch"): _watch(WORKFLOWS),
     ("nodes", "list"): _list(NODES),
     ("nodes", "watch"): _watch(NODES),
-    ("pods", "get"): lambda api, namespace: patches.same_pod(api, _nobody(namespace)),
-    ("pods", "patch"): lambda api, namespace: patches.open_gate(api, _nobody(namespace), None, {}),
-    ("pods", "delete"): lambda api, namespace: patches.remove(api, _nobody(namespace)),
-    ("pods/resize", "patch"): lambda api, namespace: patches.resize(api, _nobody(namespace), 0.1),
+    ("pods", "get"): lambda api, namespace: pod_changes.check_same_pod(api, _nobody(namespace)),
+    ("pods", "patch"): lambda api, namespace: pod_changes.open_gate(api, _nobody(namespace), None, {}),
+    ("pods", "delete"): lambda api, namespace: pod_changes.remove(api, _nobody(namespace)),
+    ("pods/resize", "patch"): lambda api, namespace: pod_changes.set_request(api, _nobody(namespace), 0.1),
     ("pods/exec", "create"): _exec,
     ("pods/exec", "get"): _exec,
     ("configmaps", "get"): lambda api, namespace: api.get(CONFIG_MAPS.path(namespace, NOWHERE)),

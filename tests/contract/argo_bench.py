@@ -17,10 +17,10 @@ from controllers.core.expressions import GATE_MOVED
 from controllers.core.model import NodeName, TrialId
 from controllers.driving.clock import SweepClock
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
+from controllers.worlds.argo.commands import Timeouts
 from controllers.worlds.argo.events import EventWriter
-from controllers.worlds.argo.moves import Patience
+from controllers.worlds.argo.pod_changes import execute
 from controllers.worlds.argo.pods import HOSTNAME, project_other
-from controllers.worlds.argo.signals import execute
 from controllers.worlds.argo.view import ClusterView
 from controllers.worlds.argo.world import ArgoWorld
 from mlflow_hooks import contract
@@ -108,7 +108,7 @@ class ArgoBench(Bench):
             assert time.monotonic() < deadline, "the workflow does not show"
             self._view.wait_for_news(0.2)
         self._clock = SweepClock(time.time() - campaigns[0].created_epoch_s)
-        self.world = ArgoWorld(self._view, campaigns[0], events=self._events, patience=Patience(force_every=4.0))
+        self.world = ArgoWorld(self._view, campaigns[0], events=self._events, timeouts=Timeouts(kill_every=4.0))
 
     def _prepare(self) -> None:
         self.state_folder.mkdir()
@@ -149,7 +149,7 @@ def _emptiest(api: KubeApi) -> Sequence[str]:
     requested = {item["metadata"]["labels"][HOSTNAME]: 0.0 for item in api.get(NODES.path())["items"]}
     others = [pod for item in api.get(PODS.path())["items"] if (pod := project_other(item)) is not None]
     for pod in others:
-        requested[pod.node] += pod.load.cpu
+        requested[pod.node] += pod.requests.cpu
     return sorted(sorted(requested, key=lambda node: (requested[node], node))[:2])
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from controllers.cluster import ports
+from controllers.cluster.campaign_run import FlushableStore
 from controllers.core.model import (
     Action,
     Direction,
@@ -19,23 +19,26 @@ from controllers.core.model import (
 )
 from controllers.core.ports import DONE, Outcome, World, refused
 from controllers.core.results import TrialResult
+from controllers.worlds.argo.view import Campaign
 
 ONE, TWO = NodeName("one"), NodeName("two")
 
 
-@dataclass(frozen=True)
-class MemoryCampaign:
+def campaign(uid: str = "uid", **changes: object) -> Campaign:
     """What a view tells of a workflow."""
-
-    uid: str = "uid"
-    policy: str = "default"
-    namespace: str = "team"
-    workflow: str = "sweep-x7"
-    created_epoch_s: float = 1_000.0
-    finished: bool = False
-    sweeps: Mapping[str, str] = field(default_factory=lambda: {"uid.vae": "experiment"})
-    tracking_uri: str | None = None
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    usual = Campaign(
+        namespace="team",
+        workflow="sweep-x7",
+        uid=uid,
+        sweep_uid=uid,
+        policy="default",
+        created_epoch_s=1_000.0,
+        finished=False,
+        sweeps={"uid.vae": "experiment"},
+        annotations={},
+        takes_unset=True,
+    )
+    return replace(usual, **changes)  # type: ignore[arg-type] # any field of a campaign
 
 
 def trial(name: str = "uid.vae.t000", *, node: NodeName | None = ONE, **changes: object) -> Trial:
@@ -57,6 +60,7 @@ class MemoryWorld:
     accepts: bool = True
     breaks: Exception | None = None
     advanced: int = 0
+    clock: float = 0.0
     done: list[Action] = field(default_factory=list)
     can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
 
@@ -67,6 +71,7 @@ class MemoryWorld:
     def advance(self, now: float) -> bool:
         assert now >= 0
         self.advanced += 1
+        self.clock = now
         if self.breaks is not None:
             raise self.breaks
         return False
@@ -135,7 +140,7 @@ class MemoryStore:
 class MemoryCluster:
     """Worlds and states by workflow uid; a view of them that is as fresh as its test says."""
 
-    found: list[MemoryCampaign] = field(default_factory=list)
+    found: list[Campaign] = field(default_factory=list)
     worlds: dict[str, MemoryWorld] = field(default_factory=dict)
     stores: dict[str, MemoryStore] = field(default_factory=dict)
     age: float = 0.0
@@ -143,7 +148,7 @@ class MemoryCluster:
     missing: list[str] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
 
-    def open(self, campaign: ports.Campaign, now: Callable[[], float]) -> tuple[World, ports.WaitingStore]:
+    def open(self, campaign: Campaign, now: Callable[[], float]) -> tuple[World, FlushableStore]:
         assert now() >= 0
         self.opened.append(campaign.uid)
         return self.worlds[campaign.uid], self.stores.setdefault(campaign.uid, MemoryStore())
@@ -161,6 +166,6 @@ class MemoryCluster:
     def refusals(self) -> Sequence[str]:
         return self.missing
 
-    def campaigns(self, default_policy: str) -> Sequence[MemoryCampaign]:
+    def campaigns(self, default_policy: str) -> Sequence[Campaign]:
         assert default_policy
         return self.found

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from controllers.cluster.action_report import ActionReport
+from controllers.cluster.campaign_world import LeaderOnly
 from controllers.cluster.instruments import Instruments
-from controllers.cluster.leader_only import LeaderOnly
 from controllers.core.model import Migrate, Phase, Resize, TrialId
 from controllers.core.ports import Outcome, OutcomeKind, refused
 from tests.controller.clusters_in_memory import TWO, MemoryWorld, trial

@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from mlflow.entities import Metric, Run
 from mlflow.tracking import MlflowClient
 
-from controllers.cluster.campaign_run import CampaignRun, Services
+from controllers.cluster.campaign_run import CampaignRun, SharedServices
 from controllers.cluster.instruments import Instruments
 from controllers.core import labels
 from controllers.core.model import Phase, Place, TrialId
@@ -20,7 +21,7 @@ from controllers.record.timeline import EventKind
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
 from mlflow_hooks import contract
-from tests.controller.clusters_in_memory import TWO, MemoryCampaign, MemoryCluster, MemoryWorld, gated, trial
+from tests.controller.clusters_in_memory import TWO, MemoryCluster, MemoryWorld, campaign, gated, trial
 
 
 @dataclass
@@ -36,6 +37,7 @@ class Stage:
     uid: str = field(default_factory=lambda: uuid.uuid4().hex)
     instruments: Instruments = field(default_factory=Instruments)
     leading: bool = True
+    epoch: Callable[[], float] = time.time
     runs: list[CampaignRun] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -43,23 +45,23 @@ class Stage:
         self.trial = TrialId(f"{self.sweep}.t000")
         self.world = MemoryWorld.of(trial(self.trial))
         self.cluster = MemoryCluster(worlds={self.uid: self.world})
-        self.campaign = MemoryCampaign(
+        self.campaign = campaign(
             self.uid,
-            self.policy,
+            policy=self.policy,
             created_epoch_s=time.time() - 60,
             sweeps={self.sweep: "controller-tests"},
             annotations=self.annotations,
         )
 
     def start(self) -> CampaignRun:
-        services = Services(
+        services = SharedServices(
             worlds=self.cluster,
             client=self.client,
             reader=self.reader,
             tags=self.writer,
             instruments=self.instruments,
             leading=lambda: self.leading,
-            epoch=time.time,
+            epoch=self.epoch,
             interval=0.05,
             recommend=self.recommend,
         )
@@ -185,6 +187,22 @@ def test_a_controller_that_starts_anew_continues_in_the_same_parent_run(stage: C
     assert json.loads(it.cluster.stores[it.uid].text or "{}")["policy"] == "specon"
 
 
+def test_the_clock_of_a_sweep_begins_with_its_workflow_for_every_controller_that_takes_it_up(
+    stage: Callable[..., Stage],
+) -> None:
+    it = stage()
+    for age in (3600.0, 10_000.0):
+        it.epoch = partial(float, it.campaign.created_epoch_s + age)
+        run = it.start()
+        it.step_until(run, partial(_is_past, it.world, age))
+        assert it.world.clock < age + 1800
+        run.close()
+
+
+def _is_past(world: MemoryWorld, clock: float) -> bool:
+    return world.clock >= clock
+
+
 def test_a_deleted_workflow_ends_its_parent_run_as_killed(stage: Callable[..., Stage]) -> None:
     it = stage()
     run = it.start()
@@ -232,7 +250,7 @@ def test_a_gated_first_attempt_starts_somewhere_when_nobody_says_where(
 
 
 @pytest.mark.parametrize("policy", ["nonsense", "specon:alpha=9"])
-def test_a_policy_that_cannot_be_had_leaves_trials_alone_but_opens_gates(
+def test_a_policy_that_cannot_be_loaded_leaves_trials_alone_but_opens_gates(
     stage: Callable[..., Stage], policy: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     it = stage(policy=policy)

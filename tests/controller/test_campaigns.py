@@ -6,18 +6,18 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from controllers.cluster import ports
 from controllers.cluster.campaigns import Campaigns
 from controllers.cluster.instruments import Instruments
 from controllers.core.model import Phase
-from tests.controller.clusters_in_memory import MemoryCampaign
+from controllers.worlds.argo.view import Campaign
+from tests.controller.clusters_in_memory import campaign
 
 
 @dataclass
 class FakeRun:
     """Does as its test says."""
 
-    campaign: ports.Campaign
+    campaign: Campaign
     breaks: Exception | None = None
     done: bool = False
     steps: int = 0
@@ -27,7 +27,7 @@ class FakeRun:
     without_objective: int = 1
     phases: Counter[Phase] = field(default_factory=lambda: Counter({Phase.RUNNING: 2}))
 
-    def step(self, campaign: ports.Campaign) -> None:
+    def step(self, campaign: Campaign) -> None:
         self.campaign = campaign
         self.steps += 1
         if self.breaks is not None:
@@ -54,7 +54,7 @@ class Office:
         self.instruments = Instruments()
         self.campaigns = Campaigns(self.start, lambda: self.now, self.instruments, lambda: self.leading)
 
-    def start(self, campaign: ports.Campaign) -> FakeRun:
+    def start(self, campaign: Campaign) -> FakeRun:
         self.runs.append(FakeRun(campaign, self.failing.get(campaign.uid)))
         return self.runs[-1]
 
@@ -65,7 +65,7 @@ class Office:
         return self.instruments.registry.get_sample_value(name)
 
 
-A, B = MemoryCampaign("a"), MemoryCampaign("b")
+A, B = campaign("a"), campaign("b")
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_a_workflow_that_was_deleted_is_let_go(office: Office) -> None:
 
 
 def test_campaigns_that_were_over_before_are_looked_through_a_few_at_a_time(office: Office) -> None:
-    over = [MemoryCampaign(f"w{number}", finished=True) for number in range(9)]
+    over = [campaign(f"w{number}", finished=True) for number in range(9)]
     office.campaigns.reconcile([*over, A])
     office.campaigns.step()
     assert len(office.runs) == 5

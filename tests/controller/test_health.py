@@ -6,39 +6,38 @@ from dataclasses import dataclass
 
 import pytest
 
-from controllers.cluster.health_server import HealthServer, PortError
-from controllers.cluster.vitals import MlflowProbe, Vitals
+from controllers.cluster.health import Health, HealthServer, MlflowProbe, PortError
 
 
 @dataclass
 class Body:
-    """What the vitals are taken of."""
+    """What health is judged by."""
 
     now: float = 0.0
     age: float = 0.0
     whole: bool = True
     mlflow: str | None = None
 
-    def vitals(self) -> Vitals:
-        return Vitals(lambda: self.now, 45.0, lambda: self.whole, lambda: self.age, lambda: self.mlflow)
+    def health(self) -> Health:
+        return Health(lambda: self.now, 45.0, lambda: self.whole, lambda: self.age, lambda: self.mlflow)
 
 
 def test_a_process_whose_loop_stands_still_is_dead() -> None:
     body = Body()
-    vitals = body.vitals()
+    health = body.health()
     body.now = 180.0
-    assert vitals.dead() is None
+    assert health.why_dead() is None
     body.now = 181.0
-    assert "the loop" in (vitals.dead() or "")
-    vitals.looped()
-    assert vitals.dead() is None
+    assert "the loop" in (health.why_dead() or "")
+    health.looped()
+    assert health.why_dead() is None
 
 
 def test_a_process_that_hears_nothing_of_the_cluster_is_dead_long_after_it_has_stopped_to_act() -> None:
     body = Body(age=180.0)
-    assert body.vitals().dead() is None
+    assert body.health().why_dead() is None
     body.age = 181.0
-    assert "API server" in (body.vitals().dead() or "")
+    assert "API server" in (body.health().why_dead() or "")
 
 
 @pytest.mark.parametrize(
@@ -47,11 +46,11 @@ def test_a_process_that_hears_nothing_of_the_cluster_is_dead_long_after_it_has_s
     ids=["not synced", "no MLflow", "dead"],
 )
 def test_a_process_that_could_not_lead_is_not_ready(body: Body, told: str) -> None:
-    assert told in (body.vitals().unready() or "")
+    assert told in (body.health().why_unready() or "")
 
 
 def test_a_standby_that_sees_everything_is_ready() -> None:
-    assert Body().vitals().unready() is None
+    assert Body().health().why_unready() is None
 
 
 def ask(port: int, path: str) -> tuple[int, str]:

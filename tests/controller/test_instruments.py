@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from controllers.cluster.health_server import PortError
+from controllers.cluster.health import PortError
 from controllers.cluster.instruments import Instruments, MetricsServer
 from controllers.core.model import Phase
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controllers.cluster.election import Create, Lease, LeaseUnavailableError, Read, Replace
-from controllers.cluster.lease_store import KubernetesLease
+from controllers.cluster.leadership import KubernetesLease
 from controllers.worlds.argo.api import ConflictError, ForbiddenError, NotFoundError
 
 Json = dict[str, Any]

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from controllers.cluster import ports
+from controllers.cluster.health import Health
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.loop import ControllerLoop
-from controllers.cluster.vitals import Vitals
-from tests.controller.clusters_in_memory import MemoryCampaign, MemoryCluster
+from controllers.worlds.argo.view import Campaign
+from tests.controller.clusters_in_memory import MemoryCluster, campaign
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Recorded:
     told: list[str] = field(default_factory=list)
     leading: bool = True
 
-    def reconcile(self, found: Sequence[ports.Campaign]) -> None:
+    def reconcile(self, found: Sequence[Campaign]) -> None:
         self.told.append(f"reconcile {len(found)}")
 
     def step(self) -> None:
@@ -36,8 +36,8 @@ class Recorded:
     def resign(self) -> None:
         self.told.append("resign")
 
-    def settle(self) -> None:
-        self.told.append("settle")
+    def wait_for_writes(self) -> None:
+        self.told.append("wait for writes")
 
 
 class Bench:
@@ -45,20 +45,20 @@ class Bench:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.cluster = MemoryCluster([MemoryCampaign()])
+        self.cluster = MemoryCluster([campaign()])
         self.recorded = Recorded()
         self.instruments = Instruments()
-        self.vitals = Vitals(lambda: self.now, 45.0, self.cluster.synced, self.cluster.age_s, lambda: None)
+        self.health = Health(lambda: self.now, 45.0, self.cluster.synced, self.cluster.age_s, lambda: None)
         self.loop = ControllerLoop(
             view=self.cluster,
             campaigns=self.recorded,
             leadership=self.recorded,
-            vitals=self.vitals,
+            health=self.health,
             instruments=self.instruments,
             clock=lambda: self.now,
             policy="default",
             stale_after=45.0,
-            settle=self.recorded.settle,
+            wait_for_writes=self.recorded.wait_for_writes,
         )
 
     def value(self, name: str) -> float | None:
@@ -121,16 +121,16 @@ def test_a_missing_permission_is_told_once(bench: Bench, caplog: pytest.LogCaptu
 
 def test_coming_round_is_a_sign_of_life(bench: Bench) -> None:
     bench.now = 500.0
-    assert bench.vitals.dead()
+    assert bench.health.why_dead()
     bench.loop.once()
-    assert bench.vitals.dead() is None
+    assert bench.health.why_dead() is None
 
 
-def test_at_the_end_acts_settle_and_states_are_kept_before_another_may_lead(bench: Bench) -> None:
+def test_at_the_end_writes_are_made_and_states_are_kept_before_another_may_lead(bench: Bench) -> None:
     stop = threading.Event()
     stop.set()
     bench.loop.run(stop)
-    assert bench.recorded.told == ["settle", "keep states", "resign", "close"]
+    assert bench.recorded.told == ["wait for writes", "keep states", "resign", "close"]
 
 
 def test_who_does_not_lead_at_the_end_keeps_nothing(bench: Bench) -> None:
@@ -138,4 +138,4 @@ def test_who_does_not_lead_at_the_end_keeps_nothing(bench: Bench) -> None:
     stop = threading.Event()
     stop.set()
     bench.loop.run(stop)
-    assert bench.recorded.told == ["settle", "resign", "close"]
+    assert bench.recorded.told == ["wait for writes", "resign", "close"]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.cluster.reported_usage import BusyNodes, ReportedUsage
+from controllers.cluster.campaign_world import BusyNodes, ReportedUsage
 from controllers.core.model import Direction, Phase, Sample, Snapshot, Trial, TrialId
 from controllers.core.progress import merge
 from tests.controller.clusters_in_memory import ONE, TWO, MemoryWorld, trial

@@ -8,20 +8,20 @@ import pytest
 _CONTROLLER = """
 import sys
 import hera_specon.cli.controller
-from controllers.tracking.slim_import import import_slim
+from controllers.tracking.access import import_slim
 import_slim()
 import controllers.cluster.run
 print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
 _AFTERWARDS = """
-from controllers.tracking.slim_import import import_slim
+from controllers.tracking.access import import_slim
 import_slim()
 import pandas
 print(pandas.DataFrame({"loss": [1.5]})["loss"].sum())
 """
 _TOO_LATE = """
 import pandas
-from controllers.tracking.slim_import import import_slim
+from controllers.tracking.access import import_slim
 import_slim()
 import mlflow.data
 print(hasattr(mlflow.data, "from_pandas"))

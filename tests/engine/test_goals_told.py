@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controllers.cluster.leader_only import ForgetfulStore
+from controllers.cluster.campaign_world import ForgetfulStore
 from controllers.core.engine import Engine
 from controllers.core.model import (
     Assessment,

@@ -1,4 +1,4 @@
-"""Thin access to a Kubernetes API server: raw JSON, a time limit on every call, errors by kind.
+"""Access to a Kubernetes API server: raw JSON, a time limit on every call, errors by kind.
 
 The ``kubernetes`` package loads the configuration and keeps the connections; its generated models are not used,
 since they cost several times the memory of the JSON.
@@ -33,6 +33,10 @@ class ApiError(SpeconError):
     """The API server did not do what was asked."""
 
 
+class NoConfigurationError(SpeconError):
+    """Nothing says where the API server is and how to log in."""
+
+
 class NotFoundError(ApiError):
     """There is no such object."""
 
@@ -50,15 +54,19 @@ class ForbiddenError(ApiError):
 
 
 class RejectedError(ApiError):
-    """The API server understood the request and found it invalid."""
+    """The API server found the request invalid."""
 
 
 class NotAllowedNowError(ApiError):
     """This controller must not change anything now: another one may lead, or it is only to recommend."""
 
 
+class TooLargeError(ApiError):
+    """The API server sent more than this process will hold."""
+
+
 class UnavailableError(ApiError):
-    """The API server did not answer, or not sensibly; the same call may work later."""
+    """The API server did not answer, or the answer makes no sense; the same call may work later."""
 
 
 _KINDS: Mapping[int, type[ApiError]] = {
@@ -104,7 +112,7 @@ class KubeApi:
 
     def __init__(self, configuration: client.Configuration, read_s: float = _READ_S) -> None:
         configuration.connection_pool_maxsize = _CONNECTIONS
-        configuration.retries = False
+        configuration.retries = False  # callers know better when to try again, and what by then
         self.configuration = configuration
         self.may_write: Callable[[], bool] = lambda: True
         self._read_s = read_s
@@ -117,7 +125,7 @@ class KubeApi:
         ``read_s`` bounds the seconds between two pieces of an answer.
 
         Raises:
-            SpeconError: there is no usable configuration.
+            NoConfigurationError: there is no usable configuration.
         """
         configuration = client.Configuration()
         try:
@@ -127,7 +135,7 @@ class KubeApi:
                 config.load_kube_config(kubeconfig, context, client_configuration=configuration, persist_config=False)
         except (ConfigException, OSError) as error:
             message = f"no access to Kubernetes: {error}; name a file with --kubeconfig, or run inside the cluster"
-            raise SpeconError(message) from error
+            raise NoConfigurationError(message) from error
         return cls(configuration, read_s)
 
     def close(self) -> None:
@@ -140,7 +148,7 @@ class KubeApi:
         return str(self.configuration.host).rstrip("/")
 
     def headers(self) -> dict[str, str]:
-        """Return the headers that say who asks; tokens are read anew when they expire."""
+        """Return the headers of authorisation; an expired token is read again."""
         bearer = self.configuration.auth_settings().get("BearerToken")
         return {"authorization": str(bearer["value"])} if bearer and bearer.get("value") else {}
 
@@ -151,7 +159,7 @@ class KubeApi:
             NotAllowedNowError: it may not.
         """
         if not self.may_write():
-            message = "nothing is changed: another controller leads, or this one only recommends"
+            message = "this controller may change nothing: another one leads, or it only recommends"
             raise NotAllowedNowError(message)
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
@@ -232,7 +240,7 @@ class KubeApi:
         response = self._request(method, path, query or {}, body=body, kind=kind)
         try:
             found = json.loads(_bounded(response, _MOST_ANSWER))
-        except (ValueError, RecursionError, HTTPError, OSError) as error:
+        except (ValueError, RecursionError, HTTPError, OSError, TooLargeError) as error:
             message = f"{method} {path}: the answer is no JSON: {str(error)[:200]}"
             raise UnavailableError(message) from error
         finally:
@@ -263,7 +271,7 @@ class KubeApi:
                 headers=headers,
                 timeout=urllib3.Timeout(connect=_CONNECT_S, read=read_s or self._read_s),
                 preload_content=False,
-                redirect=False,
+                redirect=False,  # it would take the token along, to whatever host
                 retries=False,
             )
         except (HTTPError, OSError) as error:
@@ -277,8 +285,8 @@ class KubeApi:
 def _bounded(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
     content = response.read(most + 1)
     if len(content) > most:
-        message = f"more than {most} bytes"
-        raise ValueError(message)
+        message = f"it has more than {most} bytes"
+        raise TooLargeError(message)
     return content
 
 

@@ -77,7 +77,7 @@ class EventWriter:
         if series is not None and time.monotonic() - series.last_at < _SAME_FOR_S and self._repeat(pod, series):
             return
         if len(self._series) >= _MOST_SERIES:
-            self._series.clear()
+            self._series.clear()  # costs an Event too many here and there, and keeps the memory bounded
         event = _event(pod, reason, note, "Warning" if warning else "Normal")
         self._api.create(EVENTS.path(pod.namespace), event)
         self._series[key] = _Series(event["metadata"]["name"], 1, time.monotonic())

@@ -1,12 +1,16 @@
-"""Small records of a cluster's nodes."""
+"""Nodes: a small record of each, what pods request of it, and what room it has for a campaign's trials."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from controllers.core.model import Node, NodeName
 from controllers.worlds.argo.api import Json
-from controllers.worlds.argo.pods import HOSTNAME
+from controllers.worlds.argo.pods import HOSTNAME, OtherPod, PodRecord, Resources
 from controllers.worlds.argo.untrusted import at, epoch, mappings, quantity, text
 
 _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
+_SLACK = 1e-9
+_NOTHING = Resources(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,15 @@ class NodeRecord:
         """Whether a new pod may start there."""
         return self.open and self.unready_since is None
 
+    def without(self, requested: Resources) -> Node:
+        """Return the node for policies, with what is left of it."""
+        return Node(
+            name=NodeName(self.name),
+            cpu=round(max(0.0, self.cpu - requested.cpu), 6),
+            memory=max(0.0, self.memory - requested.memory),
+            ready=self.fit,
+        )
+
 
 def project_node(node: Json) -> NodeRecord | None:
     """Return the record of a node."""
@@ -45,3 +58,80 @@ def project_node(node: Json) -> NodeRecord | None:
         open=not tainted and at(node, "spec", "unschedulable") is not True,
         unready_since=None if text(ready, "status") == "True" else since,
     )
+
+
+class NodeRequests:
+    """What all pods request of each node, as the scheduler counts it, summed up once for all campaigns. Read only."""
+
+    def __init__(
+        self, nodes: Iterable[NodeRecord], trial_pods: Iterable[PodRecord], other_pods: Iterable[OtherPod]
+    ) -> None:
+        self.nodes: Mapping[str, NodeRecord] = {node.name: node for node in nodes}
+        self._by_pods_there = dict.fromkeys(self.nodes, _NOTHING)
+        self._by_pods_to_come: dict[str, Resources] = {}
+        self._counted = {pod.uid: pod for pod in trial_pods}
+        there, to_come = self._by_pods_there, self._by_pods_to_come
+        for other in other_pods:
+            if other.node in there:
+                there[other.node] += other.requests
+        for pod in self._counted.values():
+            if pod.on_node and pod.node in there:
+                there[pod.node] += pod.requests
+            elif pod.marks.placed_on and not pod.on_node and not pod.over:
+                to_come[pod.marks.placed_on] = to_come.get(pod.marks.placed_on, _NOTHING) + pod.requests
+        # Most campaigns have pods on few of the nodes: the others are the same for all, and made once.
+        self._free = {NodeName(name): record.without(there[name]) for name, record in self.nodes.items()}
+
+    def of(self, name: str) -> Resources:
+        """Return what is requested of a node, by the pods on it and the pods it was chosen for."""
+        there, to_come = self._by_pods_there.get(name), self._by_pods_to_come.get(name)
+        if there is None:
+            return _NOTHING
+        return there if to_come is None else there + to_come
+
+    def nodes_for(self, own: Iterable[PodRecord]) -> dict[NodeName, Node]:
+        """Return the nodes as a policy sees them: less what all but ``own`` pods request, whose shares it gives."""
+        less: dict[str, Resources] = {}
+        for pod in own:
+            # What went into the sums comes out of them, not what the pod requests by now.
+            counted = self._counted.get(pod.uid)
+            if counted is not None and counted.on_node and counted.node in self._by_pods_there:
+                before = less.get(counted.node, self._by_pods_there[counted.node])
+                less[counted.node] = before + Resources(-max(counted.share.wanted, counted.share.has), -counted.memory)
+        return self._free | {NodeName(name): self.nodes[name].without(amount) for name, amount in less.items()}
+
+
+class NodeRoom:
+    """The nodes by name, and what room each has, less what one campaign has reserved since the requests were summed."""
+
+    def __init__(self, requests: NodeRequests) -> None:
+        self.nodes = requests.nodes
+        self._requests = requests
+        self._reserved: dict[str, Resources] = {}
+
+    def why_unfit(self, name: str, wanted: Resources) -> str:
+        """Return why a pod that requests ``wanted`` cannot start on a node; empty where it can."""
+        node = self.nodes.get(name)
+        if node is None:
+            return f"there is no node {name}"
+        if not node.fit:
+            return f"node {name} takes no pods: it is not ready, cordoned or tainted"
+        taken = self._taken(name)
+        if taken.cpu + wanted.cpu > node.cpu + _SLACK:
+            return f"{wanted.cpu:g} cores do not fit on {name}: {taken.cpu:g} of {node.cpu:g} are requested"
+        if wanted.memory and taken.memory + wanted.memory > node.memory:
+            return f"{wanted.memory:g} bytes do not fit on {name}: {taken.memory:g} of {node.memory:g} are requested"
+        return ""
+
+    def lacks(self, name: str, more: float) -> bool:
+        """Whether a node does not have ``more`` cores left for a pod that is on it."""
+        node = self.nodes.get(name)
+        return node is None or self._taken(name).cpu + more > node.cpu + _SLACK
+
+    def reserve(self, name: str, amount: Resources) -> None:
+        """Take what is about to be requested out of a node's room."""
+        self._reserved[name] = self._reserved.get(name, _NOTHING) + amount
+
+    def _taken(self, name: str) -> Resources:
+        requested, reserved = self._requests.of(name), self._reserved.get(name)
+        return requested if reserved is None else requested + reserved

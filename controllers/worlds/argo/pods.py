@@ -1,4 +1,4 @@
-"""Small records of pods. What a pod says of itself is untrusted."""
+"""Small records of pods. Whatever a pod says of itself is untrusted."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from controllers.core import labels
 from controllers.worlds.argo.api import Json
-from controllers.worlds.argo.facts import TrialFacts, facts_of
+from controllers.worlds.argo.definitions import TrialDefinition, read_definition
 from controllers.worlds.argo.untrusted import at, count, epoch, mappings, number, quantity, text, whole
 
 MAIN: Final = "main"
@@ -16,7 +16,7 @@ MAIN: Final = "main"
 LABEL_WORKFLOW: Final = "workflows.argoproj.io/workflow"
 HOSTNAME: Final = "kubernetes.io/hostname"
 _NODE_NAME = "workflows.argoproj.io/node-name"
-_ATTEMPT = re.compile(r"(.*)\((\d{1,6})\)", re.DOTALL)
+_ATTEMPT = re.compile(r".*\((\d{1,6})\)", re.DOTALL)
 _DEFAULT_GRACE_S = 30
 _OVER = frozenset({"Succeeded", "Failed"})
 
@@ -30,19 +30,22 @@ class MainState(StrEnum):
 
 
 class ResizeState(StrEnum):
-    """What the kubelet says of a wished share."""
+    """How the kubelet answers a request for another share."""
 
-    SETTLED = "settled"
+    GRANTED = "granted"
     DEFERRED = "deferred"
     INFEASIBLE = "infeasible"
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What a pod takes of its node by the scheduler's reckoning: cores and bytes."""
+class Resources:
+    """Cores and bytes that pods request of a node, as the scheduler counts them."""
 
     cpu: float
     memory: float
+
+    def __add__(self, other: "Resources") -> "Resources":
+        return Resources(self.cpu + other.cpu, self.memory + other.memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class OtherPod:
 
     uid: str
     node: str
-    load: Load
+    requests: Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,6 @@ class Marks:
     """Our annotations on a trial's pod; see controllers.core.labels for what each means."""
 
     move_to: str = ""
-    asked_at: float | None = None
     placed_on: str = ""
     moved_from: str = ""
     moves: int = 0
@@ -69,46 +71,43 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """CPU of the main container in cores: what it asks for, what it has, and what the kubelet says to the wish.
+    """CPU of the main container in cores: what it requests, what it has, and how the kubelet answers the request.
 
-    ``since`` is when the kubelet began to say so, in Unix seconds.
+    ``since`` is when the kubelet first answered so, in Unix seconds.
     """
 
     wanted: float
     has: float
     limit: float | None = None
-    state: ResizeState = ResizeState.SETTLED
+    state: ResizeState = ResizeState.GRANTED
     since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PodRecord:
-    """A pod with the labels of a trial. ``facts`` is None where it does not keep the contract: then it is only load.
+    """A pod with the labels of a trial. ``attempt`` counts from 1, times are Unix seconds.
 
-    ``step`` is Argo's name of the step over all its attempts, ``attempt`` counts from 1. Times are Unix seconds.
+    ``definition`` is None where its author's labels and annotations are amiss: then the pod only takes room.
     """
 
     uid: str
     namespace: str
     name: str
-    workflow: str
     workflow_uid: str
-    step: str
     attempt: int
-    facts: TrialFacts | None
+    definition: TrialDefinition | None
     phase: str
     node: str
     created_at: float
     deleted_at: float | None
     main: MainState
-    exit_code: int | None
     gated: bool
     unschedulable_since: float | None
     quality: str
     grace_s: int
     share: Share
     memory: float
-    load: Load
+    requests: Resources
     marks: Marks
 
     @property
@@ -117,7 +116,7 @@ class PodRecord:
         return self.phase in _OVER
 
     @property
-    def holds(self) -> bool:
+    def on_node(self) -> bool:
         """Whether it takes room on a node."""
         return bool(self.node) and not self.over
 
@@ -132,48 +131,48 @@ def project_other(pod: Json) -> OtherPod | None:
     node = text(pod, "spec", "nodeName", most=253)
     if not node or text(pod, "status", "phase") in _OVER:
         return None
-    return OtherPod(text(pod, "metadata", "uid"), node, load_of(pod))
+    return OtherPod(text(pod, "metadata", "uid"), node, requests_of(pod))
 
 
 def project_pod(pod: Json) -> PodRecord | None:
     """Return the record of a pod with the labels of a trial; None where it belongs to no workflow."""
     owner = next((o for o in mappings(pod, "metadata", "ownerReferences") if text(o, "kind") == "Workflow"), None)
-    workflow = text(pod, "metadata", "labels", LABEL_WORKFLOW)
-    if owner is None or not workflow:
+    if owner is None or not text(pod, "metadata", "labels", LABEL_WORKFLOW):
         return None
+    where = f"pod {text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')}"
+    pod_labels, annotations = strings(pod, "metadata", "labels"), strings(pod, "metadata", "annotations")
     main = _named(mappings(pod, "spec", "containers"))
     status = _named(mappings(pod, "status", "containerStatuses"))
-    step, attempt = _step(text(pod, "metadata", "annotations", _NODE_NAME))
+    # Argo names an attempt such as wf[0].a(2) by step and number; there is no number where it retries nothing.
+    retried = _ATTEMPT.fullmatch(text(pod, "metadata", "annotations", _NODE_NAME))
     unplaced = _condition(pod, "PodScheduled")
+    grace = whole(pod, "spec", "terminationGracePeriodSeconds")
     return PodRecord(
         uid=text(pod, "metadata", "uid"),
         namespace=text(pod, "metadata", "namespace"),
         name=text(pod, "metadata", "name"),
-        workflow=workflow,
         workflow_uid=text(owner, "uid"),
-        step=step,
-        attempt=attempt,
-        facts=_facts(pod, main),
+        attempt=int(retried[1]) + 1 if retried else 1,
+        definition=read_definition(where, pod_labels, annotations, env_of(main)),
         phase=text(pod, "status", "phase"),
         node=text(pod, "spec", "nodeName", most=253),
         created_at=epoch(pod, "metadata", "creationTimestamp") or 0.0,
         deleted_at=epoch(pod, "metadata", "deletionTimestamp"),
         main=_main_state(status),
-        exit_code=whole(status, "state", "terminated", "exitCode"),
         gated=any(text(gate, "name") == labels.GATE_PLACEMENT for gate in mappings(pod, "spec", "schedulingGates")),
         unschedulable_since=epoch(unplaced, "lastTransitionTime")
         if text(unplaced, "reason") == "Unschedulable"
         else None,
         quality=text(pod, "status", "qosClass"),
-        grace_s=_grace(pod),
+        grace_s=_DEFAULT_GRACE_S if grace is None or grace < 0 else grace,
         share=_share(pod, main, status),
         memory=quantity(main, "resources", "requests", "memory"),
-        load=load_of(pod),
-        marks=_marks(pod),
+        requests=requests_of(pod),
+        marks=_marks(annotations),
     )
 
 
-def load_of(pod: Json) -> Load:
+def requests_of(pod: Json) -> Resources:
     """Return what the scheduler counts: requests of containers and sidecars, the greatest init container, overhead.
 
     A container that is being resized counts with the greater of what it wants and what it has.
@@ -193,15 +192,11 @@ def load_of(pod: Json) -> Load:
                 peak = max(peak, beside)
             else:
                 peak = max(peak, beside + wanted)
+        # A request of the pod as a whole stands in place of those of its containers.
         whole_pod = quantity(pod, "spec", "resources", "requests", resource)
         return (whole_pod or max(running + beside, peak)) + quantity(pod, "spec", "overhead", resource)
 
-    return Load(amount("cpu"), amount("memory"))
-
-
-def _facts(pod: Json, main: Mapping[str, Any]) -> TrialFacts | None:
-    where = f"pod {text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')}"
-    return facts_of(where, strings(pod, "metadata", "labels"), strings(pod, "metadata", "annotations"), env_of(main))
+    return Resources(amount("cpu"), amount("memory"))
 
 
 def env_of(container: Mapping[str, Any]) -> dict[str, str]:
@@ -210,7 +205,7 @@ def env_of(container: Mapping[str, Any]) -> dict[str, str]:
 
 
 def strings(value: object, *path: str) -> dict[str, str]:
-    """Return the mapping of strings along ``path`` without what is no string or far too long."""
+    """Return the mapping of strings along ``path``, without values that are no string or far too long."""
     found = at(value, *path)
     names = found if isinstance(found, Mapping) else {}
     return {name: text(names, name) for name in names if isinstance(name, str) and text(names, name)}
@@ -218,12 +213,6 @@ def strings(value: object, *path: str) -> dict[str, str]:
 
 def _named(containers: Iterator[Mapping[str, Any]]) -> Mapping[str, Any]:
     return next((container for container in containers if text(container, "name") == MAIN), {})
-
-
-def _step(node_name: str) -> tuple[str, int]:
-    """Split the name of an attempt, such as ``wf[0].a(2)``, from its number; no number where Argo retries nothing."""
-    retried = _ATTEMPT.fullmatch(node_name)
-    return (retried[1], int(retried[2]) + 1) if retried else (node_name, 1)
 
 
 def _main_state(status: Mapping[str, Any]) -> MainState:
@@ -236,11 +225,6 @@ def _condition(pod: Json, kind: str) -> Mapping[str, Any]:
     return next((c for c in mappings(pod, "status", "conditions") if text(c, "type") == kind), {})
 
 
-def _grace(pod: Json) -> int:
-    found = whole(pod, "spec", "terminationGracePeriodSeconds")
-    return _DEFAULT_GRACE_S if found is None or found < 0 else found
-
-
 def _share(pod: Json, main: Mapping[str, Any], status: Mapping[str, Any]) -> Share:
     wanted = quantity(main, "resources", "requests", "cpu")
     pending = _condition(pod, "PodResizePending")
@@ -249,19 +233,17 @@ def _share(pod: Json, main: Mapping[str, Any], status: Mapping[str, Any]) -> Sha
         wanted=wanted,
         has=quantity(status, "resources", "requests", "cpu") or wanted,
         limit=quantity(main, "resources", "limits", "cpu") or None,
-        state=ResizeState(says) if says in set(ResizeState) else ResizeState.SETTLED,
+        state=ResizeState(says) if says in set(ResizeState) else ResizeState.GRANTED,
         since=epoch(pending, "lastTransitionTime"),
     )
 
 
-def _marks(pod: Json) -> Marks:
-    notes = strings(pod, "metadata", "annotations")
+def _marks(written: Mapping[str, str]) -> Marks:
     return Marks(
-        move_to=notes.get(labels.ANNOTATION_MOVE_TO, "")[:253],
-        asked_at=number(notes.get(labels.ANNOTATION_MOVE_ASKED_AT, "")),
-        placed_on=notes.get(labels.ANNOTATION_PLACED_ON, "")[:253],
-        moved_from=notes.get(labels.ANNOTATION_MOVED_FROM, "")[:253],
-        moves=count(notes.get(labels.ANNOTATION_MOVES, "")),
-        resizes=count(notes.get(labels.ANNOTATION_RESIZES, "")),
-        base_cpu=number(notes.get(labels.ANNOTATION_BASE_CPU, "")),
+        move_to=written.get(labels.ANNOTATION_MOVE_TO, "")[:253],
+        placed_on=written.get(labels.ANNOTATION_PLACED_ON, "")[:253],
+        moved_from=written.get(labels.ANNOTATION_MOVED_FROM, "")[:253],
+        moves=count(written.get(labels.ANNOTATION_MOVES, "")),
+        resizes=count(written.get(labels.ANNOTATION_RESIZES, "")),
+        base_cpu=number(written.get(labels.ANNOTATION_BASE_CPU, "")),
     )

@@ -5,13 +5,12 @@ import hashlib
 import json
 import logging
 import threading
-import zlib
 from collections.abc import Callable
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.worlds.argo.api import CONFIG_MAPS, WORKFLOWS, ApiError, ConflictError, Json, KubeApi, NotFoundError
-from controllers.worlds.argo.untrusted import at, text
+from controllers.worlds.argo.untrusted import PackedError, at, gunzipped, gzipped, text
 from controllers.worlds.argo.view import Campaign
 
 _LOG = logging.getLogger(__name__)
@@ -20,6 +19,10 @@ _MOST_BYTES = 900 * 1024
 _MOST_STATE = 64 * 2**20
 _EVERY_S = 10.0
 _TRIES = 4
+
+
+class StateTooLargeError(SpeconError):
+    """The state does not fit into a ConfigMap."""
 
 
 class ConfigMapStore:
@@ -62,7 +65,7 @@ class ConfigMapStore:
         """Keep what ``state`` returns: at once when ``urgent``, otherwise when ten seconds have gone since then.
 
         Raises:
-            SpeconError: it is too large for a ConfigMap.
+            StateTooLargeError: it does not fit into a ConfigMap.
             ApiError: an urgent one could not be kept.
         """
         with self._lock:
@@ -71,7 +74,10 @@ class ConfigMapStore:
             if urgent:
                 self._flush()
             elif due:
-                self._try_to_flush()
+                try:
+                    self._flush()
+                except ApiError as error:
+                    _LOG.warning("the state is not saved yet: %s", error)
 
     def flush(self) -> None:
         """Keep what is waiting, now.
@@ -82,17 +88,11 @@ class ConfigMapStore:
         with self._lock:
             self._flush()
 
-    def _try_to_flush(self) -> None:
-        try:
-            self._flush()
-        except ApiError as error:
-            _LOG.warning("the state is not saved yet: %s", error)
-
     def _flush(self) -> None:
         if self._waiting is None:
             return
         state = self._waiting()
-        if state != self._kept:
+        if state != self._kept:  # a tick that changed nothing costs no write
             self._write(_packed(state, self.name))
             self._kept = state
         self._waiting, self._saved_at = None, self._now()
@@ -102,7 +102,11 @@ class ConfigMapStore:
             try:
                 found = self._put(content)
             except (ConflictError, NotFoundError):
-                self._version = self._version_there()
+                # Somebody made, changed or deleted it. What is in it now is of no use: this state is the newest.
+                try:
+                    self._version = text(self._api.get(self._path), "metadata", "resourceVersion")
+                except NotFoundError:
+                    self._version = ""
             else:
                 self._version = text(found, "metadata", "resourceVersion")
                 return
@@ -115,12 +119,6 @@ class ConfigMapStore:
             return self._api.create(CONFIG_MAPS.path(self._campaign.namespace), body)
         body["metadata"]["resourceVersion"] = self._version
         return self._api.replace(self._path, body)
-
-    def _version_there(self) -> str:
-        try:
-            return text(self._api.get(self._path), "metadata", "resourceVersion")
-        except NotFoundError:
-            return ""
 
     def _body(self, content: str) -> Json:
         campaign = self._campaign
@@ -145,25 +143,22 @@ class ConfigMapStore:
 
 
 def _packed(state: str, name: str) -> str:
-    machine = zlib.compressobj(level=6, wbits=zlib.MAX_WBITS | 16)
-    packed = machine.compress(state.encode()) + machine.flush()
+    packed = gzipped(state)
     if len(packed) > _MOST_BYTES:
         message = (
             f"the controller's state for ConfigMap {name} has {len(packed)} bytes when packed, more than the "
             f"{_MOST_BYTES} that fit: split the sweep into several workflows"
         )
-        raise SpeconError(message)
+        raise StateTooLargeError(message)
     return base64.b64encode(packed).decode()
 
 
 def _unpacked(content: object, name: str) -> str | None:
-    """Return the state; a broken one counts as none, since the engine begins anew without harm."""
+    """Return the state. A broken one counts as none: the engine can start again without harm."""
     try:
-        machine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        packed = base64.b64decode(content, validate=True) if isinstance(content, str) else b""
-        state = machine.decompress(packed, _MOST_STATE).decode()
+        state = gunzipped(content, _MOST_STATE)
         json.loads(state)
-    except (ValueError, zlib.error, RecursionError) as error:
-        _LOG.warning("the state in ConfigMap %s can't be read and is dropped: %s", name, str(error)[:200])
+    except (ValueError, PackedError, RecursionError) as error:
+        _LOG.warning("cannot read the state in ConfigMap %s; it is dropped: %s", name, str(error)[:200])
         return None
     return state

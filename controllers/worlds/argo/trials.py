@@ -2,48 +2,85 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from controllers.core.expressions import LEFT
-from controllers.core.model import NodeName, Phase, Trial
-from controllers.worlds.argo.facts import TrialFacts
-from controllers.worlds.argo.pods import MainState, PodRecord
+from controllers.core.model import NodeName, Phase, Sample, Trial, TrialId
+from controllers.core.results import TrialResult
+from controllers.worlds.argo.definitions import TrialDefinition
+from controllers.worlds.argo.pods import MainState, PodRecord, Resources
 from controllers.worlds.argo.workflows import Step
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    """What is known of a trial's newest pods even when they are gone, and its tally so far.
+class PodHistory:
+    """What is known of a trial's pods even when they are gone: the newest, that of the attempt before, and the counts.
 
-    ``first_at`` is when the oldest pod seen was made, in Unix seconds. ``resizes`` counts the changes of its share
-    that were seen to take effect.
+    ``first_at`` is when the oldest pod seen was made, in Unix seconds; ``gone`` tells that the newest is gone.
+    ``resizes`` counts the changes of the trial's share that were seen to take effect.
     """
 
-    pod: PodRecord | None = None
-    before: PodRecord | None = None
+    newest: PodRecord | None = None
+    previous: PodRecord | None = None
     first_at: float = 0.0
     gone: bool = False
     moves: int = 0
     resizes: int = 0
 
+    def after(self, pods: Sequence[PodRecord]) -> "PodHistory":
+        """Return the history after a look at those of the trial's pods that are there now; itself if nothing changed.
+
+        The newest pod counts, even where an older one still runs: a node that is silent keeps its containers running,
+        and fencing keeps the older attempt from writing.
+        """
+        if not pods:
+            return self if self.gone or self.newest is None else replace(self, gone=True)
+        if len(pods) == 1 and self.newest is pods[0] and not self.gone:
+            return self
+        # Argo's retry of a whole workflow counts attempts anew, so the time of creation comes first.
+        in_order = sorted(pods, key=lambda pod: (pod.created_at, pod.attempt))
+        newest = in_order[-1]
+        earlier = next((pod for pod in reversed(in_order[:-1]) if pod.attempt < newest.attempt), None)
+        if self.newest is newest and not self.gone and (earlier is None or earlier is self.previous):
+            return self
+        if earlier is None:
+            # Seen before, and gone by now: the mark of the move that brought the newest pod is on it alone.
+            seen = (self.newest, self.previous)
+            earlier = next((pod for pod in seen if pod is not None and pod.attempt == newest.attempt - 1), None)
+        return PodHistory(
+            newest=newest,
+            first_at=self.first_at or in_order[0].created_at,
+            previous=earlier,
+            moves=max(self.moves, *(_moves_of(pod) for pod in pods)),
+            resizes=max(self.resizes, *(pod.marks.resizes for pod in pods)) + self._was_resized(newest),
+        )
+
+    def _was_resized(self, newest: PodRecord) -> bool:
+        before = self.newest
+        if before is None or before.uid != newest.uid or before.share.has == newest.share.has:
+            return False
+        # What a container has is only known while it runs: its start changes it, too.
+        return before.main is MainState.RUNNING and newest.main is MainState.RUNNING
+
 
 @dataclass(frozen=True, slots=True)
 class TrialState:
-    """A trial as it is now. ``pod`` is the newest, ``before`` that of the attempt before; either may be gone.
+    """A trial as it is now.
 
-    ``over_since`` is when its workflow ended, in Unix seconds, None while that runs. ``wish`` is a node that it was
-    just asked to move to, before the API server has shown it.
+    ``over_since`` is when its workflow ended, in Unix seconds, None while that runs. ``pending_target`` is the node of
+    a move that was just taken on, before the API server has shown its mark.
     """
 
-    facts: TrialFacts
+    definition: TrialDefinition
     step: Step | None
-    known: Remembered
+    history: PodHistory
     over_since: float | None
-    wish: NodeName | None = None
+    pending_target: NodeName | None = None
 
     @property
     def pod(self) -> PodRecord | None:
         """Its newest pod, None where that is gone."""
-        return None if self.known.gone else self.known.pod
+        return None if self.history.gone else self.history.newest
 
     @property
     def phase(self) -> Phase:
@@ -55,54 +92,67 @@ class TrialState:
         if self.target is not None:
             return Phase.MOVING
         pod = self.pod
-        started = pod is not None and pod.holds and pod.main is not MainState.WAITING
+        started = pod is not None and pod.on_node and pod.main is not MainState.WAITING
         return Phase.RUNNING if started else Phase.PENDING
 
     @property
     def target(self) -> NodeName | None:
         """The node of the move that is under way."""
-        if self.wish is not None:
-            return self.wish
-        pod = self.known.pod
+        if self.pending_target is not None:
+            return self.pending_target
+        pod = self.history.newest
         if pod is None:
             return None
+        # First the old pod is asked to leave; even gone, it says where to until its successor is there.
         if pod.marks.move_to:
             return NodeName(pod.marks.move_to)
-        if self.known.gone or pod.over:
+        if self.history.gone or pod.over:
             return None
-        if pod.gated and (mark := self.mark_before) is not None:
-            return mark
+        # Then the new pod waits at its gate,
+        if pod.gated and (target := self.target_of_previous) is not None:
+            return target
+        # and starts where the opened gate sent it.
         starting = pod.main is MainState.WAITING and pod.marks.moved_from and pod.marks.placed_on
         return NodeName(pod.marks.placed_on) if starting else None
 
     @property
-    def mark_before(self) -> NodeName | None:
+    def target_of_previous(self) -> NodeName | None:
         """The node that the attempt before was asked to leave for."""
-        pod, before = self.known.pod, self.known.before
-        if pod is None or before is None or before.attempt != pod.attempt - 1 or not before.marks.move_to:
+        pod, previous = self.history.newest, self.history.previous
+        if pod is None or previous is None or previous.attempt != pod.attempt - 1 or not previous.marks.move_to:
             return None
-        return NodeName(before.marks.move_to)
+        return NodeName(previous.marks.move_to)
 
     @property
     def moves(self) -> int:
-        """How many moves it has completed."""
-        if self.known.pod is not None:
-            return self.known.moves
-        return 0 if self.step is None else _moves_recorded(self.step)
+        """How many moves it has completed: by its pods, or by Argo's record where these are all gone."""
+        if self.history.newest is not None:
+            return self.history.moves
+        attempts = () if self.step is None else self.step.attempts
+        pairs = pairwise(attempts)
+        return sum(one.exit_code in LEFT and bool(other.node) and other.node != one.node for one, other in pairs)
 
     @property
     def base_cpu(self) -> float:
         """Cores that its author asked for."""
-        if self.known.pod is not None:
-            return self.known.pod.base_cpu
+        if self.history.newest is not None:
+            return self.history.newest.base_cpu
         return 0.0 if self.step is None else self.step.cpu
 
     @property
     def memory(self) -> float:
         """Bytes that its author asked for."""
-        if self.known.pod is not None:
-            return self.known.pod.memory
+        if self.history.newest is not None:
+            return self.history.newest.memory
         return 0.0 if self.step is None else self.step.memory
+
+    @property
+    def next_requests(self) -> Resources:
+        """What its next pod will request: what its author asked for, whatever it has now."""
+        pod = self.history.newest
+        sidecars = 0.0 if pod is None else pod.requests.cpu - max(pod.share.wanted, pod.share.has)
+        memory = self.memory if pod is None else pod.requests.memory
+        return Resources(self.base_cpu + max(0.0, sidecars), memory)
 
     @property
     def attempt(self) -> int:
@@ -115,12 +165,14 @@ class TrialState:
         """When Argo began the step, or made its first pod, in Unix seconds."""
         if self.step is not None and self.step.started_at is not None:
             return self.step.started_at
-        return self.known.first_at
+        return self.history.first_at
 
     @property
     def _succeeded(self) -> bool:
-        pod = self.known.pod
-        if pod is not None and pod.phase == "Succeeded" and (self.step is None or not self.known.gone):
+        pod = self.history.newest
+        # The pod shows its end seconds before Argo's record does. Once it is gone, the record knows better, if there is
+        # one: Argo may have been told to run the step again.
+        if pod is not None and pod.phase == "Succeeded" and (self.step is None or not self.history.gone):
             return True
         return self.step is not None and self.step.succeeded and not self._revived(self.step.finished_at)
 
@@ -135,69 +187,60 @@ class TrialState:
         pod = self.pod
         return pod is not None and not pod.over and ended_at is not None and pod.created_at > ended_at
 
-    def shown(self, origin: float, *, opened: bool) -> Trial:
+    def as_trial(self, origin: float, *, gate_opens: bool) -> Trial:
         """Return the trial for policies; ``origin`` is the sweep's beginning in Unix seconds.
 
-        ``opened`` tells that its gate was just asked to be opened.
+        ``gate_opens`` tells that its gate was just asked to be opened.
         """
         phase, pod = self.phase, self.pod
         submitted_at = max(0.0, self.submitted_at - origin)
-        held = pod if pod is not None and pod.holds and phase in {Phase.RUNNING, Phase.MOVING} else None
+        # Between two attempts a trial holds no node, and has the share that its next pod will start with.
+        held = pod if pod is not None and pod.on_node and phase in {Phase.RUNNING, Phase.MOVING} else None
         return Trial(
-            id=self.facts.id,
+            id=self.definition.id,
             phase=phase,
             cpu=self.base_cpu if held is None else held.share.has,
             base_cpu=self.base_cpu,
             memory=self.memory,
-            direction=self.facts.direction,
+            direction=self.definition.direction,
             submitted_at=submitted_at,
             nodes=() if held is None else (NodeName(held.node),),
             attempt=self.attempt,
             moves=self.moves,
-            workers=self.facts.workers,
-            min_workers=self.facts.workers,
-            max_workers=self.facts.workers,
+            workers=self.definition.workers,
+            min_workers=self.definition.workers,
+            max_workers=self.definition.workers,
             moving_to=self.target if phase is Phase.MOVING else None,
-            gated=phase is Phase.PENDING and pod is not None and pod.gated and pod.attempt == 1 and not opened,
-            goals=self.facts.goals.since(submitted_at),
+            gated=phase is Phase.PENDING and pod is not None and pod.gated and pod.attempt == 1 and not gate_opens,
+            goals=self.definition.goals.since(submitted_at),
         )
 
+    def result(self, name: str, sample: Sample | None, origin: float) -> TrialResult:
+        """Return how the trial went.
 
-def remember(known: Remembered, pods: Sequence[PodRecord]) -> Remembered:
-    """Return what is known of a trial after a look at those of its pods that are there now.
-
-    Its newest pod counts, even where an older one still runs: a node that is not heard of any more keeps its
-    containers running, and fencing keeps the older attempt from writing.
-    """
-    if not pods:
-        return known if known.gone or known.pod is None else replace(known, gone=True)
-    if len(pods) == 1 and known.pod is pods[0] and not known.gone:
-        return known
-    in_order = sorted(pods, key=_age)
-    newest = in_order[-1]
-    earlier = next((pod for pod in reversed(in_order[:-1]) if pod.attempt < newest.attempt), None)
-    if known.pod is newest and not known.gone and (earlier is None or earlier is known.before):
-        return known
-    changed = known.pod is not None and known.pod.uid == newest.uid and known.pod.share.has != newest.share.has
-    settled = newest.main is MainState.RUNNING and known.pod is not None and known.pod.main is MainState.RUNNING
-    return Remembered(
-        pod=newest,
-        first_at=known.first_at or in_order[0].created_at,
-        before=earlier or _remembered_before(known, newest),
-        moves=max(known.moves, *(_moves_of(pod) for pod in pods)),
-        resizes=max(known.resizes, *(pod.marks.resizes for pod in pods)) + (changed and settled),
-    )
-
-
-def _age(pod: PodRecord) -> tuple[float, int]:
-    """Newer pods are greater. Argo's retry begins to count attempts anew, so the time of creation comes first."""
-    return pod.created_at, pod.attempt
-
-
-def _remembered_before(known: Remembered, newest: PodRecord) -> PodRecord | None:
-    """Return the pod of the attempt before ``newest`` where it was seen but is gone by now."""
-    seen = (known.pod, known.before)
-    return next((pod for pod in seen if pod is not None and pod.attempt == newest.attempt - 1), None)
+        Args:
+            name: its short id.
+            sample: the newest report of its training, if there is one.
+            origin: when the sweep began, in Unix seconds.
+        """
+        nodes = [attempt.node for attempt in self.step.attempts if attempt.node] if self.step is not None else []
+        if not nodes and self.history.newest is not None and self.history.newest.node:
+            nodes = [self.history.newest.node]
+        ended = self.step.finished_at if self.step is not None else None
+        return TrialResult(
+            id=name,
+            submitted_s=max(0.0, self.submitted_at - origin),
+            completed_s=max(0.0, (self.submitted_at if ended is None else ended) - origin),
+            node=nodes[-1] if nodes else "",
+            moves=self.moves,
+            attempts=self.attempt,
+            final_metric=None if sample is None else sample.value,
+            succeeded=self.phase is Phase.SUCCEEDED,
+            resizes=self.history.resizes,
+            first_node=nodes[0] if nodes else "",
+            params=self.definition.hyperparameters(),
+            deadline_s=self.definition.goals.deadline_s,
+        )
 
 
 def _moves_of(pod: PodRecord) -> int:
@@ -205,16 +248,10 @@ def _moves_of(pod: PodRecord) -> int:
     return pod.marks.moves + bool(arrived and pod.node != pod.marks.moved_from)
 
 
-def _moves_recorded(step: Step) -> int:
-    """Count the moves in Argo's record, for a trial whose pods are all gone."""
-    pairs = zip(step.attempts, step.attempts[1:], strict=False)
-    return sum(before.exit_code in LEFT and bool(after.node) and after.node != before.node for before, after in pairs)
-
-
-def group_by_trial(pods: Sequence[PodRecord]) -> Mapping[str, list[PodRecord]]:
-    """Return the pods that keep the contract, by the id of their trial."""
-    found: dict[str, list[PodRecord]] = {}
+def group_by_trial(pods: Sequence[PodRecord]) -> Mapping[TrialId, list[PodRecord]]:
+    """Return the pods that have a trial's definition, by the id of their trial."""
+    found: dict[TrialId, list[PodRecord]] = {}
     for pod in pods:
-        if pod.facts is not None:
-            found.setdefault(pod.facts.id, []).append(pod)
+        if pod.definition is not None:
+            found.setdefault(pod.definition.id, []).append(pod)
     return found

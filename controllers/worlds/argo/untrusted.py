@@ -1,14 +1,22 @@
-"""Reading what an API server answered. Any of it may be missing, of another type, or far too long."""
+"""Reads what an API server answered. Any of it may be missing, of another type, or far too long."""
 
+import base64
 import math
+import zlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
+from controllers.core.errors import SpeconError
+
 MOST_TEXT = 4096
 _MOST_QUANTITY = 64
+
+
+class PackedError(SpeconError):
+    """A text cannot be unpacked."""
 
 
 def at(value: object, *path: str) -> Any:  # noqa: ANN401 - whatever the JSON holds
@@ -61,7 +69,7 @@ def quantity(value: object, *path: str) -> float:
 
 
 def number(written: str) -> float | None:
-    """Return the finite, not negative number that an annotation holds."""
+    """Return the finite number, 0 or more, that an annotation holds; None where it holds none."""
     try:
         found = float(written)
     except ValueError:
@@ -73,3 +81,23 @@ def count(written: str) -> int:
     """Return the whole number that an annotation holds, 0 where it holds none."""
     found = number(written)
     return int(found) if found is not None and found < 2**31 else 0
+
+
+def gunzipped(packed: object, most_bytes: int) -> str:
+    """Return the text that ``packed`` holds as base64 of gzip, up to ``most_bytes`` of it.
+
+    Raises:
+        PackedError: it holds no such text.
+    """
+    try:
+        content = base64.b64decode(packed, validate=True) if isinstance(packed, str) else b""
+        # wbits of 16 more than the size of the window stands for gzip's header.
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(content, most_bytes).decode()
+    except (ValueError, zlib.error) as error:
+        raise PackedError(str(error)) from error
+
+
+def gzipped(text_: str) -> bytes:
+    """Return ``text_`` as gzip packs it."""
+    machine = zlib.compressobj(level=6, wbits=zlib.MAX_WBITS | 16)
+    return machine.compress(text_.encode()) + machine.flush()

@@ -1,4 +1,4 @@
-"""What all campaigns see of the cluster: shared watches of pods, workflows and nodes, and the index over them."""
+"""The view of the cluster that all campaigns share: watches of pods, workflows and nodes, and an index over them."""
 
 import logging
 import threading
@@ -9,13 +9,12 @@ from typing import Any, Self, TypeVar
 
 from controllers.core import labels
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
-from controllers.worlds.argo.facts import TrialFacts
-from controllers.worlds.argo.nodes import project_node
+from controllers.worlds.argo.definitions import TrialDefinition
+from controllers.worlds.argo.executor import WriteQueue
+from controllers.worlds.argo.nodes import NodeRequests, project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
-from controllers.worlds.argo.room import Requests
-from controllers.worlds.argo.watch import Collection, Reflector, Rhythm
+from controllers.worlds.argo.watch import Collection, Reflector, WatchTiming
 from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
-from controllers.worlds.argo.writes import Writes
 
 R = TypeVar("R")
 _LOG = logging.getLogger(__name__)
@@ -26,14 +25,18 @@ _PAGE = 100
 _WORKFLOWS_PAGE = 10
 _REST = 5.0
 _MOST_REST_S = 5.0
+"""Without a bound, a process that waited for a core would be blind for long after a look that cost little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """The trials of one workflow that one policy steers. ``sweep_uid`` begins their ids.
+    """The sweeps of one workflow under one policy: what one engine steers. Whatever it says was written by others.
 
-    ``sweeps`` gives the MLflow experiment of each sweep id, ``annotations`` the workflow's annotations of ours.
-    ``takes_unset`` tells that trials whose author named no policy belong here too.
+    ``uid`` is the workflow's, ``sweep_uid`` begins the ids of its trials. ``policy`` is a spec as people type it.
+    ``created_epoch_s`` (Unix seconds) is zero on the sweep's clock. ``finished`` tells that the workflow is over; a
+    retry makes it unfinished again. ``sweeps`` gives the MLflow experiment of each sweep id, as far as the workflow has
+    got; ``annotations`` the workflow's annotations of ours. ``takes_unset`` tells that trials whose author named no
+    policy belong here too.
     """
 
     namespace: str
@@ -44,13 +47,12 @@ class Campaign:
     created_epoch_s: float
     finished: bool
     sweeps: Mapping[str, str]
-    tracking_uri: str | None
     annotations: Mapping[str, str]
     takes_unset: bool
 
-    def owns(self, facts: TrialFacts) -> bool:
+    def owns(self, trial: TrialDefinition) -> bool:
         """Whether a trial of the workflow belongs to this campaign."""
-        return facts.policy == self.policy or (facts.policy is None and self.takes_unset)
+        return trial.policy == self.policy or (trial.policy is None and self.takes_unset)
 
 
 class ClusterView:
@@ -59,26 +61,34 @@ class ClusterView:
     Args:
         api: access to the API server.
         namespaces: where to look for sweeps; None for everywhere.
-        rhythm: of the watches.
+        timing: of the watches.
     """
 
-    def __init__(self, api: KubeApi, namespaces: Sequence[str] | None = None, rhythm: Rhythm | None = None) -> None:
+    def __init__(
+        self, api: KubeApi, namespaces: Sequence[str] | None = None, timing: WatchTiming | None = None
+    ) -> None:
         self.api = api
-        self.writes = Writes()
-        self._rhythm = rhythm
+        self.writes = WriteQueue()
+        self._timing = timing
         self._news = threading.Event()
         self._namespaces: Sequence[str | None] = (None,) if namespaces is None else tuple(dict.fromkeys(namespaces))
+        # Selected by labels: of a large cluster's pods, the API server then sends only those of trials.
         self._pods = self._watches(PODS, project_pod, _TRIAL_PODS)
         self._workflows = self._watches(WORKFLOWS, project_workflow, {}, _WORKFLOWS_PAGE)
         self._nodes = self._watch(NODES.path(), project_node, {})
         # No pod is watched twice: with thousands of trials, reading their changes is most of the work.
         self._others = self._watches(PODS, project_other, _OTHER_PODS)
-        self._elsewhere = None if namespaces is None else self._watch_elsewhere()
-        self._told = False
+        self._elsewhere: Reflector[OtherPod] | None = None
+        if namespaces is not None:
+            outside = (f"metadata.namespace!={namespace}" for namespace in self._namespaces)
+            query = {"fieldSelector": ",".join((_PLACED, *outside))}
+            collection = Collection(PODS.path(), query, _PAGE, expendable=True)
+            self._elsewhere = Reflector(self.api, collection, project_other, self._news.set, self._timing)
+        self._told_of_elsewhere = False
         self._by_workflow: dict[str, list[PodRecord]] = {}
         self._index_version = -1
         self._index_lock = threading.Lock()
-        self._requests = Requests((), (), ())
+        self._requests = NodeRequests((), (), ())
         self._requests_version = -1
         self._requests_until = 0.0
         self._requests_lock = threading.Lock()
@@ -89,6 +99,7 @@ class ClusterView:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # First the writes: once the watches end, nobody sees any more what they change.
         self.writes.close()
         for reflector in self._all():
             reflector.stop()
@@ -117,7 +128,7 @@ class ClusterView:
         return [str(r.refused) for r in self._needed() if r.refused is not None]
 
     def age_s(self) -> float:
-        """Return the seconds since the watch that is worst off last heard from the API server."""
+        """Return the seconds since the most silent of the watches heard from the API server."""
         return time.monotonic() - min(reflector.heard_at for reflector in self._heard())
 
     def wait_for_news(self, within_s: float) -> bool:
@@ -127,7 +138,7 @@ class ClusterView:
         return told
 
     def campaigns(self, default_policy: str) -> Sequence[Campaign]:
-        """Return every campaign that there is: per workflow, one for each policy that its sweeps name."""
+        """Return every campaign: one for each policy that the sweeps of a workflow name."""
         return [c for workflow in self.workflows() for c in _campaigns_of(workflow, default_policy)]
 
     def workflows(self) -> Sequence[WorkflowRecord]:
@@ -150,14 +161,14 @@ class ClusterView:
         """Return all other pods on nodes, as far as they may be seen."""
         return [record for reflector in self._of_others() for record in reflector.records()]
 
-    def requests(self) -> Requests:
-        """Return what all pods request of the nodes; summed up anew after a change, but not all the time."""
+    def requests(self) -> NodeRequests:
+        """Return what all pods request of the nodes, summed up again after a change, if it is not too soon."""
         with self._requests_lock:
             counted: Sequence[Reflector[Any]] = (*self._pods, *self._of_others(), self._nodes)
             version = sum(reflector.version for reflector in counted)
             began = time.monotonic()
             if version != self._requests_version and began >= self._requests_until:
-                self._requests = Requests(self._nodes.records(), self.trial_pods(), self.other_pods())
+                self._requests = NodeRequests(self._nodes.records(), self.trial_pods(), self.other_pods())
                 self._requests_version = version
                 ended = time.monotonic()
                 self._requests_until = ended + rest_s(ended - began)
@@ -170,23 +181,19 @@ class ClusterView:
         return self._needed() if self._elsewhere is None else (*self._needed(), self._elsewhere)
 
     def _heard(self) -> Sequence[Reflector[Any]]:
-        """Return the watches that must be fresh; without that of other namespaces where it is not allowed."""
+        """Return the watches that must be fresh: all, but for that of other namespaces where it is not allowed."""
         elsewhere = self._elsewhere
         if elsewhere is None or elsewhere.refused is None or elsewhere.synced:
             return self._all()
-        if not self._told:
-            self._told = True
-            _LOG.info("only pods of the own namespaces may be seen: what others request of the nodes is not counted")
+        if not self._told_of_elsewhere:
+            self._told_of_elsewhere = True
+            _LOG.info(
+                "this account sees only pods of its own namespaces: it does not count what others request of the nodes"
+            )
         return self._needed()
 
     def _of_others(self) -> Sequence[Reflector[OtherPod]]:
         return self._others if self._elsewhere is None else (*self._others, self._elsewhere)
-
-    def _watch_elsewhere(self) -> Reflector[OtherPod]:
-        outside = (f"metadata.namespace!={namespace}" for namespace in self._namespaces)
-        query = {"fieldSelector": ",".join((_PLACED, *outside))}
-        collection = Collection(PODS.path(), query, _PAGE, expendable=True)
-        return Reflector(self.api, collection, project_other, self._news.set, self._rhythm)
 
     def _pods_by_workflow(self) -> Mapping[str, list[PodRecord]]:
         with self._index_lock:
@@ -207,14 +214,11 @@ class ClusterView:
     def _watch(
         self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = _PAGE
     ) -> Reflector[R]:
-        return Reflector(self.api, Collection(path, query, page), project, self._news.set, self._rhythm)
+        return Reflector(self.api, Collection(path, query, page), project, self._news.set, self._timing)
 
 
 def rest_s(took: float) -> float:
-    """Return the seconds that a look serves which took ``took`` seconds: in a large sweep, longer than a small one's.
-
-    Not without bound: a process that was kept waiting for a core took long, and its look cost little.
-    """
+    """Return for how many seconds a look serves that took ``took`` seconds: in a large sweep for longer."""
     return min(_MOST_REST_S, _REST * took)
 
 
@@ -233,7 +237,6 @@ def _campaigns_of(workflow: WorkflowRecord, default_policy: str) -> list[Campaig
             created_epoch_s=workflow.created_at,
             finished=workflow.finished,
             sweeps={sweep: sweeps[sweep].experiment for sweep in ids},
-            tracking_uri=next((sweeps[sweep].tracking_uri for sweep in ids if sweeps[sweep].tracking_uri), None),
             annotations=workflow.annotations,
             takes_unset=policy == default_policy,
         )

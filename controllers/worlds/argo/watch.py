@@ -1,4 +1,4 @@
-"""A reflector: a list and a watch that keep a small record of each object of a collection, whatever happens to them."""
+"""A reflector: it lists and watches a collection, and keeps a small record of each object through every failure."""
 
 import json
 import logging
@@ -12,7 +12,15 @@ from typing import Generic, TypeVar
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from controllers.worlds.argo.api import ApiError, ForbiddenError, GoneError, Json, KubeApi, UnavailableError
+from controllers.worlds.argo.api import (
+    ApiError,
+    ForbiddenError,
+    GoneError,
+    Json,
+    KubeApi,
+    TooLargeError,
+    UnavailableError,
+)
 from controllers.worlds.argo.untrusted import at, text, whole
 
 R = TypeVar("R")
@@ -26,7 +34,7 @@ _TOO_SHORT_S = 0.3
 class Collection:
     """What to watch: the path of a collection and a selection of it. ``page`` objects are asked for at once.
 
-    ``expendable`` tells that it is nothing to complain of where it is not allowed.
+    ``expendable`` tells that nobody is warned where it is not allowed.
     """
 
     path: str
@@ -36,10 +44,10 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
-    """How often to do what, in seconds.
+class WatchTiming:
+    """How often a watch does what, in seconds.
 
-    A watch is opened anew every ``watch_s``: so a quiet one is known to be alive, and a dead one is found out.
+    A watch is opened again every ``watch_s``, which tells a quiet one from a dead one.
     """
 
     watch_s: float = 20.0
@@ -54,9 +62,9 @@ class Reflector(Generic[R]):
     Args:
         api: access to the API server.
         collection: what to watch.
-        project: makes a small record of an object, or None where it is of no interest. Must bear any JSON.
+        project: makes a small record of an object, or None where it is of no interest. Must accept any JSON.
         changed: called from the watching thread after every change.
-        rhythm: how often to do what.
+        timing: how often to do what.
     """
 
     def __init__(
@@ -65,13 +73,13 @@ class Reflector(Generic[R]):
         collection: Collection,
         project: Callable[[Json], R | None],
         changed: Callable[[], None],
-        rhythm: Rhythm | None = None,
+        timing: WatchTiming | None = None,
     ) -> None:
         self._api = api
         self._collection = collection
         self._project = project
         self._changed = changed
-        self._rhythm = rhythm or Rhythm()
+        self._timing = timing or WatchTiming()
         self._records: dict[str, R] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -93,7 +101,11 @@ class Reflector(Generic[R]):
         self._stop.set()
         response = self._response
         if response is not None:
-            _shut(response)
+            # This wakes the thread, which may be waiting for the next line.
+            try:
+                response.shutdown()
+            except (HTTPError, OSError, ValueError, RuntimeError):
+                response.close()
         self._thread.join(timeout=5)
 
     @property
@@ -115,7 +127,9 @@ class Reflector(Generic[R]):
         while not self._stop.is_set():
             began = time.monotonic()
             try:
-                self._once()
+                if not self._version_of_list or began - self._listed_at > self._timing.relist_s:
+                    self._list()
+                self._watch()
             except ApiError as error:
                 failures += 1
                 self._note(error, failures)
@@ -126,14 +140,9 @@ class Reflector(Generic[R]):
             if failures:
                 self._stop.wait(self._wait_s(failures))
 
-    def _once(self) -> None:
-        """List where that is due, then watch until the watch ends by itself."""
-        if not self._version_of_list or time.monotonic() - self._listed_at > self._rhythm.relist_s:
-            self._list()
-        self._watch()
-
     def _note(self, error: ApiError, failures: int) -> None:
         if isinstance(error, GoneError):
+            # The version is too old to watch from. The next turn lists anew; until then the records stay.
             self._version_of_list = ""
             return
         self.refused = error if isinstance(error, ForbiddenError) else None
@@ -141,7 +150,7 @@ class Reflector(Generic[R]):
             _LOG.warning("watch of %s is interrupted: %s", self._collection.path, error)
 
     def _wait_s(self, failures: int) -> float:
-        wait = min(self._rhythm.most_wait_s, self._rhythm.first_wait_s * 2.0 ** min(failures - 1, 16))
+        wait = min(self._timing.most_wait_s, self._timing.first_wait_s * 2.0 ** min(failures - 1, 16))
         return wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the load of many watchers
 
     def _list(self) -> None:
@@ -151,6 +160,7 @@ class Reflector(Generic[R]):
             for item in page.get("items") or []:
                 self._put(found, item)
             version = text(page, "metadata", "resourceVersion") or version
+            # A long list takes a while, and each page of it is a sign of life.
             self.heard_at = time.monotonic()
         with self._lock:
             self._records = found
@@ -164,22 +174,23 @@ class Reflector(Generic[R]):
             **self._collection.query,
             "resourceVersion": self._version_of_list,
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(max(1, round(self._rhythm.watch_s * random.uniform(0.75, 1.0)))),  # noqa: S311
+            "timeoutSeconds": str(max(1, round(self._timing.watch_s * random.uniform(0.75, 1.0)))),  # noqa: S311
         }
-        response = self._api.open_watch(self._collection.path, query, self._rhythm.watch_s + 5)
+        response = self._api.open_watch(self._collection.path, query, self._timing.watch_s + 5)
         self._response = response
         self.heard_at = time.monotonic()
         try:
             lines = _lines(response)
             while not self._stop.is_set() and (line := next(lines, None)) is not None:
                 self._take(line)
-        except (HTTPError, OSError, ValueError, RecursionError) as error:
+        except (HTTPError, OSError, ValueError, RecursionError, TooLargeError) as error:
             if not self._stop.is_set():
                 message = f"watch of {self._collection.path} broke: {str(error)[:200]}"
                 raise UnavailableError(message) from error
         finally:
             self._response = None
             response.close()
+        # A watch that ends in good order without an event has shown that the server is there.
         self.heard_at = time.monotonic()
 
     def _take(self, line: bytes) -> None:
@@ -201,6 +212,7 @@ class Reflector(Generic[R]):
         key = f"{text(item, 'metadata', 'namespace')}/{text(item, 'metadata', 'name')}"
         record = None if deleted else self._project(item)
         if record is None:
+            # It may have been of interest before it changed.
             records.pop(key, None)
         else:
             records[key] = record
@@ -212,13 +224,5 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         *whole_lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > _MOST_LINE:
             message = f"one event has more than {_MOST_LINE} bytes"
-            raise ValueError(message)
+            raise TooLargeError(message)
         yield from (line for line in whole_lines if line.strip())
-
-
-def _shut(response: urllib3.BaseHTTPResponse) -> None:
-    """Wake the thread that reads from ``response``."""
-    try:
-        response.shutdown()
-    except (HTTPError, OSError, ValueError, RuntimeError):
-        response.close()

@@ -1,12 +1,10 @@
 """Small records of workflows: which trials a workflow has begun, and how each step of them went."""
 
-import base64
 import functools
 import json
 import math
 import re
 import time
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,20 +12,21 @@ from typing import Any, Final
 from controllers.core import labels
 from controllers.core.expressions import SWEEP_UID
 from controllers.worlds.argo.api import Json
-from controllers.worlds.argo.facts import TrialFacts, facts_of, warn_once
+from controllers.worlds.argo.definitions import TrialDefinition, read_definition, warn_once
 from controllers.worlds.argo.pods import env_of, strings
-from controllers.worlds.argo.untrusted import at, epoch, mappings, quantity, text
+from controllers.worlds.argo.untrusted import PackedError, at, epoch, gunzipped, mappings, quantity, text
 from mlflow_hooks import contract
 
 _MOST_NODES_BYTES = 128 * 2**20
-_MOST_FACTS = 2**15
+"""A few kilobytes of gzip can unpack to gigabytes."""
+_MOST_DEFINITIONS = 2**15
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
 _OURS = "hera-specon.io/"
 _BAD_ENDS = frozenset({"Failed", "Error"})
 _ENDS = frozenset({"Succeeded", *_BAD_ENDS})
 _NEVER_RUN = frozenset({"Skipped", "Omitted"})
 FORGET_AFTER_S: Final = 6 * 3600.0
-"""Seconds after its end that a workflow is kept in mind."""
+"""Seconds after its end until a workflow is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Step:
     """
 
     name: str
-    facts: TrialFacts
+    definition: TrialDefinition
     phase: str
     started_at: float | None
     finished_at: float | None
@@ -67,18 +66,18 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """What counts of a trial's template, with Argo's placeholders; hashable, so that filling it in is done once."""
+    """What counts of a trial's template, with Argo's placeholders; hashable, so that they are filled in once."""
 
-    marks: tuple[tuple[str, str], ...]
-    notes: tuple[tuple[str, str], ...]
+    labels: tuple[tuple[str, str], ...]
+    annotations: tuple[tuple[str, str], ...]
     env: tuple[tuple[str, str], ...]
     cpu: float
     memory: float
 
 
 @dataclass(frozen=True, slots=True)
-class SweepFacts:
-    """What a workflow's templates say of a sweep in it."""
+class SweepDefinition:
+    """A sweep as the workflow's templates define it."""
 
     id: str
     policy: str | None
@@ -102,7 +101,7 @@ class WorkflowRecord:
     created_at: float
     finished_at: float | None
     annotations: Mapping[str, str]
-    sweeps: tuple[SweepFacts, ...]
+    sweeps: tuple[SweepDefinition, ...]
     steps: Mapping[str, Step] = field(default_factory=dict)
 
     @property
@@ -135,7 +134,9 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
     uid = text(workflow, "metadata", "uid")
     if not templates or not uid:
         return None
-    sweep_uid = _sweep_uid(workflow, uid)
+    given = mappings(workflow, "spec", "arguments", "parameters")
+    continued = next((text(p, "value") for p in given if text(p, "name") == labels.PARAMETER_CONTINUE), "")
+    sweep_uid = continued or uid
     known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
     annotations = strings(workflow, "metadata", "annotations")
     return WorkflowRecord(
@@ -162,49 +163,47 @@ def _trial_templates(workflow: Json) -> dict[str, _Template]:
     ]
     found: dict[str, _Template] = {}
     for template in everywhere:
-        marks = strings(template, "metadata", "labels")
-        if labels.LABEL_SWEEP in marks and labels.LABEL_TRIAL in marks:
-            found.setdefault(text(template, "name"), _template(template, marks))
+        given = strings(template, "metadata", "labels")
+        if labels.LABEL_SWEEP in given and labels.LABEL_TRIAL in given:
+            found.setdefault(text(template, "name"), _template(template, given))
     return found
 
 
-def _template(template: Mapping[str, Any], marks: Mapping[str, str]) -> _Template:
-    container = _container(template)
+def _template(template: Mapping[str, Any], given: Mapping[str, str]) -> _Template:
+    found = at(template, "container") or at(template, "script")
+    container = found if isinstance(found, Mapping) else {}
     return _Template(
-        marks=tuple(marks.items()),
-        notes=tuple(strings(template, "metadata", "annotations").items()),
+        labels=tuple(given.items()),
+        annotations=tuple(strings(template, "metadata", "annotations").items()),
         env=tuple(env_of(container).items()),
         cpu=quantity(container, "resources", "requests", "cpu"),
         memory=quantity(container, "resources", "requests", "memory"),
     )
 
 
-def _sweeps(templates: Mapping[str, _Template], known: Mapping[str, str]) -> tuple[SweepFacts, ...]:
-    found: dict[str, SweepFacts] = {}
+def _sweeps(templates: Mapping[str, _Template], known: Mapping[str, str]) -> tuple[SweepDefinition, ...]:
+    found: dict[str, SweepDefinition] = {}
     for template in templates.values():
         env = _filled(template.env, known)
         sweep = env.get(contract.ENV_SWEEP_ID) or env.get(contract.ENV_TRIAL_ID, "").rpartition(".")[0]
         if sweep and "{{" not in sweep:
-            policy = dict(template.notes).get(labels.ANNOTATION_POLICY)
+            policy = dict(template.annotations).get(labels.ANNOTATION_POLICY)
             experiment, tracking = env.get("MLFLOW_EXPERIMENT_NAME", ""), env.get("MLFLOW_TRACKING_URI", "")
-            found.setdefault(sweep, SweepFacts(sweep, policy, experiment, tracking))
+            found.setdefault(sweep, SweepDefinition(sweep, policy, experiment, tracking))
     return tuple(found.values())
 
 
-@functools.lru_cache(maxsize=_MOST_FACTS)
-def _facts(where: str, template: _Template, values: tuple[tuple[str, str], ...]) -> TrialFacts | None:
-    """Return the facts of a step; Argo writes the whole workflow for every change of one of its steps."""
+@functools.lru_cache(maxsize=_MOST_DEFINITIONS)
+def _definition(where: str, template: _Template, values: tuple[tuple[str, str], ...]) -> TrialDefinition | None:
+    """Return the definition of a step. Cached: Argo sends the whole workflow for every change of one of its steps."""
     known = dict(values)
-    return facts_of(where, *(_filled(part, known) for part in (template.marks, template.notes, template.env)))
-
-
-def _container(template: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = at(template, "container") or at(template, "script")
-    return found if isinstance(found, Mapping) else {}
+    return read_definition(
+        where, *(_filled(part, known) for part in (template.labels, template.annotations, template.env))
+    )
 
 
 def _filled(values: tuple[tuple[str, str], ...], known: Mapping[str, str]) -> dict[str, str]:
-    """Fill in Argo's placeholders; one that is not known stays, and makes an id invalid."""
+    """Fill in Argo's placeholders; an unknown one stays, and makes an id invalid."""
     return {
         name: _PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), value.replace(SWEEP_UID, known[SWEEP_UID]))
         if "{{" in value
@@ -213,23 +212,18 @@ def _filled(values: tuple[tuple[str, str], ...], known: Mapping[str, str]) -> di
     }
 
 
-def _sweep_uid(workflow: Json, uid: str) -> str:
-    given = mappings(workflow, "spec", "arguments", "parameters")
-    continued = next((text(p, "value") for p in given if text(p, "name") == labels.PARAMETER_CONTINUE), "")
-    return continued or uid
-
-
 def _steps(workflow: Json, templates: Mapping[str, _Template], known: Mapping[str, str]) -> dict[str, Step]:
     nodes = _nodes(workflow)
+    # A step with a retryStrategy is a node of type Retry, with a node for each attempt; one without is a single Pod.
     attempts = {child for node in nodes.values() if text(node, "type") == "Retry" for child in _children(node)}
     found: dict[str, Step] = {}
     for key, node in nodes.items():
         template = templates.get(text(node, "templateName") or text(node, "templateRef", "template"))
         if template is None or key in attempts or text(node, "type") not in {"Retry", "Pod"}:
             continue
-        if text(node, "phase") not in _NEVER_RUN:
-            step = _step(node, template, nodes, known)
-            found |= {step.name: step} if step is not None else {}
+        step = None if text(node, "phase") in _NEVER_RUN else _step(node, template, nodes, known)
+        if step is not None:
+            found[step.name] = step
     return found
 
 
@@ -240,16 +234,17 @@ def _step(
     known: Mapping[str, str],
 ) -> Step | None:
     tries = [nodes[child] for child in _children(node) if child in nodes] if text(node, "type") == "Retry" else [node]
+    # Argo lists the pods of lifecycle hooks beside those of attempts.
     tries = [one for one in tries if text(one, "type") == "Pod" and at(one, "nodeFlag", "hooked") is not True]
     inputs = next((found for one in (node, *tries) if (found := list(mappings(one, "inputs", "parameters")))), [])
     given = {f"inputs.parameters.{text(p, 'name')}": text(p, "value", most=2**16) for p in inputs}
     name = text(node, "name")
-    facts = _facts(f"step {name}", template, tuple({**known, **given, "node.name": name}.items()))
-    if facts is None:
+    definition = _definition(f"step {name}", template, tuple({**known, **given, "node.name": name}.items()))
+    if definition is None:
         return None
     return Step(
         name=name,
-        facts=facts,
+        definition=definition,
         phase=text(node, "phase"),
         started_at=epoch(node, "startedAt"),
         finished_at=epoch(node, "finishedAt"),
@@ -274,16 +269,10 @@ def _nodes(workflow: Json) -> dict[str, Mapping[str, Any]]:
     plain = at(workflow, "status", "nodes")
     packed = at(workflow, "status", "compressedNodes")
     if not plain and isinstance(packed, str) and packed:
-        plain = _unpacked(packed, text(workflow, "metadata", "name"))
+        try:
+            plain = json.loads(gunzipped(packed, _MOST_NODES_BYTES))
+        except (ValueError, PackedError, RecursionError) as error:
+            name = text(workflow, "metadata", "name")
+            warn_once(f"nodes {name}", f"the nodes of workflow {name} cannot be unpacked: {str(error)[:200]}")
     nodes = plain if isinstance(plain, Mapping) else {}
     return {key: node for key, node in nodes.items() if isinstance(node, Mapping)}
-
-
-def _unpacked(packed: str, name: str) -> object:
-    try:
-        machine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        content = machine.decompress(base64.b64decode(packed, validate=True), _MOST_NODES_BYTES)
-        return json.loads(content)
-    except (ValueError, zlib.error, RecursionError) as error:
-        warn_once(f"nodes {name}", f"the nodes of workflow {name} can't be unpacked: {str(error)[:200]}")
-        return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from controllers.worlds.argo.api import ApiError
-from controllers.worlds.argo.writes import Writes
+from controllers.worlds.argo.executor import WriteQueue
 from tests.argo_world.conftest import eventually
 
 
@@ -14,7 +14,7 @@ class Jam:
     """Writes of which every thread for shares is held up until ``gate`` is set."""
 
     def __init__(self) -> None:
-        self.writes = Writes()
+        self.writes = WriteQueue()
         self.gate = threading.Event()
         self.made: list[str] = []
         for number in range(50):
@@ -61,7 +61,7 @@ def test_a_share_that_is_being_set_is_not_overtaken(jam: Jam) -> None:
 
 def test_a_move_is_not_overtaken() -> None:
     gate = threading.Event()
-    writes = Writes()
+    writes = WriteQueue()
     for number in range(20):
         writes.submit(f"mover-{number}", lambda: _held(gate), _ignore)
     assert not writes.overtake("mover-19")

@@ -1,11 +1,43 @@
-"""Cores that trials used, told from what they report themselves: no other source is needed in a cluster."""
+"""What a controller adds to the world of a campaign: the CPU use that trials report, no action without leadership."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-from controllers.core.model import Assessment, Node, NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.core.ports import World
+from controllers.core.model import Action, Assessment, Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.ports import Outcome, OutcomeKind, World, refused
 from controllers.driving.wrapped_world import WrappedWorld
+
+RECOMMENDED: Final = Outcome(OutcomeKind.RECOMMENDED)
+NOT_LEADING: Final = refused("another controller leads by now")
+
+
+class LeaderOnly(WrappedWorld):
+    """A world that is acted on only while ``leading``, and never by a controller that only recommends."""
+
+    def __init__(self, world: World, leading: Callable[[], bool], *, recommend: bool) -> None:
+        super().__init__(world)
+        self._leading = leading
+        self._recommend = recommend
+
+    def apply(self, action: Action) -> Outcome:
+        """Carry out ``action``, if this controller may."""
+        if self._recommend:
+            return RECOMMENDED
+        return self._world.apply(action) if self._leading() else NOT_LEADING
+
+
+class ForgetfulStore:
+    """Saves nothing, for a controller that may write nothing: it starts without a state each time."""
+
+    def load(self) -> str | None:
+        """Return no state."""
+
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
+        """Drop ``state``."""
+
+    def flush(self) -> None:
+        """Nothing waits."""
 
 
 class ReportedUsage:
@@ -19,7 +51,7 @@ class ReportedUsage:
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
-        """Take note of the newest reports."""
+        """Note the newest reports."""
         del assessments, reasons
         for trial in snapshot.trials:
             if trial.progress is not None and trial.progress.cpu_seconds is not None:
@@ -31,7 +63,7 @@ class ReportedUsage:
         return news
 
     def on_nodes(self, trials: Sequence[Trial]) -> dict[NodeName, float]:
-        """Return the cores that those of ``trials`` that run use on each node, as far as they have reported."""
+        """Return the cores in use on each node by those of ``trials`` that run and have reported."""
         used: dict[NodeName, float] = {}
         for trial in trials:
             cores = self._newest.get(trial.id) if trial.phase is Phase.RUNNING else None
@@ -44,19 +76,20 @@ class ReportedUsage:
         if before is not None and at <= before[0]:
             return
         self._before[trial] = (at, cpu_seconds)
+        # CPU time that fell is that of another run of the trial, whose start is not known.
         if before is not None and cpu_seconds >= before[1]:
             self._newest[trial] = self._news[trial] = (cpu_seconds - before[1]) / (at - before[0])
 
 
 class BusyNodes(WrappedWorld):
-    """A world whose nodes show the cores that its trials report to use, where it cannot see that itself."""
+    """A world whose nodes show the CPU use that its trials report, because Argo does not show it."""
 
     def __init__(self, world: World, usage: ReportedUsage) -> None:
         super().__init__(world)
         self._usage = usage
 
     def nodes(self) -> Sequence[Node]:
-        """Return the nodes with what is in use of each, at most all that there is."""
+        """Return the nodes with the cores in use of each, at most all it has."""
         used = self._usage.on_nodes(self._world.trials())
         return [
             replace(node, cpu_used=min(node.cpu, used[node.name])) if node.name in used else node

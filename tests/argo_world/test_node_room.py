@@ -3,9 +3,8 @@
 import pytest
 
 from controllers.core.model import NodeName
-from controllers.worlds.argo.nodes import NodeRecord, project_node
-from controllers.worlds.argo.pods import Load, OtherPod, PodRecord, project_pod
-from controllers.worlds.argo.room import Requests, Room
+from controllers.worlds.argo.nodes import NodeRecord, NodeRequests, NodeRoom, project_node
+from controllers.worlds.argo.pods import OtherPod, PodRecord, Resources, project_pod
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import Json, node, pod, stamp
 
@@ -23,12 +22,12 @@ def nodes(*names: str) -> list[NodeRecord]:
 
 
 def other(on: str, cpu: float) -> OtherPod:
-    return OtherPod(f"other-{on}", on, Load(cpu, 0.0))
+    return OtherPod(f"other-{on}", on, Resources(cpu, 0.0))
 
 
 def test_a_campaign_sees_nodes_less_what_all_others_request() -> None:
     own, foreign = record(pod("a", on="n1", uid="1")), record(pod("b", on="n1", cpu="200m", uid="2"))
-    requests = Requests(nodes("n1", "n2"), [own, foreign], [other("n2", 0.25)])
+    requests = NodeRequests(nodes("n1", "n2"), [own, foreign], [other("n2", 0.25)])
     seen = requests.nodes_for([own])
     assert (seen[N1].cpu, seen[N2].cpu) == (0.8, 0.75)
     assert requests.nodes_for([])[N1].cpu == pytest.approx(0.7)
@@ -36,30 +35,30 @@ def test_a_campaign_sees_nodes_less_what_all_others_request() -> None:
 
 def test_a_share_that_grew_since_the_sums_were_made_makes_no_room() -> None:
     before, after = record(pod("a", on="n1", uid="1")), record(pod("a", on="n1", cpu="500m", has="500m", uid="1"))
-    requests = Requests(nodes("n1"), [before], [])
+    requests = NodeRequests(nodes("n1"), [before], [])
     assert requests.nodes_for([after])[N1].cpu == 1.0
 
 
 def test_a_pod_that_came_since_the_sums_were_made_makes_no_room() -> None:
-    requests = Requests(nodes("n1"), [], [other("n1", 0.4)])
+    requests = NodeRequests(nodes("n1"), [], [other("n1", 0.4)])
     assert requests.nodes_for([record(pod("a", on="n1", uid="1"))])[N1].cpu == 0.6
 
 
 def test_promises_of_one_campaign_are_not_those_of_another() -> None:
-    requests = Requests(nodes("n1"), [], [])
-    one, two = Room(requests), Room(requests)
-    one.promise("n1", Load(0.8, 0.0))
-    assert one.unfit("n1", Load(0.3, 0.0))
-    assert one.too_much("n1", 0.3)
-    assert not two.unfit("n1", Load(0.3, 0.0))
+    requests = NodeRequests(nodes("n1"), [], [])
+    one, two = NodeRoom(requests), NodeRoom(requests)
+    one.reserve("n1", Resources(0.8, 0.0))
+    assert one.why_unfit("n1", Resources(0.3, 0.0))
+    assert one.lacks("n1", 0.3)
+    assert not two.why_unfit("n1", Resources(0.3, 0.0))
 
 
 def test_a_pod_counts_where_it_was_placed_before_it_is_there() -> None:
     placed = record(pod("a", uid="1", notes={"hera-specon.io/placed-on": "n1"}))
     over = record(pod("b", on="n1", uid="2", phase="Failed"))
-    room = Room(Requests(nodes("n1"), [placed, over], []))
-    assert not room.unfit("n1", Load(0.9, 0.0))
-    assert room.unfit("n1", Load(0.95, 0.0))
+    room = NodeRoom(NodeRequests(nodes("n1"), [placed, over], []))
+    assert not room.why_unfit("n1", Resources(0.9, 0.0))
+    assert room.why_unfit("n1", Resources(0.95, 0.0))
 
 
 def test_pods_of_other_namespaces_count_and_no_trial_counts_twice(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""What a trial's author said about it: on the template in the workflow, and again on every pod."""
+"""How a trial's author defined it: on the template in the workflow, and again on every pod."""
 
 import json
 import logging
@@ -17,17 +17,17 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _MOST_WORKERS = 4096
 _warned: set[str] = set()
 _MOST_WARNINGS = 1000
+"""Labels are anybody's to write: without a bound they could fill log and memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class TrialFacts:
+class TrialDefinition:
     """A trial as its author defined it. ``name`` is short: unique in the workflow, the same in every run of it.
 
     ``policy`` is None where its author left that open; ``params`` is the JSON text of its hyperparameters.
     """
 
     id: TrialId
-    sweep_id: str
     sweep: str
     number: str
     objective: str
@@ -35,8 +35,6 @@ class TrialFacts:
     policy: str | None
     workers: int
     params: str
-    experiment: str
-    tracking_uri: str
     goals: AskedGoals = field(default_factory=AskedGoals)
 
     @property
@@ -53,62 +51,54 @@ class TrialFacts:
         return found if isinstance(found, dict) else {}
 
 
-def facts_of(
-    where: str, marks: Mapping[str, str], notes: Mapping[str, str], env: Mapping[str, str]
-) -> TrialFacts | None:
+def read_definition(
+    where: str, given_labels: Mapping[str, str], annotations: Mapping[str, str], env: Mapping[str, str]
+) -> TrialDefinition | None:
     """Return what labels, annotations and environment of the main container say; None, and a warning, if that is amiss.
 
     Args:
         where: what they were found on, for the warning.
-        marks: the labels.
-        notes: the annotations.
+        given_labels: the labels.
+        annotations: the annotations.
         env: the environment, with Argo's placeholders filled in.
     """
     trial, sweep = env.get(contract.ENV_TRIAL_ID, ""), env.get(contract.ENV_SWEEP_ID, "")
-    direction, workers = notes.get(labels.ANNOTATION_DIRECTION, ""), notes.get(labels.ANNOTATION_WORKERS, "1")
-    problem = next(
-        (
-            f"{name} is {value!r}"
-            for name, value, right in (
-                (contract.ENV_TRIAL_ID, trial, _ID.fullmatch(trial)),
-                (contract.ENV_SWEEP_ID, sweep, not sweep or _ID.fullmatch(sweep)),
-                (labels.ANNOTATION_DIRECTION, direction, direction in set(Direction)),
-                (labels.ANNOTATION_OBJECTIVE, "", notes.get(labels.ANNOTATION_OBJECTIVE)),
-                (labels.ANNOTATION_WORKERS, workers, workers.isdecimal() and 0 < int(workers) <= _MOST_WORKERS),
-            )
-            if not right
-        ),
-        None,
+    direction = annotations.get(labels.ANNOTATION_DIRECTION, "")
+    workers = annotations.get(labels.ANNOTATION_WORKERS, "1")
+    checks = (
+        (contract.ENV_TRIAL_ID, trial, _ID.fullmatch(trial)),
+        (contract.ENV_SWEEP_ID, sweep, not sweep or _ID.fullmatch(sweep)),
+        (labels.ANNOTATION_DIRECTION, direction, direction in set(Direction)),
+        (labels.ANNOTATION_OBJECTIVE, "", annotations.get(labels.ANNOTATION_OBJECTIVE)),
+        (labels.ANNOTATION_WORKERS, workers, workers.isdecimal() and 0 < int(workers) <= _MOST_WORKERS),
     )
-    if problem is not None:
-        warn_once(where, f"{where} is left out: {problem[:300]}")
+    problems = [f"{name} is {value!r}" for name, value, right in checks if not right]
+    if problems:
+        warn_once(where, f"{where} is left out: {problems[0][:300]}")
         return None
-    return TrialFacts(
+    return TrialDefinition(
         id=TrialId(trial),
-        sweep_id=sweep or trial.rpartition(".")[0] or trial,
-        sweep=marks.get(labels.LABEL_SWEEP, ""),
-        number=marks.get(labels.LABEL_TRIAL, ""),
-        objective=notes[labels.ANNOTATION_OBJECTIVE],
+        sweep=given_labels.get(labels.LABEL_SWEEP, ""),
+        number=given_labels.get(labels.LABEL_TRIAL, ""),
+        objective=annotations[labels.ANNOTATION_OBJECTIVE],
         direction=Direction(direction),
-        policy=notes.get(labels.ANNOTATION_POLICY),
+        policy=annotations.get(labels.ANNOTATION_POLICY),
         workers=int(workers),
         params=env.get(contract.ENV_PARAMS, ""),
-        experiment=env.get("MLFLOW_EXPERIMENT_NAME", ""),
-        tracking_uri=env.get("MLFLOW_TRACKING_URI", ""),
-        goals=_goals(where, notes),
+        goals=_goals(where, annotations),
     )
 
 
-def _goals(where: str, notes: Mapping[str, str]) -> AskedGoals:
+def _goals(where: str, annotations: Mapping[str, str]) -> AskedGoals:
     try:
-        return goals_in(notes)
+        return goals_in(annotations)
     except GoalError as error:
         warn_once(f"{where}: goals", f"{where} goes on without goals: {error}")
         return AskedGoals()
 
 
 def warn_once(key: str, message: str) -> None:
-    """Log ``message`` the first time that ``key`` gives reason to."""
+    """Log ``message`` once per ``key``."""
     if key not in _warned and len(_warned) < _MOST_WARNINGS:
         _warned.add(key)
         _LOG.warning("%s", message)

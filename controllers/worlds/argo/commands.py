@@ -1,0 +1,205 @@
+"""The commands that a trial's pod may need next, and the rules that choose one from what can be seen now.
+
+The marks on the pods record how far a move has come, so a controller that is killed at any instant goes on from there.
+"""
+
+from dataclasses import dataclass
+
+from controllers.core.model import Phase
+from controllers.worlds.argo.nodes import NodeRecord, NodeRoom
+from controllers.worlds.argo.pods import MainState, PodRecord, ResizeState
+from controllers.worlds.argo.trials import TrialState
+
+_MOST_KILLS = 2
+_MOST_UNSAVED_RESIZES = 10
+"""Resizes that a killed controller may lose count of: to save the count each time would double the writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskToLeave:
+    """Send SIGTERM to the trainer, so that it saves a checkpoint and exits."""
+
+    pod: PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Kill the trainer, which did not leave in its grace period."""
+
+    pod: PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGate:
+    """Take the gate away and bind the pod to ``node``, or leave its place to the scheduler (None)."""
+
+    pod: PodRecord
+    node: NodeRecord | None
+    reason: str
+    moved_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonMove:
+    """Give a move up: take its mark from ``pod``, where the trial goes on."""
+
+    pod: PodRecord
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recreate:
+    """Delete a pod that cannot start on the node it was bound to; Argo makes it anew, gated, as the same attempt.
+
+    ``previous`` is the pod of the attempt before, whose mark goes too.
+    """
+
+    pod: PodRecord
+    previous: PodRecord | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Delete a pod for good, without waiting for its kubelet, so that Argo makes the next attempt."""
+
+    pod: PodRecord
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawResize:
+    """Take back the request for a share that the node cannot give."""
+
+    pod: PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class SaveCounts:
+    """Write the trial's moves and resizes on its newest pod, so that they outlive the pods before."""
+
+    pod: PodRecord
+
+
+Command = AskToLeave | Kill | OpenGate | AbandonMove | Recreate | Remove | WithdrawResize | SaveCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long to wait for what, in seconds.
+
+    ``deferred``: for the kubelet to grant a share. ``unschedulable``: for room on the node of a move.
+    ``unreachable``: for a pod to take the request to leave. ``lost``: for a node that is silent, and for its pods
+    after their own grace period. ``kill_every``: between two attempts to kill a trainer. ``stale``: for news from the
+    API server; nothing is done by an older view.
+    """
+
+    deferred: float = 10.0
+    unschedulable: float = 20.0
+    unreachable: float = 60.0
+    lost: float = 60.0
+    kill_every: float = 6.0
+    stale: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveRequest:
+    """How the request to leave fares that this process made of a pod. Times are Unix seconds.
+
+    ``delivered_at`` is None until the pod has taken it; ``kills`` counts the attempts to kill the trainer since.
+    """
+
+    first_tried_at: float
+    delivered_at: float | None = None
+    kills: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Chooses the next command for a trial by the nodes' ``room``, at ``now`` (Unix seconds)."""
+
+    room: NodeRoom
+    now: float
+    timeouts: Timeouts
+
+    def next_command(self, state: TrialState, asked: LeaveRequest | None) -> Command | None:
+        """Return what to do now, None where there is nothing.
+
+        Args:
+            state: the trial.
+            asked: the request to leave that was made of its newest pod, if there was one.
+        """
+        pod = state.pod
+        if pod is None or pod.over or state.phase.ended:
+            return None
+        if pod.deleted_at is not None:
+            return self._for_deleted(pod, pod.deleted_at)
+        if not pod.node:
+            return self._for_gated(state, pod) if pod.gated else self._for_unscheduled(state, pod)
+        if pod.marks.move_to and pod.main is MainState.RUNNING:
+            return self._for_leaving(pod, asked)
+        return WithdrawResize(pod) if self._resize_is_overdue(pod) else self._for_steady(state, pod)
+
+    def _for_steady(self, state: TrialState, pod: PodRecord) -> Command | None:
+        # A pod that says where it came from implies that move, and needs no write for it.
+        unsaved_move = state.moves > pod.marks.moves and not pod.marks.moved_from
+        unsaved_resizes = state.history.resizes - pod.marks.resizes >= _MOST_UNSAVED_RESIZES
+        return SaveCounts(pod) if (unsaved_move or unsaved_resizes) and state.phase is Phase.RUNNING else None
+
+    def _for_leaving(self, pod: PodRecord, asked: LeaveRequest | None) -> Command | None:
+        if asked is None:
+            return AskToLeave(pod)
+        if asked.delivered_at is None:
+            tried = self.now - asked.first_tried_at
+            if tried > self.timeouts.unreachable:
+                return AbandonMove(pod, f"the pod could not be asked to leave in {tried:.0f} s")
+            return AskToLeave(pod)
+        waited = self.now - asked.delivered_at
+        if waited <= pod.grace_s + asked.kills * self.timeouts.kill_every:
+            return None
+        if asked.kills < _MOST_KILLS:
+            return Kill(pod)
+        return Remove(pod, f"it did not leave in {waited:.0f} s, and could not be killed")
+
+    def _for_gated(self, state: TrialState, pod: PodRecord) -> Command | None:
+        if pod.attempt == 1:
+            return None  # only the policy opens the gate of a first attempt, by a Place
+        target, previous = state.target_of_previous, state.history.previous
+        if target is None:
+            return OpenGate(pod, None, "its last attempt ended by itself, and no node was chosen for the next")
+        left = previous.node if previous is not None else ""
+        why_not = self.room.why_unfit(target, pod.requests)
+        if why_not:
+            return OpenGate(pod, None, f"{why_not}; the scheduler finds another node", left)
+        return OpenGate(pod, self.room.nodes[target], f"it moves from {left} to {target}", left)
+
+    def _for_unscheduled(self, state: TrialState, pod: PodRecord) -> Command | None:
+        if not pod.marks.placed_on or pod.unschedulable_since is None:
+            return None
+        node = self.room.nodes.get(pod.marks.placed_on)
+        takes_pods = node is not None and node.fit
+        if takes_pods and self.now - pod.unschedulable_since <= self.timeouts.unschedulable:
+            return None
+        # Kubernetes allows no change of an ungated pod's node selector, so only a new pod can go elsewhere.
+        why = "there is no room" if takes_pods else "it takes no pods"
+        return Recreate(pod, state.history.previous, f"{why} on {pod.marks.placed_on}, which was chosen for it")
+
+    def _for_deleted(self, pod: PodRecord, deleted_at: float) -> Command | None:
+        """Remove a pod whose node is lost: its end is never reported otherwise, and Argo waits for that."""
+        if not pod.node:
+            return None
+        node, bound = self.room.nodes.get(pod.node), self.timeouts.lost
+        silent = self.now - (node.unready_since if node and node.unready_since is not None else self.now)
+        if self.now - deleted_at <= bound or (node is not None and silent <= bound):
+            return None
+        # Its containers may still run there. That is safe: an attempt that finds a newer one writes nothing.
+        why = f"node {pod.node} is gone" if node is None else f"node {pod.node} has been silent for {silent:.0f} s"
+        return Remove(pod, f"{why}; its trial goes on elsewhere")
+
+    def _resize_is_overdue(self, pod: PodRecord) -> bool:
+        """Whether to take a resize of ours back: the scheduler counts a deferred one in full all the while."""
+        share = pod.share
+        # Without our note of the first request the resize is somebody else's, and theirs to take back.
+        if pod.marks.base_cpu is None or share.state is ResizeState.GRANTED or share.wanted <= share.has:
+            return False
+        return share.state is ResizeState.INFEASIBLE or self.now - (share.since or 0.0) > self.timeouts.deferred

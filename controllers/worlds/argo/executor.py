@@ -1,0 +1,266 @@
+"""Carries out commands and actions on other threads, so that no decision waits for an API server, and tells of them."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from controllers.core import labels
+from controllers.worlds.argo import pod_changes
+from controllers.worlds.argo.api import ApiError, KubeApi, NotAllowedNowError, NotFoundError
+from controllers.worlds.argo.commands import (
+    AbandonMove,
+    AskToLeave,
+    Command,
+    Kill,
+    LeaveRequest,
+    OpenGate,
+    Recreate,
+    Remove,
+    SaveCounts,
+    WithdrawResize,
+)
+from controllers.worlds.argo.events import EventSink
+from controllers.worlds.argo.pods import PodRecord
+
+_LOG = logging.getLogger(__name__)
+_THREADS = 6
+_SHOWS_WITHIN_S = 5.0
+_AGAIN_AFTER_S = 1.0
+
+
+class WriteQueue:
+    """Makes one call at a time for each key, and several at a time for different keys.
+
+    Changes of shares have threads of their own: in a large sweep thousands may wait, and no move waits for them.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writes")
+        self._share_pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="shares")
+        self._busy: dict[str, Future[None]] = {}
+        self._shares: set[str] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def busy(self, key: str) -> bool:
+        """Whether a call for ``key`` is waiting or under way."""
+        return key in self._busy
+
+    def submit(
+        self, key: str, call: Callable[[], None], done: Callable[[ApiError | None], None], *, share: bool = False
+    ) -> bool:
+        """Have ``call`` made soon, then ``done`` with its error; refused (False) while ``key`` is busy.
+
+        Both are called on another thread. An error of another kind than ``ApiError`` is a defect: it is logged whole.
+        ``share`` tells that the call changes a share, and no more.
+        """
+        with self._lock:
+            if key in self._busy or self._closed:
+                return False
+            self._busy[key] = (self._share_pool if share else self._pool).submit(self._run, key, call, done)
+            if share:
+                self._shares.add(key)
+        return True
+
+    def overtake(self, key: str) -> bool:
+        """Drop a change of the share of ``key`` that has not begun; return whether one was dropped."""
+        with self._lock:
+            if key not in self._shares or not self._busy[key].cancel():
+                return False
+            self._forget(key)
+        return True
+
+    def wait_idle(self, within_s: float) -> bool:
+        """Wait until nothing is waiting or under way, at most ``within_s``; return whether that is so."""
+        deadline = time.monotonic() + within_s
+        while self._busy and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return not self._busy
+
+    def close(self) -> None:
+        """Drop what is waiting, and wait for what is under way."""
+        with self._lock:
+            self._closed = True
+        for pool in (self._pool, self._share_pool):
+            pool.shutdown(cancel_futures=True)
+
+    def _run(self, key: str, call: Callable[[], None], done: Callable[[ApiError | None], None]) -> None:
+        failure: ApiError | None = None
+        try:
+            try:
+                call()
+            except ApiError as error:
+                failure = error
+            done(failure)
+        except Exception:  # noqa: BLE001 - a thread that dies silently would leave its key busy for good
+            _LOG.exception("a change of the cluster failed: %s", key)
+        finally:
+            with self._lock:
+                self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        del self._busy[key]
+        self._shares.discard(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How often a trial was moved and resized so far."""
+
+    moves: int
+    resizes: int
+
+    def annotations(self) -> dict[str, str | None]:
+        """Return the annotations that keep them."""
+        return {labels.ANNOTATION_MOVES: str(self.moves), labels.ANNOTATION_RESIZES: str(self.resizes)}
+
+
+class Executor:
+    """Carries out commands and actions, and remembers of each pod what was sent to it."""
+
+    def __init__(self, api: KubeApi, writes: WriteQueue, events: EventSink) -> None:
+        self._api = api
+        self._writes = writes
+        self._events = events
+        self._asked: dict[str, LeaveRequest] = {}
+        self._done: dict[str, tuple[PodRecord, float]] = {}
+
+    def asked(self, pod: PodRecord | None) -> LeaveRequest | None:
+        """Return how the request to leave made of ``pod`` fares, None where this process made none."""
+        return None if pod is None else self._asked.get(pod.uid)
+
+    def forget_all_but(self, uids: frozenset[str]) -> None:
+        """Drop what is remembered of pods that are gone."""
+        for memory in (self._asked, self._done):
+            for uid in memory.keys() - uids:
+                del memory[uid]
+
+    def mark_and_ask(self, pod: PodRecord, node: str, given_up: Callable[[], None]) -> bool:
+        """Mark ``pod`` for a move to ``node``, then ask it to leave; ``given_up`` is called if it stays unmarked."""
+
+        def call() -> None:
+            # First the mark: a controller that is killed between the two finds it, and asks again.
+            asked_at = f"{time.time():.3f}"
+            marks: dict[str, str | None] = {
+                labels.ANNOTATION_MOVE_TO: node,
+                labels.ANNOTATION_MOVE_ASKED_AT: asked_at,
+            }
+            pod_changes.annotate(self._api, pod, marks)
+            self._ask_to_leave(pod)
+
+        def done(failure: ApiError | None) -> None:
+            # Once it is marked, a request that did not get there is a command to be tried again, no failure.
+            if failure is not None and pod.uid not in self._asked:
+                given_up()
+                self._tell_failure(pod, "MoveFailed", "the pod could not be marked", failure)
+
+        self._events.tell(pod, "Moving", f"asked to save and leave {pod.node} for {node}")
+        return self._writes.submit(pod.uid, call, done)
+
+    def resize(self, pod: PodRecord, cpu: float, resizes: int, given_up: Callable[[], None]) -> bool:
+        """Ask for ``cpu`` cores, after ``resizes`` before; ``given_up`` is called if that is refused."""
+
+        def done(failure: ApiError | None) -> None:
+            if failure is not None:
+                given_up()
+                self._tell_failure(pod, "ResizeFailed", f"{cpu:g} cores were refused", failure)
+
+        return self._writes.submit(pod.uid, lambda: pod_changes.resize(self._api, pod, cpu, resizes), done, share=True)
+
+    def carry_out(self, command: Command, counts: Counts, done: Callable[[ApiError | None], None]) -> bool:
+        """Begin ``command`` unless one for the same record of the pod was begun; return whether it was begun."""
+        last = self._done.get(command.pod.uid)
+        if self._writes.busy(command.pod.uid) or (last and last[0] is command.pod and time.monotonic() < last[1]):
+            return False
+
+        def finished(failure: ApiError | None) -> None:
+            # Other commands change the pod, so its next record brings news of them; a signal changes nothing yet.
+            again = _AGAIN_AFTER_S if failure or isinstance(command, AskToLeave | Kill) else _SHOWS_WITHIN_S
+            self._done[command.pod.uid] = (command.pod, time.monotonic() + again)
+            self._tell(command, failure)
+            done(failure)
+
+        return self._writes.submit(command.pod.uid, lambda: self._do(command, counts), finished)
+
+    def _do(self, command: Command, counts: Counts) -> None:
+        pod = command.pod
+        match command:
+            case AskToLeave():
+                self._ask_to_leave(pod)
+            case Kill():
+                asked = self._asked[pod.uid]
+                self._asked[pod.uid] = replace(asked, kills=asked.kills + 1)
+                pod_changes.check_same_pod(self._api, pod)
+                pod_changes.kill(self._api, pod)
+            case OpenGate(node=node, moved_from=left):
+                marks = counts.annotations() | ({labels.ANNOTATION_MOVED_FROM: left} if left else {})
+                pod_changes.open_gate(self._api, pod, node, marks)
+            case AbandonMove():
+                self._unmark(pod)
+            case Recreate(previous=previous):
+                # First the mark: with it, the pod that Argo makes anew would be bound to the same node again.
+                if previous is not None:
+                    self._unmark(previous)
+                pod_changes.remove(self._api, pod)
+            case Remove():
+                pod_changes.remove(self._api, pod)
+            case WithdrawResize():
+                pod_changes.set_request(self._api, pod, pod.share.has)
+            case SaveCounts():
+                pod_changes.annotate(self._api, pod, counts.annotations())
+            case _:
+                assert_never(command)
+
+    def _ask_to_leave(self, pod: PodRecord) -> None:
+        before = self._asked.setdefault(pod.uid, LeaveRequest(first_tried_at=time.time()))
+        pod_changes.check_same_pod(self._api, pod)
+        pod_changes.ask_to_leave(self._api, pod)
+        self._asked[pod.uid] = replace(before, delivered_at=time.time())
+
+    def _unmark(self, pod: PodRecord) -> None:
+        marks: dict[str, str | None] = {labels.ANNOTATION_MOVE_TO: None, labels.ANNOTATION_MOVE_ASKED_AT: None}
+        try:
+            pod_changes.annotate(self._api, pod, marks)
+        except NotFoundError:
+            return
+
+    def _tell(self, command: Command, failure: ApiError | None) -> None:
+        if failure is not None:
+            level = logging.DEBUG if isinstance(failure, NotAllowedNowError) else logging.INFO
+            name = type(command).__name__
+            _LOG.log(level, "%s of pod %s failed and will be tried again: %s", name, command.pod.name, failure)
+            return
+        told = _event_on(command)
+        if told is not None:
+            reason, note, warning = told
+            self._events.tell(command.pod, reason, note, warning=warning)
+
+    def _tell_failure(self, pod: PodRecord, reason: str, note: str, failure: ApiError) -> None:
+        if isinstance(failure, NotAllowedNowError):
+            return  # whoever leads now decides anew; thousands may have been waiting
+        _LOG.warning("pod %s: %s: %s", pod.name, note, failure)
+        self._events.tell(pod, reason, f"{note}: {failure}", warning=True)
+
+
+def _event_on(command: Command) -> tuple[str, str, bool] | None:
+    """Return reason and note of the Event on a command, and whether it is a warning; None where none is due."""
+    match command:
+        case OpenGate(node=node, reason=reason):
+            return "Placed", f"gate opened{f' for {node.name}' if node else ''}: {reason}", False
+        case Kill(pod=pod):
+            return "MoveForced", f"it did not leave in its {pod.grace_s} s of grace and is killed", True
+        case AbandonMove(reason=reason) | Recreate(reason=reason):
+            return "MoveFailed", reason, True
+        case Remove(reason=reason):
+            return "Removed", reason, True
+        case WithdrawResize(pod=pod):
+            share = pod.share
+            return "ResizeWithdrawn", f"{pod.node} cannot give {share.wanted:g} cores; it keeps {share.has:g}", True
+        case AskToLeave() | SaveCounts():
+            return None
+        case _:
+            assert_never(command)

@@ -1,0 +1,161 @@
+"""The changes made to pods: patches, deletion, and signals to the trainer. Each is for one very pod.
+
+SIGTERM and SIGKILL reach a trainer by exec. Argo's own ``argoexec`` is in every main container: sent to process 1,
+SIGTERM is handed on to the trainer's whole process group. SIGKILL cannot go that way, because the kernel keeps it from
+process 1 of a container when it comes from inside, and Argo's emissary reads no more orders after a SIGTERM. So the
+trainer is killed by a shell that kills every other process it may.
+"""
+
+import math
+import time
+
+import yaml
+from kubernetes.stream import ws_client
+from websocket import WebSocketException
+
+from controllers.core import labels
+from controllers.worlds.argo.api import PODS, STRATEGIC, ConflictError, Json, KubeApi, UnavailableError
+from controllers.worlds.argo.nodes import NodeRecord
+from controllers.worlds.argo.pods import HOSTNAME, MAIN, PodRecord, project_pod
+
+_EXEC_S = 20.0
+_MOST_OUTPUT = 2**16
+_TERMINATE = ("/var/run/argo/argoexec", "kill", "15", "1")
+_KILL = f"printf '{labels.MOVED_MESSAGE}' > /dev/termination-log; kill -9 -1"
+
+
+def check_same_pod(api: KubeApi, pod: PodRecord) -> None:
+    """Check that the pod of that name still is this trial's, before a call that cannot be made conditional.
+
+    Raises:
+        ConflictError: it is another one by now.
+        ApiError: of another kind.
+    """
+    found = project_pod(api.get(PODS.path(pod.namespace, pod.name)))
+    if found is None or found.uid != pod.uid or found.definition != pod.definition:
+        message = f"pod {pod.name} is another one by now"
+        raise ConflictError(message)
+
+
+def annotate(api: KubeApi, pod: PodRecord, annotations: dict[str, str | None]) -> None:
+    """Set annotations; None takes one away.
+
+    Raises:
+        ApiError: of the kind that fits.
+    """
+    api.patch(PODS.path(pod.namespace, pod.name), {"metadata": {"uid": pod.uid, "annotations": annotations}})
+
+
+def open_gate(api: KubeApi, pod: PodRecord, node: NodeRecord | None, annotations: dict[str, str | None]) -> None:
+    """Take our gate from ``pod``, and bind it to ``node`` in the same patch where there is one.
+
+    Raises:
+        ApiError: of the kind that fits.
+    """
+    spec: Json = {"schedulingGates": [{"$patch": "delete", "name": labels.GATE_PLACEMENT}]}
+    if node is not None:
+        # A node selector stands beside whatever affinity the trial's author set, and both must hold.
+        spec["nodeSelector"] = {HOSTNAME: node.hostname}
+        annotations = {**annotations, labels.ANNOTATION_PLACED_ON: node.name}
+    body = {"metadata": {"uid": pod.uid, "annotations": annotations}, "spec": spec}
+    api.patch(PODS.path(pod.namespace, pod.name), body, STRATEGIC)
+
+
+def resize(api: KubeApi, pod: PodRecord, cpu: float, resizes: int) -> None:
+    """Ask for ``cpu`` cores for the main container of a running pod, in place; ``resizes`` counts those before.
+
+    Raises:
+        ApiError: the API server refused: ``ForbiddenError`` where the node could never give as much.
+    """
+    if pod.marks.base_cpu is None:
+        # Once resized, the pod itself no longer shows what its author asked for.
+        base = f"{pod.share.wanted:g}"
+        annotate(api, pod, {labels.ANNOTATION_BASE_CPU: base, labels.ANNOTATION_RESIZES: str(resizes)})
+    set_request(api, pod, cpu)
+
+
+def set_request(api: KubeApi, pod: PodRecord, cpu: float) -> None:
+    """Set the CPU request of the main container of a running pod to ``cpu`` cores.
+
+    Raises:
+        ApiError: of the kind that fits.
+    """
+    container = {"name": MAIN, "resources": {"requests": {"cpu": f"{whole_milli(cpu)}m"}}}
+    body = {"metadata": {"uid": pod.uid}, "spec": {"containers": [container]}}
+    api.patch(PODS.path(pod.namespace, pod.name, "resize"), body, STRATEGIC)
+
+
+def whole_milli(cpu: float) -> int:
+    """Return whole thousandths of a core, rounded down, so that shares which fill a node still fit."""
+    return math.floor(round(cpu * 1000, 6))
+
+
+def remove(api: KubeApi, pod: PodRecord) -> None:
+    """Delete ``pod`` without waiting for its kubelet.
+
+    Raises:
+        ApiError: of the kind that fits.
+    """
+    api.delete(PODS.path(pod.namespace, pod.name), pod.uid, grace_s=0)
+
+
+def ask_to_leave(api: KubeApi, pod: PodRecord) -> None:
+    """Send SIGTERM to the trainer in ``pod``, so that it saves a checkpoint and exits.
+
+    Raises:
+        UnavailableError: it is not known whether the signal got there.
+    """
+    execute(api, pod, _TERMINATE)
+
+
+def kill(api: KubeApi, pod: PodRecord) -> None:
+    """Kill the trainer in ``pod``, and mark its end as one for a move.
+
+    Raises:
+        UnavailableError: it is not known whether the signal got there, or the image has no shell.
+    """
+    execute(api, pod, ("/bin/sh", "-c", _KILL))
+
+
+def execute(api: KubeApi, pod: PodRecord, command: tuple[str, ...]) -> None:
+    """Run ``command`` in the pod's main container and wait for it to end. Output is read and dropped.
+
+    Raises:
+        NotAllowedNowError: this controller must not act now.
+        UnavailableError: it could not be run, took more than 20 s, or failed.
+    """
+    api.check_may_write()
+    query = [("container", MAIN), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in command)]
+    url = ws_client.get_websocket_url(api.host + PODS.path(pod.namespace, pod.name, "exec"), query)
+    try:
+        socket = ws_client.WSClient(api.configuration, url, api.headers(), capture_all=False)
+    except (WebSocketException, OSError, ValueError) as error:
+        message = f"exec in pod {pod.name}: {str(error)[:300]}"
+        raise UnavailableError(message) from error
+    try:
+        problem = _problem_of(socket)
+    except (WebSocketException, OSError, ValueError, yaml.YAMLError) as error:
+        message = f"exec in pod {pod.name}: the connection broke: {str(error)[:300]}"
+        raise UnavailableError(message) from error
+    finally:
+        socket.close()
+        # close() does nothing where the other side closed first, and leaves the connection open.
+        socket.sock.shutdown()
+    if problem:
+        message = f"exec of {command[0]} in pod {pod.name}: {problem[:300]}"
+        raise UnavailableError(message)
+
+
+def _problem_of(socket: ws_client.WSClient) -> str:
+    """Wait for the command to end and return what went wrong; empty where it ended well."""
+    deadline = time.monotonic() + _EXEC_S
+    seen = 0
+    while socket.is_open():
+        if time.monotonic() > deadline or seen > _MOST_OUTPUT:
+            return "it does not end, or prints too much"
+        socket.update(timeout=1)
+        for channel in (ws_client.STDOUT_CHANNEL, ws_client.STDERR_CHANNEL):
+            seen += len(socket.read_channel(channel))
+    answer = yaml.safe_load(socket.read_channel(ws_client.ERROR_CHANNEL)[:_MOST_OUTPUT] or "{}")
+    status = answer.get("status") if isinstance(answer, dict) else None
+    return "" if status == "Success" else str(answer)

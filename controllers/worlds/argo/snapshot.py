@@ -1,0 +1,170 @@
+"""One campaign at one instant: its trials, and the nodes with the room that they have for it. Cheap to take anew."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
+from controllers.worlds.argo.nodes import NodeRoom
+from controllers.worlds.argo.pods import PodRecord, Resources
+from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
+from controllers.worlds.argo.view import Campaign, ClusterView
+from controllers.worlds.argo.workflows import Step, WorkflowRecord
+
+_SHOWS_WITHIN_S = 30.0
+_LEAST_CPU = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class PendingAction:
+    """An action that was taken on and does not show in the cluster yet; ``until`` is on the monotonic clock."""
+
+    action: Action
+    pod_uid: str
+    until: float
+
+    @classmethod
+    def on(cls, pod: PodRecord, action: Action) -> "PendingAction":
+        """Return the pending ``action`` on ``pod``."""
+        return cls(action, pod.uid, time.monotonic() + _SHOWS_WITHIN_S)
+
+    @property
+    def target(self) -> NodeName | None:
+        """The node that it moves its trial to."""
+        return self.action.node if isinstance(self.action, Migrate) else None
+
+    @property
+    def cpu(self) -> float | None:
+        """The cores that it gives its trial."""
+        return self.action.cpu if isinstance(self.action, Resize) else None
+
+    @property
+    def opens_gate(self) -> bool:
+        """Whether it opens the gate of a first attempt."""
+        return isinstance(self.action, Place)
+
+    def shown_by(self, pod: PodRecord | None) -> bool:
+        """Whether the trial's newest pod shows that it was carried out, or that it no longer can be."""
+        if pod is None or pod.uid != self.pod_uid or pod.over or time.monotonic() > self.until:
+            return True
+        match self.action:
+            case Resize(cpu=cpu):
+                return abs(pod.share.wanted - cpu) < _LEAST_CPU
+            case Migrate():
+                return bool(pod.marks.move_to)
+            case Place():
+                return not pod.gated
+            case _:
+                assert_never(self.action)
+
+
+@dataclass(slots=True)
+class CampaignSnapshot:
+    """What was seen at ``taken_at`` (monotonic); ``version`` is the view's of then.
+
+    ``pending`` names the trials that are shown as if a pending action had been carried out.
+    """
+
+    version: int
+    taken_at: float
+    workflow: WorkflowRecord | None
+    states: dict[TrialId, TrialState]
+    trials: dict[TrialId, Trial]
+    nodes: dict[NodeName, Node]
+    room: NodeRoom
+    pending: set[TrialId]
+
+    def include(self, trial: TrialId, pending: PendingAction, origin: float) -> None:
+        """Take in an action that was just taken on; ``origin`` is when the sweep began, in Unix seconds."""
+        state = replace(self.states[trial], pending_target=pending.target)
+        self.states[trial] = state
+        self.pending.add(trial)
+        self.trials[trial] = state.as_trial(origin, gate_opens=pending.opens_gate)
+        _reserve(self.room, state, pending)
+
+
+def take_snapshot(
+    view: ClusterView,
+    campaign: Campaign,
+    histories: Mapping[TrialId, PodHistory],
+    pending: Mapping[TrialId, PendingAction],
+    last: CampaignSnapshot | None = None,
+) -> CampaignSnapshot:
+    """Return what can be seen now.
+
+    Args:
+        view: the cluster.
+        campaign: whose trials to look for.
+        histories: what is known of each trial's pods from before.
+        pending: what was taken on and may not show yet.
+        last: the snapshot before; what has not changed since is taken from it.
+    """
+    pending = dict(pending)  # the threads that carry actions out take failed ones away at any time
+    version = view.version
+    workflow = view.workflow(campaign.uid)
+    states = _trial_states(view, campaign, workflow, histories, pending, last)
+    trials: dict[TrialId, Trial] = {}
+    for trial, state in states.items():
+        unchanged = last is not None and state is last.states.get(trial) and trial not in last.pending
+        if last is not None and unchanged and trial not in pending:
+            # The engine, too, skips what it finds to be the very same object.
+            trials[trial] = last.trials[trial]
+        else:
+            opens = trial in pending and pending[trial].opens_gate
+            trials[trial] = state.as_trial(campaign.created_epoch_s, gate_opens=opens)
+    requests = view.requests()
+    room = NodeRoom(requests)
+    for trial, state in states.items():
+        if not trials[trial].steady or trial in pending:
+            _reserve(room, state, pending.get(trial))
+    live = [state.pod for trial, state in states.items() if state.pod is not None and trials[trial].live]
+    nodes = requests.nodes_for(live)
+    return CampaignSnapshot(version, time.monotonic(), workflow, states, trials, nodes, room, set(pending))
+
+
+def _trial_states(
+    view: ClusterView,
+    campaign: Campaign,
+    workflow: WorkflowRecord | None,
+    histories: Mapping[TrialId, PodHistory],
+    pending: Mapping[TrialId, PendingAction],
+    last: CampaignSnapshot | None,
+) -> dict[TrialId, TrialState]:
+    steps: dict[TrialId, Step] = {}
+    for step in workflow.steps.values() if workflow is not None else ():
+        if campaign.owns(step.definition):
+            steps.setdefault(step.definition.id, step)
+    pods = group_by_trial(
+        [pod for pod in view.pods_of(campaign.uid) if pod.definition is not None and campaign.owns(pod.definition)]
+    )
+    over_since = None if workflow is None else workflow.over_since
+    states: dict[TrialId, TrialState] = {}
+    for trial in dict.fromkeys((*steps, *pods, *histories)):
+        found = steps.get(trial)
+        history = histories.get(trial, PodHistory()).after(pods.get(trial, ()))
+        definition = found.definition if found is not None else history.newest.definition if history.newest else None
+        if definition is None:
+            continue
+        target = pending[trial].target if trial in pending else None
+        before = None if last is None else last.states.get(trial)
+        if before is None or before.history is not history or before.step != found:
+            states[trial] = TrialState(definition, found, history, over_since, target)
+        elif (before.pending_target, before.over_since) == (target, over_since):
+            states[trial] = before
+        else:
+            states[trial] = replace(before, pending_target=target, over_since=over_since)
+    return states
+
+
+def _reserve(room: NodeRoom, state: TrialState, pending: PendingAction | None) -> None:
+    """Reserve what a move or a resize under way will request."""
+    pod = state.pod
+    if pending is not None and pending.cpu is not None and pod is not None:
+        room.reserve(pod.node, Resources(pending.cpu - max(pod.share.wanted, pod.share.has), 0.0))
+    target = state.target
+    if target is None or state.phase is not Phase.MOVING:
+        return
+    # A pod that was bound to the target already counts there by its own mark.
+    if pod is None or not (pod.marks.placed_on == target and not pod.gated and not pod.marks.move_to):
+        room.reserve(target, state.next_requests)
