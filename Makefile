@@ -4,6 +4,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-fast test-cluster test-faults test-scale check format report benchmarks benchmarks-cluster constraints clean
 
+# Where this is set, every process compiles MLflow, PyTorch and TensorFlow anew: three to ten seconds each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # uv installs from its cache with hard links, so setting up again takes seconds. It does not read
@@ -38,8 +41,9 @@ demo: .venv/.demo-installed ## Watch a real sweep under the default scheduler, t
 	$(BIN)/specon run workflows/demo.py --policy default --policy specon:interval=5,alpha=0.05+flowcon:interval=5 \
 	  --nodes 4 --fresh --json .specon/demo.json
 
-test: .venv/.installed ## Run every test that this machine can hold
-	$(BIN)/pytest
+# A worker for each core. Tests are handed out one by one, as some take a thousand times as long as others.
+test: .venv/.installed ## Run every test that this machine can hold, two or more at a time
+	$(BIN)/pytest -n logical --maxprocesses 4 --maxschedchunk 1
 
 test-fast: .venv/.installed ## Run the tests that take less than a few seconds each
 	$(BIN)/pytest -m 'not slow and not cluster'
