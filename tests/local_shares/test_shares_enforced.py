@@ -8,7 +8,7 @@ import pytest
 from controllers.worlds.local.processes import proctree
 from controllers.worlds.local.shares import Shares, SharesNameError, SharesValueError
 
-SETTLE_S, MEASURE_S = 1.0, 5.0
+SETTLE_S, MEASURE_S = 1.0, 3.0
 Start = Callable[..., "subprocess.Popen[bytes]"]
 TWO_BUSY_CHILDREN = 'for f; do echo $$ > "$f"; done; sh -c "while :; do :; done" & sh -c "while :; do :; done" & wait'
 
