@@ -41,12 +41,14 @@ demo: .venv/.demo-installed ## Watch a real sweep under the default scheduler, t
 	$(BIN)/specon run workflows/demo.py --policy default --policy specon:interval=5,alpha=0.05+flowcon:interval=5 \
 	  --nodes 4 --fresh --json .specon/demo.json
 
-# A worker for each core. Tests are handed out one by one, as some take a thousand times as long as others.
-test: .venv/.installed ## Run every test that this machine can hold, two or more at a time
-	$(BIN)/pytest -n logical --maxprocesses 4 --maxschedchunk 1
+# A worker for each core, four at most. Workers take tests one by one, as a few take a thousand times as long as most.
+BESIDE := -n logical --maxprocesses 4 --maxschedchunk 1
+
+test: .venv/.installed ## Run every test that this machine can hold
+	$(BIN)/pytest $(BESIDE)
 
 test-fast: .venv/.installed ## Run the tests that take less than a few seconds each
-	$(BIN)/pytest -m 'not slow and not cluster'
+	$(BIN)/pytest $(BESIDE) -m 'not slow and not cluster'
 
 test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: one of three nodes made here, or KUBECONFIG's
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
