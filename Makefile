@@ -4,6 +4,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-fast test-cluster test-faults test-scale check format report benchmarks benchmarks-cluster constraints clean
 
+# Where this is set, every process compiles MLflow, PyTorch and TensorFlow anew: three to ten seconds each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # uv installs from its cache with hard links, so a second set-up takes seconds. uv does not read
@@ -38,11 +41,14 @@ demo: .venv/.demo-installed ## Train a real sweep under the default scheduler, t
 	$(BIN)/specon run workflows/demo.py --policy default --policy specon:interval=5,alpha=0.05+flowcon:interval=5 \
 	  --nodes 4 --fresh --json .specon/demo.json
 
+# A worker for each core, four at most. Workers take tests one by one, as a few take a thousand times as long as most.
+BESIDE := -n logical --maxprocesses 4 --maxschedchunk 1
+
 test: .venv/.installed ## Run every test that needs no cluster
-	$(BIN)/pytest
+	$(BIN)/pytest $(BESIDE)
 
 test-fast: .venv/.installed ## Run the tests that take less than a few seconds each
-	$(BIN)/pytest -m 'not slow and not cluster'
+	$(BIN)/pytest $(BESIDE) -m 'not slow and not cluster'
 
 test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: KUBECONFIG's cluster, or three nodes on this machine
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))

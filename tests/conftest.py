@@ -1,11 +1,18 @@
 """What all tests share."""
 
-import contextlib
-import importlib
+import fcntl
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from mlflow.tracking import MlflowClient
+
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
 
 pytest_plugins = ["tests.cluster.fixtures"]
 
@@ -15,16 +22,53 @@ settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
-def client(tmp_path_factory: pytest.TempPathFactory) -> MlflowClient:
+def client(tmp_path_factory: pytest.TempPathFactory) -> "MlflowClient":
     """A client of a real MLflow store in an SQLite file of its own."""
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - seconds that most tests can do without
+
     return MlflowClient(f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Import PyTorch's compiler first where TensorFlow will be imported too.
+def pytest_configure() -> None:
+    """Heed Ctrl+C: a shell that starts tests in its background has them ignore it, and all that they start as well."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    Both bring an LLVM; with TensorFlow's there first, the other one aborts the process.
-    """
-    if any(item.get_closest_marker("tensorflow") for item in items):
-        with contextlib.suppress(ImportError):
-            importlib.import_module("torch._dynamo")
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run beside one another, begin with the slow ones and end with those that must run alone."""
+    if _is_worker():
+        items.sort(key=lambda item: (_is_alone(item), item.get_closest_marker("slow") is None))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Run no test beside one that is marked ``alone``. Outside of its timeout, as waiting is none of its doing."""
+    if not _is_worker():
+        return (yield)
+    locks = item.config.cache.mkdir("beside")
+    # A test that must run alone keeps the door while it waits for the room: others can't slip in before it for ever.
+    with _locked(locks / "door", fcntl.LOCK_EX):
+        room = ExitStack()
+        room.enter_context(_locked(locks / "room", fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH))
+    with room:
+        return (yield)
+
+
+@contextmanager
+def _locked(file: Path, how: int) -> Iterator[None]:
+    with file.open("w") as held:
+        fcntl.flock(held, how)
+        try:
+            yield
+        finally:
+            # Closing is not enough where a process was forked that has the file open, too.
+            fcntl.flock(held, fcntl.LOCK_UN)
+
+
+def _is_worker() -> bool:
+    return "PYTEST_XDIST_WORKER" in os.environ
+
+
+def _is_alone(item: pytest.Item) -> bool:
+    return item.get_closest_marker("alone") is not None

@@ -19,9 +19,6 @@ _LOG = logging.getLogger(__name__)
 Compose = Callable[[Trial, Assessment | None, str | None], dict[str, str]]
 _REST: Final = 3.0
 """After each write, rest this many times as long as it took: so writing takes a quarter of one connection at most."""
-_ROUND_S: Final = 1.0
-"""Seconds between two looks at what changed: a look at thousands of trials takes a while itself."""
-_AGAIN_S: Final = 5.0
 _STOP_S: Final = 15.0
 
 
@@ -71,10 +68,17 @@ class TagWriter:
     """Writes the tags of its boards, one call at a time: first what was decided, then how the trials grow.
 
     A context manager. A tracking server that is slow never holds up a decision.
+
+    Args:
+        client: where the tags are written to.
+        round_s: seconds between two looks at what changed; a look at thousands of trials takes a while itself.
+        again_s: seconds until MLflow is tried again after it refused a tag.
     """
 
-    def __init__(self, client: MlflowClient) -> None:
+    def __init__(self, client: MlflowClient, *, round_s: float = 1.0, again_s: float = 5.0) -> None:
         self._client = client
+        self._round_s = round_s
+        self._again_s = again_s
         self._boards: list[TagBoard] = []
         self._changed = threading.Event()
         self._stop = threading.Event()
@@ -103,17 +107,17 @@ class TagWriter:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self._changed.wait(timeout=_AGAIN_S)
+            self._changed.wait(timeout=self._again_s)
             self._changed.clear()
             taken = self._write(also_minor=False) and self._write(also_minor=True)
-            self._stop.wait(_ROUND_S if taken else _AGAIN_S)
+            self._stop.wait(self._round_s if taken else self._again_s)
 
     def _write(self, *, also_minor: bool) -> bool:
         """Write what is due, minor changes for a round at most; return whether MLflow took all of it."""
         began = time.monotonic()
         for board in list(self._boards):
             for trial, run_id, news in board.due(also_minor=also_minor):
-                if self._stop.is_set() or (also_minor and time.monotonic() - began > _ROUND_S):
+                if self._stop.is_set() or (also_minor and time.monotonic() - began > self._round_s):
                     self._changed.set()
                     return True
                 if not self._send(run_id, news):

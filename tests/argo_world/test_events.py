@@ -1,5 +1,8 @@
 """Kubernetes Events on pods."""
 
+import pytest
+
+from controllers.worlds.argo import events as events_module
 from controllers.worlds.argo.events import EventWriter
 from controllers.worlds.argo.pods import PodRecord, project_pod
 from tests.argo_world.conftest import eventually
@@ -52,10 +55,11 @@ def test_an_event_that_has_expired_is_written_anew(fake: FakeApi) -> None:
     assert len(written(fake)) == 1
 
 
-def test_events_that_may_not_be_written_are_dropped(fake: FakeApi) -> None:
+def test_events_that_may_not_be_written_are_dropped(fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events_module, "_WAITING", 10)
     fake.fault = lambda _: (403, "no")
     events = EventWriter(fake.client())
-    for number in range(2000):
+    for number in range(200):
         events.tell(record(), "Moved", str(number))
     events.close()
     assert written(fake) == []

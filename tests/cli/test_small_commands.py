@@ -68,7 +68,10 @@ def test_a_report_goes_where_it_was_asked_for(tmp_path: Path) -> None:
     assert not (folder / "report.html").exists()
 
 
-def test_several_runs_make_one_page_and_a_table_of_how_they_compare(tmp_path: Path) -> None:
+def test_several_runs_make_one_page_and_a_table_of_how_they_compare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # MLflow makes a database where nobody says where one is
     names = [write_example_run(tmp_path, name).name for name in ("demo-1", "demo-2")]
     out = tmp_path / "page.html"
 

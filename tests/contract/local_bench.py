@@ -78,7 +78,7 @@ class LocalBench(Bench):
 
     def _build(self) -> None:
         program = read_workflow(workflow(self._behaviours, trial_template), "sweep", "uid", {})
-        self._shares = choose_shares("contract-suite")
+        self._shares = choose_shares(f"contract-suite-{os.getpid()}")
         self._launcher = Launcher((), grace_s=2.0, log=self._folder / "launcher.log")
         around = Surroundings(self._folder, Path.cwd(), dict(os.environ), {}, _NODES, {})
         attempts = Attempts(self._shares, self._launcher, around)

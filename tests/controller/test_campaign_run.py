@@ -119,7 +119,7 @@ class Stage:
 @pytest.fixture
 def stage(client: MlflowClient) -> Iterator[Callable[..., Stage]]:
     made: list[Stage] = []
-    with BackgroundReader(0.05) as reader, TagWriter(client) as writer:
+    with BackgroundReader(0.05) as reader, TagWriter(client, round_s=0.05) as writer:
 
         def make(**settings: Any) -> Stage:  # noqa: ANN401 - fields of Stage
             made.append(Stage(client, reader, writer, **settings))

@@ -85,8 +85,8 @@ class Workbench:
         about = json.loads((self.newest_run / "run.json").read_text())
         return f"{about['name']}-{about['uid_suffix']}-00"
 
-    def wait_for(self, condition: Callable[[], bool], within_s: float = 90) -> None:
-        """Wait until ``condition`` holds."""
+    def wait_for(self, condition: Callable[[], bool], within_s: float = 200) -> None:
+        """Wait until ``condition`` holds; long where the machine is busy, as a sweep imports much before it trains."""
         deadline = time.monotonic() + within_s
         while not condition():
             assert time.monotonic() < deadline, "waited in vain"

@@ -50,7 +50,10 @@ def test_nothing_is_left_of_a_controller_that_dies(tmp_path: Path, number: signa
         # Two fork servers, two shells with three sleeps each, one sleep.
         assert len([pid for pid in started if proctree.alive(pid)]) >= 9
         controller.send_signal(number)
-        controller.wait(60)
+        try:
+            controller.wait(60)
+        finally:
+            controller.kill()
     assert wait_for(lambda: not any(map(proctree.alive, started)))
 
 

@@ -85,6 +85,7 @@ def test_mounts_are_found_together_or_apart_and_inside_a_container(tmp_path: Pat
     assert in_container.v2() == (unified,)
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_an_ordinary_user_gets_shares_by_the_pacer(tmp_path: Path) -> None:
     script = tmp_path / "as_nobody.py"

@@ -8,7 +8,7 @@ import pytest
 from controllers.worlds.local.processes import proctree
 from controllers.worlds.local.shares import Shares, SharesNameError, SharesValueError
 
-SETTLE_S, MEASURE_S = 1.0, 5.0
+SETTLE_S, MEASURE_S = 1.0, 3.0
 Start = Callable[..., "subprocess.Popen[bytes]"]
 TWO_BUSY_CHILDREN = 'for f; do echo $$ > "$f"; done; sh -c "while :; do :; done" & sh -c "while :; do :; done" & wait'
 
@@ -29,6 +29,7 @@ def wait_until_busy(shares: Shares, key: str) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_busy_trials_share_a_node_by_weight_and_a_resize_shows_at_once(shares: Shares, start: Start) -> None:
     shares.add_node("node", 0.45)
@@ -44,6 +45,7 @@ def test_busy_trials_share_a_node_by_weight_and_a_resize_shows_at_once(shares: S
     assert cores <= 0.45 * 1.1
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_what_an_idle_trial_leaves_goes_to_the_others_up_to_the_quota(shares: Shares, start: Start) -> None:
     shares.add_node("node", 0.4)
@@ -55,6 +57,7 @@ def test_what_an_idle_trial_leaves_goes_to_the_others_up_to_the_quota(shares: Sh
     assert 0.12 < cores <= 0.4 * 1.1
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_share_is_that_of_the_whole_process_tree(shares: Shares, start: Start) -> None:
     shares.add_node("node", 0.45)

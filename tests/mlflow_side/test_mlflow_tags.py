@@ -45,7 +45,7 @@ def look(*trials: Trial) -> Snapshot:
 
 
 def writer(written: Written) -> TagWriter:
-    return TagWriter(written)  # type: ignore[arg-type] # only log_batch is used
+    return TagWriter(written, again_s=0.1)  # type: ignore[arg-type] # only log_batch is used
 
 
 def test_tags_follow_the_trial_and_only_changes_are_written(client: MlflowClient) -> None:

@@ -1,3 +1,5 @@
+import contextlib
+import importlib
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,9 @@ LEFT = {"vae-keras": 0.75, "dynamic-rnn-keras": 0.75}
 
 @pytest.fixture(autouse=True)
 def _tensorflow() -> None:
+    # Both frameworks bring an LLVM; with TensorFlow's there first, that of PyTorch's compiler aborts the process.
+    with contextlib.suppress(ImportError):
+        importlib.import_module("torch._dynamo")
     pytest.importorskip("tensorflow")
 
 

@@ -3,9 +3,6 @@ from pathlib import Path
 import pytest
 
 from tests.workflows.job_runs import curve, interrupt, run
-
-pytest.importorskip("torch")
-
 from workflows.jobs import train
 
 pytestmark = [pytest.mark.pytorch, pytest.mark.slow]
@@ -13,6 +10,11 @@ pytestmark = [pytest.mark.pytorch, pytest.mark.slow]
 MODELS = [model for model in train.MODELS if model.endswith("-pytorch")]
 # What is left of the first loss after 40 short steps, with room for other processors' rounding.
 LEFT = {"vae-pytorch": 0.75, "dynamic-rnn-pytorch": 0.75}
+
+
+@pytest.fixture(autouse=True)
+def _torch() -> None:
+    pytest.importorskip("torch")
 
 
 @pytest.mark.parametrize("model", MODELS)
