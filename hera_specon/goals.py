@@ -10,7 +10,7 @@ from controllers.core.policy import Policy
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.registry import parse_policy
 from controllers.policies.wrappers.stacked import Stacked
-from controllers.worlds.local.workflow.quantity import parse_duration
+from controllers.worlds.local.workflow.values import ManifestValueError, parse_duration
 from hera_specon.amounts import is_finite
 from hera_specon.errors import SweepError
 from hera_specon.policy_choice import PolicyChoice, policy_text
@@ -117,7 +117,7 @@ def _duration(setting: str, value: object) -> float:
     problem = f"{setting}= is a time above 0 such as 5400 or '90m', not {value!r}"
     try:
         seconds = parse_duration(value) if isinstance(value, str) else value
-    except ValueError as error:
+    except ManifestValueError as error:
         raise SweepError(problem) from error
     if not is_finite(seconds) or seconds <= 0:
         raise SweepError(problem)

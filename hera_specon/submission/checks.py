@@ -8,7 +8,7 @@ from controllers.core import labels
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.policies.registry import parse_policy
-from controllers.worlds.local.workflow import RetryRule, WorkflowError
+from controllers.worlds.local.workflow import ExpressionError, RetryRule
 from hera_specon.submission.errors import SubmissionError
 from hera_specon.submission.state_check import state_problem
 from hera_specon.submission.trial_templates import Manifest, program, trial_templates, variable
@@ -94,7 +94,7 @@ def _retry(template: Manifest) -> str | None:
     limit = strategy.get("limit")
     try:
         rule = RetryRule(None if limit is None else int(limit), policy, expression or None)
-    except (WorkflowError, ValueError):
+    except (ExpressionError, ValueError):
         return None  # more of Argo's language than is understood here; Argo judges it
     again = rule.allows(1, contract.EXIT_MIGRATE)
     return None if again else f"has a retryStrategy that makes no attempt after exit {contract.EXIT_MIGRATE}, {advice}"

@@ -3,7 +3,7 @@ from typing import cast
 import pytest
 
 from controllers.core.labels import MOVED_MESSAGE
-from controllers.worlds.local.workflow.retry import RetryRule
+from controllers.worlds.local.workflow.steps import RetryRule
 from hera_specon import SweepError
 from hera_specon.retry import MOST_RETRIES, trial_retries
 

@@ -2,7 +2,7 @@ import pytest
 
 from controllers.worlds.local.workflow import RetryRule
 from controllers.worlds.local.workflow.expression import ExpressionError, parse_expression, truth
-from controllers.worlds.local.workflow.retry import Backoff
+from controllers.worlds.local.workflow.steps import Backoff
 
 MOVES = 'lastRetry.exitCode == "75" || lastRetry.exitCode == "-1" || asInt(retries) < 3'
 

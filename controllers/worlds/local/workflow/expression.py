@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from controllers.worlds.local.workflow.values import ManifestValueError
+
 Value = str | float | bool
 
 
-class ExpressionError(ValueError):
-    """An expression can't be read, or compares what can't be compared."""
+class ExpressionError(ManifestValueError):
+    """An expression cannot be read, or compares values of different kinds."""
 
 
 @dataclass(frozen=True, slots=True)
