@@ -20,7 +20,7 @@ from controllers.core.results import RunResult
 from controllers.driving.assembly import check_policy
 from controllers.driving.stop_signals import stop_on_signals
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_result
-from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, Screen, Services, sweeps_of
+from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, Screen, sweeps_of
 from controllers.local_run.sweep_checks import check_sweep
 from controllers.policies.registry import policy_spec
 from controllers.tracking.access import be_impatient, problem_with
@@ -128,7 +128,7 @@ def run_locally(
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed:
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
-        services = Services(screen, stop, launcher, server.keep_alive if server else lambda: None)
+        services = RunServices(screen, stop, launcher, server.keep_alive if server else lambda: None)
         results = _run_each(order, folder, uri, services)
         folder.describe({"finished": True})
         return LocalRun(folder.path, results, server.store if server else uri)
@@ -141,7 +141,7 @@ def _launcher(planned: Sequence[PlannedTrial], log: Path) -> Launcher:
     return Launcher(preloads(commands, sources, Path.cwd()), GRACE_S, log)
 
 
-def _run_each(order: _Order, folder: RunFolder, uri: str, services: Services) -> tuple[RunResult, ...]:
+def _run_each(order: _Order, folder: RunFolder, uri: str, services: RunServices) -> tuple[RunResult, ...]:
     results: list[RunResult] = []
     for position, policy in enumerate(order.policies):
         kept = folder.of_policy(position, file_name(policy.name))
@@ -163,7 +163,7 @@ def _plan(order: _Order, uid: str, policy: Policy[Any], pinned: Mapping[str, str
     return Plan(program, uid, order.sweep, policy, machine, kept, sweeps, uri)
 
 
-def _run_one(plan: Plan, services: Services) -> RunResult:
+def _run_one(plan: Plan, services: RunServices) -> RunResult:
     sweep = LocalSweep(plan, services)
     result = sweep.run()
     write_whole(plan.folder / "result.json", json.dumps(result.to_dict(), indent=1).encode())

@@ -29,7 +29,7 @@ from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
 from controllers.worlds.local.engine_files import ActionFile, StateFile, elapsed_before
-from controllers.worlds.local.jobs import Job, Ledger, load_ledger, save_ledger
+from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
 from controllers.worlds.local.processes import Launcher, LaunchError
 from controllers.worlds.local.shares import SharesError, choose_shares
 from controllers.worlds.local.workflow import PodStep, Program
@@ -78,7 +78,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Services:
+class RunServices:
     """What a run asks of whoever started it: to be shown, stopped, kept in MLflow, and processes to be started."""
 
     screen: Screen
@@ -90,7 +90,7 @@ class Services:
 class LocalSweep:
     """Drives a plan to its end; may be built again for the same folder after any interruption."""
 
-    def __init__(self, plan: Plan, services: Services) -> None:
+    def __init__(self, plan: Plan, services: RunServices) -> None:
         self._plan = plan
         self._services = services
         self._client = MlflowClient(plan.tracking_uri)
@@ -195,7 +195,7 @@ class LocalSweep:
             parents={run.sweep_id: run.run_id for run in self._runs},
         )
 
-    def _end_leftovers(self, ledger: Ledger) -> None:
+    def _end_leftovers(self, ledger: JobLedger) -> None:
         """End what a killed controller left running, before the next attempt of the same trial starts."""
         if not ledger.jobs:
             return
@@ -204,7 +204,7 @@ class LocalSweep:
             if job.placed and job.pid:
                 kill_leftover(job.pid, last_written)
 
-    def _deliver(self, jobs: Sequence[Job]) -> None:
+    def _deliver(self, jobs: Sequence[LocalJob]) -> None:
         """Send what ended trials could not send themselves while MLflow was away."""
         root = self._plan.folder / "state"
         unsent = sum(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controllers.worlds.local.shares import SharesError, SharesNameError, choose_shares
-from controllers.worlds.local.shares.mounts import Mounts
+from controllers.worlds.local.shares.cgroup_files import Mounts
 
 NOTHING = Mounts(mounts="", own="0::/\n")
 NOBODY = "65534"

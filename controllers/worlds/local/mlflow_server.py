@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from controllers.worlds.local.processes import Guarded, start_guarded
+from controllers.worlds.local.processes import Tethered, start_tethered
 
 _READY_WITHIN_S = 90.0
 
@@ -24,7 +24,7 @@ class LocalMlflow:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
         self._port = _free_port()
-        self._process: Guarded | None = None
+        self._process: Tethered | None = None
 
     @property
     def uri(self) -> str:
@@ -48,7 +48,7 @@ class LocalMlflow:
         command += ["--artifacts-destination", str(self._folder / "artifacts")]
         env = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         env.pop("MLFLOW_TRACKING_URI", None)
-        self._process = start_guarded(command, env, self._folder / "mlflow-server.log")
+        self._process = start_tethered(command, env, self._folder / "mlflow-server.log")
 
     def wait_ready(self) -> None:
         """Wait until the server answers.

@@ -28,7 +28,7 @@ from controllers.core.ports import DONE, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.kube_scheduler import Load, choose, scores
 from controllers.worlds.local.attempts import Attempts, Ended
-from controllers.worlds.local.jobs import Job, Ledger
+from controllers.worlds.local.jobs import JobLedger, LocalJob
 from controllers.worlds.local.workflow import Expansion, PodStep, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
@@ -58,7 +58,7 @@ class LocalWorld:
 
     can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
 
-    def __init__(self, program: Program, uid: str, machine: Machine, attempts: Attempts, ledger: Ledger) -> None:
+    def __init__(self, program: Program, uid: str, machine: Machine, attempts: Attempts, ledger: JobLedger) -> None:
         self._program = program
         self._uid = uid
         self._machine = machine
@@ -70,9 +70,9 @@ class LocalWorld:
         self._expand()
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> JobLedger:
         """What must be kept to go on after the controller was killed."""
-        return Ledger(dict(self._jobs), dict(self._delays))
+        return JobLedger(dict(self._jobs), dict(self._delays))
 
     @property
     def finished(self) -> bool:
@@ -131,7 +131,7 @@ class LocalWorld:
         running = [job for job in self._jobs.values() if job.placed and job.trial]
         return {TrialId(job.trial): self._attempts.cores_used(job, self._now) for job in running}
 
-    def jobs(self) -> Sequence[Job]:
+    def jobs(self) -> Sequence[LocalJob]:
         """Return the records of all steps submitted so far."""
         return list(self._jobs.values())
 
@@ -149,7 +149,7 @@ class LocalWorld:
         found = [self._result(job, samples.get(TrialId(job.trial))) for job in jobs]
         return sorted(found, key=lambda result: (result.submitted_s, result.id))
 
-    def _result(self, job: Job, sample: Sample | None) -> TrialResult:
+    def _result(self, job: LocalJob, sample: Sample | None) -> TrialResult:
         return TrialResult(
             id=self.short(job.trial),
             submitted_s=job.submitted_at,
@@ -166,14 +166,14 @@ class LocalWorld:
             deadline_s=goals_in(job.step.annotations).deadline_s,
         )
 
-    def _job_of(self, trial: TrialId) -> Job | None:
+    def _job_of(self, trial: TrialId) -> LocalJob | None:
         return next((job for job in self._jobs.values() if job.trial == trial), None)
 
     def _node(self, name: NodeName) -> Node:
         used = self._attempts.node_cores_used(name, self._now)
         return Node(name, self._machine.nodes[name], self._machine.memory, used)
 
-    def _trial(self, job: Job) -> Trial:
+    def _trial(self, job: LocalJob) -> Trial:
         return Trial(
             id=TrialId(job.trial),
             phase=job.phase,
@@ -190,17 +190,17 @@ class LocalWorld:
             goals=goals_in(job.step.annotations).since(job.submitted_at),
         )
 
-    def _resize(self, job: Job, cpu: float) -> Outcome:
+    def _resize(self, job: LocalJob, cpu: float) -> Outcome:
         if self._load(job.node).cpu_requested - job.cpu + cpu > self._machine.nodes[job.node] + 1e-9:
             return refused(f"{cpu:g} cores do not fit on {job.node}")
         self._attempts.resize(job, cpu)
         self._jobs[job.id] = replace(job, cpu=cpu, resizes=job.resizes + 1)
         return DONE
 
-    def _gated(self, job: Job) -> bool:
+    def _gated(self, job: LocalJob) -> bool:
         return self._machine.gate_first and bool(job.trial) and not (job.attempt or job.released or job.phase.ended)
 
-    def _place(self, job: Job | None, node: str | None) -> Outcome:
+    def _place(self, job: LocalJob | None, node: str | None) -> Outcome:
         if job is None or not self._gated(job):
             return refused("the trial does not wait for a place")
         if node is not None and not self._takes(node, job):
@@ -208,10 +208,10 @@ class LocalWorld:
         self._jobs[job.id] = replace(job, released=True, target=node or "")
         return DONE
 
-    def _takes(self, node: str, job: Job) -> bool:
+    def _takes(self, node: str, job: LocalJob) -> bool:
         return node in self._machine.nodes and bool(scores(job.step.cpu, job.step.memory, [self._load(node)]))
 
-    def _migrate(self, job: Job, node: str) -> Outcome:
+    def _migrate(self, job: LocalJob, node: str) -> Outcome:
         if node == job.node or not self._takes(node, job):
             return refused(f"{node} has no room for it")
         self._jobs[job.id] = replace(job, phase=Phase.MOVING, target=node, asked_at=self._now)
@@ -228,14 +228,14 @@ class LocalWorld:
         else:
             self._jobs[job.id] = self._after_failure(job, end.code, now)
 
-    def _after_failure(self, job: Job, code: int, now: float) -> Job:
+    def _after_failure(self, job: LocalJob, code: int, now: float) -> LocalJob:
         rule = job.step.retry
         if rule is None or not rule.allows(job.attempt, code, duration_s=now - job.started_at):
             return self._over(job, Phase.FAILED, code, now)
         wait = rule.wait_s(job.attempt)
         return replace(job, phase=Phase.PENDING, target="", asked_at=None, not_before=now + wait, exit_code=code)
 
-    def _over(self, job: Job, phase: Phase, code: int, now: float) -> Job:
+    def _over(self, job: LocalJob, phase: Phase, code: int, now: float) -> LocalJob:
         result = None if job.trial else self._attempts.output(job)
         return replace(job, phase=phase, ended_at=now, asked_at=None, target="", exit_code=code, result=result)
 
@@ -257,7 +257,7 @@ class LocalWorld:
             self._delays.setdefault(delay.id, now + delay.seconds)
         for step in self._expansion.pods:
             if step.id not in self._jobs:
-                self._jobs[step.id] = Job(step, now, step.cpu)
+                self._jobs[step.id] = LocalJob(step, now, step.cpu)
 
     def _start_pending(self, now: float) -> None:
         waiting = (job for job in self._jobs.values() if job.phase is Phase.PENDING and not self._gated(job))
@@ -267,7 +267,7 @@ class LocalWorld:
             if node is not None:
                 self._jobs[job.id] = self._started(job, node, now)
 
-    def _node_for(self, job: Job) -> str | None:
+    def _node_for(self, job: LocalJob) -> str | None:
         others = [other for other in self._jobs.values() if other.id != job.id]
         fits = scores(job.step.cpu, job.step.memory, [self._load(node, others) for node in self._machine.nodes])
         wish = job.target or ("" if job.attempt else self._machine.pinned.get(self.short(job.trial), ""))
@@ -275,7 +275,7 @@ class LocalWorld:
             return wish
         return choose(fits, self._random.choice) if fits else None
 
-    def _started(self, job: Job, node: str, now: float) -> Job:
+    def _started(self, job: LocalJob, node: str, now: float) -> LocalJob:
         moved = bool(job.target) and job.node not in {"", node}
         new = replace(
             job,
@@ -291,7 +291,7 @@ class LocalWorld:
         )
         return replace(new, pid=self._attempts.start(new))
 
-    def _load(self, node: str, jobs: Sequence[Job] | None = None) -> Load:
+    def _load(self, node: str, jobs: Sequence[LocalJob] | None = None) -> Load:
         """Return what is requested of ``node``, counting moves under way at both their ends."""
         on_it = [job for job in (self._jobs.values() if jobs is None else jobs) if _holds(job, node)]
         return Load(
@@ -317,20 +317,20 @@ def _params(step: PodStep) -> dict[str, Any]:
     return params if isinstance(params, dict) else {}
 
 
-def _holds(job: Job, node: str) -> bool:
+def _holds(job: LocalJob, node: str) -> bool:
     return (job.placed and job.node == node) or (job.target == node and not job.phase.ended)
 
 
-def _left_as_asked(job: Job, code: int) -> bool:
+def _left_as_asked(job: LocalJob, code: int) -> bool:
     return job.phase is Phase.MOVING and code in {_KILLED, _TERMINATED}
 
 
-def _outcome(job: Job) -> StepOutcome:
+def _outcome(job: LocalJob) -> StepOutcome:
     status = StepStatus.SUCCEEDED if job.phase is Phase.SUCCEEDED else StepStatus.FAILED
     return StepOutcome(status, job.result, job.exit_code)
 
 
-def _interrupted(job: Job) -> Job:
+def _interrupted(job: LocalJob) -> LocalJob:
     """Return the job as a new controller finds it: what ran starts again on the node where it belongs."""
     if not job.placed:
         return job

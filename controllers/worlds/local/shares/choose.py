@@ -5,9 +5,7 @@ from typing import Literal
 
 from controllers.worlds.local.shares.base import Shares, SharesError, checked_name
 from controllers.worlds.local.shares.cgroup import CgroupShares
-from controllers.worlds.local.shares.cgroup_v1 import groups_v1
-from controllers.worlds.local.shares.cgroup_v2 import groups_v2
-from controllers.worlds.local.shares.mounts import Mounts
+from controllers.worlds.local.shares.cgroup_files import Mounts, groups_v1, groups_v2
 from controllers.worlds.local.shares.pacer import Pacer
 
 Kind = Literal["cgroup-v2", "cgroup-v1", "pacer"]
