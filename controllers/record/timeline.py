@@ -9,6 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from controllers.core.errors import SpeconError
+
+
+class TimelineError(SpeconError):
+    """A timeline holds a line that is no event; the message names file and line."""
+
 
 class EventKind(StrEnum):
     """What a timeline event tells; each lists the fields that it fills beside ``at`` and ``trial``."""
@@ -57,7 +63,7 @@ def read_timeline(path: Path) -> Iterator[TimelineEvent]:
     """Yield the events of ``path`` in order; a last line cut short by a crash is passed over.
 
     Raises:
-        ValueError: a line other than the last is not an event; the message names the line.
+        TimelineError: a line other than the last is not an event.
     """
     lines = path.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, start=1):
@@ -68,7 +74,7 @@ def read_timeline(path: Path) -> Iterator[TimelineEvent]:
             if number == len(lines):
                 return
             message = f"{path}, line {number}: not a timeline event: {line[:80]!r}"
-            raise ValueError(message) from error
+            raise TimelineError(message) from error
 
 
 class TimelineFile:

@@ -9,7 +9,7 @@ from typing import Any
 
 from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
-from controllers.record.timeline import read_timeline
+from controllers.record.timeline import TimelineError, read_timeline
 from hera_specon.report.comparison import labels
 from hera_specon.report.history import History, history
 
@@ -126,7 +126,7 @@ def _policy_run(part: Path, spec: Sequence[str]) -> PolicyRun:
     name = part.name.partition("-")[2]
     try:
         events = list(read_timeline(part / "timeline.jsonl"))
-    except ValueError as error:
+    except TimelineError as error:
         raise BrokenRunError(str(error)) from error
     told = history(events)
     file = part / "result.json"

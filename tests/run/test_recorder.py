@@ -7,7 +7,7 @@ import pytest
 
 from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.record.recorder import Recorder
-from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile, read_timeline
+from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, TimelineFile, read_timeline
 
 A = TrialId("a")
 ONE, TWO = NodeName("one"), NodeName("two")
@@ -75,7 +75,7 @@ def test_a_last_line_cut_short_is_passed_over_but_a_broken_one_before_it_is_name
     path.write_text(whole + '{"at": 3.0, "ki')
     assert len(list(read_timeline(path))) == 2
     path.write_text('{"at": 3.0, "ki\n' + whole)
-    with pytest.raises(ValueError, match="line 1"):
+    with pytest.raises(TimelineError, match="line 1"):
         list(read_timeline(path))
 
 

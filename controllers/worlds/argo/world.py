@@ -7,7 +7,7 @@ from typing import assert_never
 
 from controllers.core import labels
 from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
-from controllers.core.ports import DONE, Outcome, OutcomeKind, refused
+from controllers.core.ports import BUSY, DONE, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo import resize
 from controllers.worlds.argo.api import WORKFLOWS, ApiError
@@ -23,7 +23,6 @@ from controllers.worlds.argo.trials import Remembered, TrialState
 from controllers.worlds.argo.view import Campaign, ClusterView, rest_s
 
 _LOOK_EVERY_S = 0.2
-_BUSY = Outcome(OutcomeKind.BUSY, "the last action on the trial is still under way")
 
 
 class ArgoWorld:
@@ -128,8 +127,8 @@ class ArgoWorld:
             return refused("the trial is not running")
         if isinstance(action, Migrate) and self._view.writes.overtake(state.pod.uid):
             self._drop(action.trial)
-        if action.trial in self._intents or self._view.writes.busy(state.pod.uid):
-            return _BUSY
+        if action.trial in self._intents or self._view.writes.busy(state.pod.uid) or state.phase is Phase.MOVING:
+            return BUSY
         match action:
             case Resize():
                 return self._resize(state, state.pod, action)
@@ -183,7 +182,7 @@ class ArgoWorld:
 
     def _take_on(self, action: Action, pod: PodRecord, begun: bool) -> Outcome:  # noqa: FBT001 - what the call before said
         if not begun:
-            return _BUSY
+            return BUSY
         intent = Intent.of(action, pod)
         self._intents[action.trial] = intent
         self._sight.promise(action.trial, intent, self._campaign.created_epoch_s)

@@ -8,12 +8,13 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from controllers.core.errors import SpeconError
 from controllers.worlds.local.processes import Tethered, start_tethered
 
 _READY_WITHIN_S = 90.0
 
 
-class MlflowServerError(Exception):
+class MlflowServerError(SpeconError):
     """The local MLflow server did not come up; says where its log is."""
 
 

@@ -4,12 +4,14 @@ import math
 import re
 from typing import Final, Protocol
 
+from controllers.core.errors import SpeconError
+
 _SAFE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _KERNEL_OWNED: Final = re.compile(r"(cgroup|cpu|cpuacct|cpuset|memory|io|pids)\.|tasks$|notify_on_release$")
 
 
-class SharesError(RuntimeError):
-    """CPU shares can't be enforced as asked."""
+class SharesError(SpeconError):
+    """This machine cannot enforce CPU shares as asked."""
 
 
 class SharesNameError(SharesError):
