@@ -24,7 +24,7 @@ from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_r
 from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, Screen, sweeps_of
 from controllers.policies.registry import policy_spec
 from controllers.tracking.access import be_impatient, problem_with
-from controllers.tracking.sweep_runs import close_sweep
+from controllers.tracking.sweep_runs import close_sweep, figures_of
 from controllers.worlds.local.jobs import file_name, write_whole
 from controllers.worlds.local.mlflow_server import LocalMlflow
 from controllers.worlds.local.processes import Launcher
@@ -213,13 +213,8 @@ def _run_one(plan: Plan, services: RunServices) -> RunResult:
     sweep = LocalSweep(plan, services)
     result = sweep.run()
     write_whole(plan.folder / "result.json", json.dumps(result.to_dict(), indent=1).encode())
-    figures = {
-        "specon.makespan_s": result.makespan_s,
-        "specon.mean_completion_s": result.mean_completion_s,
-        "specon.median_completion_s": result.median_completion_s,
-    }
     for run in sweep.sweep_runs:
-        close_sweep(MlflowClient(plan.tracking_uri), run, figures, plan.folder / "timeline.jsonl")
+        close_sweep(MlflowClient(plan.tracking_uri), run, figures_of(result), plan.folder / "timeline.jsonl")
     return result
 
 

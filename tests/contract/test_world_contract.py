@@ -53,8 +53,8 @@ def test_a_resize_beyond_the_node_is_refused_with_the_amount(bench: Bench) -> No
 
 
 def test_a_share_grows_at_once_into_room_that_a_neighbour_was_just_told_to_give_up(bench: Bench) -> None:
-    names = ("a", "b", "c")
-    bench.submit(**dict.fromkeys(names, Behaviour(steps=400, cpu="150m")))
+    names, crowded = "abc", Behaviour(steps=400, cpu="150m")
+    bench.submit(a=crowded, b=crowded, c=crowded)
     for name in names:
         bench.until_running(name)
     nodes = {name: bench.trial(name).node for name in names}

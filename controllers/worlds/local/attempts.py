@@ -99,7 +99,13 @@ class Attempts:
 
     def ended(self) -> list[Ended]:
         """Return the attempts that have ended since the last call; nothing of their process trees is left."""
-        return [self._buried(end.key, end.code) for end in self._launcher.exits()]
+        over: list[Ended] = []
+        for end in self._launcher.exits():
+            # Read before the share goes, and with it the counter.
+            over.append(Ended(end.key, end.code, self._shares.used(end.key)))
+            self._shares.remove(end.key)
+            self._meters.pop(end.key, None)
+        return over
 
     def ask_to_leave(self, job: LocalJob) -> None:
         """Send SIGTERM: save a checkpoint and exit 75."""
@@ -126,12 +132,6 @@ class Attempts:
         """Return what a step that is no trial printed, as its ``outputs.result``."""
         log = self._around.log_of(job)
         return log.read_text(encoding="utf-8", errors="replace").rstrip("\n") if log.exists() else ""
-
-    def _buried(self, key: str, code: int) -> Ended:
-        used = self._shares.used(key)
-        self._shares.remove(key)
-        self._meters.pop(key, None)
-        return Ended(key, code, used)
 
     def _command(self, job: LocalJob, step: PodStep) -> tuple[str, ...]:
         if step.source is None:

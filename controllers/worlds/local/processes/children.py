@@ -37,15 +37,16 @@ class Children:
         """Fork an attempt; return when it is in its groups, before it runs.
 
         Raises:
-            OSError: the log can't be opened or a group can't be joined.
+            OSError: the log cannot be opened or a group cannot be joined.
             LaunchError: there is no command or no such folder.
         """
         if not spec.command or not spec.cwd.is_dir():
-            msg = f"can't start {spec.command!r} in {str(spec.cwd)!r}: no command or no such folder"
+            msg = f"cannot start {spec.command!r} in {str(spec.cwd)!r}: no command or no such folder"
             raise LaunchError(msg)
         log = os.open(spec.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         ours, theirs = socket.socketpair()
-        with ours, theirs, contextlib.closing(_Descriptor(log)):
+        with ours, theirs, contextlib.ExitStack() as stack:
+            stack.callback(os.close, log)
             pid = self._fork(spec, log, ours, theirs)
             self._keys[pid] = spec.key
             self._release(pid, spec, ours)
@@ -68,8 +69,11 @@ class Children:
                 proctree.send_group(pid, signal.SIGKILL)
             _, status = os.waitpid(pid, 0)
             if key := self._keys.pop(pid, None):
-                exits.append(Exit(key, pid, _as_shell(status)))
-        self._kill_adopted()
+                code = os.waitstatus_to_exitcode(status)
+                exits.append(Exit(key, pid, code if code >= 0 else 128 - code))
+        # Whatever else is a child of ours by now became one because its attempt, which adopted its orphans, ended.
+        adopted = set(proctree.children(os.getpid())) - set(self._keys)
+        proctree.send((pid for pid in adopted if proctree.alive(pid)), signal.SIGKILL)
         return exits
 
     def end(self, grace_s: float) -> list[Exit]:
@@ -116,21 +120,6 @@ class Children:
             exits += self.reap()
         return exits
 
-    def _kill_adopted(self) -> None:
-        """Kill whatever became our child because an attempt ended: attempts adopt their own orphans."""
-        adopted = set(proctree.children(os.getpid())) - set(self._keys)
-        proctree.send((pid for pid in adopted if proctree.alive(pid)), signal.SIGKILL)
-
-
-class _Descriptor:
-    """A file descriptor that can be closed like a file."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    def close(self) -> None:
-        os.close(self._number)
-
 
 def _next_dead() -> int | None:
     try:
@@ -138,11 +127,6 @@ def _next_dead() -> int | None:
     except ChildProcessError:
         return None
     return dead.si_pid if dead else None
-
-
-def _as_shell(status: int) -> int:
-    code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
 
 
 _NOT_FOUND, _NOT_RUNNABLE = 127, 126
@@ -180,10 +164,7 @@ def _take_over(spec: ProcessSpec, log: int) -> None:
     os.close(null)
     os.close(log)
     os.chdir(spec.cwd)
-    _default_signals()
-
-
-def _default_signals() -> None:
+    # The server's handlers came along with the fork; a fresh interpreter has its own two exceptions only.
     for number in signal.valid_signals():
         if signal.getsignal(number) not in {signal.SIG_DFL, None} and number not in _IGNORED_BY_PYTHON:
             signal.signal(number, signal.SIG_DFL)
@@ -197,10 +178,20 @@ def _run(spec: ProcessSpec, site_path: Sequence[str]) -> int:
     os.environ.update(spec.env)
     if program is None:
         _replace(spec)
+    # From here on: what a fresh interpreter would have done at its start, and the fork has not.
     time.tzset()
-    _reseed()
-    _use_threads(spec.env.get("OMP_NUM_THREADS", ""))
-    _forget_server()
+    # All children of a server would draw the same numbers.
+    random.seed(os.urandom(32))
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(list(os.urandom(32)))
+    # PyTorch reads its number of threads when it is imported, which was before the trial's environment was known.
+    threads = spec.env.get("OMP_NUM_THREADS", "")
+    if threads.isdecimal() and int(threads) and (torch := sys.modules.get("torch")):
+        torch.set_num_threads(int(threads))
+    # The program may have modules of its own by the names of the server's.
+    top = __name__.partition(".")[0]
+    for name in [name for name in sys.modules if name.partition(".")[0] == top]:
+        del sys.modules[name]
     return interpreter.run(program, site_path)
 
 
@@ -216,23 +207,3 @@ def _replace(spec: ProcessSpec) -> NoReturn:
         sys.stderr.write(f"{spec.command[0]}: {error.strerror}\n")
         sys.stderr.flush()
         os._exit(_NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_RUNNABLE)
-
-
-def _reseed() -> None:
-    """Give this process chance of its own; all children of a server would draw the same numbers."""
-    random.seed(os.urandom(32))
-    if numpy := sys.modules.get("numpy"):
-        numpy.random.seed(list(os.urandom(32)))
-
-
-def _use_threads(count: str) -> None:
-    """Let PyTorch have the threads it would have read from the environment when it was imported."""
-    if count.isdecimal() and int(count) and (torch := sys.modules.get("torch")):
-        torch.set_num_threads(int(count))
-
-
-def _forget_server() -> None:
-    """Forget the server's own modules: the program may have its own of the same name."""
-    top = __name__.partition(".")[0]
-    for name in [name for name in sys.modules if name.partition(".")[0] == top]:
-        del sys.modules[name]

@@ -35,7 +35,8 @@ class ForkServer:
     def serve(self) -> None:
         """Start attempts and report exits until the controller is gone or says so."""
         signal.set_wakeup_fd(self._written, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, _nothing)
+        # Without a handler the signal would not be written to the wake-up descriptor.
+        signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._stop)
         lines = Lines()
         while not self._ended:
@@ -95,7 +96,7 @@ class ForkServer:
 
 
 def preload(modules: Sequence[str]) -> None:
-    """Import ``modules``; say on stderr which can't be."""
+    """Import ``modules``; name on stderr those that cannot be imported."""
     for name in modules:
         try:
             importlib.import_module(name)
@@ -115,10 +116,6 @@ def main() -> None:
     preload(settings["preload"])
     with socket.socket(fileno=settings["control"]) as control, socket.socket(fileno=settings["events"]) as events:
         ForkServer(control, events, settings["grace_s"]).serve()
-
-
-def _nothing(*_: object) -> None:
-    """Make the signal wake the server up."""
 
 
 if __name__ == "__main__":

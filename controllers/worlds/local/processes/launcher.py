@@ -28,7 +28,7 @@ class Launcher:
     A fork server that dies takes its attempts along and is replaced: ``exits`` reports them with 137.
 
     Args:
-        preload: modules to import before the first fork; one that can't be imported is reported in ``log``.
+        preload: modules to import before the first fork; ``log`` names those that cannot be imported.
         grace_s: seconds between SIGTERM and SIGKILL for attempts whose controller or fork server died.
         log: file for what the fork server itself says.
     """
@@ -55,7 +55,7 @@ class Launcher:
             raise LaunchError(msg)
         reply = self._server.ask({"start": spec.packed()})
         if "pid" not in reply:
-            msg = f"can't start {spec.key!r}: {reply.get('error', 'the fork server died')}"
+            msg = f"cannot start {spec.key!r}: {reply.get('error', 'the fork server died')}"
             raise LaunchError(msg)
         self._running[spec.key] = reply["pid"]
         return self._running[spec.key]
@@ -68,7 +68,9 @@ class Launcher:
         if not self._closed:
             self._collect()
             if self._server.lost:
-                self._replace_server()
+                self._server.close()
+                self._end_lost(self._grace_s)
+                self._server = _Server(self._preload, self._grace_s, self._log)
         exits, self._exits = self._exits, []
         return exits
 
@@ -104,14 +106,10 @@ class Launcher:
             if self._running.pop(ended.key, None) is not None:
                 self._exits.append(ended)
 
-    def _replace_server(self) -> None:
-        self._server.close()
-        self._end_lost(self._grace_s)
-        self._server = _Server(self._preload, self._grace_s, self._log)
-
     def _end_lost(self, grace_s: float) -> None:
         """End the attempts that a dead server left: the kernel has sent them SIGTERM already."""
         for pid in self._running.values():
+            # The pacer may have stopped it, and a stopped process does not act on SIGTERM.
             proctree.signal_tree(pid, signal.SIGCONT)
         deadline = time.monotonic() + grace_s
         while any(map(proctree.alive, self._running.values())) and time.monotonic() < deadline:

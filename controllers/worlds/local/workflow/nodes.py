@@ -63,12 +63,9 @@ class Branch:
         for node in self.nodes:
             if not node.phase.ended:
                 return node.phase
-        return next((node.phase for node in self.nodes if node.phase.bad), self._peaceful)
-
-    @property
-    def _peaceful(self) -> NodePhase:
-        if self.call.loop is None:
-            return self.nodes[0].phase
+        bad = next((node.phase for node in self.nodes if node.phase.bad), None)
+        if bad is not None or self.call.loop is None:
+            return bad or self.nodes[0].phase
         return NodePhase.SUCCEEDED if self.nodes else NodePhase.SKIPPED
 
     @property

@@ -35,12 +35,17 @@ def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mappin
     kind = "script" if "script" in node else "container"
     main, main_path = found.mapping(node[kind], f"{path}.{kind}"), f"{path}.{kind}"
     check_fields(found, kind, main, main_path)
+    resources = found.mapping(main.get("resources"), f"{main_path}.resources")
+    check_fields(found, "resources", resources, f"{main_path}.resources")
     manifest = {
         "command": _texts(found, main.get("command"), f"{main_path}.command"),
         "args": _texts(found, main.get("args"), f"{main_path}.args"),
         "source": found.text(main.get("source"), f"{main_path}.source") if kind == "script" else None,
         "env": _env(found, main, main_path),
-        **_resources(found, main, main_path),
+        **{
+            kind: _quantities(found, kind, resources, f"{main_path}.resources.{kind}")
+            for kind in ("requests", "limits")
+        },
         **_metadata(found, node, path, shared),
     }
     if not manifest["command"]:
@@ -98,12 +103,6 @@ def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, str]:
         else:
             env[name] = as_text(entry.get("value", ""))
     return env
-
-
-def _resources(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, Mapping[str, Any]]:
-    resources = found.mapping(main.get("resources"), f"{path}.resources")
-    check_fields(found, "resources", resources, f"{path}.resources")
-    return {kind: _quantities(found, kind, resources, f"{path}.resources.{kind}") for kind in ("requests", "limits")}
 
 
 def _quantities(found: Findings, kind: str, resources: Mapping[str, Any], path: str) -> Mapping[str, Any]:

@@ -245,18 +245,14 @@ def _loop(found: Findings, node: Mapping[str, Any], path: str) -> Loop | None:
         case ["withItems", *_]:
             return Loop(items=tuple(found.sequence(node["withItems"], f"{path}.withItems")))
         case ["withParam", *_]:
-            return _param(found, node["withParam"], f"{path}.withParam")
+            text = found.text(node["withParam"], f"{path}.withParam")
+            if text and not any(find_tags(text)):
+                found.attempt(f"{path}.withParam", lambda: parse_items(text))
+            return Loop(param=text)
         case ["withSequence", *_]:
             return _sequence(found, node["withSequence"], f"{path}.withSequence")
         case _:
             return None
-
-
-def _param(found: Findings, value: object, path: str) -> Loop:
-    text = found.text(value, path)
-    if text and not any(find_tags(text)):
-        found.attempt(path, lambda: parse_items(text))
-    return Loop(param=text)
 
 
 def parse_items(text: str) -> tuple[Any, ...]:

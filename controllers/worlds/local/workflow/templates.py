@@ -98,7 +98,9 @@ def check_references(
         _check_inputs(found, templates[entrypoint], arguments, "spec.arguments")
     elif entrypoint:
         found.malformed("spec.entrypoint", f"there is no template {entrypoint!r}")
-    _check_recursion(found, templates)
+    graph = {name: {call.template for call in template.calls} for name, template in templates.items()}
+    if (cycle := _cycle(graph)) is not None:
+        found.unsupported(templates[cycle[0]].path, f"templates that call themselves: {' -> '.join(cycle)}")
     for template in templates.values():
         inputs = {f"inputs.parameters.{name}" for name in template.inputs}
         _check_body(found, template, known | inputs | {"node.name"})
@@ -113,12 +115,6 @@ def _check_inputs(found: Findings, template: Template, arguments: Mapping[str, s
     for name, default in template.inputs.items():
         if default is None and name not in arguments:
             found.malformed(path, f"gives no {name!r}, which template {template.name!r} needs")
-
-
-def _check_recursion(found: Findings, templates: Mapping[str, Template]) -> None:
-    graph = {name: {call.template for call in template.calls} for name, template in templates.items()}
-    if (cycle := _cycle(graph)) is not None:
-        found.unsupported(templates[cycle[0]].path, f"templates that call themselves: {' -> '.join(cycle)}")
 
 
 def _cycle(graph: Mapping[str, set[str]]) -> list[str] | None:
