@@ -78,7 +78,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class RunServices:
-    """What a run asks of whoever started it: to be shown, stopped, kept in MLflow, and processes to be started."""
+    """What a run is given by its starter: the screen, the request to stop, the launcher, and a server to keep alive."""
 
     screen: Screen
     stop: threading.Event

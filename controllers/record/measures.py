@@ -111,7 +111,7 @@ def satisfied(took: Mapping[str, float], goals: Mapping[str, AskedGoals], tolera
 def fast_enough(took: Mapping[str, float], goals: Mapping[str, AskedGoals], tolerance: float) -> tuple[str, ...]:
     """Return the trials whose steps took no longer than they should, within ``tolerance`` of that.
 
-    With shares that are soft, a trial that is alone is faster than anybody asked for, and nobody minds.
+    Shares are soft: a trial that has its node to itself may well be faster than it was asked to be.
     """
     return tuple(
         name

@@ -58,7 +58,7 @@ def test_expressions_compare_and_join_what_the_last_attempt_left(expression: str
         ("lastRetry.exitCode", "neither true nor false"),
         ("len(lastRetry.message) > 3", "len"),
         ("asInt(retries) contains 1", "no text"),
-        ("lastRetry.exitCode == '75'; true", "can't be read"),
+        ("lastRetry.exitCode == '75'; true", "cannot be read"),
         ("lastRetry.exitCode ==", "ends too early"),
         ("(true", "lacks a"),
         ("true true", "does not expect"),

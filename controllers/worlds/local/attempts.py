@@ -48,6 +48,7 @@ class Surroundings:
         cpus = min(self.node_cpu[node], step.cpu_limit or self.node_cpu[node])
         ours = {
             contract.ENV_STATE_ROOT: str(self.state_root),
+            # Fences: an attempt that finds another's token in its run writes no checkpoint.
             contract.ENV_ATTEMPT: uuid.uuid4().hex,
             contract.ENV_NODE: node,
             contract.ENV_CPUS: f"{cpus:g}",
@@ -83,6 +84,7 @@ class Attempts:
 
     def start(self, job: LocalJob) -> int:
         """Start the attempt that ``job`` describes, on ``job.node`` with ``job.cpu`` cores; return its pid."""
+        # The share is there before the process is, so that not even its imports run outside it.
         join = self._shares.add(job.key, job.node, job.cpu)
         step = job.step.attempt(job.attempt - 1, job.exit_code)
         spec = ProcessSpec(

@@ -72,6 +72,7 @@ class JobLedger:
     delays: Mapping[str, float] = field(default_factory=dict)
 
 
+# The names of the fields are the file format: a run that was cut short by an older version goes on from it.
 _LEDGER = TypeAdapter(JobLedger)
 
 

@@ -48,6 +48,7 @@ class LocalMlflow:
         command += ["--workers", "1", "--backend-store-uri", self.store]
         command += ["--artifacts-destination", str(self._folder / "artifacts")]
         env = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+        # By the time of a restart it names this very server, which must not be its own client.
         env.pop("MLFLOW_TRACKING_URI", None)
         self._process = start_tethered(command, env, self._folder / "mlflow-server.log")
 

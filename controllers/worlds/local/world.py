@@ -69,7 +69,7 @@ class LocalWorld:
             for name, job in ledger.jobs.items()
         }
         self._delays = dict(ledger.delays)
-        self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes
+        self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes, as kube-scheduler does
         self._expand()
 
     @property
@@ -212,11 +212,13 @@ class LocalWorld:
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:
         if self._load(job.node).cpu_requested - job.cpu + cpu > self._machine.nodes[job.node] + 1e-9:
             return refused(f"{cpu:g} cores do not fit on {job.node}")
+        # Weights within a node: the neighbours' parts shrink by themselves.
         self._attempts.resize(job, cpu)
         self._jobs[job.id] = replace(job, cpu=cpu, resizes=job.resizes + 1)
         return DONE
 
     def _gated(self, job: LocalJob) -> bool:
+        """Whether its first attempt waits for a ``Place``; a later one starts by itself."""
         return self._machine.gate_first and bool(job.trial) and not (job.attempt or job.released or job.phase.ended)
 
     def _place(self, job: LocalJob, node: str | None) -> Outcome:
@@ -261,6 +263,7 @@ class LocalWorld:
         self._jobs[job.id] = job
 
     def _over(self, job: LocalJob, phase: Phase, code: int, now: float) -> LocalJob:
+        # Later steps may read what a step printed; what a trial comes to is in MLflow.
         result = None if job.trial else self._attempts.output(job)
         return replace(job, phase=phase, ended_at=now, asked_at=None, target="", exit_code=code, result=result)
 
@@ -291,6 +294,7 @@ class LocalWorld:
     def _node_for(self, job: LocalJob) -> str | None:
         others = [other for other in self._jobs.values() if other.id != job.id]
         fits = scores(job.step.cpu, job.step.memory, [self._load(node, others) for node in self._machine.nodes])
+        # The node of the first attempt is pinned so that two policies are compared from the same placement.
         # A trial whose chosen node has filled up meanwhile starts elsewhere rather than not at all.
         wish = job.target or ("" if job.attempt else self._machine.pinned.get(self.short(job.trial), ""))
         if wish in fits:

@@ -102,7 +102,7 @@ class Launcher:
 
     def _collect(self) -> None:
         for ended in self._server.exits():
-            # The exit of one whose start was never answered is nobody's.
+            # An attempt whose start was never answered was reported as not started: its exit is no news.
             if self._running.pop(ended.key, None) is not None:
                 self._exits.append(ended)
 

@@ -158,8 +158,9 @@ class CgroupShares:
         deadline = time.monotonic() + _REMOVAL_TIMEOUT_S
         self._groups.kill(path)
         while not self._groups.drop(path):
+            # A killed process keeps its group busy until the kernel has taken it down.
             if time.monotonic() > deadline:
-                msg = f"processes {sorted(self._groups.pids(path))} in group {str(path)!r} don't end"
+                msg = f"processes {sorted(self._groups.pids(path))} in group {str(path)!r} do not end"
                 raise SharesError(msg)
             time.sleep(0.01)
             self._groups.kill(path)
@@ -187,7 +188,7 @@ def period_us(cpu: float) -> int:
 
 
 def kill_all(pids_in: Groups, path: Path) -> None:
-    """Send SIGKILL until no process is left that has not got one; one that has can't fork any more."""
+    """Send SIGKILL until every process has got one: from then on it cannot fork."""
     done: set[int] = set()
     while fresh := pids_in.pids(path) - done:
         proctree.send(fresh, signal.SIGKILL)

@@ -20,8 +20,8 @@ def choose_shares(run: str, kind: Kind | None = None, mounts: Mounts | None = No
         mounts: where control groups are; this machine's where not given.
 
     Raises:
-        SharesError: ``kind`` doesn't work here.
-        SharesNameError: ``run`` can't name a group.
+        SharesError: ``kind`` does not work here.
+        SharesNameError: ``run`` cannot name a group.
     """
     checked_name(run)
     refusals = []
@@ -30,7 +30,7 @@ def choose_shares(run: str, kind: Kind | None = None, mounts: Mounts | None = No
             return way()
         except (OSError, SharesError) as error:
             refusals.append(str(error))
-    msg = f"CPU shares by {kind} don't work here: {'; '.join(refusals)}"
+    msg = f"CPU shares by {kind} do not work here: {'; '.join(refusals)}"
     raise SharesError(msg)
 
 

@@ -43,7 +43,7 @@ class Paced:
         self.ran += ran
 
     def close_period(self) -> None:
-        """Learn from the period how many cores it would use if nobody were in its way."""
+        """Learn from the period how many cores it would use if it never had to wait."""
         if self.ran > 0:
             self.wanted = (self.used + self.waited) / self.ran
         self.used = self.ran = self.waited = 0.0

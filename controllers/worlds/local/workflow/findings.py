@@ -16,7 +16,7 @@ class WorkflowError(SpeconError):
 
 
 class UnsupportedWorkflowError(WorkflowError):
-    """The workflow asks for what one machine can't honour. ``problems`` names every such field by its path."""
+    """The workflow asks for what this machine cannot honour. ``problems`` names every such field by its path."""
 
 
 T = TypeVar("T")
@@ -30,18 +30,18 @@ class Findings:
         self._malformed: list[str] = []
 
     def unsupported(self, path: str, why: str) -> None:
-        """Note a field that one machine can't honour."""
+        """Note a field that this machine cannot honour."""
         self._unsupported.append(f"{path}: {why}")
 
     def malformed(self, path: str, why: str) -> None:
-        """Note a field that Argo would not take either."""
+        """Note a field that Argo would refuse as well."""
         self._malformed.append(f"{path}: {why}")
 
     def raise_if_any(self) -> None:
         """Raise for all that was noted.
 
         Raises:
-            UnsupportedWorkflowError: There are fields that can't be honoured (and perhaps malformed ones).
+            UnsupportedWorkflowError: This machine cannot honour some fields (and others may be malformed).
             WorkflowError: All problems are of malformed fields.
         """
         problems = list(dict.fromkeys(self._malformed + self._unsupported))

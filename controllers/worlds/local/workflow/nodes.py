@@ -11,7 +11,7 @@ from controllers.worlds.local.workflow.templates import Call, Template
 
 
 class NodePhase(StrEnum):
-    """Where a node of the workflow stands. ``HELD`` and ``WAITING`` ones don't exist yet in Argo."""
+    """Where a node of the workflow stands. ``HELD`` and ``WAITING`` ones do not exist yet in Argo."""
 
     WAITING = "Waiting"
     HELD = "Held"

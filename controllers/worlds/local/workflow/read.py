@@ -44,7 +44,7 @@ def read_source(workflow: Mapping[str, Any], name: str, uid: str, parameters: Ma
     """Check ``workflow`` and return it.
 
     Raises:
-        UnsupportedWorkflowError: Fields can't be honoured here.
+        UnsupportedWorkflowError: This machine cannot honour some fields.
         WorkflowError: The workflow is malformed.
     """
     found = Findings()
@@ -194,7 +194,7 @@ def _suspend(found: Findings, node: object, path: str) -> Suspend:
     check_fields(found, "suspend", suspend, path)
     duration = suspend.get("duration")
     if duration is None:
-        found.unsupported(f"{path}.duration", "is needed: nobody can resume a suspended step here")
+        found.unsupported(f"{path}.duration", "is needed: the local world has no way to resume a suspended step")
     elif not any(find_tags(duration)):
         found.attempt(f"{path}.duration", lambda: parse_duration(duration))
     return Suspend(as_text(duration))
