@@ -10,7 +10,7 @@ from controllers.core.policy import Policy
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import parts
-from controllers.worlds.local.workflow.quantity import QuantityError, parse_duration
+from controllers.worlds.local.workflow.values import ManifestValueError, parse_duration
 from hera_specon.errors import SweepError
 from hera_specon.manifest import Manifest, trial_templates
 from hera_specon.settings import PolicyChoice, is_finite, policy_text
@@ -113,7 +113,7 @@ def _duration(setting: str, value: object) -> float:
     problem = f"{setting}= is a time above 0 such as 5400 or '90m', not {value!r}"
     try:
         seconds = parse_duration(value) if isinstance(value, str) else value
-    except QuantityError as error:
+    except ManifestValueError as error:
         raise SweepError(problem) from error
     if not is_finite(seconds) or seconds <= 0:
         raise SweepError(problem)

@@ -9,16 +9,16 @@ from controllers.core.goals import AskedGoals, goals_in
 from controllers.core.labels import ANNOTATION_DIRECTION, LABEL_SWEEP, LABEL_TRIAL
 from controllers.core.model import Direction
 from controllers.core.results import RunResult
-from controllers.record.goal_measures import (
+from controllers.record.measures import (
     at_pace_while_all_run,
     fast_enough,
     satisfied,
     seconds_per_step,
     share_of_allocation_used,
     times_to_target,
+    utilisation_variance,
 )
 from controllers.record.timeline import TimelineEvent, read_timeline
-from controllers.record.utilisation import utilisation_variance
 from controllers.worlds.local.jobs import load_ledger
 from controllers.worlds.local.workflow import PodStep, read_workflow
 from hera_specon.records.run_folder import load_run, parts_of

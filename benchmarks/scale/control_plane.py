@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from benchmarks.scale.programs import built, etcd
 from controllers.worlds.argo.api import ApiError, KubeApi
-from controllers.worlds.local.processes import Guarded, start_guarded
+from controllers.worlds.local.processes import Tethered, start_tethered
 
 _STAGES: Final = Path(__file__).with_name("kwok_stages.yaml")
 _READY_S: Final = 60.0
@@ -38,7 +38,7 @@ class ControlPlane:
         self.folder = folder
         self._tell = tell
         self._stack = ExitStack()
-        self._processes: dict[str, Guarded] = {}
+        self._processes: dict[str, Tethered] = {}
         self._etcd_port, self._etcd_peer_port, self._port, self.kubelet_port = free_ports(4)
         self.kubeconfig = folder / "kubeconfig"
         self._certificates = folder / "certificates"
@@ -151,7 +151,7 @@ class ControlPlane:
         return True
 
     def _start(self, name: str, *command: str) -> None:
-        process = start_guarded(command, dict(os.environ), self.folder / f"{name}.log", cwd=self.folder)
+        process = start_tethered(command, dict(os.environ), self.folder / f"{name}.log", cwd=self.folder)
         self._stack.callback(process.terminate)
         self._processes[name] = process
 

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.scale.control_plane import free_ports
 from benchmarks.scale.size import NAMESPACE, Size
-from controllers.worlds.local.processes import start_guarded
+from controllers.worlds.local.processes import start_tethered
 
 _SEEN_S: Final = 240.0
 
@@ -62,7 +62,7 @@ class Steering:
         return self._process.pid
 
     def __enter__(self) -> Self:
-        self._process = start_guarded(self._command, dict(os.environ), self._folder / "controller.log")
+        self._process = start_tethered(self._command, dict(os.environ), self._folder / "controller.log")
         if self._size.priority is not None:
             psutil.Process(self.pid).nice(self._size.priority)
         return self

@@ -18,7 +18,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
 from controllers.record.timeline import TimelineEvent
 from controllers.tracking.access import MlflowAwayError
-from controllers.tracking.sweep_runs import Steering, SweepRun, close_sweep, open_sweep, sweep_is_closed
+from controllers.tracking.sweep_runs import Steering, SweepRun, close_sweep, figures_of, open_sweep, sweep_is_closed
 
 _LOG = logging.getLogger(__name__)
 _FLUSH_S = 10.0
@@ -189,8 +189,4 @@ class SweepRecord:
             return {}
         for run in self._opened.values():
             self._client.log_text(run.run_id, json.dumps(result.to_dict(), indent=1), "result.json")
-        return {
-            "specon.makespan_s": result.makespan_s,
-            "specon.mean_completion_s": result.mean_completion_s,
-            "specon.median_completion_s": result.median_completion_s,
-        }
+        return figures_of(result)

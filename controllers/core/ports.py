@@ -40,6 +40,7 @@ class Outcome:
 
 
 DONE: Final = Outcome(OutcomeKind.DONE)
+BUSY: Final = Outcome(OutcomeKind.BUSY, "the last action on the trial is still under way")
 
 
 def refused(why: str) -> Outcome:

@@ -49,11 +49,11 @@ def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) 
     """
     missing = sorted(action.__name__ for action in policy.needs - can)
     if missing:
-        message = f"policy {policy.name!r} needs {', '.join(missing)}, which the {world} world can't do"
+        message = f"policy {policy.name!r} needs {', '.join(missing)}, which the {world} world cannot do"
         raise SpeconError(message)
     if clairvoyant := uninformed(policy):
         message = (
-            f"policy {clairvoyant[0]!r} must know how much work each trial has, which the {world} world can't tell; "
+            f"policy {clairvoyant[0]!r} must know how much work each trial has, which the {world} world cannot tell; "
             "it is there to compare with, in the simulator: specon simulate"
         )
         raise SpeconError(message)

@@ -1,4 +1,4 @@
-"""The sweep's own clock: seconds since the sweep began, not counting time when nobody drove it."""
+"""The sweep's own clock: seconds since the sweep began, without the time in which no controller drove it."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The one composition root: checks everything, then puts world, policy, source and clock together."""
+"""What ``specon run`` does: check everything, find or make the run, start MLflow, and run the sweep once per policy."""
 
 import json
 import os
@@ -19,14 +19,14 @@ from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.driving.assembly import check_policy
 from controllers.driving.stop_signals import stop_on_signals
+from controllers.local_run.checks import check_nodes, check_sweep
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_result
-from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, Screen, Services, sweeps_of
-from controllers.local_run.sweep_checks import check_sweep
+from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, Screen, sweeps_of
 from controllers.policies.registry import policy_spec
 from controllers.tracking.access import be_impatient, problem_with
-from controllers.tracking.sweep_runs import close_sweep
+from controllers.tracking.sweep_runs import close_sweep, figures_of
 from controllers.worlds.local.jobs import file_name, write_whole
-from controllers.worlds.local.mlflow_server import LocalMlflow, MlflowServerError
+from controllers.worlds.local.mlflow_server import LocalMlflow
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.processes.preload import preloads
 from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
@@ -83,7 +83,7 @@ class LocalRun:
 
 @dataclass(frozen=True)
 class _Order:
-    """What was asked for."""
+    """What was asked for: one sweep, under which policies, on what."""
 
     workflow: Mapping[str, Any]
     source: Path
@@ -96,6 +96,48 @@ class _Order:
         metadata = self.workflow.get("metadata") or {}
         name = metadata.get("name") or str(metadata.get("generateName") or self.source.stem).rstrip("-")
         return file_name(name).replace(".", "-")
+
+    def program(self, uid: str) -> Program:
+        """Return the workflow as a program whose trials bear ``uid``."""
+        try:
+            return read_workflow(self.workflow, self.sweep, uid, self.settings.parameters)
+        except WorkflowError as error:
+            message = "this workflow cannot run on this machine:\n" + "\n".join(f"  {line}" for line in error.problems)
+            raise SpeconError(message) from error
+
+    def checked(self) -> tuple[PlannedTrial, ...]:
+        """Return the trials that are known before running, once nothing speaks against running them here."""
+        check_nodes(self.settings.nodes, self.settings.cores)
+        for policy in self.policies:
+            check_policy(policy, LocalWorld.can, "local")
+        machine = self.settings.machine({})
+        return check_sweep(self.program("check"), machine.nodes, machine.memory, str(self.source))
+
+    def identity(self) -> dict[str, Any]:
+        """Return what makes two orders the same: an unfinished run of the same order is gone on with."""
+        return {
+            "workflow": self.workflow,
+            "policies": [policy_spec(policy) for policy in self.policies],
+            "nodes": self.settings.nodes,
+            "cpus_per_node": self.settings.told_cores,
+            "seed": self.settings.seed,
+            "parameters": dict(self.settings.parameters),
+        }
+
+    def facts(self, planned: Sequence[PlannedTrial], uri: str) -> dict[str, Any]:
+        """Return what ``run.json`` tells of the order to people and to the report."""
+        annotations = planned[0].step.annotations
+        return {
+            "file": str(self.source),
+            "policies": [policy_spec(policy) for policy in self.policies],
+            "seed": self.settings.seed,
+            "nodes": self.settings.nodes,
+            "cpus_per_node": self.settings.told_cores,
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "objective": annotations[labels.ANNOTATION_OBJECTIVE],
+            "direction": annotations[labels.ANNOTATION_DIRECTION],
+            "tracking_uri": uri,
+        }
 
 
 def run_locally(
@@ -112,126 +154,68 @@ def run_locally(
 
     Raises:
         SweepInterrupted: it was told to stop; the same call goes on.
-        SpeconError: the workflow, a policy or the settings can't be honoured; nothing was started.
+        SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
     order = _Order(workflow, source, policies, settings)
-    planned = _check(order)
+    planned = order.checked()
     _check_tracking_uri()
-    folder = find_or_make_run(settings.state_dir, order.sweep, _identity(order), fresh=settings.fresh)
+    folder = find_or_make_run(settings.state_dir, order.sweep, order.identity(), fresh=settings.fresh)
     with ExitStack() as stack:
         stack.enter_context(folder.lock())
         stop = stack.enter_context(stop_on_signals())
-        launcher = _launcher(planned, folder.path / "launcher.log")
+        # Its imports take seconds, in which MLflow gets ready too.
+        commands = [trial.step.command + trial.step.args for trial in planned]
+        sources = [trial.step.source for trial in planned if trial.step.source is not None]
+        launcher = Launcher(preloads(commands, sources, Path.cwd()), GRACE_S, folder.path / "launcher.log")
         stack.callback(launcher.close, GRACE_S)
         server, uri = _tracking(settings.state_dir, stack, screen)
-        folder.describe(_facts(order, planned, uri))
+        folder.describe(order.facts(planned, uri))
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed:
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
-        services = Services(screen, stop, launcher, server.keep_alive if server else lambda: None)
+        services = RunServices(screen, stop, launcher, server.keep_alive if server else lambda: None)
         results = _run_each(order, folder, uri, services)
         folder.describe({"finished": True})
         return LocalRun(folder.path, results, server.store if server else uri)
 
 
-def _launcher(planned: Sequence[PlannedTrial], log: Path) -> Launcher:
-    """Start a fork server that imports what the trials will, while everything else gets ready."""
-    commands = [step.command + step.args for step in (trial.step for trial in planned)]
-    sources = [trial.step.source for trial in planned if trial.step.source is not None]
-    return Launcher(preloads(commands, sources, Path.cwd()), GRACE_S, log)
-
-
-def _run_each(order: _Order, folder: RunFolder, uri: str, services: Services) -> tuple[RunResult, ...]:
+def _run_each(order: _Order, folder: RunFolder, uri: str, services: RunServices) -> tuple[RunResult, ...]:
+    """Run the sweep under each policy that has no result yet."""
     results: list[RunResult] = []
     for position, policy in enumerate(order.policies):
         kept = folder.of_policy(position, file_name(policy.name))
         done = read_result(kept)
         if done is None:
+            uid = folder.uid(position)
+            program = order.program(uid)
+            trials = program.trials()
             pinned = {trial.id: trial.first_node for trial in results[0].trials} if results else {}
-            plan = _plan(order, folder.uid(position), policy, pinned, kept, uri)
-            services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
+            places = Place in policy.needs
+            plan = Plan(
+                program=program,
+                uid=uid,
+                title=order.sweep,
+                policy=policy,
+                # A policy that places trials itself starts from no given placement.
+                machine=order.settings.machine({}, gate_first=True) if places else order.settings.machine(pinned),
+                folder=kept,
+                sweeps=sweeps_of([trial.step for trial in trials], order.sweep),
+                tracking_uri=uri,
+            )
+            services.screen.begin(policy.name, len(trials), position + 1, len(order.policies))
             done = _run_one(plan, services)
         services.screen.end(done)
         results.append(done)
     return tuple(results)
 
 
-def _plan(order: _Order, uid: str, policy: Policy[Any], pinned: Mapping[str, str], kept: Path, uri: str) -> Plan:
-    program = _read(order, uid)
-    sweeps = sweeps_of([trial.step for trial in program.trials()], order.sweep)
-    machine = order.settings.machine({}, gate_first=True) if Place in policy.needs else order.settings.machine(pinned)
-    return Plan(program, uid, order.sweep, policy, machine, kept, sweeps, uri)
-
-
-def _run_one(plan: Plan, services: Services) -> RunResult:
+def _run_one(plan: Plan, services: RunServices) -> RunResult:
     sweep = LocalSweep(plan, services)
     result = sweep.run()
     write_whole(plan.folder / "result.json", json.dumps(result.to_dict(), indent=1).encode())
-    figures = {
-        "specon.makespan_s": result.makespan_s,
-        "specon.mean_completion_s": result.mean_completion_s,
-        "specon.median_completion_s": result.median_completion_s,
-    }
     for run in sweep.sweep_runs:
-        close_sweep(MlflowClient(plan.tracking_uri), run, figures, plan.folder / "timeline.jsonl")
+        close_sweep(MlflowClient(plan.tracking_uri), run, figures_of(result), plan.folder / "timeline.jsonl")
     return result
-
-
-def _check(order: _Order) -> tuple[PlannedTrial, ...]:
-    settings = order.settings
-    if settings.nodes < 1:
-        message = f"a sweep needs at least one node, not {settings.nodes}"
-        raise SpeconError(message)
-    if len(settings.cores) != settings.nodes:
-        message = f"{len(settings.cores)} sizes are given for {settings.nodes} nodes"
-        raise SpeconError(message)
-    if min(settings.cores) <= 0:
-        message = f"a node needs more than 0 cores, not {min(settings.cores):g}"
-        raise SpeconError(message)
-    cores = len(os.sched_getaffinity(0))
-    if sum(settings.cores) > cores * (1 + 1e-9):
-        told = settings.told_cores
-        sizes = " + ".join(f"{cpu:g}" for cpu in (told if isinstance(told, tuple) else (told,)))
-        message = f"{settings.nodes} nodes of {sizes} cores are more than the {cores} cores that are here"
-        raise SpeconError(message)
-    for policy in order.policies:
-        check_policy(policy, LocalWorld.can, "local")
-    machine = settings.machine({})
-    return check_sweep(_read(order, "check"), machine.nodes, machine.memory, str(order.source))
-
-
-def _read(order: _Order, uid: str) -> Program:
-    try:
-        return read_workflow(order.workflow, order.sweep, uid, order.settings.parameters)
-    except WorkflowError as error:
-        message = "this workflow can't run on this machine:\n" + "\n".join(f"  {line}" for line in error.problems)
-        raise SpeconError(message) from error
-
-
-def _identity(order: _Order) -> dict[str, Any]:
-    return {
-        "workflow": order.workflow,
-        "policies": [policy_spec(policy) for policy in order.policies],
-        "nodes": order.settings.nodes,
-        "cpus_per_node": order.settings.told_cores,
-        "seed": order.settings.seed,
-        "parameters": dict(order.settings.parameters),
-    }
-
-
-def _facts(order: _Order, planned: Sequence[PlannedTrial], uri: str) -> dict[str, Any]:
-    annotations = planned[0].step.annotations
-    return {
-        "file": str(order.source),
-        "policies": [policy_spec(policy) for policy in order.policies],
-        "seed": order.settings.seed,
-        "nodes": order.settings.nodes,
-        "cpus_per_node": order.settings.told_cores,
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "objective": annotations[labels.ANNOTATION_OBJECTIVE],
-        "direction": annotations[labels.ANNOTATION_DIRECTION],
-        "tracking_uri": uri,
-    }
 
 
 def _check_tracking_uri() -> None:
@@ -245,6 +229,7 @@ def _check_tracking_uri() -> None:
 
 
 def _tracking(state_dir: Path, stack: ExitStack, screen: Screen) -> tuple[LocalMlflow | None, str]:
+    """Return the MLflow server started for this run, None where the user has one, and the address of either."""
     uri = os.environ.get(_TRACKING_URI)
     if uri:
         screen.say(f"MLflow: {uri} (from MLFLOW_TRACKING_URI)")
@@ -252,10 +237,7 @@ def _tracking(state_dir: Path, stack: ExitStack, screen: Screen) -> tuple[LocalM
     server = LocalMlflow(state_dir / "mlflow")
     stack.callback(server.close)
     server.start()
-    try:
-        server.wait_ready()
-    except MlflowServerError as error:
-        raise SpeconError(str(error)) from error
+    server.wait_ready()
     # The hooks' deliver_leftovers looks there, as every MLflow client does.
     os.environ[_TRACKING_URI] = server.uri
     stack.callback(os.environ.pop, _TRACKING_URI, None)

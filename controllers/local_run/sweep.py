@@ -1,4 +1,4 @@
-"""One sweep under one policy on this machine: the loop that drives world and engine, and what it came to."""
+"""One sweep under one policy on this machine: what it needs around it, the loop that drives it, and its result."""
 
 import os
 import select
@@ -13,7 +13,6 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError, SweepInterrupted
-from controllers.core.model import Sample, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
@@ -28,9 +27,9 @@ from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
 from controllers.worlds.local.engine_files import ActionFile, StateFile, elapsed_before
-from controllers.worlds.local.jobs import Job, Ledger, load_ledger, save_ledger
-from controllers.worlds.local.processes import Launcher, LaunchError
-from controllers.worlds.local.shares import SharesError, choose_shares
+from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
+from controllers.worlds.local.processes import Launcher
+from controllers.worlds.local.shares import choose_shares
 from controllers.worlds.local.workflow import PodStep, Program
 from controllers.worlds.local.world import LocalWorld, Machine
 from mlflow_hooks import contract, deliver_leftovers
@@ -77,8 +76,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Services:
-    """What a run asks of whoever started it: to be shown, stopped, kept in MLflow, and processes to be started."""
+class RunServices:
+    """What a run is given by its starter: the screen, the request to stop, the launcher, and a server to keep alive."""
 
     screen: Screen
     stop: threading.Event
@@ -89,7 +88,7 @@ class Services:
 class LocalSweep:
     """Drives a plan to its end; may be built again for the same folder after any interruption."""
 
-    def __init__(self, plan: Plan, services: Services) -> None:
+    def __init__(self, plan: Plan, services: RunServices) -> None:
         self._plan = plan
         self._services = services
         self._client = MlflowClient(plan.tracking_uri)
@@ -109,27 +108,23 @@ class LocalSweep:
 
         Raises:
             SweepInterrupted: it was told to stop; everything is kept for going on.
-            SpeconError: a trial never logs its objective, or this machine can't start one.
+            SpeconError: a trial never logs its objective, or this machine cannot start one.
         """
-        try:
-            return self._run()
-        except (LaunchError, SharesError) as error:
-            raise SpeconError(str(error)) from error
-
-    def _run(self) -> RunResult:
         interrupted = load_ledger(self._ledger_path)
         self._end_leftovers(interrupted)
         with ExitStack() as stack:
             shares = choose_shares(self._plan.uid)
             self._services.screen.say(f"CPU shares: {shares.description}")
             stack.callback(shares.close)
-            stack.push(self._end_attempts)
+            # Pushed after the shares, so that it runs before them: attempts save before their control groups go.
+            stack.push(self._end_attempts_of_a_cut_sweep)
             attempts = Attempts(shares, self._services.launcher, self._surroundings())
             self._services.launcher.wait_ready()
             clock = SweepClock(elapsed_before(self._plan.folder))
             world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
-            source = self._source(world, clock)
             stack.callback(lambda: save_ledger(self._ledger_path, world.ledger))
+            scope = Scope(sorted({run.experiment_id for run in self._runs}), f"{self._plan.uid}.")
+            source = MlflowSource(self._client, lambda: scope, world.objectives, clock.from_epoch)
             reader = stack.enter_context(BackgroundReader(_HEARTBEAT_S))
             background = stack.enter_context(reader.follow(source))
             writer = stack.enter_context(TagWriter(self._client))
@@ -147,10 +142,13 @@ class LocalSweep:
             )
             self._drive(world, Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now()), source, clock)
             self._deliver(world.jobs())
-            return self._result(world, source.poll(), store.interrupted_s)
+            trials = tuple(world.results(source.poll()))
+            if not trials:
+                message = "the workflow ended without having run a trial"
+                raise SpeconError(message)
+            return RunResult(self._plan.policy.name, trials, round(store.interrupted_s, 1))
 
-    def _end_attempts(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Let the attempts save before their control groups go, where the sweep did not come to its end."""
+    def _end_attempts_of_a_cut_sweep(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._services.launcher.close(GRACE_S)
 
@@ -161,6 +159,7 @@ class LocalSweep:
                 message = "interrupted: the trials save their state; run the same command again to go on"
                 raise SweepInterrupted(message)
             if driver.advance(clock.now()):
+                # A controller killed from here on finds what runs by now, and can end it.
                 save_ledger(self._ledger_path, world.ledger)
             now = clock.now()
             if now >= driver.due_at:
@@ -170,19 +169,8 @@ class LocalSweep:
                 if complaints:
                     raise SpeconError(next(iter(complaints.values())))
                 self._services.keep_alive()
+            # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             select.select([self._services.launcher.fileno()], [], [], _STEP_S)
-
-    def _result(self, world: LocalWorld, samples: Mapping[TrialId, Sample], interrupted_s: float) -> RunResult:
-        trials = tuple(world.results(samples))
-        if not trials:
-            message = "the workflow ended without having run a trial"
-            raise SpeconError(message)
-        return RunResult(self._plan.policy.name, trials, round(interrupted_s, 1))
-
-    def _source(self, world: LocalWorld, clock: SweepClock) -> MlflowSource:
-        experiments = sorted({run.experiment_id for run in self._runs})
-        scope = Scope(experiments, f"{self._plan.uid}.")
-        return MlflowSource(self._client, lambda: scope, world.objectives, clock.from_epoch)
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(
@@ -194,16 +182,17 @@ class LocalSweep:
             parents={run.sweep_id: run.run_id for run in self._runs},
         )
 
-    def _end_leftovers(self, ledger: Ledger) -> None:
+    def _end_leftovers(self, ledger: JobLedger) -> None:
         """End what a killed controller left running, before the next attempt of the same trial starts."""
         if not ledger.jobs:
             return
+        # A process that started later only has the number of one that the ledger knows.
         last_written = self._ledger_path.stat().st_mtime
         for job in ledger.jobs.values():
             if job.placed and job.pid:
                 kill_leftover(job.pid, last_written)
 
-    def _deliver(self, jobs: Sequence[Job]) -> None:
+    def _deliver(self, jobs: Sequence[LocalJob]) -> None:
         """Send what ended trials could not send themselves while MLflow was away."""
         root = self._plan.folder / "state"
         unsent = sum(

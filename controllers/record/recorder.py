@@ -1,6 +1,7 @@
 """Keeps the timeline of a run: what changed from one look at the sweep to the next."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from controllers.core.model import Assessment, Phase, Snapshot, Trial, TrialId
 from controllers.record.timeline import EventKind, TimelineEvent
@@ -77,10 +78,12 @@ class Recorder:
 def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: str | None) -> list[TimelineEvent]:
     events: list[TimelineEvent] = []
     if before is None or (before.phase, before.nodes, before.attempt) != (trial.phase, trial.nodes, trial.attempt):
-        state = {"phase": trial.phase.value, "node": trial.node, "attempt": trial.attempt, "cpu": trial.cpu}
-        if trial.phase is Phase.RUNNING and trial.attempt == 1 and before is not None:
-            state["reason"] = reason
-        events.append(TimelineEvent(now, EventKind.PHASE, name, **state))  # type: ignore[arg-type] # one dict of mixed fields
+        # Only a first attempt that was seen to wait was placed for a reason; a later one runs where its move led it.
+        placed = before is not None and trial.phase is Phase.RUNNING and trial.attempt == 1
+        state = TimelineEvent(
+            now, EventKind.PHASE, name, phase=trial.phase.value, node=trial.node, attempt=trial.attempt, cpu=trial.cpu
+        )
+        events.append(replace(state, reason=reason if placed else None))
     elif before.cpu != trial.cpu:
         events.append(TimelineEvent(now, EventKind.RESIZE, name, node=trial.node, cpu=trial.cpu, reason=reason))
     if trial.moving_to is not None and (before is None or before.moving_to != trial.moving_to):

@@ -13,7 +13,7 @@ from controllers.core.errors import SpeconError
 
 
 class TimelineError(SpeconError):
-    """A timeline holds a line that is no event."""
+    """A timeline holds a line that is no event; the message names file and line."""
 
 
 class EventKind(StrEnum):

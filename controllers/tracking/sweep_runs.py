@@ -8,6 +8,7 @@ from typing import Final, Literal
 from mlflow.entities import Run, RunStatus
 from mlflow.tracking import MlflowClient
 
+from controllers.core.results import RunResult
 from mlflow_hooks import contract
 
 _POLICY: Final = "specon.policy"
@@ -57,6 +58,15 @@ def sweep_is_closed(client: MlflowClient, sweep_id: str, experiment: str, steeri
     found = client.get_experiment_by_name(experiment)
     parent = _parent(client, sweep_id, found.experiment_id, steering) if found else None
     return parent is not None and RunStatus.is_terminated(RunStatus.from_string(parent.info.status))
+
+
+def figures_of(result: RunResult) -> dict[str, float]:
+    """Return the metrics of a sweep's parent run, in seconds."""
+    return {
+        "specon.makespan_s": result.makespan_s,
+        "specon.mean_completion_s": result.mean_completion_s,
+        "specon.median_completion_s": result.median_completion_s,
+    }
 
 
 def close_sweep(

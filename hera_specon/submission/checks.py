@@ -10,7 +10,7 @@ from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
-from controllers.worlds.local.workflow import RetryRule, WorkflowError
+from controllers.worlds.local.workflow import ExpressionError, RetryRule
 from hera_specon.errors import SubmissionError
 from hera_specon.manifest import Manifest, program, trial_templates, variable
 from mlflow_hooks import contract
@@ -86,7 +86,7 @@ def _retry_problems(strategy: Manifest) -> Iterator[str]:
         return  # a placeholder, which only Argo fills in
     try:
         again = RetryRule(None if limit is None else int(limit), policy, expression).allows(1, contract.EXIT_MIGRATE)
-    except WorkflowError:
+    except (ExpressionError, ValueError):  # a limit that is no number is Argo's to judge too
         return  # the expression uses more of Argo's language than we understand; Argo judges it
     if not again:
         yield f"has a retryStrategy that makes no attempt after exit {contract.EXIT_MIGRATE}, {advice}"

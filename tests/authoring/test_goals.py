@@ -7,7 +7,7 @@ from hera.workflows import Workflow
 from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.expressions import GATE_FIRST, GATE_MOVED
-from controllers.local_run.sweep_checks import check_sweep
+from controllers.local_run.checks import check_sweep
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import Deadline, SpeCon, Sweep, SweepError, Tradl, choice, every, minimize, uniform
 from hera_specon.submission.edits import Overrides, edited

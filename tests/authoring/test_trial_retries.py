@@ -4,7 +4,7 @@ import pytest
 
 from controllers.core.labels import MOVED_MESSAGE
 from controllers.policies.registry import POLICIES, Deadline
-from controllers.worlds.local.workflow.retry import RetryRule
+from controllers.worlds.local.workflow.steps import RetryRule
 from hera_specon import SweepError
 from hera_specon.trial_template import MOST_FAILURES, MOST_RETRIES, MOVES_WITHOUT_LIMIT, trial_retries
 

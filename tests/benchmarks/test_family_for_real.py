@@ -10,7 +10,7 @@ from benchmarks.family_for_real.measures import asked_direction, asked_goals, me
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction
 from controllers.policies.registry import parse_policy
-from controllers.worlds.local.jobs import Job, Ledger, save_ledger
+from controllers.worlds.local.jobs import JobLedger, LocalJob, save_ledger
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon.workflow_file import load_workflow
 from tests.report.example_run import write_example_run
@@ -64,6 +64,8 @@ def test_a_run_is_measured_by_what_was_asked_of_its_own_trials(tmp_path: Path) -
     folder = write_example_run(tmp_path)
     manifest = load_workflow(COMPARISONS["times per step"].file).manifest
     steps = [planned.step for planned in read_workflow(manifest, "sweep", "sweep", {}).trials()]
-    save_ledger(folder / "01-specon-flowcon" / "ledger.json", Ledger(jobs={s.id: Job(s, 0.0, 0.1) for s in steps}))
+    save_ledger(
+        folder / "01-specon-flowcon" / "ledger.json", JobLedger(jobs={s.id: LocalJob(s, 0.0, 0.1) for s in steps})
+    )
     without, asked = measured(folder)
     assert (without.on_time[0], asked.on_time[0]) == (0, len(steps))

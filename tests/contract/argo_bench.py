@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from controllers.core.expressions import GATE_MOVED
+from controllers.core.expressions import GATE_FIRST, GATE_MOVED
 from controllers.core.model import NodeName, TrialId
 from controllers.driving.clock import SweepClock
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
@@ -46,6 +46,7 @@ class ArgoBench(Bench):
         self._namespace = f"contract-{uuid4().hex[:8]}"
         self._nodes = _emptiest(self._api)
         self._view: ClusterView | None = None
+        self._gate = GATE_MOVED
         self._prepare()
 
     @property
@@ -63,17 +64,19 @@ class ArgoBench(Bench):
         """Seconds within which anything should have come about: pods take their time."""
         return 120.0
 
-    def submit(self, **behaviours: Behaviour) -> None:
+    def submit(self, *, gated: bool = False, **behaviours: Behaviour) -> None:
         """Submit a workflow of these trials and start driving it."""
+        self._gate = GATE_FIRST if gated else GATE_MOVED
         manifest = workflow(behaviours, self._template)
         self._workflow = self._api.create(WORKFLOWS.path(self._namespace), manifest)
         self._build()
 
-    def drive(self) -> None:
+    def drive(self) -> bool:
         """Let the world do what is due, then wait for news."""
-        self.world.advance(self._clock.now())
+        changed = self.world.advance(self._clock.now())
         if self._view is not None:
             self._view.wait_for_news(0.2)
+        return changed
 
     def kill_attempt(self, name: str) -> None:
         """SIGKILL the trial's present attempt, by its pid in its container."""
@@ -129,7 +132,7 @@ class ArgoBench(Bench):
 
     def _template(self, name: str, behaviour: Behaviour) -> dict[str, Any]:
         made = trial_template(name, behaviour, self._program, step_ms=100)
-        made["podSpecPatch"] = f'{{"terminationGracePeriodSeconds": 2, "schedulingGates": {GATE_MOVED}}}'
+        made["podSpecPatch"] = f'{{"terminationGracePeriodSeconds": 2, "schedulingGates": {self._gate}}}'
         made["affinity"] = _only_on(self._nodes)
         folders = {f"host{n}": folder for n, folder in enumerate((*_HOST_FOLDERS, str(self._folder)))}
         made["volumes"] = [{"name": n, "hostPath": {"path": path}} for n, path in folders.items()]

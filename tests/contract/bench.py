@@ -51,12 +51,12 @@ class Bench(ABC):
         """The two nodes."""
 
     @abstractmethod
-    def submit(self, **behaviours: Behaviour) -> None:
-        """Define a workflow of these trials and start driving it."""
+    def submit(self, *, gated: bool = False, **behaviours: Behaviour) -> None:
+        """Define a workflow of these trials and start driving it; ``gated`` ones wait for a ``Place``."""
 
     @abstractmethod
-    def drive(self) -> None:
-        """Let the world do what is due, then give it a moment."""
+    def drive(self) -> bool:
+        """Let the world do what is due, then give it a moment; return whether it told of a change."""
 
     @abstractmethod
     def kill_attempt(self, name: str) -> None:
@@ -101,6 +101,17 @@ class Bench(ABC):
         while not condition():
             assert time.monotonic() < deadline, f"waited in vain; trials: {self.world.trials()}"
             self.drive()
+
+    def until_told(self, name: str, phase: Phase) -> None:
+        """Drive until the world tells of a change, and the trial is in ``phase`` then."""
+        deadline = time.monotonic() + self.patience_s
+        # Asked only after a change was told: a world may take news in when it is asked, and tell nobody any more.
+        while not (self.drive() and self.phase(name) is phase):
+            assert time.monotonic() < deadline, f"waited in vain; trials: {self.world.trials()}"
+
+    def until_gated(self, *names: str) -> None:
+        """Drive until the trials are known and wait for a ``Place``."""
+        self.until(lambda: all(self.phase(name) is Phase.PENDING and self.trial(name).gated for name in names))
 
     def until_running(self, name: str) -> None:
         """Drive until the trial has made a step in its present attempt."""

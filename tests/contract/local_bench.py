@@ -25,9 +25,9 @@ class LocalBench(Bench):
 
     world: LocalWorld
 
-    def __init__(self, folder: Path, *, gate_first: bool = False) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._gate_first = gate_first
+        self._gated = False
         self._behaviours: Mapping[str, Behaviour] = {}
 
     @property
@@ -40,16 +40,17 @@ class LocalBench(Bench):
         """Folder that holds a folder for each trial."""
         return self._folder / "state"
 
-    def submit(self, **behaviours: Behaviour) -> None:
+    def submit(self, *, gated: bool = False, **behaviours: Behaviour) -> None:
         """Define a workflow of these trials and start driving it."""
-        self._behaviours = behaviours
+        self._behaviours, self._gated = behaviours, gated
         self._build()
 
-    def drive(self) -> None:
+    def drive(self) -> bool:
         """Let the world do what is due, then give it a moment."""
-        self.world.advance(time.monotonic())
+        changed = self.world.advance(time.monotonic())
         save_ledger(self._ledger, self.world.ledger)
         time.sleep(0.02)
+        return changed
 
     def kill_attempt(self, name: str) -> None:
         """SIGKILL the trial's present attempt."""
@@ -78,9 +79,9 @@ class LocalBench(Bench):
 
     def _build(self) -> None:
         program = read_workflow(workflow(self._behaviours, trial_template), "sweep", "uid", {})
-        self._shares = choose_shares(f"contract-suite-{os.getpid()}")
+        self._shares = choose_shares(f"contract-{os.getpid()}")
         self._launcher = Launcher((), grace_s=2.0, log=self._folder / "launcher.log")
         around = Surroundings(self._folder, Path.cwd(), dict(os.environ), {}, _NODES, {})
         attempts = Attempts(self._shares, self._launcher, around)
-        machine = Machine(_NODES, 1e9, gate_first=self._gate_first)
+        machine = Machine(_NODES, 1e9, gate_first=self._gated)
         self.world = LocalWorld(program, "uid", machine, attempts, load_ledger(self._ledger))

@@ -38,17 +38,17 @@ class SimulatedBench(Bench):
         """Stays empty: nothing is written."""
         return self._folder
 
-    def submit(self, **behaviours: Behaviour) -> None:
+    def submit(self, *, gated: bool = False, **behaviours: Behaviour) -> None:
         """Begin a world with these trials."""
         self._behaviours = behaviours
         trials = tuple(_spec(name, behaviour) for name, behaviour in behaviours.items())
         workload = Workload(trials, tuple(NodeSpec(name, 0.4, 1e9) for name in _NODES))
-        self.world = SimulatedWorld(Scenario(workload, _COSTS))
+        self.world = SimulatedWorld(Scenario(workload, _COSTS), gated=gated)
         self._source = SimulatedMetrics(self.world, delay_s=0.0)
 
-    def drive(self) -> None:
+    def drive(self) -> bool:
         """Go half a step on, noting what every trial logs and where its attempts begin."""
-        self.world.advance(self.world.now + _STEP_S / 2)
+        changed = self.world.advance(self.world.now + _STEP_S / 2)
         for name, behaviour in self._behaviours.items():
             self._note(name)
             if (
@@ -57,6 +57,7 @@ class SimulatedBench(Bench):
                 and self.trial(name).attempt <= behaviour.failures
             ):
                 self.world.fail(_id(name))
+        return changed
 
     def kill_attempt(self, name: str) -> None:
         """End the trial's present attempt as SIGKILL does."""

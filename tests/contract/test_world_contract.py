@@ -2,10 +2,21 @@
 
 from itertools import combinations
 
-from controllers.core.model import Migrate, Phase, Resize, TrialId
+from controllers.core.model import ACTION_KINDS, Action, Migrate, NodeName, Phase, Place, Resize, Sample, TrialId
+from controllers.core.ports import OutcomeKind
 from tests.contract.bench import Behaviour, Bench
 
 LONG = Behaviour(steps=400)
+WIDE = Behaviour(steps=400, cpu="300m")
+
+
+def of_every_kind(trial: TrialId, node: NodeName) -> list[Action]:
+    examples: dict[type[Action], Action] = {
+        Resize: Resize(trial, 0.2),
+        Migrate: Migrate(trial, node),
+        Place: Place(trial, node),
+    }
+    return [examples[kind] for kind in ACTION_KINDS]
 
 
 def test_a_submitted_trial_runs_on_a_node_and_succeeds(bench: Bench) -> None:
@@ -36,14 +47,14 @@ def test_a_resize_beyond_the_node_is_refused_with_the_amount(bench: Bench) -> No
     bench.submit(a=LONG)
     bench.until_running("a")
     outcome = bench.world.apply(Resize(bench.trial("a").id, 0.5))
-    assert not outcome.done
+    assert outcome.kind is OutcomeKind.REFUSED
     assert "0.5" in outcome.detail
     assert bench.trial("a").cpu == 0.1
 
 
 def test_a_share_grows_at_once_into_room_that_a_neighbour_was_just_told_to_give_up(bench: Bench) -> None:
-    names = ("a", "b", "c")
-    bench.submit(**dict.fromkeys(names, Behaviour(steps=400, cpu="150m")))
+    names, crowded = "abc", Behaviour(steps=400, cpu="150m")
+    bench.submit(a=crowded, b=crowded, c=crowded)
     for name in names:
         bench.until_running(name)
     nodes = {name: bench.trial(name).node for name in names}
@@ -66,29 +77,116 @@ def test_a_move_ends_on_the_other_node_with_no_step_missing_or_doubled(bench: Be
     assert bench.trial("a").phase is Phase.SUCCEEDED
     assert bench.steps("a") == list(range(120))
     assert [node for _, node in bench.attempts("a")][1] == target
+    (result,) = bench.world.results({})
+    assert (result.node, result.moves, result.attempts) == (target, 1, 2)
 
 
-def test_a_trial_that_is_moving_takes_no_other_action(bench: Bench) -> None:
-    bench.submit(a=LONG)
+def test_a_trial_that_is_moving_is_busy_and_takes_no_other_action(bench: Bench) -> None:
+    bench.submit(a=Behaviour(steps=2000, deaf=True))
     bench.until_running("a")
-    trial = bench.trial("a").id
-    bench.world.apply(Migrate(trial, bench.other_node("a")))
-    assert not bench.world.apply(Resize(trial, 0.2)).done
-    assert not bench.world.apply(Migrate(trial, bench.other_node("a"))).done
+    trial, target = bench.trial("a").id, bench.other_node("a")
+    bench.world.apply(Migrate(trial, target))
+    for _ in range(2):
+        for action in (Resize(trial, 0.2), Migrate(trial, target)):
+            outcome = bench.world.apply(action)
+            assert outcome.kind is OutcomeKind.BUSY
+            assert outcome.detail
+        bench.drive()
+    bench.until(lambda: bench.trial("a").steady)
+    assert (bench.trial("a").node, bench.trial("a").cpu) == (target, 0.1)
 
 
 def test_a_move_to_a_full_node_is_refused_and_the_trial_goes_on(bench: Bench) -> None:
-    bench.submit(a=Behaviour(steps=400, cpu="300m"), b=Behaviour(steps=400, cpu="300m"))
+    bench.submit(a=WIDE, b=WIDE)
     bench.until_running("b")
-    assert not bench.world.apply(Migrate(bench.trial("a").id, bench.other_node("a"))).done
+    outcome = bench.world.apply(Migrate(bench.trial("a").id, bench.other_node("a")))
+    assert outcome.kind is OutcomeKind.REFUSED
+    assert bench.trial("a").steady
+
+
+def test_a_move_to_where_a_trial_is_or_to_no_node_is_refused(bench: Bench) -> None:
+    bench.submit(a=LONG)
+    bench.until_running("a")
+    trial = bench.trial("a")
+    assert trial.node is not None
+    for node in (trial.node, NodeName("nowhere")):
+        outcome = bench.world.apply(Migrate(trial.id, node))
+        assert outcome.kind is OutcomeKind.REFUSED
+        assert node in outcome.detail
     assert bench.trial("a").steady
 
 
 def test_an_action_on_a_trial_that_is_over_or_unknown_is_refused(bench: Bench) -> None:
     bench.submit(a=Behaviour(steps=2))
     bench.until(lambda: bench.ended("a"))
-    assert not bench.world.apply(Resize(bench.trial("a").id, 0.2)).done
-    assert not bench.world.apply(Resize(TrialId("nobody"), 0.2)).done
+    for trial in (bench.trial("a").id, TrialId("nobody")):
+        outcomes = [bench.world.apply(action) for action in of_every_kind(trial, bench.nodes[0])]
+        assert {outcome.kind for outcome in outcomes} == {OutcomeKind.REFUSED}
+        assert all(outcome.detail for outcome in outcomes)
+
+
+def test_a_first_attempt_with_a_gate_waits_until_it_is_placed_and_then_runs_there(bench: Bench) -> None:
+    bench.submit(gated=True, a=LONG, b=LONG)
+    bench.until_gated("a", "b")
+    for _ in range(5):
+        bench.drive()
+    assert [bench.trial(name).phase for name in "ab"] == [Phase.PENDING, Phase.PENDING]
+    target = bench.nodes[1]
+    assert bench.world.apply(Place(bench.trial("a").id, target)).done
+    bench.until_running("a")
+    assert (bench.trial("a").node, bench.trial("a").gated) == (target, False)
+    assert bench.trial("b").gated
+
+
+def test_a_place_without_a_node_leaves_the_choice_to_the_default_scheduler(bench: Bench) -> None:
+    bench.submit(gated=True, a=WIDE, b=WIDE)
+    bench.until_gated("a", "b")
+    bench.world.apply(Place(bench.trial("a").id, bench.nodes[1]))
+    bench.until_running("a")
+    assert bench.world.apply(Place(bench.trial("b").id)).done
+    bench.until_running("b")
+    assert bench.trial("b").node == bench.nodes[0]
+
+
+def test_a_place_without_room_or_of_a_trial_that_does_not_wait_is_refused_and_changes_nothing(bench: Bench) -> None:
+    bench.submit(gated=True, a=WIDE, b=WIDE)
+    bench.until_gated("a", "b")
+    first, second = (bench.trial(name).id for name in "ab")
+    here, there = bench.nodes
+    bench.world.apply(Place(first, here))
+    bench.until_running("a")
+    for action in (Place(second, here), Place(second, NodeName("nowhere")), Place(first, there)):
+        outcome = bench.world.apply(action)
+        assert outcome.kind is OutcomeKind.REFUSED
+        assert outcome.detail
+    bench.drive()
+    assert (bench.trial("a").node, bench.trial("b").phase, bench.trial("b").gated) == (here, Phase.PENDING, True)
+    assert bench.world.apply(Place(second, there)).done
+    bench.until_running("b")
+    assert bench.trial("b").node == there
+
+
+def test_a_later_attempt_of_a_placed_trial_waits_for_nobody(bench: Bench) -> None:
+    bench.submit(gated=True, a=LONG)
+    bench.until_gated("a")
+    bench.world.apply(Place(bench.trial("a").id))
+    bench.until_running("a")
+    bench.kill_attempt("a")
+    bench.until(lambda: bench.trial("a").attempt == 2 and bench.trial("a").steady)
+
+
+def test_gates_closed_and_opened_are_as_they_were_when_the_controller_dies(bench: Bench) -> None:
+    bench.submit(gated=True, a=LONG, b=Behaviour())
+    bench.until_gated("a", "b")
+    bench.world.apply(Place(bench.trial("b").id, bench.nodes[0]))
+    bench.until(lambda: not bench.trial("b").gated)
+    bench.drive()
+    bench.restart_controller()
+    bench.until(lambda: bench.ended("b"))
+    assert bench.trial("a").gated
+    assert bench.world.apply(Place(bench.trial("a").id, bench.nodes[1])).done
+    bench.until_running("a")
+    assert bench.trial("a").node == bench.nodes[1]
 
 
 def test_a_trial_that_ignores_the_request_is_ended_after_its_grace_and_moves_all_the_same(bench: Bench) -> None:
@@ -136,3 +234,24 @@ def test_a_controller_killed_in_mid_sweep_loses_nothing_and_runs_nothing_twice(b
     assert bench.steps("a") == list(range(80))
     assert bench.steps("c") == list(range(80))
     assert len(bench.attempts("b")) == 1
+
+
+def test_the_world_tells_when_a_trial_has_changed_and_is_silent_between(bench: Bench) -> None:
+    bench.submit(a=Behaviour(steps=60))
+    bench.until_told("a", Phase.RUNNING)
+    told = [bench.drive() for _ in range(10)]
+    assert not all(told)
+    bench.until_told("a", Phase.SUCCEEDED)
+
+
+def test_results_tell_how_each_trial_went_by_ids_that_are_the_same_in_every_run(bench: Bench) -> None:
+    bench.submit(a=Behaviour(steps=3, failures=1), b=Behaviour(steps=3, failures=9, retries=0))
+    bench.until(lambda: bench.ended("a", "b") and bench.world.finished)
+    a, b = sorted(bench.world.results({bench.trial("a").id: Sample(0.25, 3, 1.0)}), key=lambda result: result.id)
+    assert [a.id, b.id] == [bench.world.short(bench.trial(name).id) for name in "ab"]
+    assert (a.id.endswith("sweep.a"), b.id.endswith("sweep.b")) == (True, True)
+    assert (a.succeeded, a.attempts, a.final_metric) == (True, 2, 0.25)
+    assert (b.succeeded, b.attempts, b.final_metric) == (False, 1, None)
+    assert {a.node, a.first_node} <= set(bench.nodes)
+    assert a.completed_s > a.submitted_s
+    assert set(bench.world.objectives()) == {bench.trial("a").id, bench.trial("b").id}

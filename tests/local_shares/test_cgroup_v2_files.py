@@ -8,9 +8,7 @@ import pytest
 
 from controllers.worlds.local.shares import SharesError
 from controllers.worlds.local.shares.cgroup import CgroupShares, period_us
-from controllers.worlds.local.shares.cgroup_v2 import GroupsV2, groups_v2
-from controllers.worlds.local.shares.folders import GroupFolder
-from controllers.worlds.local.shares.mounts import Mounts
+from controllers.worlds.local.shares.cgroup_files import GroupFolder, GroupsV2, Mounts, groups_v2
 
 
 class FakeKernel(GroupFolder):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controllers.worlds.local.shares import SharesError, SharesNameError, choose_shares
-from controllers.worlds.local.shares.mounts import Mounts
+from controllers.worlds.local.shares.cgroup_files import Mounts
 
 NOTHING = Mounts(mounts="", own="0::/\n")
 NOBODY = "65534"
@@ -41,7 +41,7 @@ def test_without_control_groups_the_pacer_is_taken_and_says_what_it_is() -> None
 
 @pytest.mark.parametrize("kind", ["cgroup-v1", "cgroup-v2"])
 def test_a_way_that_is_asked_for_and_does_not_work_is_an_error(kind: str) -> None:
-    with pytest.raises(SharesError, match=f"{kind} don't work here: no cgroup"):
+    with pytest.raises(SharesError, match=f"{kind} do not work here: no cgroup"):
         choose_shares("run", kind, mounts=NOTHING)  # type: ignore[arg-type]
 
 

@@ -121,7 +121,7 @@ def test_unknown_and_taken_names_are_refused_by_name(shares: Shares) -> None:
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "cpu.max", "cgroup.procs", "tasks", "a b", ".hidden"])
 def test_names_that_could_be_a_file_of_the_kernel_are_refused(shares: Shares, name: str) -> None:
-    with pytest.raises(SharesNameError, match="can't name"):
+    with pytest.raises(SharesNameError, match="cannot name"):
         shares.add_node(name, 0.5)
 
 

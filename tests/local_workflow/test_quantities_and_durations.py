@@ -1,6 +1,6 @@
 import pytest
 
-from controllers.worlds.local.workflow.quantity import parse_duration, parse_quantity
+from controllers.worlds.local.workflow.values import ManifestValueError, parse_duration, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_quantities_read_as_kubernetes_does(text: object, amount: float) -> None
 
 @pytest.mark.parametrize("text", ["", "1 Gi", "1K", "ten", "1GiB", "--1", "-1", None, True, "nan", "1m2"])
 def test_what_is_no_quantity_is_refused_with_the_value(text: object) -> None:
-    with pytest.raises(ValueError, match=repr(text).replace("(", r"\(")):
+    with pytest.raises(ManifestValueError, match=repr(text).replace("(", r"\(")):
         parse_quantity(text)
 
 
@@ -38,5 +38,5 @@ def test_durations_read_as_argo_does(text: object, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "5 s", "-3", "1d", "1e3s"])
 def test_what_is_no_duration_is_refused_with_the_value(text: str) -> None:
-    with pytest.raises(ValueError, match=repr(text)):
+    with pytest.raises(ManifestValueError, match=repr(text)):
         parse_duration(text)

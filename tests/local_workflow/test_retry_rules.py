@@ -2,7 +2,7 @@ import pytest
 
 from controllers.worlds.local.workflow import RetryRule
 from controllers.worlds.local.workflow.expression import ExpressionError, parse_expression, truth
-from controllers.worlds.local.workflow.retry import Backoff
+from controllers.worlds.local.workflow.steps import Backoff
 
 MOVES = 'lastRetry.exitCode == "75" || lastRetry.exitCode == "-1" || asInt(retries) < 3'
 
@@ -58,7 +58,7 @@ def test_expressions_compare_and_join_what_the_last_attempt_left(expression: str
         ("lastRetry.exitCode", "neither true nor false"),
         ("len(lastRetry.message) > 3", "len"),
         ("asInt(retries) contains 1", "no text"),
-        ("lastRetry.exitCode == '75'; true", "can't be read"),
+        ("lastRetry.exitCode == '75'; true", "cannot be read"),
         ("lastRetry.exitCode ==", "ends too early"),
         ("(true", "lacks a"),
         ("true true", "does not expect"),

@@ -5,7 +5,7 @@ import pytest
 from controllers.core.goals import AskedGoals, GoalError, goals_in
 from controllers.core.labels import ANNOTATION_DEADLINE, ANNOTATION_SECONDS_PER_STEP, ANNOTATION_TARGET
 from controllers.core.model import Direction, Goals
-from controllers.record.goal_measures import (
+from controllers.record.measures import (
     at_pace_while_all_run,
     fast_enough,
     satisfied,

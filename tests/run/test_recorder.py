@@ -5,12 +5,28 @@ from pathlib import Path
 
 import pytest
 
-from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
+from controllers.core.model import (
+    ACTION_KINDS,
+    Action,
+    Assessment,
+    Category,
+    Direction,
+    Migrate,
+    NodeName,
+    Phase,
+    Place,
+    Progress,
+    Resize,
+    Snapshot,
+    Trial,
+    TrialId,
+)
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, TimelineFile, read_timeline
 
 A = TrialId("a")
 ONE, TWO = NodeName("one"), NodeName("two")
+WAITING = Trial(A, Phase.PENDING, 0.1, 0.1, 0.0, Direction.MINIMIZE, 0.0, gated=True)
 RUNNING = Trial(A, Phase.RUNNING, 0.1, 0.1, 0.0, Direction.MINIMIZE, 0.0, (ONE,), 1)
 
 
@@ -19,6 +35,22 @@ def record(path: Path, *trials: Trial, category: Category = Category.PROGRESSING
     for at, trial in enumerate(trials):
         recorder.observe(Snapshot(float(at), (trial,), ()), {A: Assessment(category)}, {A: "because"})
     return list(read_timeline(path))
+
+
+def before_and_after(kind: type[Action]) -> tuple[Trial, Trial]:
+    """Return what a world shows of a trial around an action of a kind."""
+    known: dict[type[Action], tuple[Trial, Trial]] = {
+        Resize: (RUNNING, replace(RUNNING, cpu=0.3)),
+        Migrate: (RUNNING, replace(RUNNING, phase=Phase.MOVING, moving_to=TWO)),
+        Place: (WAITING, RUNNING),
+    }
+    return known[kind]
+
+
+@pytest.mark.parametrize("kind", ACTION_KINDS)
+def test_what_an_action_of_any_kind_does_is_recorded_with_its_reason(kind: type[Action], tmp_path: Path) -> None:
+    events = record(tmp_path / "t.jsonl", *before_and_after(kind))
+    assert [event.reason for event in events if event.at == 1.0 and event.reason] == ["because"]
 
 
 def test_nothing_is_recorded_while_nothing_changes(tmp_path: Path) -> None:

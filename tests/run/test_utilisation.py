@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controllers.record.measures import utilisation_variance
 from controllers.record.timeline import EventKind, TimelineEvent
-from controllers.record.utilisation import utilisation_variance
 
 
 def submitted(trial: str, at: float = 0.0) -> TimelineEvent:

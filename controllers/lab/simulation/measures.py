@@ -10,8 +10,7 @@ from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction
 from controllers.core.results import RunResult
 from controllers.lab.simulation.run import SimulatedRun
-from controllers.record import goal_measures
-from controllers.record.utilisation import utilisation_variance
+from controllers.record import measures
 from controllers.worlds.simulated.workload import Workload
 
 Unit = Literal["share", "change", "seconds", "trials"]
@@ -84,7 +83,7 @@ def _completions(result: RunResult) -> dict[str, float]:
 
 def _variance_change(ran: ComparedRun) -> float | None:
     cores = {str(node.name): node.cpu for node in ran.workload.nodes}
-    return _change(ran, lambda run: utilisation_variance(run.timeline, cores))
+    return _change(ran, lambda run: measures.utilisation_variance(run.timeline, cores))
 
 
 def _deadlines_met(ran: ComparedRun) -> float:
@@ -96,7 +95,7 @@ def _deadlines_change(ran: ComparedRun) -> float | None:
 
 
 def _allocation_used(ran: ComparedRun) -> float:
-    return goal_measures.share_of_allocation_used(ran.run.timeline)
+    return measures.share_of_allocation_used(ran.run.timeline)
 
 
 def _time_to_target(ran: ComparedRun) -> float | None:
@@ -111,7 +110,7 @@ def _mean_time_to_target(workload: Workload, run: SimulatedRun) -> float | None:
     took = [
         seconds
         for direction in Direction
-        for seconds in goal_measures.times_to_target(
+        for seconds in measures.times_to_target(
             run.timeline,
             {str(trial.id): trial.goals for trial in workload.trials if trial.direction is direction},
             direction,
@@ -121,19 +120,19 @@ def _mean_time_to_target(workload: Workload, run: SimulatedRun) -> float | None:
 
 
 def _at_pace_at_a_time(ran: ComparedRun) -> float | None:
-    return goal_measures.at_pace_while_all_run(ran.run.timeline, ran.goals, TOLERANCE)
+    return measures.at_pace_while_all_run(ran.run.timeline, ran.goals, TOLERANCE)
 
 
 def _or_faster_at_a_time(ran: ComparedRun) -> float | None:
-    return goal_measures.at_pace_while_all_run(ran.run.timeline, ran.goals, TOLERANCE, or_faster=True)
+    return measures.at_pace_while_all_run(ran.run.timeline, ran.goals, TOLERANCE, or_faster=True)
 
 
 def _at_their_pace(ran: ComparedRun) -> float:
-    return len(goal_measures.satisfied(goal_measures.seconds_per_step(ran.run.timeline), ran.goals, TOLERANCE))
+    return len(measures.satisfied(measures.seconds_per_step(ran.run.timeline), ran.goals, TOLERANCE))
 
 
 def _fast_enough(ran: ComparedRun) -> float:
-    return len(goal_measures.fast_enough(goal_measures.seconds_per_step(ran.run.timeline), ran.goals, TOLERANCE))
+    return len(measures.fast_enough(measures.seconds_per_step(ran.run.timeline), ran.goals, TOLERANCE))
 
 
 def _change(ran: ComparedRun, figure: Callable[[SimulatedRun], float | None]) -> float | None:

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from controllers.core import labels
 from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
-from controllers.core.ports import DONE, Outcome, OutcomeKind, refused
+from controllers.core.ports import BUSY, DONE, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.api import WORKFLOWS, ApiError
 from controllers.worlds.argo.commands import Command, OpenGate, Planner, Recreate, Timeouts
@@ -21,7 +21,6 @@ from controllers.worlds.argo.trials import PodHistory, TrialState
 from controllers.worlds.argo.view import Campaign, ClusterView, rest_s
 
 _LOOK_EVERY_S = 0.2
-_BUSY = Outcome(OutcomeKind.BUSY, "the last action on the trial is still under way")
 
 
 class ArgoWorld:
@@ -127,8 +126,8 @@ class ArgoWorld:
         if isinstance(action, Migrate) and self._view.writes.overtake(state.pod.uid):
             # The next pod starts with the share its author asked for, so a resize that still waits is worth nothing.
             self._drop(action.trial)
-        if action.trial in self._pending or self._view.writes.busy(state.pod.uid):
-            return _BUSY
+        if action.trial in self._pending or self._view.writes.busy(state.pod.uid) or state.phase is Phase.MOVING:
+            return BUSY
         match action:
             case Resize():
                 return self._resize(state, state.pod, action)
@@ -194,7 +193,7 @@ class ArgoWorld:
 
     def _take_on(self, action: Action, pod: PodRecord, *, begun: bool) -> Outcome:
         if not begun:
-            return _BUSY
+            return BUSY
         pending = PendingAction.on(pod, action)
         self._pending[action.trial] = pending
         # Policies see it as done at once, lest they ask for it again before the API server shows it.

@@ -1,17 +1,17 @@
-"""Attempts as processes of this machine: started within their share, asked to leave, reaped."""
+"""Attempts as processes of this machine: started within their share, asked to leave, measured, reaped."""
 
 import sys
 import uuid
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from controllers.worlds.local.jobs import Job, file_name
+from controllers.worlds.local.jobs import LocalJob, file_name
 from controllers.worlds.local.processes import Launcher, ProcessSpec
 from controllers.worlds.local.shares import Shares
-from controllers.worlds.local.usage import RateMeter
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 
@@ -39,7 +39,7 @@ class Surroundings:
         """Where trials keep checkpoints and unsent metrics."""
         return self.folder / "state"
 
-    def log_of(self, job: Job) -> Path:
+    def log_of(self, job: LocalJob) -> Path:
         """File that takes what the attempts of ``job`` print."""
         return self.folder / "logs" / f"{file_name(job.trial or job.id)}.log"
 
@@ -48,6 +48,7 @@ class Surroundings:
         cpus = min(self.node_cpu[node], step.cpu_limit or self.node_cpu[node])
         ours = {
             contract.ENV_STATE_ROOT: str(self.state_root),
+            # Fences: an attempt that finds another's token in its run writes no checkpoint.
             contract.ENV_ATTEMPT: uuid.uuid4().hex,
             contract.ENV_NODE: node,
             contract.ENV_CPUS: f"{cpus:g}",
@@ -81,8 +82,9 @@ class Attempts:
         for node, cpu in around.node_cpu.items():
             shares.add_node(node, cpu)
 
-    def start(self, job: Job) -> int:
+    def start(self, job: LocalJob) -> int:
         """Start the attempt that ``job`` describes, on ``job.node`` with ``job.cpu`` cores; return its pid."""
+        # The share is there before the process is, so that not even its imports run outside it.
         join = self._shares.add(job.key, job.node, job.cpu)
         step = job.step.attempt(job.attempt - 1, job.exit_code)
         spec = ProcessSpec(
@@ -99,22 +101,28 @@ class Attempts:
 
     def ended(self) -> list[Ended]:
         """Return the attempts that have ended since the last call; nothing of their process trees is left."""
-        return [self._buried(end.key, end.code) for end in self._launcher.exits()]
+        over: list[Ended] = []
+        for end in self._launcher.exits():
+            # Read before the share goes, and with it the counter.
+            over.append(Ended(end.key, end.code, self._shares.used(end.key)))
+            self._shares.remove(end.key)
+            self._meters.pop(end.key, None)
+        return over
 
-    def ask_to_leave(self, job: Job) -> None:
+    def ask_to_leave(self, job: LocalJob) -> None:
         """Send SIGTERM: save a checkpoint and exit 75."""
         self._launcher.terminate(job.key)
 
-    def kill(self, job: Job) -> None:
+    def kill(self, job: LocalJob) -> None:
         """End an attempt that did not leave when asked."""
         self._shares.kill(job.key)
         self._launcher.kill(job.key)
 
-    def resize(self, job: Job, cpu: float) -> None:
+    def resize(self, job: LocalJob, cpu: float) -> None:
         """Change the running attempt's share to ``cpu`` cores requested."""
         self._shares.resize(job.key, cpu)
 
-    def cores_used(self, job: Job, now: float) -> float:
+    def cores_used(self, job: LocalJob, now: float) -> float:
         """Return the cores that the attempt used of late."""
         return self._meters.setdefault(job.key, RateMeter()).read(now, self._shares.used(job.key))
 
@@ -122,18 +130,12 @@ class Attempts:
         """Return the cores that were busy on ``node`` of late."""
         return self._meters.setdefault(f"/{node}", RateMeter()).read(now, self._shares.node_used(node))
 
-    def output(self, job: Job) -> str:
+    def output(self, job: LocalJob) -> str:
         """Return what a step that is no trial printed, as its ``outputs.result``."""
         log = self._around.log_of(job)
         return log.read_text(encoding="utf-8", errors="replace").rstrip("\n") if log.exists() else ""
 
-    def _buried(self, key: str, code: int) -> Ended:
-        used = self._shares.used(key)
-        self._shares.remove(key)
-        self._meters.pop(key, None)
-        return Ended(key, code, used)
-
-    def _command(self, job: Job, step: PodStep) -> tuple[str, ...]:
+    def _command(self, job: LocalJob, step: PodStep) -> tuple[str, ...]:
         if step.source is None:
             return step.command + step.args
         script = self._around.folder / "scripts" / f"{file_name(step.template)}-{file_name(job.trial or job.id)}.py"
@@ -158,3 +160,19 @@ def kill_leftover(pid: int, started_before: float) -> None:
         leader.wait(timeout=5)
     except psutil.Error:
         return
+
+
+class RateMeter:
+    """Turns a growing counter of CPU seconds into cores used, averaged over the last ``window_s`` seconds."""
+
+    def __init__(self, window_s: float = 5.0) -> None:
+        self._window_s = window_s
+        self._readings: deque[tuple[float, float]] = deque()
+
+    def read(self, now: float, total: float) -> float:
+        """Take a reading; return the mean number of cores used over the window, 0 at the first one."""
+        self._readings.append((now, total))
+        while len(self._readings) > 2 and self._readings[1][0] <= now - self._window_s:  # noqa: PLR2004 - a pair spans the window
+            self._readings.popleft()
+        since, before = self._readings[0]
+        return max(0.0, total - before) / (now - since) if now > since else 0.0

@@ -14,7 +14,7 @@ from mlflow_hooks import contract
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class LocalJob:
     """A pod step as a job of this machine.
 
     ``target`` is the node that the next attempt must start on: a move's destination, or the node
@@ -65,22 +65,23 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Ledger:
+class JobLedger:
     """All jobs, and when each suspended step began to wait."""
 
-    jobs: Mapping[str, Job] = field(default_factory=dict)
+    jobs: Mapping[str, LocalJob] = field(default_factory=dict)
     delays: Mapping[str, float] = field(default_factory=dict)
 
 
-_LEDGER = TypeAdapter(Ledger)
+# The names of the fields are the file format: a run that was cut short by an older version goes on from it.
+_LEDGER = TypeAdapter(JobLedger)
 
 
-def load_ledger(path: Path) -> Ledger:
+def load_ledger(path: Path) -> JobLedger:
     """Return the ledger kept in ``path``, empty where there is none yet."""
-    return _LEDGER.validate_json(path.read_bytes()) if path.exists() else Ledger()
+    return _LEDGER.validate_json(path.read_bytes()) if path.exists() else JobLedger()
 
 
-def save_ledger(path: Path, ledger: Ledger) -> None:
+def save_ledger(path: Path, ledger: JobLedger) -> None:
     """Keep ``ledger`` in ``path``, whole or not at all."""
     write_whole(path, _LEDGER.dump_json(ledger, indent=1))
 

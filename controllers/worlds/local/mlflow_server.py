@@ -8,12 +8,13 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from controllers.worlds.local.processes import Guarded, start_guarded
+from controllers.core.errors import SpeconError
+from controllers.worlds.local.processes import Tethered, start_tethered
 
 _READY_WITHIN_S = 90.0
 
 
-class MlflowServerError(Exception):
+class MlflowServerError(SpeconError):
     """The local MLflow server did not come up; says where its log is."""
 
 
@@ -24,7 +25,7 @@ class LocalMlflow:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
         self._port = _free_port()
-        self._process: Guarded | None = None
+        self._process: Tethered | None = None
 
     @property
     def uri(self) -> str:
@@ -47,8 +48,9 @@ class LocalMlflow:
         command += ["--workers", "1", "--backend-store-uri", self.store]
         command += ["--artifacts-destination", str(self._folder / "artifacts")]
         env = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+        # By the time of a restart it names this very server, which must not be its own client.
         env.pop("MLFLOW_TRACKING_URI", None)
-        self._process = start_guarded(command, env, self._folder / "mlflow-server.log")
+        self._process = start_tethered(command, env, self._folder / "mlflow-server.log")
 
     def wait_ready(self) -> None:
         """Wait until the server answers.

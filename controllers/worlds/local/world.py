@@ -24,17 +24,16 @@ from controllers.core.model import (
     Trial,
     TrialId,
 )
-from controllers.core.ports import DONE, Outcome, refused
+from controllers.core.ports import BUSY, DONE, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.kube_scheduler import NodeLoad, choose, scores
 from controllers.worlds.local.attempts import Attempts, Ended
-from controllers.worlds.local.jobs import Job, Ledger
+from controllers.worlds.local.jobs import JobLedger, LocalJob
 from controllers.worlds.local.workflow import Expansion, PodStep, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
 _KILLED = 128 + 9
 _TERMINATED = 128 + 15
-_NOT_RUNNING = refused("the trial is not running")
 
 
 @dataclass(frozen=True)
@@ -58,21 +57,25 @@ class LocalWorld:
 
     can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
 
-    def __init__(self, program: Program, uid: str, machine: Machine, attempts: Attempts, ledger: Ledger) -> None:
+    def __init__(self, program: Program, uid: str, machine: Machine, attempts: Attempts, ledger: JobLedger) -> None:
         self._program = program
         self._uid = uid
         self._machine = machine
         self._attempts = attempts
         self._now = 0.0
-        self._jobs = {name: _interrupted(job) for name, job in ledger.jobs.items()}
+        self._jobs = {
+            # What ran when the last controller died starts again, on the node where it belongs.
+            name: replace(job, phase=Phase.PENDING, target=job.target or job.node, asked_at=None) if job.placed else job
+            for name, job in ledger.jobs.items()
+        }
         self._delays = dict(ledger.delays)
-        self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes
+        self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes, as kube-scheduler does
         self._expand()
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> JobLedger:
         """What must be kept to go on after the controller was killed."""
-        return Ledger(dict(self._jobs), dict(self._delays))
+        return JobLedger(dict(self._jobs), dict(self._delays))
 
     @property
     def finished(self) -> bool:
@@ -85,14 +88,24 @@ class LocalWorld:
         return self._expansion.failed
 
     def advance(self, now: float) -> bool:
-        """Do what is due: reap, end overdue attempts, submit, place and start. Returns whether anything changed."""
+        """Do what is due: reap, end overdue attempts, submit, place and start.
+
+        Returns:
+            Whether any of that changed a step. What ``apply`` changed itself is no news to whoever called it.
+        """
         self._now = now
         before = dict(self._jobs)
         for end in self._attempts.ended():
             self._reap(end, now)
-        self._end_overdue(now)
+        for job in self._jobs.values():
+            if job.placed and job.asked_at is not None and now > job.asked_at + job.step.grace_s:
+                self._attempts.kill(job)
         self._expand()
-        self._submit(now)
+        for delay in self._expansion.delays:
+            self._delays.setdefault(delay.id, now + delay.seconds)
+        for step in self._expansion.pods:
+            if step.id not in self._jobs:
+                self._jobs[step.id] = LocalJob(step, now, step.cpu)
         self._start_pending(now)
         return self._jobs != before
 
@@ -116,13 +129,19 @@ class LocalWorld:
     def apply(self, action: Action) -> Outcome:
         """Take on ``action`` if the trial runs and no move of it is under way, or waits for a place that there is."""
         job = self._job_of(action.trial)
+        if job is None:
+            return refused("there is no such trial")
         match action:
             case Place(node=node):
                 return self._place(job, node)
+            case Resize() | Migrate() if job.phase is Phase.MOVING:
+                return BUSY
+            case Resize() | Migrate() if job.phase is not Phase.RUNNING:
+                return refused("the trial is not running")
             case Resize(cpu=cpu):
-                return self._resize(job, cpu) if job and job.phase is Phase.RUNNING else _NOT_RUNNING
+                return self._resize(job, cpu)
             case Migrate(node=node):
-                return self._migrate(job, node) if job and job.phase is Phase.RUNNING else _NOT_RUNNING
+                return self._migrate(job, node)
             case _:
                 assert_never(action)
 
@@ -131,7 +150,7 @@ class LocalWorld:
         running = [job for job in self._jobs.values() if job.placed and job.trial]
         return {TrialId(job.trial): self._attempts.cores_used(job, self._now) for job in running}
 
-    def jobs(self) -> Sequence[Job]:
+    def jobs(self) -> Sequence[LocalJob]:
         """Return the records of all steps submitted so far."""
         return list(self._jobs.values())
 
@@ -149,7 +168,7 @@ class LocalWorld:
         found = [self._result(job, samples.get(TrialId(job.trial))) for job in jobs]
         return sorted(found, key=lambda result: (result.submitted_s, result.id))
 
-    def _result(self, job: Job, sample: Sample | None) -> TrialResult:
+    def _result(self, job: LocalJob, sample: Sample | None) -> TrialResult:
         return TrialResult(
             id=self.short(job.trial),
             submitted_s=job.submitted_at,
@@ -166,14 +185,14 @@ class LocalWorld:
             deadline_s=goals_in(job.step.annotations).deadline_s,
         )
 
-    def _job_of(self, trial: TrialId) -> Job | None:
+    def _job_of(self, trial: TrialId) -> LocalJob | None:
         return next((job for job in self._jobs.values() if job.trial == trial), None)
 
     def _node(self, name: NodeName) -> Node:
         used = self._attempts.node_cores_used(name, self._now)
         return Node(name, self._machine.nodes[name], self._machine.memory, used)
 
-    def _trial(self, job: Job) -> Trial:
+    def _trial(self, job: LocalJob) -> Trial:
         return Trial(
             id=TrialId(job.trial),
             phase=job.phase,
@@ -190,30 +209,37 @@ class LocalWorld:
             goals=goals_in(job.step.annotations).since(job.submitted_at),
         )
 
-    def _resize(self, job: Job, cpu: float) -> Outcome:
+    def _resize(self, job: LocalJob, cpu: float) -> Outcome:
         if self._load(job.node).cpu_requested - job.cpu + cpu > self._machine.nodes[job.node] + 1e-9:
             return refused(f"{cpu:g} cores do not fit on {job.node}")
+        # Weights within a node: the neighbours' parts shrink by themselves.
         self._attempts.resize(job, cpu)
         self._jobs[job.id] = replace(job, cpu=cpu, resizes=job.resizes + 1)
         return DONE
 
-    def _gated(self, job: Job) -> bool:
+    def _gated(self, job: LocalJob) -> bool:
+        """Whether its first attempt waits for a ``Place``; a later one starts by itself."""
         return self._machine.gate_first and bool(job.trial) and not (job.attempt or job.released or job.phase.ended)
 
-    def _place(self, job: Job | None, node: str | None) -> Outcome:
-        if job is None or not self._gated(job):
+    def _place(self, job: LocalJob, node: str | None) -> Outcome:
+        if not self._gated(job):
             return refused("the trial does not wait for a place")
-        if node is not None and not self._takes(node, job):
-            return refused(f"{node} has no room for it")
+        if node is not None and (why_not := self._unfit(node, job)):
+            return refused(why_not)
+        # The target is written before the process starts, so that a new controller starts it on the same node.
         self._jobs[job.id] = replace(job, released=True, target=node or "")
         return DONE
 
-    def _takes(self, node: str, job: Job) -> bool:
-        return node in self._machine.nodes and bool(scores(job.step.cpu, job.step.memory, [self._load(node)]))
+    def _unfit(self, node: str, job: LocalJob) -> str:
+        """Return what speaks against an attempt of ``job`` on ``node``; empty if it fits."""
+        if node not in self._machine.nodes:
+            return f"there is no node {node}"
+        return "" if scores(job.step.cpu, job.step.memory, [self._load(node)]) else f"{node} has no room for it"
 
-    def _migrate(self, job: Job, node: str) -> Outcome:
-        if node == job.node or not self._takes(node, job):
-            return refused(f"{node} has no room for it")
+    def _migrate(self, job: LocalJob, node: str) -> Outcome:
+        why_not = f"the trial is on {node} already" if node == job.node else self._unfit(node, job)
+        if why_not:
+            return refused(why_not)
         self._jobs[job.id] = replace(job, phase=Phase.MOVING, target=node, asked_at=self._now)
         self._attempts.ask_to_leave(job)
         return DONE
@@ -221,45 +247,43 @@ class LocalWorld:
     def _reap(self, end: Ended, now: float) -> None:
         job = next(job for job in self._jobs.values() if job.placed and job.key == end.key)
         job = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds)
-        if end.code == 0:
-            self._jobs[job.id] = self._over(job, Phase.SUCCEEDED, 0, now)
-        elif _left_as_asked(job, end.code) or end.code == contract.EXIT_MIGRATE:
-            self._jobs[job.id] = replace(job, phase=Phase.PENDING, asked_at=None, exit_code=end.code)
-        else:
-            self._jobs[job.id] = self._after_failure(job, end.code, now)
-
-    def _after_failure(self, job: Job, code: int, now: float) -> Job:
+        # An attempt that was asked to leave may end by the signal itself, before its hooks listen or after its grace.
+        left = end.code == contract.EXIT_MIGRATE or (job.phase is Phase.MOVING and end.code in {_KILLED, _TERMINATED})
         rule = job.step.retry
-        if rule is None or not rule.allows(job.attempt, code, duration_s=now - job.started_at):
-            return self._over(job, Phase.FAILED, code, now)
-        wait = rule.wait_s(job.attempt)
-        return replace(job, phase=Phase.PENDING, target="", asked_at=None, not_before=now + wait, exit_code=code)
+        if end.code == 0:
+            job = self._over(job, Phase.SUCCEEDED, 0, now)
+        elif left:
+            # The target stays: the next attempt starts there.
+            job = replace(job, phase=Phase.PENDING, asked_at=None, exit_code=end.code)
+        elif rule is not None and rule.allows(job.attempt, end.code, duration_s=now - job.started_at):
+            due = now + rule.wait_s(job.attempt)
+            job = replace(job, phase=Phase.PENDING, target="", asked_at=None, not_before=due, exit_code=end.code)
+        else:
+            job = self._over(job, Phase.FAILED, end.code, now)
+        self._jobs[job.id] = job
 
-    def _over(self, job: Job, phase: Phase, code: int, now: float) -> Job:
+    def _over(self, job: LocalJob, phase: Phase, code: int, now: float) -> LocalJob:
+        # Later steps may read what a step printed; what a trial comes to is in MLflow.
         result = None if job.trial else self._attempts.output(job)
         return replace(job, phase=phase, ended_at=now, asked_at=None, target="", exit_code=code, result=result)
 
-    def _end_overdue(self, now: float) -> None:
-        for job in self._jobs.values():
-            if job.placed and job.asked_at is not None and now > job.asked_at + job.step.grace_s:
-                self._attempts.kill(job)
-
     def _expand(self) -> None:
-        outcomes = {job.id: _outcome(job) for job in self._jobs.values() if job.phase.ended}
+        """Work out anew which steps should exist, from how those before them ended."""
+        outcomes = {
+            job.id: StepOutcome(
+                StepStatus.SUCCEEDED if job.phase is Phase.SUCCEEDED else StepStatus.FAILED, job.result, job.exit_code
+            )
+            for job in self._jobs.values()
+            if job.phase.ended
+        }
         over = {name for name, ends in self._delays.items() if ends <= self._now}
         outcomes |= {name: StepOutcome(StepStatus.SUCCEEDED) for name in over}
         running = [job.id for job in self._jobs.values() if not job.phase.ended]
         running += [name for name in self._delays if name not in over]
         self._expansion: Expansion = self._program.expand(outcomes, running)
 
-    def _submit(self, now: float) -> None:
-        for delay in self._expansion.delays:
-            self._delays.setdefault(delay.id, now + delay.seconds)
-        for step in self._expansion.pods:
-            if step.id not in self._jobs:
-                self._jobs[step.id] = Job(step, now, step.cpu)
-
     def _start_pending(self, now: float) -> None:
+        """Start what waits and fits somewhere, in the order of submission."""
         waiting = (job for job in self._jobs.values() if job.phase is Phase.PENDING and not self._gated(job))
         pending = [job for job in waiting if now >= job.not_before]
         for job in sorted(pending, key=lambda job: job.submitted_at):
@@ -267,15 +291,17 @@ class LocalWorld:
             if node is not None:
                 self._jobs[job.id] = self._started(job, node, now)
 
-    def _node_for(self, job: Job) -> str | None:
+    def _node_for(self, job: LocalJob) -> str | None:
         others = [other for other in self._jobs.values() if other.id != job.id]
         fits = scores(job.step.cpu, job.step.memory, [self._load(node, others) for node in self._machine.nodes])
+        # The node of the first attempt is pinned so that two policies are compared from the same placement.
+        # A trial whose chosen node has filled up meanwhile starts elsewhere rather than not at all.
         wish = job.target or ("" if job.attempt else self._machine.pinned.get(self.short(job.trial), ""))
         if wish in fits:
             return wish
         return choose(fits, self._random.choice) if fits else None
 
-    def _started(self, job: Job, node: str, now: float) -> Job:
+    def _started(self, job: LocalJob, node: str, now: float) -> LocalJob:
         moved = bool(job.target) and job.node not in {"", node}
         new = replace(
             job,
@@ -291,9 +317,13 @@ class LocalWorld:
         )
         return replace(new, pid=self._attempts.start(new))
 
-    def _load(self, node: str, jobs: Sequence[Job] | None = None) -> NodeLoad:
+    def _load(self, node: str, jobs: Sequence[LocalJob] | None = None) -> NodeLoad:
         """Return what is requested of ``node``, counting moves under way at both their ends."""
-        on_it = [job for job in (self._jobs.values() if jobs is None else jobs) if _holds(job, node)]
+        on_it = [
+            job
+            for job in (self._jobs.values() if jobs is None else jobs)
+            if (job.placed and job.node == node) or (job.target == node and not job.phase.ended)
+        ]
         return NodeLoad(
             node,
             self._machine.nodes[node],
@@ -315,23 +345,3 @@ def _params(step: PodStep) -> dict[str, Any]:
     except ValueError:
         return {}
     return params if isinstance(params, dict) else {}
-
-
-def _holds(job: Job, node: str) -> bool:
-    return (job.placed and job.node == node) or (job.target == node and not job.phase.ended)
-
-
-def _left_as_asked(job: Job, code: int) -> bool:
-    return job.phase is Phase.MOVING and code in {_KILLED, _TERMINATED}
-
-
-def _outcome(job: Job) -> StepOutcome:
-    status = StepStatus.SUCCEEDED if job.phase is Phase.SUCCEEDED else StepStatus.FAILED
-    return StepOutcome(status, job.result, job.exit_code)
-
-
-def _interrupted(job: Job) -> Job:
-    """Return the job as a new controller finds it: what ran starts again on the node where it belongs."""
-    if not job.placed:
-        return job
-    return replace(job, phase=Phase.PENDING, target=job.target or job.node, asked_at=None)

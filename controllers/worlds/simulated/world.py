@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
-from controllers.core.ports import DONE, Outcome, OutcomeKind, refused
+from controllers.core.ports import BUSY, DONE, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.simulated.cluster import SimulatedCluster
 from controllers.worlds.simulated.fault_injection import crash, timed_effects
@@ -121,10 +121,10 @@ class SimulatedWorld:
         match action:
             case Place(node=node):
                 return self._place(run, node)
+            case Resize() | Migrate() if run.phase is Phase.MOVING or run.wanted_cpu is not None:
+                return BUSY
             case Resize() | Migrate() if run.node is None or run.phase is not Phase.RUNNING:
                 return refused("the trial is not running")
-            case Resize() | Migrate() if run.wanted_cpu is not None:
-                return Outcome(OutcomeKind.BUSY, "the last action on the trial is still under way")
             case Resize(cpu=cpu):
                 return self._resize(run, cpu)
             case Migrate(node=node):

@@ -15,8 +15,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from controllers.worlds.local.processes import interpreter, kernel
-from controllers.worlds.local.processes.attempts import Attempts
+from controllers.worlds.local.processes import interpreter, proctree
+from controllers.worlds.local.processes.children import Children
 from controllers.worlds.local.processes.messages import Exit, LaunchError, Lines, ProcessSpec, line
 
 _READ_BYTES: Final = 65_536
@@ -29,13 +29,14 @@ class ForkServer:
         self._control, self._events = control, events
         self._grace_s = grace_s
         self._wakeup, self._written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._attempts = Attempts(interpreter.site_path(), self._wakeup, self._enter_child)
+        self._children = Children(interpreter.site_path(), self._wakeup, self._enter_child)
         self._ended = False
 
     def serve(self) -> None:
         """Start attempts and report exits until the controller is gone or says so."""
         signal.set_wakeup_fd(self._written, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, _nothing)
+        # Without a handler the signal would not be written to the wake-up descriptor.
+        signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._stop)
         lines = Lines()
         while not self._ended:
@@ -44,8 +45,8 @@ class ForkServer:
                 os.read(self._wakeup, _READ_BYTES)
             if self._control.fileno() in ready:
                 self._hear(lines)
-            self._report(self._attempts.reap())
-        self._report(self._attempts.end(self._grace_s))
+            self._report(self._children.reap())
+        self._report(self._children.end(self._grace_s))
 
     def _hear(self, lines: Lines) -> None:
         try:
@@ -63,13 +64,13 @@ class ForkServer:
             case {"ready": True}:
                 self._tell(self._control, {"ready": True})
             case {"signal": number, "key": key}:
-                self._attempts.signal(key, signal.Signals(number))
+                self._children.signal(key, signal.Signals(number))
             case {"close": grace_s}:
                 self._grace_s, self._ended = grace_s, True
 
     def _start(self, spec: ProcessSpec) -> dict[str, Any]:
         try:
-            return {"pid": self._attempts.start(spec)}
+            return {"pid": self._children.start(spec)}
         except (OSError, LaunchError) as error:
             return {"error": str(error)}
 
@@ -95,7 +96,7 @@ class ForkServer:
 
 
 def preload(modules: Sequence[str]) -> None:
-    """Import ``modules``; say on stderr which can't be."""
+    """Import ``modules``; name on stderr those that cannot be imported."""
     for name in modules:
         try:
             importlib.import_module(name)
@@ -111,14 +112,10 @@ def preload(modules: Sequence[str]) -> None:
 def main() -> None:
     """Serve as the first argument says."""
     settings = json.loads(sys.argv[1])
-    kernel.adopt_orphans()
+    proctree.adopt_orphans()
     preload(settings["preload"])
     with socket.socket(fileno=settings["control"]) as control, socket.socket(fileno=settings["events"]) as events:
         ForkServer(control, events, settings["grace_s"]).serve()
-
-
-def _nothing(*_: object) -> None:
-    """Make the signal wake the server up."""
 
 
 if __name__ == "__main__":

@@ -72,12 +72,11 @@ def run(program: PythonProgram, site_path: Sequence[str]) -> int:
     sys.path[:] = [first, *_from_environment(), *site_path]
     importlib.invalidate_caches()
     sys.argv[:] = [program.target, *program.arguments]
-    return _finished(lambda: _run_module(program) if program.is_module else _run_file(program, main))
-
-
-def _run_module(program: PythonProgram) -> None:
-    # What `python -m` itself calls: run_module() would take __main__ away before threads and exit handlers end.
-    runpy._run_module_as_main(program.target)  # type: ignore[attr-defined]  # noqa: SLF001
+    if program.is_module:
+        # What `python -m` itself calls: run_module() would take __main__ away before threads and exit handlers end.
+        as_main = runpy._run_module_as_main  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
+        return _finished(lambda: as_main(program.target))
+    return _finished(lambda: _run_file(program, main))
 
 
 def _run_file(program: PythonProgram, main: ModuleType) -> None:

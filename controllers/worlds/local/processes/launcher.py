@@ -1,13 +1,14 @@
-"""The controller's side of the fork server."""
+"""The controller's side of the fork server, and servers that never outlive their controller."""
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ class Launcher:
     A fork server that dies takes its attempts along and is replaced: ``exits`` reports them with 137.
 
     Args:
-        preload: modules to import before the first fork; one that can't be imported is reported in ``log``.
+        preload: modules to import before the first fork; ``log`` names those that cannot be imported.
         grace_s: seconds between SIGTERM and SIGKILL for attempts whose controller or fork server died.
         log: file for what the fork server itself says.
     """
@@ -54,7 +55,7 @@ class Launcher:
             raise LaunchError(msg)
         reply = self._server.ask({"start": spec.packed()})
         if "pid" not in reply:
-            msg = f"can't start {spec.key!r}: {reply.get('error', 'the fork server died')}"
+            msg = f"cannot start {spec.key!r}: {reply.get('error', 'the fork server died')}"
             raise LaunchError(msg)
         self._running[spec.key] = reply["pid"]
         return self._running[spec.key]
@@ -67,7 +68,9 @@ class Launcher:
         if not self._closed:
             self._collect()
             if self._server.lost:
-                self._replace_server()
+                self._server.close()
+                self._end_lost(self._grace_s)
+                self._server = _Server(self._preload, self._grace_s, self._log)
         exits, self._exits = self._exits, []
         return exits
 
@@ -99,18 +102,14 @@ class Launcher:
 
     def _collect(self) -> None:
         for ended in self._server.exits():
-            # The exit of one whose start was never answered is nobody's.
+            # An attempt whose start was never answered was reported as not started: its exit is no news.
             if self._running.pop(ended.key, None) is not None:
                 self._exits.append(ended)
-
-    def _replace_server(self) -> None:
-        self._server.close()
-        self._end_lost(self._grace_s)
-        self._server = _Server(self._preload, self._grace_s, self._log)
 
     def _end_lost(self, grace_s: float) -> None:
         """End the attempts that a dead server left: the kernel has sent them SIGTERM already."""
         for pid in self._running.values():
+            # The pacer may have stopped it, and a stopped process does not act on SIGTERM.
             proctree.signal_tree(pid, signal.SIGCONT)
         deadline = time.monotonic() + grace_s
         while any(map(proctree.alive, self._running.values())) and time.monotonic() < deadline:
@@ -192,3 +191,61 @@ class _Server:
         self._process.wait()
         self._control.close()
         self.events.close()
+
+
+_KEY: Final = "tethered"
+
+
+class Tethered:
+    """A running command that ends, with all its processes, when this process does, however that happens.
+
+    Its parent is a fork server of its own, which sees this process's end.
+    """
+
+    def __init__(self, launcher: Launcher, spec: ProcessSpec, grace_s: float) -> None:
+        self.command = spec.command
+        self._launcher, self._grace_s = launcher, grace_s
+        self._code: int | None = None
+        self.pid = launcher.start(spec)
+
+    def poll(self) -> int | None:
+        """Return the exit code as a shell gives it, None while it runs."""
+        if self._code is None and (exits := self._launcher.exits()):
+            self._code = exits[0].code
+            self._launcher.close(0.0)
+        return self._code
+
+    def terminate(self) -> None:
+        """End all its processes: SIGTERM, after the grace period SIGKILL. Returns when they are gone."""
+        self._launcher.close(self._grace_s)
+        self.poll()
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and return the exit code.
+
+        Raises:
+            subprocess.TimeoutExpired: it still runs after ``timeout`` seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            left = None if deadline is None else deadline - time.monotonic()
+            if timeout is not None and left is not None and left <= 0:
+                raise subprocess.TimeoutExpired(list(self.command), timeout)
+            select.select([self._launcher], [], [], left)
+        return code
+
+
+def start_tethered(
+    command: Sequence[str], env: Mapping[str, str], log: Path, *, cwd: Path | None = None, grace_s: float = 5.0
+) -> Tethered:
+    """Start ``command`` with the whole environment ``env``, stdout and stderr appended to ``log``.
+
+    Raises:
+        LaunchError: it could not be started.
+    """
+    launcher = Launcher((), grace_s, log)
+    try:
+        return Tethered(launcher, ProcessSpec(_KEY, tuple(command), env, cwd or Path.cwd(), log), grace_s)
+    except BaseException:
+        launcher.close(0.0)
+        raise

@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from controllers.core.errors import SpeconError
 
-class LaunchError(RuntimeError):
+
+class LaunchError(SpeconError):
     """An attempt could not be started: folder, log or group missing, or its key still running."""
 
 

@@ -1,6 +1,7 @@
-"""A process and its descendants, as Linux tells of them under ``/proc``."""
+"""A process and its descendants: what Linux tells of them under ``/proc``, and how they end with their parent."""
 
 import contextlib
+import ctypes
 import os
 import signal
 from collections.abc import Iterable, Iterator
@@ -108,3 +109,24 @@ def _of_threads(pid: int, name: str) -> Iterator[str]:
     for thread in threads(pid):
         with contextlib.suppress(OSError):
             yield (_PROC / str(pid) / "task" / str(thread) / name).read_text()
+
+
+_SET_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG
+_SET_SUBREAPER: Final = 36  # PR_SET_CHILD_SUBREAPER
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+
+
+def signal_when_parent_dies(number: signal.Signals) -> None:
+    """Let this process get a signal when the thread that forked it ends."""
+    _prctl(_SET_DEATH_SIGNAL, number)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose parent ends, as the first process of a container is."""
+    _prctl(_SET_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if _LIBC.prctl(option, ctypes.c_ulong(value), 0, 0, 0):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

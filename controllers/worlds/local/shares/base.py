@@ -4,16 +4,18 @@ import math
 import re
 from typing import Final, Protocol
 
+from controllers.core.errors import SpeconError
+
 _SAFE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _KERNEL_OWNED: Final = re.compile(r"(cgroup|cpu|cpuacct|cpuset|memory|io|pids)\.|tasks$|notify_on_release$")
 
 
-class SharesError(RuntimeError):
-    """CPU shares can't be enforced as asked."""
+class SharesError(SpeconError):
+    """This machine cannot enforce CPU shares as asked."""
 
 
 class SharesNameError(SharesError):
-    """A run, node or trial is unknown, there already, or its name can't name a group."""
+    """A run, node or trial is unknown, there already, or its name cannot name a group."""
 
 
 class SharesValueError(SharesError):
@@ -29,7 +31,7 @@ class Shares(Protocol):
 
     @property
     def description(self) -> str:
-        """One line for people: which way this is and what it can't do."""
+        """One line for people: which way this is and what it cannot do."""
         ...
 
     def add_node(self, node: str, cpu: float) -> None:
@@ -81,7 +83,7 @@ def checked_name(name: str) -> str:
         SharesNameError: it is empty, has unsafe characters, or could be taken for a kernel's file.
     """
     if not _SAFE.fullmatch(name) or _KERNEL_OWNED.match(name):
-        msg = f"{name!r} can't name a group of processes: use letters, digits, '_', '-' and '.'"
+        msg = f"{name!r} cannot name a group of processes: use letters, digits, '_', '-' and '.'"
         raise SharesNameError(msg)
     return name
 

@@ -1,15 +1,17 @@
 """Shares enforced by the kernel: a group per run, in it one per node, in it one per trial."""
 
+import contextlib
+import math
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
 from controllers.worlds.local.processes import proctree
 from controllers.worlds.local.shares.base import SharesError, SharesNameError, checked_cpu, checked_name
-from controllers.worlds.local.shares.pinning import Cores, pin
 
 _REMOVAL_TIMEOUT_S: Final = 10.0
 _BUSY_PER_PERIOD_US: Final = 250_000
@@ -156,8 +158,9 @@ class CgroupShares:
         deadline = time.monotonic() + _REMOVAL_TIMEOUT_S
         self._groups.kill(path)
         while not self._groups.drop(path):
+            # A killed process keeps its group busy until the kernel has taken it down.
             if time.monotonic() > deadline:
-                msg = f"processes {sorted(self._groups.pids(path))} in group {str(path)!r} don't end"
+                msg = f"processes {sorted(self._groups.pids(path))} in group {str(path)!r} do not end"
                 raise SharesError(msg)
             time.sleep(0.01)
             self._groups.kill(path)
@@ -185,8 +188,32 @@ def period_us(cpu: float) -> int:
 
 
 def kill_all(pids_in: Groups, path: Path) -> None:
-    """Send SIGKILL until no process is left that has not got one; one that has can't fork any more."""
+    """Send SIGKILL until every process has got one: from then on it cannot fork."""
     done: set[int] = set()
     while fresh := pids_in.pids(path) - done:
         proctree.send(fresh, signal.SIGKILL)
+        done |= fresh
+
+
+class Cores:
+    """The machine's cores, handed out to nodes: the least taken first."""
+
+    def __init__(self, cores: Iterable[int]) -> None:
+        self._taken = dict.fromkeys(sorted(cores), 0.0)
+
+    def take(self, cpu: float) -> frozenset[int]:
+        """Return as many cores as ``cpu`` needs, all of them if it needs more."""
+        chosen = sorted(self._taken, key=lambda core: self._taken[core])[: math.ceil(cpu)]
+        for core in chosen:
+            self._taken[core] += cpu / len(chosen)
+        return frozenset(chosen)
+
+
+def pin(root: int, cores: frozenset[int]) -> None:
+    """Keep a process tree on ``cores``; what it starts later inherits that."""
+    done: set[int] = set()
+    while fresh := {thread for pid in proctree.tree(root) for thread in proctree.threads(pid)} - done:
+        for thread in fresh:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.sched_setaffinity(thread, cores)
         done |= fresh

@@ -5,9 +5,7 @@ from typing import Literal
 
 from controllers.worlds.local.shares.base import Shares, SharesError, checked_name
 from controllers.worlds.local.shares.cgroup import CgroupShares
-from controllers.worlds.local.shares.cgroup_v1 import groups_v1
-from controllers.worlds.local.shares.cgroup_v2 import groups_v2
-from controllers.worlds.local.shares.mounts import Mounts
+from controllers.worlds.local.shares.cgroup_files import Mounts, groups_v1, groups_v2
 from controllers.worlds.local.shares.pacer import Pacer
 
 Kind = Literal["cgroup-v2", "cgroup-v1", "pacer"]
@@ -22,8 +20,8 @@ def choose_shares(run: str, kind: Kind | None = None, mounts: Mounts | None = No
         mounts: where control groups are; this machine's where not given.
 
     Raises:
-        SharesError: ``kind`` doesn't work here.
-        SharesNameError: ``run`` can't name a group.
+        SharesError: ``kind`` does not work here.
+        SharesNameError: ``run`` cannot name a group.
     """
     checked_name(run)
     refusals = []
@@ -32,7 +30,7 @@ def choose_shares(run: str, kind: Kind | None = None, mounts: Mounts | None = No
             return way()
         except (OSError, SharesError) as error:
             refusals.append(str(error))
-    msg = f"CPU shares by {kind} don't work here: {'; '.join(refusals)}"
+    msg = f"CPU shares by {kind} do not work here: {'; '.join(refusals)}"
     raise SharesError(msg)
 
 

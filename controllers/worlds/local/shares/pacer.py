@@ -122,6 +122,7 @@ class Pacer:
         _end(self._helper)
         trees = [entry.pid for entry in self._trials.values() if entry.pid is not None]
         for pid in trees:
+            # A helper that was killed could not do it, and nobody else would.
             proctree.signal_tree(pid, signal.SIGCONT)
         self._helper = _start_helper()
         for node, cpu in self._nodes.items():

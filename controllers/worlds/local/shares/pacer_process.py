@@ -12,8 +12,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.worlds.local.shares.paced_node import PacedNode
-from controllers.worlds.local.shares.pacing import PERIOD_S
+from controllers.worlds.local.shares.pacing import PERIOD_S, PacedNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

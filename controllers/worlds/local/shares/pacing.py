@@ -1,13 +1,16 @@
-"""Who of a node may run for how long: arithmetic only, no process is touched here.
+"""Pacing: who of a node may run for how long, and the signals that see to it.
 
 Time is cut into periods. Each gives a node ``quota * period`` CPU seconds, split among its trials by
 weight, but to none more than it can use (weighted max-min fairness). A trial that has used up its
 part waits for the next period; what it used too much is taken off its next part.
 """
 
+import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
+
+from controllers.worlds.local.processes import proctree
 
 PERIOD_S: Final = 0.2
 _HEADROOM: Final = 1.1
@@ -40,7 +43,7 @@ class Paced:
         self.ran += ran
 
     def close_period(self) -> None:
-        """Learn from the period how many cores it would use if nobody were in its way."""
+        """Learn from the period how many cores it would use if it never had to wait."""
         if self.ran > 0:
             self.wanted = (self.used + self.waited) / self.ran
         self.used = self.ran = self.waited = 0.0
@@ -62,3 +65,123 @@ def split(total: float, weights: Mapping[str, float], caps: Mapping[str, float])
         rest = sum(weight for other, weight in weights.items() if other not in parts)
         parts[key] = min(caps[key], (total - sum(parts.values())) * weights[key] / rest)
     return parts
+
+
+STOP, CONTINUE, KILL = signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL
+_NOBODY: Final[tuple[int, ...]] = ()
+
+
+class PacedTree:
+    """The tree under one root process, for as long as that pid means that process."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._started = proctree.started(root)
+        self._pids: list[int] = []
+        self._cpu_seconds = 0.0
+        self._waiting = 0.0
+        self.stopped = False
+        self.look()
+
+    def look(self) -> None:
+        """Find out which processes belong to the tree by now."""
+        gone = self._started is None or proctree.started(self._root) != self._started
+        self._pids = [] if gone else proctree.tree(self._root)
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds used so far; they stay when the processes are gone."""
+        self._cpu_seconds = max(self._cpu_seconds, proctree.cpu_seconds(self._pids))
+        return self._cpu_seconds
+
+    def waited(self) -> float:
+        """Return for how many seconds threads waited for a core since the last call."""
+        before, self._waiting = self._waiting, proctree.waiting_seconds(self._pids)
+        return max(0.0, self._waiting - before)
+
+    def stop(self, stopped: bool) -> None:  # noqa: FBT001 - says what is to be
+        """Stop or continue every process of it, unless that is how it is already."""
+        if stopped != self.stopped:
+            self.stopped = stopped
+            self.signal(STOP if stopped else CONTINUE)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the root's process group and to what has left it."""
+        if self._pids:
+            proctree.send_group(self._root, number)
+            proctree.send(self._pids, number)
+
+
+_SOONEST_S, _LATEST_S = 0.004, 0.05
+_LEAST_RATE: Final = 0.01
+
+
+@dataclass(slots=True)
+class PacedTrial:
+    """A trial's process tree and its account."""
+
+    tree: PacedTree
+    paced: Paced
+    seen_at: float
+    seen_used: float = 0.0
+
+    def measure(self, now: float) -> None:
+        """Book what was used since the last look."""
+        used = self.tree.cpu_seconds()
+        self.paced.note(used - self.seen_used, 0.0 if self.tree.stopped else now - self.seen_at)
+        self.seen_used, self.seen_at = used, now
+
+
+@dataclass(slots=True)
+class PacedNode:
+    """A node of ``quota`` cores. All times are those of one monotonic clock."""
+
+    quota: float
+    ends_at: float
+    trials: dict[str, PacedTrial] = field(default_factory=dict)
+    removed_used: float = 0.0
+
+    def adopt(self, key: str, pid: int, weight: float, now: float) -> None:
+        """Take a process tree in; it waits for the next period to run."""
+        self.trials[key] = PacedTrial(PacedTree(pid), Paced(weight), now)
+
+    def remove(self, key: str) -> None:
+        """Let a process tree go, running."""
+        trial = self.trials.pop(key)
+        trial.tree.signal(CONTINUE)
+        self.removed_used += trial.tree.cpu_seconds()
+
+    def used(self) -> float:
+        """Return the CPU seconds of all trials that are or were here."""
+        return self.removed_used + sum(trial.tree.cpu_seconds() for trial in self.trials.values())
+
+    def tick(self, now: float) -> float:
+        """Measure, stop and continue; return when to do so next."""
+        for trial in self.trials.values():
+            trial.measure(now)
+        if now >= self.ends_at:
+            self._turn_period(now)
+        for trial in self.trials.values():
+            trial.tree.stop(not trial.paced.may_run)
+        return min([self.ends_at, *(now + _exhausts_in(trial) for trial in self.trials.values())])
+
+    def release(self) -> None:
+        """Let every process go on."""
+        for trial in self.trials.values():
+            trial.tree.look()
+            trial.tree.signal(CONTINUE)
+
+    def _turn_period(self, now: float) -> None:
+        for trial in self.trials.values():
+            trial.tree.look()
+            trial.paced.waited = trial.tree.waited()
+            trial.paced.close_period()
+        # A pacer that was held up itself must not give the lost periods all at once.
+        self.ends_at = max(self.ends_at + PERIOD_S, now + PERIOD_S / 2)
+        open_period({key: trial.paced for key, trial in self.trials.items()}, self.quota)
+
+
+def _exhausts_in(trial: PacedTrial) -> float:
+    """Return for how many seconds the trial may surely be left alone."""
+    if trial.tree.stopped:
+        return PERIOD_S
+    return min(_LATEST_S, max(_SOONEST_S, trial.paced.allowance / max(trial.paced.wanted, _LEAST_RATE)))

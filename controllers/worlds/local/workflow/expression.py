@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from controllers.worlds.local.workflow.values import ManifestValueError
+
 Value = str | float | bool
 
 
-class ExpressionError(ValueError):
-    """An expression can't be read, or compares what can't be compared."""
+class ExpressionError(ManifestValueError):
+    """An expression cannot be read, or compares values of different kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def evaluate(expression: Expression, names: Mapping[str, Value] | None) -> Value
     """Return the value of ``expression``; without ``names`` each bare word stands for itself.
 
     Raises:
-        ExpressionError: A name is unknown, a text is no number, or operands don't go together.
+        ExpressionError: A name is unknown, a text is no number, or operands are of different kinds.
     """
     match expression:
         case Literal(value):
@@ -192,7 +194,7 @@ class _Parser:
         while text[position:].strip():
             match = _TOKEN.match(text, position)
             if match is None or match.lastgroup is None:
-                self.fail(f"can't be read from {text[position:].strip()!r} on")
+                self.fail(f"cannot be read from {text[position:].strip()!r} on")
             word = match[match.lastgroup]
             tokens.append(("symbol", _WORDS[word]) if word in _WORDS else (match.lastgroup, word))
             position = match.end()
@@ -226,7 +228,7 @@ def _compare(symbol: str, left: Value, right: Value) -> bool:
         message = f"{left!r} {symbol} {right!r} compares text with a number; put quotes around it, or asInt(...)"
         raise ExpressionError(message)
     if symbol == "contains" and not isinstance(left, str):
-        message = f"{left!r} is no text that could contain something"
+        message = f"{left!r} is no text, so it contains nothing"
         raise ExpressionError(message)
     return _COMPARE[symbol](left, right)
 

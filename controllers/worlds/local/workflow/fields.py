@@ -101,12 +101,12 @@ REASONS: Final[Mapping[str, str]] = {
     "nodeSelector": "the local world's nodes carry no labels",
     "affinity": "the local world's nodes carry no labels",
     "templateDefaults": "write these fields into the templates",
-    "templateRef": "templates of other objects can't be read here",
-    "workflowTemplateRef": "templates of other objects can't be read here",
+    "templateRef": "the local world cannot read templates of other objects",
+    "workflowTemplateRef": "the local world cannot read templates of other objects",
     "outputs": "only the standard output of a step (outputs.result) is handed on here",
     "artifacts": "only parameters are handed on here",
     "workingDir": "it is a folder of the image",
-    "envFrom": "config maps and secrets can't be read here",
+    "envFrom": "the local world cannot read config maps and secrets",
     "sidecars": "a step is one process here",
     "initContainers": "a step is one process here",
     "containerSet": "a step is one process here",
@@ -118,5 +118,5 @@ def check_fields(found: Findings, kind: str, node: Mapping[str, Any], path: str)
     known = HONOURED[kind] | IGNORED.get(kind, {}).keys()
     for name, value in node.items():
         if name not in known and value not in (None, [], {}, ""):
-            reason = REASONS.get(name, "has no meaning that the local world could give it")
+            reason = REASONS.get(name, "the local world cannot honour this field")
             found.unsupported(f"{path}.{name}" if path else str(name), reason)

@@ -1,9 +1,23 @@
-"""Reading an untyped manifest while collecting everything that is wrong with it."""
+"""What is wrong with a workflow before anything of it runs, collected while its untyped manifest is read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from controllers.worlds.local.workflow.errors import UnsupportedWorkflowError, WorkflowError
+from controllers.core.errors import SpeconError
+from controllers.worlds.local.workflow.values import ManifestValueError
+
+
+class WorkflowError(SpeconError):
+    """The workflow is malformed: Argo would not run it either. ``problems`` holds one line per fault."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class UnsupportedWorkflowError(WorkflowError):
+    """The workflow asks for what this machine cannot honour. ``problems`` names every such field by its path."""
+
 
 T = TypeVar("T")
 
@@ -16,18 +30,18 @@ class Findings:
         self._malformed: list[str] = []
 
     def unsupported(self, path: str, why: str) -> None:
-        """Note a field that one machine can't honour."""
+        """Note a field that this machine cannot honour."""
         self._unsupported.append(f"{path}: {why}")
 
     def malformed(self, path: str, why: str) -> None:
-        """Note a field that Argo would not take either."""
+        """Note a field that Argo would refuse as well."""
         self._malformed.append(f"{path}: {why}")
 
     def raise_if_any(self) -> None:
         """Raise for all that was noted.
 
         Raises:
-            UnsupportedWorkflowError: There are fields that can't be honoured (and perhaps malformed ones).
+            UnsupportedWorkflowError: This machine cannot honour some fields (and others may be malformed).
             WorkflowError: All problems are of malformed fields.
         """
         problems = list(dict.fromkeys(self._malformed + self._unsupported))
@@ -69,9 +83,9 @@ class Findings:
         return None
 
     def attempt(self, path: str, parse: Callable[[], T]) -> T | None:
-        """Return what ``parse`` gives; note its ValueError and return None."""
+        """Return what ``parse`` gives; note its ManifestValueError and return None."""
         try:
             return parse()
-        except ValueError as error:
+        except ManifestValueError as error:
             self.malformed(path, str(error))
             return None

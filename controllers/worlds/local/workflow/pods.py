@@ -1,17 +1,27 @@
 """Container and script templates: checked when read, and turned into a pod step once their values are known."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any, Final
 
+import yaml
+
 from controllers.core import labels
+from controllers.core.expressions import GATE_FIRST, GATE_MOVED, inside
+from controllers.core.labels import GATE_PLACEMENT
 from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings
-from controllers.worlds.local.workflow.pod_patch import grace_s
-from controllers.worlds.local.workflow.quantity import parse_duration, parse_quantity
-from controllers.worlds.local.workflow.retry import POLICIES, Backoff, RetryRule
-from controllers.worlds.local.workflow.steps import LATE_TAGS, PodStep
-from controllers.worlds.local.workflow.substitute import as_text, find_tags, substitute
+from controllers.worlds.local.workflow.steps import LATE_TAGS, POLICIES, Backoff, PodStep, RetryRule
 from controllers.worlds.local.workflow.templates import Pod, Template
+from controllers.worlds.local.workflow.values import (
+    ManifestValueError,
+    as_text,
+    find_tags,
+    parse_duration,
+    parse_quantity,
+    substitute,
+    substitute_known,
+)
 from mlflow_hooks.contract import ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT
 
 DEFAULT_CPU: Final = 0.1
@@ -25,12 +35,17 @@ def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mappin
     kind = "script" if "script" in node else "container"
     main, main_path = found.mapping(node[kind], f"{path}.{kind}"), f"{path}.{kind}"
     check_fields(found, kind, main, main_path)
+    resources = found.mapping(main.get("resources"), f"{main_path}.resources")
+    check_fields(found, "resources", resources, f"{main_path}.resources")
     manifest = {
         "command": _texts(found, main.get("command"), f"{main_path}.command"),
         "args": _texts(found, main.get("args"), f"{main_path}.args"),
         "source": found.text(main.get("source"), f"{main_path}.source") if kind == "script" else None,
         "env": _env(found, main, main_path),
-        **_resources(found, main, main_path),
+        **{
+            kind: _quantities(found, kind, resources, f"{main_path}.resources.{kind}")
+            for kind in ("requests", "limits")
+        },
         **_metadata(found, node, path, shared),
     }
     if not manifest["command"]:
@@ -42,7 +57,7 @@ def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, 
     """Return ``pod`` as a step with the values of ``scope`` in the places of its tags.
 
     Raises:
-        ValueError: A tag has no value, or what came out is no quantity.
+        ManifestValueError: A tag has no value, or its value is no quantity.
     """
     manifest = substitute(pod.manifest, scope, LATE_TAGS if pod.retry else ())
     requests = {**manifest["limits"], **manifest["requests"]}
@@ -69,7 +84,7 @@ def _workers(text: str) -> int:
     if text.isdecimal() and int(text) > 0:
         return int(text)
     message = f"annotation {labels.ANNOTATION_WORKERS} must be a whole number above 0, not {text!r}"
-    raise ValueError(message)
+    raise ManifestValueError(message)
 
 
 def _texts(found: Findings, value: object, path: str) -> list[str]:
@@ -88,12 +103,6 @@ def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, str]:
         else:
             env[name] = as_text(entry.get("value", ""))
     return env
-
-
-def _resources(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, Mapping[str, Any]]:
-    resources = found.mapping(main.get("resources"), f"{path}.resources")
-    check_fields(found, "resources", resources, f"{path}.resources")
-    return {kind: _quantities(found, kind, resources, f"{path}.resources.{kind}") for kind in ("requests", "limits")}
 
 
 def _quantities(found: Findings, kind: str, resources: Mapping[str, Any], path: str) -> Mapping[str, Any]:
@@ -143,3 +152,102 @@ def _backoff(found: Findings, node: object, path: str) -> Backoff | None:
     cap = backoff.get("cap")
     cap_s = None if cap is None else found.attempt(f"{path}.cap", lambda: parse_duration(cap))
     return Backoff(seconds or 0.0, float(factor or 1), cap_s)
+
+
+DEFAULT_GRACE_S: Final = 30.0
+"""Kubernetes' terminationGracePeriodSeconds."""
+
+_GRACE: Final = "terminationGracePeriodSeconds"
+# Gates hold a pod until a controller has chosen its node; the local world does so before it starts a process.
+_NO_GATES: Final = {inside(GATE_MOVED): "[]", inside(GATE_FIRST): "[]"}
+_HELPERS: Final = {"containers": "wait", "initContainers": "init"}
+"""Argo's own containers beside a step's; a step is one process here, so what they are given is left aside."""
+
+
+def grace_s(found: Findings, node: Mapping[str, Any], path: str, shared: Mapping[str, Any]) -> float:
+    """Return the seconds between SIGTERM and SIGKILL of the template ``node``; ``shared`` is the workflow's spec."""
+    grace = DEFAULT_GRACE_S
+    for source, where in ((shared, "spec"), (node, path)):
+        patch = _patch(found, source.get("podSpecPatch"), f"{where}.podSpecPatch")
+        for name, value in patch.items():
+            if name == _GRACE and (seconds := found.whole(value, f"{where}.podSpecPatch.{name}")) is not None:
+                grace = float(seconds)
+            elif name != _GRACE and not _left_aside(name, value):
+                found.unsupported(f"{where}.podSpecPatch.{name}", f"only {_GRACE} has a meaning here")
+    return grace
+
+
+def _left_aside(name: str, value: object) -> bool:
+    """Return whether ``name`` is a gate of ours or the resources of Argo's own containers."""
+    if not isinstance(value, list):
+        return False
+    if name == "schedulingGates":
+        return all(item == {"name": GATE_PLACEMENT} for item in value)
+    return name in _HELPERS and all(
+        isinstance(item, Mapping) and item.get("name") == _HELPERS[name] and item.keys() <= {"name", "resources"}
+        for item in value
+    )
+
+
+def _patch(found: Findings, text: object, path: str) -> Mapping[str, Any]:
+    if text is None:
+        return {}
+    known = substitute_known(text, _NO_GATES)
+    if any(find_tags(known)):
+        found.unsupported(path, "only a patch without {{...}} can be read here")
+        return {}
+    try:
+        return found.mapping(yaml.safe_load(found.text(known, path)), path)
+    except yaml.YAMLError as error:
+        found.malformed(path, f"is not YAML: {error}")
+        return {}
+
+
+_WHY: Final = f"the local world has no volumes but the folder of {ENV_STATE_ROOT}, which it gives to each step itself"
+
+
+def check_volumes(found: Findings, spec: Mapping[str, Any]) -> None:
+    """Note every volume and mount other than those that hold the trials' state."""
+    mounts = list(_mounts(found, spec))
+    state = {name for name, _, is_state in mounts if is_state}
+    for _, path, is_state in mounts:
+        if not is_state:
+            found.unsupported(path, _WHY)
+    for name, path in _volumes(found, spec):
+        if name not in state:
+            found.unsupported(path, _WHY)
+
+
+def _mounts(found: Findings, spec: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
+    for main, path in _containers(found, spec):
+        roots = [
+            str(item.get("value", ""))
+            for item in found.sequence(main.get("env"), f"{path}.env")
+            if isinstance(item, Mapping) and item.get("name") == ENV_STATE_ROOT
+        ]
+        for index, item in enumerate(found.sequence(main.get("volumeMounts"), f"{path}.volumeMounts")):
+            mount = found.mapping(item, f"{path}.volumeMounts[{index}]")
+            where = str(mount.get("mountPath", ""))
+            is_state = any(PurePosixPath(root).is_relative_to(where) for root in roots if root and where)
+            yield str(mount.get("name")), f"{path}.volumeMounts[{index}]", is_state
+
+
+def _containers(found: Findings, spec: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    for index, template in enumerate(found.sequence(spec.get("templates"), "spec.templates")):
+        for kind in ("container", "script"):
+            if isinstance(template, Mapping) and isinstance(template.get(kind), Mapping):
+                yield template[kind], f"spec.templates[{index}].{kind}"
+
+
+def _volumes(found: Findings, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for index, item in enumerate(found.sequence(spec.get("volumes"), "spec.volumes")):
+        yield str(found.mapping(item, f"spec.volumes[{index}]").get("name")), f"spec.volumes[{index}]"
+    for index, item in enumerate(found.sequence(spec.get("volumeClaimTemplates"), "spec.volumeClaimTemplates")):
+        claim = found.mapping(item, f"spec.volumeClaimTemplates[{index}]")
+        metadata = found.mapping(claim.get("metadata"), f"spec.volumeClaimTemplates[{index}].metadata")
+        yield str(metadata.get("name")), f"spec.volumeClaimTemplates[{index}]"
+    for number, template in enumerate(found.sequence(spec.get("templates"), "spec.templates")):
+        path = f"spec.templates[{number}].volumes"
+        volumes = template.get("volumes") if isinstance(template, Mapping) else None
+        for index, item in enumerate(found.sequence(volumes, path)):
+            yield str(found.mapping(item, f"{path}[{index}]").get("name")), f"{path}[{index}]"

@@ -1,20 +1,24 @@
 """From a manifest to checked templates; every problem is noted on the way."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from controllers.core.expressions import SWEEP_UID, inside
-from controllers.worlds.local.workflow.calls import read_call
+from controllers.worlds.local.workflow.expression import ExpressionError, parse_expression
 from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings
-from controllers.worlds.local.workflow.pods import read_pod
-from controllers.worlds.local.workflow.quantity import parse_duration
-from controllers.worlds.local.workflow.references import check_references
-from controllers.worlds.local.workflow.substitute import as_text, find_tags
-from controllers.worlds.local.workflow.templates import Dag, Pod, Steps, Suspend, Template
-from controllers.worlds.local.workflow.volumes import check_volumes
+from controllers.worlds.local.workflow.pods import check_volumes, read_pod
+from controllers.worlds.local.workflow.templates import Call, Dag, Loop, Pod, Steps, Suspend, Template, check_references
+from controllers.worlds.local.workflow.values import (
+    ManifestValueError,
+    as_text,
+    find_tags,
+    parse_duration,
+    substitute_known,
+)
 
 _KINDS: Final = ("container", "script", "steps", "dag", "suspend")
 _DNS_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?")
@@ -40,7 +44,7 @@ def read_source(workflow: Mapping[str, Any], name: str, uid: str, parameters: Ma
     """Check ``workflow`` and return it.
 
     Raises:
-        UnsupportedWorkflowError: Fields can't be honoured here.
+        UnsupportedWorkflowError: This machine cannot honour some fields.
         WorkflowError: The workflow is malformed.
     """
     found = Findings()
@@ -50,7 +54,7 @@ def read_source(workflow: Mapping[str, Any], name: str, uid: str, parameters: Ma
     spec = found.mapping(workflow.get("spec"), "spec")
     check_fields(found, "spec", spec, "spec")
     check_volumes(found, spec)
-    arguments = _arguments(found, spec, parameters)
+    arguments = _workflow_arguments(found, spec, parameters)
     source = Source(
         templates=_templates(found, spec),
         entrypoint=found.text(spec.get("entrypoint"), "spec.entrypoint"),
@@ -63,7 +67,7 @@ def read_source(workflow: Mapping[str, Any], name: str, uid: str, parameters: Ma
     return source
 
 
-def _arguments(found: Findings, spec: Mapping[str, Any], overrides: Mapping[str, str]) -> dict[str, str]:
+def _workflow_arguments(found: Findings, spec: Mapping[str, Any], overrides: Mapping[str, str]) -> dict[str, str]:
     node = found.mapping(spec.get("arguments"), "spec.arguments")
     check_fields(found, "arguments", node, "spec.arguments")
     declared = _parameters(found, node, "spec.arguments", overrides)
@@ -190,7 +194,117 @@ def _suspend(found: Findings, node: object, path: str) -> Suspend:
     check_fields(found, "suspend", suspend, path)
     duration = suspend.get("duration")
     if duration is None:
-        found.unsupported(f"{path}.duration", "is needed: nobody can resume a suspended step here")
+        found.unsupported(f"{path}.duration", "is needed: the local world has no way to resume a suspended step")
     elif not any(find_tags(duration)):
         found.attempt(f"{path}.duration", lambda: parse_duration(duration))
     return Suspend(as_text(duration))
+
+
+_DEPENDS: Final = re.compile(r"\s*[\w-]+(\s*&&\s*[\w-]+)*\s*")
+
+
+def read_call(found: Findings, kind: str, item: object, path: str) -> Call:
+    """Read ``item``, a ``step`` or a ``task`` as ``kind`` says."""
+    node = found.mapping(item, path)
+    check_fields(found, kind, node, path)
+    carry_on = found.mapping(node.get("continueOn"), f"{path}.continueOn")
+    check_fields(found, "continueOn", carry_on, f"{path}.continueOn")
+    return Call(
+        name=found.text(node.get("name"), f"{path}.name"),
+        path=path,
+        template=found.text(node.get("template"), f"{path}.template"),
+        arguments=_arguments(found, node, path),
+        loop=_loop(found, node, path),
+        when=_when(found, node, path),
+        needs=_needs(found, node, path),
+        on_failed=carry_on.get("failed") is True,
+        on_error=carry_on.get("error") is True,
+    )
+
+
+def _arguments(found: Findings, node: Mapping[str, Any], path: str) -> dict[str, str]:
+    path = f"{path}.arguments"
+    arguments = found.mapping(node.get("arguments"), path)
+    check_fields(found, "arguments", arguments, path)
+    values = {}
+    for index, item in enumerate(found.sequence(arguments.get("parameters"), f"{path}.parameters")):
+        where = f"{path}.parameters[{index}]"
+        argument = found.mapping(item, where)
+        check_fields(found, "argument", argument, where)
+        if argument.get("value") is None:
+            found.malformed(where, "has no value")
+        values[found.text(argument.get("name"), f"{where}.name")] = as_text(argument.get("value"))
+    return values
+
+
+def _loop(found: Findings, node: Mapping[str, Any], path: str) -> Loop | None:
+    kinds = [kind for kind in ("withItems", "withParam", "withSequence") if node.get(kind) is not None]
+    if len(kinds) > 1:
+        found.malformed(path, f"has {' and '.join(kinds)}; only one can be")
+    match kinds:
+        case ["withItems", *_]:
+            return Loop(items=tuple(found.sequence(node["withItems"], f"{path}.withItems")))
+        case ["withParam", *_]:
+            text = found.text(node["withParam"], f"{path}.withParam")
+            if text and not any(find_tags(text)):
+                found.attempt(f"{path}.withParam", lambda: parse_items(text))
+            return Loop(param=text)
+        case ["withSequence", *_]:
+            return _sequence(found, node["withSequence"], f"{path}.withSequence")
+        case _:
+            return None
+
+
+def parse_items(text: str) -> tuple[Any, ...]:
+    """Return the items of a ``withParam``.
+
+    Raises:
+        ManifestValueError: ``text`` is not a JSON list.
+    """
+    try:
+        items = json.loads(text)
+    except json.JSONDecodeError:
+        items = None
+    if not isinstance(items, list):
+        message = f"{text!r} is not a JSON list"
+        raise ManifestValueError(message)
+    return tuple(items)
+
+
+def _sequence(found: Findings, value: object, path: str) -> Loop:
+    node = found.mapping(value, path)
+    check_fields(found, "withSequence", node, path)
+    if any(find_tags(node)):
+        found.unsupported(path, "only plain numbers can be read here")
+        return Loop()
+    start = found.whole(node.get("start"), f"{path}.start") or 0
+    count, end = found.whole(node.get("count"), f"{path}.count"), found.whole(node.get("end"), f"{path}.end")
+    if (count is None) == (end is None):
+        found.malformed(path, "needs either count or end")
+    if end is None:
+        return Loop(tuple(str(number) for number in range(start, start + (count or 0))))
+    return Loop(tuple(str(number) for number in (range(start, end + 1) if start <= end else range(start, end - 1, -1))))
+
+
+def _when(found: Findings, node: Mapping[str, Any], path: str) -> str | None:
+    if not node.get("when"):
+        return None
+    text = found.text(node["when"], f"{path}.when")
+    try:
+        parse_expression(substitute_known(text, dict.fromkeys(find_tags(text), "x")))
+    except ExpressionError as error:
+        found.unsupported(f"{path}.when", str(error))
+    return text
+
+
+def _needs(found: Findings, node: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    needs = [as_text(name) for name in found.sequence(node.get("dependencies"), f"{path}.dependencies")]
+    if not node.get("depends"):
+        return tuple(needs)
+    if needs:
+        found.malformed(path, "has both dependencies and depends")
+    depends = found.text(node["depends"], f"{path}.depends")
+    if not _DEPENDS.fullmatch(depends):
+        found.unsupported(f"{path}.depends", f"{depends!r} is more than names of tasks joined by '&&'")
+        return ()
+    return tuple(dict.fromkeys(name.strip() for name in depends.split("&&")))

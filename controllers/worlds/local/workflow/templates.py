@@ -1,10 +1,13 @@
-"""A workflow's templates after checking: what each would run, tags still in place."""
+"""A workflow's templates: what each would run, and whether everything that they name is there."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from controllers.worlds.local.workflow.retry import RetryRule
+from controllers.worlds.local.workflow.findings import Findings
+from controllers.worlds.local.workflow.steps import LATE_TAGS, RetryRule
+from controllers.worlds.local.workflow.values import find_tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +80,111 @@ class Template:
         if isinstance(self.body, Steps):
             return tuple(call for group in self.body.groups for call in group)
         return self.body.tasks if isinstance(self.body, Dag) else ()
+
+
+STEP_OUTPUTS = ("outputs.result", "exitCode", "status")
+"""What a later step can read of an earlier one."""
+
+
+def check_references(
+    found: Findings,
+    templates: Mapping[str, Template],
+    entrypoint: str,
+    arguments: Mapping[str, str],
+    known: frozenset[str],
+) -> None:
+    """Note each name in ``templates`` that nothing bears; ``known`` are the tags of the workflow itself."""
+    if entrypoint in templates:
+        _check_inputs(found, templates[entrypoint], arguments, "spec.arguments")
+    elif entrypoint:
+        found.malformed("spec.entrypoint", f"there is no template {entrypoint!r}")
+    graph = {name: {call.template for call in template.calls} for name, template in templates.items()}
+    if (cycle := _cycle(graph)) is not None:
+        found.unsupported(templates[cycle[0]].path, f"templates that call themselves: {' -> '.join(cycle)}")
+    for template in templates.values():
+        inputs = {f"inputs.parameters.{name}" for name in template.inputs}
+        _check_body(found, template, known | inputs | {"node.name"})
+        for call in template.calls:
+            if call.template in templates:
+                _check_inputs(found, templates[call.template], call.arguments, f"{call.path}.arguments")
+            elif call.template:
+                found.malformed(f"{call.path}.template", f"there is no template {call.template!r}")
+
+
+def _check_inputs(found: Findings, template: Template, arguments: Mapping[str, str], path: str) -> None:
+    for name, default in template.inputs.items():
+        if default is None and name not in arguments:
+            found.malformed(path, f"gives no {name!r}, which template {template.name!r} needs")
+
+
+def _cycle(graph: Mapping[str, set[str]]) -> list[str] | None:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return None
+
+
+def _check_body(found: Findings, template: Template, known: frozenset[str]) -> None:
+    match template.body:
+        case Pod() as pod:
+            late = LATE_TAGS if pod.retry else frozenset()
+            _check_tags(found, pod.manifest, known | late, template.path)
+        case Suspend(duration):
+            _check_tags(found, duration, known, f"{template.path}.suspend.duration")
+        case Steps(groups):
+            _check_groups(found, groups, known)
+        case Dag(tasks):
+            _check_tasks(found, tasks, known, template.path)
+
+
+def _check_groups(found: Findings, groups: tuple[tuple[Call, ...], ...], known: frozenset[str]) -> None:
+    for group in groups:
+        for call in group:
+            _check_call(found, call, known)
+        known |= {f"steps.{call.name}.{output}" for call in group for output in STEP_OUTPUTS}
+
+
+def _check_tasks(found: Findings, tasks: tuple[Call, ...], known: frozenset[str], path: str) -> None:
+    needs = {task.name: set(task.needs) for task in tasks}
+    for task in tasks:
+        for name in needs[task.name] - needs.keys():
+            found.malformed(f"{task.path}.dependencies", f"there is no task {name!r}")
+    if (cycle := _cycle(needs)) is not None:
+        found.malformed(f"{path}.dag.tasks", f"wait for each other: {' -> '.join(cycle)}")
+        return
+    for task in tasks:
+        earlier = {f"tasks.{name}.{output}" for name in _ancestors(task.name, needs) for output in STEP_OUTPUTS}
+        _check_call(found, task, known | earlier)
+
+
+def _ancestors(name: str, needs: Mapping[str, set[str]]) -> Iterator[str]:
+    for need in needs.get(name, ()):
+        yield need
+        yield from _ancestors(need, needs)
+
+
+def _check_call(found: Findings, call: Call, known: frozenset[str]) -> None:
+    _check_tags(found, call.loop.param if call.loop else None, known, f"{call.path}.withParam")
+    items = _item_tags(call) if call.loop else frozenset()
+    _check_tags(found, call.arguments, known | items, f"{call.path}.arguments")
+    _check_tags(found, call.when, known | items, f"{call.path}.when")
+
+
+def _item_tags(call: Call) -> frozenset[str]:
+    """Return what ``{{item...}}`` can be; items that are only known later may have any part that is asked for."""
+    if call.loop is not None and call.loop.param is None:
+        keys = {f"item.{key}" for item in call.loop.items if isinstance(item, Mapping) for key in item}
+        return frozenset({"item", *keys})
+    asked = find_tags([call.arguments, call.when])
+    return frozenset(tag for tag in asked if tag.partition(".")[0] == "item")
+
+
+def _check_tags(found: Findings, value: Any, known: frozenset[str], path: str) -> None:  # noqa: ANN401 - any JSON value
+    for tag in dict.fromkeys(find_tags(value)):
+        if tag in known:
+            continue
+        if tag.startswith("="):
+            found.unsupported(path, f"{{{{{tag}}}}} is an expression; only plain tags can be filled in here")
+        else:
+            found.malformed(path, f"{{{{{tag}}}}} stands for nothing that is known there")

@@ -1,12 +1,34 @@
-"""Sweeps that are refused before anything starts: this machine, or any machine, could not run them."""
+"""What is refused before anything starts: nodes that this machine does not have, trials that fit on none of them."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.worlds.local.workflow import PlannedTrial, Program
+
+
+def check_nodes(nodes: int, cores: Sequence[float]) -> None:
+    """Refuse ``nodes`` nodes, with so many ``cores`` each, that this machine does not hold.
+
+    Raises:
+        SpeconError: there are none, a size is missing or wrong, or they are too large together.
+    """
+    here = len(os.sched_getaffinity(0))
+    message = ""
+    if nodes < 1:
+        message = f"a sweep needs at least one node, not {nodes}"
+    elif len(cores) != nodes:
+        message = f"{len(cores)} sizes are given for {nodes} nodes"
+    elif min(cores) <= 0:
+        message = f"a node needs more than 0 cores, not {min(cores):g}"
+    elif sum(cores) > here * (1 + 1e-9):
+        sizes = " + ".join(f"{cpu:g}" for cpu in (cores if len(set(cores)) > 1 else cores[:1]))
+        message = f"{nodes} nodes of {sizes} cores are more than the {here} cores that are here"
+    if message:
+        raise SpeconError(message)
 
 
 def check_sweep(program: Program, nodes: Mapping[str, float], memory: float, source: str) -> tuple[PlannedTrial, ...]:

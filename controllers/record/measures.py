@@ -1,4 +1,4 @@
-"""How well the goals of a sweep's trials were reached: the measures of the papers whose policies serve them. Pure."""
+"""What a timeline comes to by the measures of the papers whose policies it shows. Pure; seconds and cores."""
 
 import math
 import statistics
@@ -111,7 +111,7 @@ def satisfied(took: Mapping[str, float], goals: Mapping[str, AskedGoals], tolera
 def fast_enough(took: Mapping[str, float], goals: Mapping[str, AskedGoals], tolerance: float) -> tuple[str, ...]:
     """Return the trials whose steps took no longer than they should, within ``tolerance`` of that.
 
-    With shares that are soft, a trial that is alone is faster than anybody asked for, and nobody minds.
+    Shares are soft: a trial that has its node to itself may well be faster than it was asked to be.
     """
     return tuple(
         name
@@ -150,3 +150,35 @@ def _allocated_and_used(events: Sequence[TimelineEvent]) -> tuple[float, float]:
 def _requested(event: TimelineEvent) -> float:
     holds = event.kind is EventKind.RESIZE or event.phase in {"running", "moving"}
     return (event.cpu or 0.0) if holds else 0.0
+
+
+def utilisation_variance(timeline: Iterable[TimelineEvent], cores: Mapping[str, float]) -> float:
+    """Return the variance over the nodes of the part of their cores in use, on average over the time of the run.
+
+    Args:
+        timeline: What happened; the cores that trials used come from its usage events.
+        cores: Cores of each node, idle ones included; at least one.
+    """
+    events = sorted(timeline, key=lambda event: event.at)
+    changes = sorted(_changes(events, cores))
+    used = dict.fromkeys(cores, 0.0)
+    total = 0.0
+    for (at, node, change), (until, *_) in pairwise([*changes, (events[-1].at, "", 0.0)] if changes else []):
+        used[node] += change
+        total += statistics.pvariance(used.values()) * (until - at)
+    seconds = events[-1].at - events[0].at if events else 0.0
+    return total / seconds if seconds > 0 else 0.0
+
+
+def _changes(events: Iterable[TimelineEvent], cores: Mapping[str, float]) -> Iterator[tuple[float, str, float]]:
+    """Yield when the part of a node's cores in use changes, and by how much."""
+    since: dict[str, float] = {}
+    for event in events:
+        begun = since.setdefault(event.trial, event.at)
+        if event.kind is not EventKind.USAGE:
+            continue
+        since[event.trial] = event.at
+        if event.value and event.node is not None and event.node in cores:
+            part = event.value / cores[event.node]
+            yield begun, event.node, part
+            yield event.at, event.node, -part

@@ -1,0 +1,209 @@
+"""The attempts that a fork server has started: from the fork, through the life of the process, to its burial."""
+
+import contextlib
+import os
+import random
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from controllers.worlds.local.processes import interpreter, proctree
+from controllers.worlds.local.processes.messages import Exit, LaunchError, ProcessSpec
+
+_BURIAL_TIMEOUT_S: Final = 10.0
+
+
+class Children:
+    """The children of this process.
+
+    Args:
+        site_path: see ``interpreter.run``.
+        wakeup: readable when a child has ended.
+        enter_child: closes in a child what belongs to the server only.
+    """
+
+    def __init__(self, site_path: Sequence[str], wakeup: int, enter_child: Callable[[], None]) -> None:
+        self._site_path = site_path
+        self._wakeup = wakeup
+        self._enter_child = enter_child
+        self._keys: dict[int, str] = {}
+
+    def start(self, spec: ProcessSpec) -> int:
+        """Fork an attempt; return when it is in its groups, before it runs.
+
+        Raises:
+            OSError: the log cannot be opened or a group cannot be joined.
+            LaunchError: there is no command or no such folder.
+        """
+        if not spec.command or not spec.cwd.is_dir():
+            msg = f"cannot start {spec.command!r} in {str(spec.cwd)!r}: no command or no such folder"
+            raise LaunchError(msg)
+        log = os.open(spec.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        ours, theirs = socket.socketpair()
+        with ours, theirs, contextlib.ExitStack() as stack:
+            stack.callback(os.close, log)
+            pid = self._fork(spec, log, ours, theirs)
+            self._keys[pid] = spec.key
+            self._release(pid, spec, ours)
+        return pid
+
+    def signal(self, key: str, number: signal.Signals) -> None:
+        """Send a signal to every process of an attempt, if it has not ended."""
+        for pid, other in self._keys.items():
+            if other == key:
+                proctree.signal_tree(pid, number)
+                # A stopped process acts on nothing but SIGKILL.
+                proctree.signal_tree(pid, signal.SIGCONT)
+
+    def reap(self) -> list[Exit]:
+        """Bury the dead, kill what they left behind, and return the attempts among them."""
+        exits = []
+        while (pid := _next_dead()) is not None:
+            if pid in self._keys:
+                # Before waiting: until then nobody else can get this number.
+                proctree.send_group(pid, signal.SIGKILL)
+            _, status = os.waitpid(pid, 0)
+            if key := self._keys.pop(pid, None):
+                code = os.waitstatus_to_exitcode(status)
+                exits.append(Exit(key, pid, code if code >= 0 else 128 - code))
+        # Whatever else is a child of ours by now became one because its attempt, which adopted its orphans, ended.
+        adopted = set(proctree.children(os.getpid())) - set(self._keys)
+        proctree.send((pid for pid in adopted if proctree.alive(pid)), signal.SIGKILL)
+        return exits
+
+    def end(self, grace_s: float) -> list[Exit]:
+        """End every attempt: SIGTERM, and after ``grace_s`` seconds SIGKILL."""
+        for key in list(self._keys.values()):
+            self.signal(key, signal.SIGTERM)
+        exits = self._reap_until(time.monotonic() + grace_s)
+        for key in list(self._keys.values()):
+            self.signal(key, signal.SIGKILL)
+        return exits + self._reap_until(time.monotonic() + _BURIAL_TIMEOUT_S)
+
+    def _fork(self, spec: ProcessSpec, log: int, ours: socket.socket, theirs: socket.socket) -> int:
+        # With signals blocked no handler of the server can run in the child.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            self._enter_child()
+            _live(spec, log, theirs, self._site_path)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+        return pid
+
+    def _release(self, pid: int, spec: ProcessSpec, ours: socket.socket) -> None:
+        """Wait for the child to lead its session, put it into its groups, and let it go.
+
+        A child that ended before that breaks the pipe, or shows as an exit like any other.
+        """
+        try:
+            ours.recv(1)
+            for file in spec.join:
+                Path(file).write_text(str(pid), encoding="ascii")
+            ours.sendall(b"g")
+        except OSError:
+            del self._keys[pid]
+            proctree.send([pid], signal.SIGKILL)
+            raise
+
+    def _reap_until(self, deadline: float) -> list[Exit]:
+        exits = self.reap()
+        while proctree.children(os.getpid()) and (left := deadline - time.monotonic()) > 0:
+            if select.select([self._wakeup], [], [], left)[0]:
+                os.read(self._wakeup, 4096)
+            exits += self.reap()
+        return exits
+
+
+def _next_dead() -> int | None:
+    try:
+        dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return dead.si_pid if dead else None
+
+
+_NOT_FOUND, _NOT_RUNNABLE = 127, 126
+_BROKEN: Final = 70
+_IGNORED_BY_PYTHON: Final = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+def _live(spec: ProcessSpec, log: int, parent: socket.socket, site_path: Sequence[str]) -> NoReturn:
+    """Become the attempt. Signals are blocked until the parent has put this process where it belongs."""
+    code = _BROKEN
+    try:
+        _become_leader(parent)
+        _take_over(spec, log)
+        code = _run(spec, site_path)
+    finally:
+        # Never return into the server's code, whatever happened.
+        os._exit(code)
+
+
+def _become_leader(parent: socket.socket) -> None:
+    """Found a session, tell the parent, and wait for its word; without it (it died) end."""
+    os.setsid()
+    proctree.signal_when_parent_dies(signal.SIGTERM)
+    proctree.adopt_orphans()
+    parent.sendall(b"r")
+    if not parent.recv(1):
+        os._exit(_BROKEN)
+    parent.close()
+
+
+def _take_over(spec: ProcessSpec, log: int) -> None:
+    null = os.open(os.devnull, os.O_RDONLY)
+    for descriptor, number in ((null, 0), (log, 1), (log, 2)):
+        os.dup2(descriptor, number)
+    os.close(null)
+    os.close(log)
+    os.chdir(spec.cwd)
+    # The server's handlers came along with the fork; a fresh interpreter has its own two exceptions only.
+    for number in signal.valid_signals():
+        if signal.getsignal(number) not in {signal.SIG_DFL, None} and number not in _IGNORED_BY_PYTHON:
+            signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def _run(spec: ProcessSpec, site_path: Sequence[str]) -> int:
+    program = interpreter.parsed(spec.command, spec.env)
+    os.environ.clear()
+    os.environ.update(spec.env)
+    if program is None:
+        _replace(spec)
+    # From here on: what a fresh interpreter would have done at its start, and the fork has not.
+    time.tzset()
+    # All children of a server would draw the same numbers.
+    random.seed(os.urandom(32))
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(list(os.urandom(32)))
+    # PyTorch reads its number of threads when it is imported, which was before the trial's environment was known.
+    threads = spec.env.get("OMP_NUM_THREADS", "")
+    if threads.isdecimal() and int(threads) and (torch := sys.modules.get("torch")):
+        torch.set_num_threads(int(threads))
+    # The program may have modules of its own by the names of the server's.
+    top = __name__.partition(".")[0]
+    for name in [name for name in sys.modules if name.partition(".")[0] == top]:
+        del sys.modules[name]
+    return interpreter.run(program, site_path)
+
+
+def _replace(spec: ProcessSpec) -> NoReturn:
+    """Turn into the command, with this interpreter where it says Python."""
+    # Python finds its virtual environment by the name it was started under.
+    first = sys.executable if interpreter.means_this_python(spec.command) else spec.command[0]
+    for number in _IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvpe(first, [first, *spec.command[1:]], spec.env)  # noqa: S606 - no shell
+    except OSError as error:
+        sys.stderr.write(f"{spec.command[0]}: {error.strerror}\n")
+        sys.stderr.flush()
+        os._exit(_NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_RUNNABLE)
