@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from controllers.core import labels
 from controllers.core.expressions import MOVED
-from controllers.core.model import NodeName, Phase, Trial
+from controllers.core.model import NodeName, Phase, Place, Trial
 from controllers.core.ports import World
 from mlflow_hooks import contract
 
@@ -112,6 +112,10 @@ class Bench(ABC):
     def until_gated(self, *names: str) -> None:
         """Drive until the trials are known and wait for a ``Place``."""
         self.until(lambda: all(self.phase(name) is Phase.PENDING and self.trial(name).gated for name in names))
+
+    def place(self, name: str, node: NodeName | None = None) -> None:
+        """Place a trial's first attempt; on a cluster, pods of the test before may still be leaving the node."""
+        self.until(lambda: self.world.apply(Place(self.trial(name).id, node)).done)
 
     def until_running(self, name: str) -> None:
         """Drive until the trial has made a step in its present attempt."""

@@ -132,7 +132,7 @@ def test_a_first_attempt_with_a_gate_waits_until_it_is_placed_and_then_runs_ther
         bench.drive()
     assert [bench.trial(name).phase for name in "ab"] == [Phase.PENDING, Phase.PENDING]
     target = bench.nodes[1]
-    assert bench.world.apply(Place(bench.trial("a").id, target)).done
+    bench.place("a", target)
     bench.until_running("a")
     assert (bench.trial("a").node, bench.trial("a").gated) == (target, False)
     assert bench.trial("b").gated
@@ -141,9 +141,9 @@ def test_a_first_attempt_with_a_gate_waits_until_it_is_placed_and_then_runs_ther
 def test_a_place_without_a_node_leaves_the_choice_to_the_default_scheduler(bench: Bench) -> None:
     bench.submit(gated=True, a=WIDE, b=WIDE)
     bench.until_gated("a", "b")
-    bench.world.apply(Place(bench.trial("a").id, bench.nodes[1]))
+    bench.place("a", bench.nodes[1])
     bench.until_running("a")
-    assert bench.world.apply(Place(bench.trial("b").id)).done
+    bench.place("b")
     bench.until_running("b")
     assert bench.trial("b").node == bench.nodes[0]
 
@@ -153,7 +153,7 @@ def test_a_place_without_room_or_of_a_trial_that_does_not_wait_is_refused_and_ch
     bench.until_gated("a", "b")
     first, second = (bench.trial(name).id for name in "ab")
     here, there = bench.nodes
-    bench.world.apply(Place(first, here))
+    bench.place("a", here)
     bench.until_running("a")
     for action in (Place(second, here), Place(second, NodeName("nowhere")), Place(first, there)):
         outcome = bench.world.apply(action)
@@ -161,7 +161,7 @@ def test_a_place_without_room_or_of_a_trial_that_does_not_wait_is_refused_and_ch
         assert outcome.detail
     bench.drive()
     assert (bench.trial("a").node, bench.trial("b").phase, bench.trial("b").gated) == (here, Phase.PENDING, True)
-    assert bench.world.apply(Place(second, there)).done
+    bench.place("b", there)
     bench.until_running("b")
     assert bench.trial("b").node == there
 
@@ -169,7 +169,7 @@ def test_a_place_without_room_or_of_a_trial_that_does_not_wait_is_refused_and_ch
 def test_a_later_attempt_of_a_placed_trial_waits_for_nobody(bench: Bench) -> None:
     bench.submit(gated=True, a=LONG)
     bench.until_gated("a")
-    bench.world.apply(Place(bench.trial("a").id))
+    bench.place("a")
     bench.until_running("a")
     bench.kill_attempt("a")
     bench.until(lambda: bench.trial("a").attempt == 2 and bench.trial("a").steady)
@@ -178,13 +178,13 @@ def test_a_later_attempt_of_a_placed_trial_waits_for_nobody(bench: Bench) -> Non
 def test_gates_closed_and_opened_are_as_they_were_when_the_controller_dies(bench: Bench) -> None:
     bench.submit(gated=True, a=LONG, b=Behaviour())
     bench.until_gated("a", "b")
-    bench.world.apply(Place(bench.trial("b").id, bench.nodes[0]))
+    bench.place("b", bench.nodes[0])
     bench.until(lambda: not bench.trial("b").gated)
     bench.drive()
     bench.restart_controller()
     bench.until(lambda: bench.ended("b"))
     assert bench.trial("a").gated
-    assert bench.world.apply(Place(bench.trial("a").id, bench.nodes[1])).done
+    bench.place("a", bench.nodes[1])
     bench.until_running("a")
     assert bench.trial("a").node == bench.nodes[1]
 
