@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 def test_trials_are_placed_by_what_those_before_them_really_use(bench: Bench) -> None:
     bench.controller().start().wait_ready()
-    workflow = bench.submit(late_descent_sweep, policy="least-used", steps=160, pause_ms=0, work_ms=250)
+    workflow = bench.submit(late_descent_sweep, policy="least-used", steps=280, pause_ms=0, work_ms=250)
     bench.wait_for_end(workflow)
     check_whole(bench, workflow)
     client = MlflowClient(bench.tracking.uri)

@@ -98,6 +98,7 @@ def test_a_trial_that_is_moving_is_busy_and_takes_no_other_action(bench: Bench) 
 
 def test_a_move_to_a_full_node_is_refused_and_the_trial_goes_on(bench: Bench) -> None:
     bench.submit(a=WIDE, b=WIDE)
+    bench.until_running("a")
     bench.until_running("b")
     outcome = bench.world.apply(Migrate(bench.trial("a").id, bench.other_node("a")))
     assert outcome.kind is OutcomeKind.REFUSED
