@@ -1,4 +1,4 @@
-"""Four light trials, far enough apart that those before each have reported what they use: imports take half a minute."""
+"""Four light trials, far enough apart for those before each to have reported: imports take half a minute."""
 
 from typing import Final
 
