@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from controllers.core.policy import Policy
+from controllers.policies.ahead import Ahead as Ahead
 from controllers.policies.cbalancer import CBalancer as CBalancer
 from controllers.policies.comparison.clairvoyant import LongestRemaining as LongestRemaining
 from controllers.policies.comparison.clairvoyant import ShortestRemaining as ShortestRemaining
