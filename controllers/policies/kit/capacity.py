@@ -1,9 +1,11 @@
 """What is requested of each node, while actions are tried one after another, and which of them go together."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import assert_never
+from operator import add
+from typing import NamedTuple, assert_never
 
 from controllers.core.model import (
     Action,
@@ -26,13 +28,15 @@ Veto = tuple[Proposal, str]
 """A proposal that was not let through, and the reason."""
 
 
-@dataclass(slots=True)
-class _Load:
+class _Load(NamedTuple):
     """Requests on a node: ``cpu`` as they are, ``base_cpu`` as their authors wrote them, in cores; bytes."""
 
     cpu: float = 0.0
     base_cpu: float = 0.0
     memory: float = 0.0
+
+
+_NOTHING = _Load()
 
 
 @dataclass(slots=True)
@@ -50,28 +54,19 @@ class Capacity:
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Capacity":
         """Return what ``snapshot`` shows."""
-        nodes = {node.name: node for node in sorted(snapshot.nodes, key=lambda node: node.name)}
-        capacity = cls(nodes, {trial.id: trial for trial in snapshot.trials})
-        for trial in snapshot.unended:
-            for node in trial.nodes:
-                load = capacity._load(node)
-                load.cpu += trial.cpu
-                load.base_cpu += trial.base_cpu
-                load.memory += trial.memory
-            if trial.phase is Phase.MOVING and trial.moving_to and trial.moving_to not in trial.nodes:
-                capacity._arrive(trial, trial.moving_to)
-        return capacity
+        nodes, loads = snapshot.once(_shown)
+        return cls(nodes, snapshot.named, dict(loads))
 
     def requested(self, node: NodeName) -> float:
         """Return the cores requested of ``node``, including those of trials that move there."""
-        return self._load(node).cpu
+        return self._loads.get(node, _NOTHING).cpu
 
     def fits(self, trial: Trial, node: NodeName) -> bool:
         """Return whether all of the trial's workers may go to ``node``: known, ready, and with room for them."""
         place = self.nodes.get(node)
         if place is None or not place.ready:
             return False
-        load, cpu = self._load(node), _restart_cpu(trial)
+        load, cpu = self._loads.get(node, _NOTHING), _restart_cpu(trial)
         return (
             max(load.cpu, load.base_cpu) + cpu <= place.cpu + SLACK
             and load.memory + trial.memory * trial.workers <= place.memory
@@ -89,7 +84,7 @@ class Capacity:
                 change = action.cpu - trial.cpu
                 return math.isfinite(action.cpu) and all(
                     change <= 0
-                    or self._load(node).cpu + change * trial.nodes.count(node) <= self.nodes[node].cpu + SLACK
+                    or self.requested(node) + change * trial.nodes.count(node) <= self.nodes[node].cpu + SLACK
                     for node in sorted(set(trial.nodes))
                     if node in self.nodes
                 )
@@ -102,25 +97,36 @@ class Capacity:
         match action:
             case Migrate() | Place():
                 if action.node is not None:
-                    self._arrive(trial, action.node)
+                    cpu, memory = request_shape(trial)
+                    self._add(action.node, _Load(cpu, cpu, memory))
             case Resize():
                 for node in trial.nodes:
-                    self._load(node).cpu += action.cpu - trial.cpu
+                    self._add(node, _Load(cpu=action.cpu - trial.cpu))
             case _:
                 assert_never(action)
 
-    def _load(self, node: NodeName) -> _Load:
-        # Not setdefault(): it would make a new load at each call, and this is called most of all.
-        load = self._loads.get(node)
-        if load is None:
-            load = self._loads[node] = _Load()
-        return load
+    def _add(self, node: NodeName, more: _Load) -> None:
+        load = self._loads.get(node, _NOTHING)
+        self._loads[node] = _Load(*map(add, load, more))
 
-    def _arrive(self, trial: Trial, node: NodeName) -> None:
-        load, cpu = self._load(node), _restart_cpu(trial)
-        load.cpu += cpu
-        load.base_cpu += cpu
-        load.memory += trial.memory * trial.workers
+
+def _shown(snapshot: Snapshot) -> tuple[Mapping[NodeName, Node], Mapping[NodeName, _Load]]:
+    """Return the nodes of ``snapshot`` by name, and what is requested of each."""
+    cpu: defaultdict[NodeName, float] = defaultdict(float)
+    base_cpu: defaultdict[NodeName, float] = defaultdict(float)
+    memory: defaultdict[NodeName, float] = defaultdict(float)
+    for trial in snapshot.unended:
+        for node in trial.nodes:
+            cpu[node] += trial.cpu
+            base_cpu[node] += trial.base_cpu
+            memory[node] += trial.memory
+        if trial.moving_to and trial.phase is Phase.MOVING and trial.moving_to not in trial.nodes:
+            arriving_cpu, arriving_memory = request_shape(trial)
+            cpu[trial.moving_to] += arriving_cpu
+            base_cpu[trial.moving_to] += arriving_cpu
+            memory[trial.moving_to] += arriving_memory
+    loads = {node: _Load(cpu[node], base_cpu[node], memory[node]) for node in cpu}
+    return {node.name: node for node in snapshot.nodes}, loads
 
 
 def request_shape(trial: Trial) -> tuple[float, float]:

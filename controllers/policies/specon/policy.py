@@ -3,14 +3,14 @@
 Algorithm 3 categorises (``categories``), Algorithm 4 places and Algorithm 5 evens out what is left (``placement``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from controllers.core.model import Action, Assessment, Decision, Migrate, NodeName, Proposal, Snapshot, Trial, TrialId
+from controllers.core.model import Action, Decision, Migrate, NodeName, Proposal, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import Normalise
 from controllers.policies.kit.settings import PolicySettings, StaleAfter, Threshold
@@ -33,12 +33,12 @@ class _Turn:
 
     snapshot: Snapshot
     memos: dict[TrialId, SpeConMemo]
-    trials: dict[TrialId, Trial] = field(init=False)
+    trials: Mapping[TrialId, Trial] = field(init=False)
 
     def __post_init__(self) -> None:
         pending = {name: memo.pending for name, memo in self.memos.items() if memo.pending}
         self.snapshot = with_destinations(self.snapshot, pending)
-        self.trials = {trial.id: trial for trial in self.snapshot.unended}
+        self.trials = self.snapshot.named
 
     @cached_property
     def nodes(self) -> ScoredNodes:
@@ -48,7 +48,7 @@ class _Turn:
     @cached_property
     def placed(self) -> tuple[TrialId, ...]:
         """The trials that were on a node, or on their way to one, as the decision began."""
-        return tuple(trial.id for trial in self.trials.values() if trial.live or trial.moving_to)
+        return tuple(trial.id for trial in self.snapshot.unended if trial.live or trial.moving_to)
 
     def movable(self, name: TrialId) -> bool:
         """Whether the trial runs, alone, with no move of it asked for."""
@@ -115,7 +115,7 @@ class SpeCon(PolicySettings):
             SpeConState(due_at, turn.memos),
             tuple(proposals),
             wake_at=due_at if turn.placed else None,
-            assessments={trial: Assessment(memo.category, memo.growth) for trial, memo in turn.memos.items()},
+            assessments={trial: memo.assessment for trial, memo in turn.memos.items()},
         )
 
     def _categorise(self, turn: _Turn) -> tuple[TrialId, ...]:
@@ -145,10 +145,12 @@ class SpeCon(PolicySettings):
 
     def _rebalancing(self, turn: _Turn) -> Iterator[Proposal]:
         """Run Algorithm 5 once every live trial is eligible for it."""
-        since = {name: self._eligible_since(turn.trials[name], turn.memos[name]) for name in turn.placed}
-        eligible = {name: at for name, at in since.items() if at is not None}
-        if len(eligible) < len(since):
-            return
+        eligible: dict[TrialId, float] = {}
+        for name in turn.placed:
+            since = self._eligible_since(turn.trials[name], turn.memos[name])
+            if since is None:
+                return
+            eligible[name] = since
         offered = {name: at for name, at in eligible.items() if turn.movable(name) and not turn.memos[name].rebalanced}
         for trial, node in rebalance(turn.nodes, offered):
             reason = f"rebalancing: every trial has converged and {node} has the room"

@@ -65,11 +65,10 @@ class Guarded(AroundOne):
     def decide(self, snapshot: Snapshot, state: GuardedState[Any]) -> Decision[GuardedState[Any]]:
         """Ask the policy and check what it wants, in its order."""
         wanted = self.policy.decide(snapshot, state.policy)
-        ended = {trial.id for trial in snapshot.trials if trial.phase.ended} if state.acted_at else set()
         cooling = {
-            trial: at
-            for trial, at in sorted(state.acted_at.items())
-            if snapshot.now - at < self.cooldown and trial not in ended
+            name: at
+            for name, at in sorted(state.acted_at.items())
+            if snapshot.now - at < self.cooldown and not ((trial := snapshot.named.get(name)) and trial.phase.ended)
         }
         passed: list[Proposal] = []
         vetoed = list(wanted.vetoed)

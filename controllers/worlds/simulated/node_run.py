@@ -53,6 +53,7 @@ class NodeRun:
         self.losses = 0
         self.others_cpu = 0.0
         self._cpu_used = 0.0
+        self._shown: Node | None = None
 
     @property
     def name(self) -> NodeName:
@@ -141,9 +142,11 @@ class NodeRun:
         return min((run.stage_ends_at for run in computing), default=float("inf"))
 
     def shown(self) -> Node:
-        """Return the node for policies."""
-        left = max(0.0, self.spec.cpu - self.others_cpu)
-        return Node(self.spec.name, left, self.spec.memory, self._cpu_used, self.ready)
+        """Return the node for policies; the same object as last time if nothing of it has changed."""
+        left, last = max(0.0, self.spec.cpu - self.others_cpu), self._shown
+        if last is None or (last.cpu, last.cpu_used, last.ready) != (left, self._cpu_used, self.ready):
+            last = self._shown = Node(self.spec.name, left, self.spec.memory, self._cpu_used, self.ready)
+        return last
 
     def _all(self) -> Iterable[TrialRun]:
         return (*self.runs.values(), *self.expected.values())

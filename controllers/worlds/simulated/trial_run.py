@@ -54,7 +54,7 @@ class TrialRun:
     ``cores`` are what it uses now and ``rate`` is what its stage gains by them each second, both since ``since``.
     ``version`` goes on with each stage, so that what was due in an earlier one is void. ``wanted_cpu`` is a share that
     was asked for and has not taken hold yet. ``target`` is where a move that is under way leads, ``moved_from`` where
-    the move that its next attempt completes began.
+    the move that its next attempt completes began. ``look`` is what policies see of it, None since it has changed.
     """
 
     spec: TrialSpec
@@ -82,7 +82,7 @@ class TrialRun:
     version: int = 0
     moved_from: NodeName | None = None
     usage: list[Usage] = field(default_factory=list)
-    _shown: Trial | None = field(default=None)
+    look: Trial | None = None
 
     @property
     def computes(self) -> bool:
@@ -129,14 +129,14 @@ class TrialRun:
 
     def change(self) -> None:
         """Note that it does not look as it did."""
-        self._shown = None
+        self.look = None
 
     def shown(self) -> Trial:
         """Return the trial for policies."""
-        if self._shown is None:
+        if self.look is None:
             phase, spec = self.phase, self.spec
             visible = self.node is not None and phase in {Phase.RUNNING, Phase.MOVING}
-            self._shown = Trial(
+            self.look = Trial(
                 id=spec.id,
                 phase=phase,
                 cpu=self.cpu,
@@ -151,13 +151,13 @@ class TrialRun:
                 gated=self.stage is Stage.GATED,
                 goals=spec.goals.since(spec.submitted_at),
             )
-        return self._shown
+        return self.look
 
     def enter(self, stage: Stage) -> None:
         """Begin ``stage``; what was due in the one before is void."""
         self.stage = stage
         self.version += 1
-        self._shown = None
+        self.look = None
 
     def void(self) -> None:
         """Let nothing come of what was due in this stage."""

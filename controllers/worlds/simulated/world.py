@@ -76,7 +76,7 @@ class SimulatedWorld:
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
-        return [run.shown() for run in self._cluster.submitted.values()]
+        return [run.look or run.shown() for run in self._cluster.submitted.values()]
 
     def nodes(self) -> Sequence[Node]:
         """Return every node, with the cores busy on it now."""
