@@ -53,10 +53,17 @@ def merge(previous: Progress | None, sample: Sample, direction: Direction) -> Pr
     bests = (first, sample.value, _finite(sample.best), None if previous is None else previous.best)
     best = (min if direction is Direction.MINIMIZE else max)(value for value in bests if value is not None)
     steps_total = previous.steps_total if previous is not None and sample.steps_total is None else sample.steps_total
-    newest = Progress(first, best, sample.value, sample.step, sample.at, _finite(sample.cpu_seconds), steps_total)
-    if previous is None:
-        return newest
-    return replace(newest, dropped=previous.dropped, dropped_report=previous.dropped_report)
+    return Progress(
+        first=first,
+        best=best,
+        latest=sample.value,
+        step=sample.step,
+        at=sample.at,
+        cpu_seconds=_finite(sample.cpu_seconds),
+        steps_total=steps_total,
+        dropped=0 if previous is None else previous.dropped,
+        dropped_report=None if previous is None else previous.dropped_report,
+    )
 
 
 def is_stale(progress: Progress, now: float, bound: float) -> bool:

@@ -84,7 +84,8 @@ def measured(trial: Trial, memo: FlowConMemo, threshold: Threshold, now: float) 
     trial's own peak efficiency.
     """
     known = trial.progress
-    memo = replace(memo, stale=known is not None and is_stale(known, now, threshold.stale_after))
+    stale = known is not None and is_stale(known, now, threshold.stale_after)
+    memo = memo if memo.stale == stale else replace(memo, stale=stale)
     progress = usable(known, now, threshold.stale_after)
     if progress is None or (memo.mark and not reported_since(progress, memo.mark)):
         return memo

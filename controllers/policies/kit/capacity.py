@@ -3,9 +3,8 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from operator import add
-from typing import NamedTuple, assert_never
+from dataclasses import dataclass
+from typing import assert_never
 
 from controllers.core.model import (
     Action,
@@ -28,17 +27,6 @@ Veto = tuple[Proposal, str]
 """A proposal that was not let through, and the reason."""
 
 
-class _Load(NamedTuple):
-    """Requests on a node: ``cpu`` as they are, ``base_cpu`` as their authors wrote them, in cores; bytes."""
-
-    cpu: float = 0.0
-    base_cpu: float = 0.0
-    memory: float = 0.0
-
-
-_NOTHING = _Load()
-
-
 @dataclass(slots=True)
 class Capacity:
     """Requests on every node beside what it has; nodes by name. A move under way counts at both ends.
@@ -49,28 +37,46 @@ class Capacity:
 
     nodes: Mapping[NodeName, Node]
     trials: Mapping[TrialId, Trial]
-    _loads: dict[NodeName, _Load] = field(default_factory=dict)
+    _cpu: dict[NodeName, float]
+    _base_cpu: dict[NodeName, float]
+    _memory: dict[NodeName, float]
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Capacity":
-        """Return what ``snapshot`` shows."""
-        nodes, loads = snapshot.once(_shown)
-        return cls(nodes, snapshot.named, dict(loads))
+        """Return what ``snapshot`` shows: a ledger of its own for each who asks, summed up once for all of them."""
+        return snapshot.once(cls._summed).copy()
+
+    @classmethod
+    def _summed(cls, snapshot: Snapshot) -> "Capacity":
+        cpu: defaultdict[NodeName, float] = defaultdict(float)
+        base_cpu: defaultdict[NodeName, float] = defaultdict(float)
+        memory: defaultdict[NodeName, float] = defaultdict(float)
+        capacity = cls({node.name: node for node in snapshot.nodes}, snapshot.named, cpu, base_cpu, memory)
+        for trial in snapshot.unended:
+            for node in trial.nodes:
+                cpu[node] += trial.cpu
+                base_cpu[node] += trial.base_cpu
+                memory[node] += trial.memory
+            if trial.moving_to and trial.phase is Phase.MOVING and trial.moving_to not in trial.nodes:
+                capacity._arrive(trial, trial.moving_to)
+        return capacity
+
+    def copy(self) -> "Capacity":
+        """Return a ledger that says the same, and goes on by itself."""
+        return Capacity(self.nodes, self.trials, dict(self._cpu), dict(self._base_cpu), dict(self._memory))
 
     def requested(self, node: NodeName) -> float:
         """Return the cores requested of ``node``, including those of trials that move there."""
-        return self._loads.get(node, _NOTHING).cpu
+        return self._cpu.get(node, 0.0)
 
     def fits(self, trial: Trial, node: NodeName) -> bool:
         """Return whether all of the trial's workers may go to ``node``: known, ready, and with room for them."""
         place = self.nodes.get(node)
         if place is None or not place.ready:
             return False
-        load, cpu = self._loads.get(node, _NOTHING), _restart_cpu(trial)
-        return (
-            max(load.cpu, load.base_cpu) + cpu <= place.cpu + SLACK
-            and load.memory + trial.memory * trial.workers <= place.memory
-        )
+        cpu, memory = request_shape(trial)
+        requested = max(self._cpu.get(node, 0.0), self._base_cpu.get(node, 0.0))
+        return requested + cpu <= place.cpu + SLACK and self._memory.get(node, 0.0) + memory <= place.memory
 
     def allows(self, action: Action) -> bool:
         """Return whether ``action`` keeps every node within what it has."""
@@ -97,36 +103,18 @@ class Capacity:
         match action:
             case Migrate() | Place():
                 if action.node is not None:
-                    cpu, memory = request_shape(trial)
-                    self._add(action.node, _Load(cpu, cpu, memory))
+                    self._arrive(trial, action.node)
             case Resize():
                 for node in trial.nodes:
-                    self._add(node, _Load(cpu=action.cpu - trial.cpu))
+                    self._cpu[node] = self.requested(node) + (action.cpu - trial.cpu)
             case _:
                 assert_never(action)
 
-    def _add(self, node: NodeName, more: _Load) -> None:
-        load = self._loads.get(node, _NOTHING)
-        self._loads[node] = _Load(*map(add, load, more))
-
-
-def _shown(snapshot: Snapshot) -> tuple[Mapping[NodeName, Node], Mapping[NodeName, _Load]]:
-    """Return the nodes of ``snapshot`` by name, and what is requested of each."""
-    cpu: defaultdict[NodeName, float] = defaultdict(float)
-    base_cpu: defaultdict[NodeName, float] = defaultdict(float)
-    memory: defaultdict[NodeName, float] = defaultdict(float)
-    for trial in snapshot.unended:
-        for node in trial.nodes:
-            cpu[node] += trial.cpu
-            base_cpu[node] += trial.base_cpu
-            memory[node] += trial.memory
-        if trial.moving_to and trial.phase is Phase.MOVING and trial.moving_to not in trial.nodes:
-            arriving_cpu, arriving_memory = request_shape(trial)
-            cpu[trial.moving_to] += arriving_cpu
-            base_cpu[trial.moving_to] += arriving_cpu
-            memory[trial.moving_to] += arriving_memory
-    loads = {node: _Load(cpu[node], base_cpu[node], memory[node]) for node in cpu}
-    return {node.name: node for node in snapshot.nodes}, loads
+    def _arrive(self, trial: Trial, node: NodeName) -> None:
+        cpu, memory = request_shape(trial)
+        self._cpu[node] = self._cpu.get(node, 0.0) + cpu
+        self._base_cpu[node] = self._base_cpu.get(node, 0.0) + cpu
+        self._memory[node] = self._memory.get(node, 0.0) + memory
 
 
 def request_shape(trial: Trial) -> tuple[float, float]:

@@ -45,11 +45,6 @@ class _Turn:
         """The nodes by score. To be looked at only once all trials are categorised: scores follow from that."""
         return ScoredNodes.of(self.snapshot, {trial: memo.category for trial, memo in self.memos.items()})
 
-    @cached_property
-    def placed(self) -> tuple[TrialId, ...]:
-        """The trials that were on a node, or on their way to one, as the decision began."""
-        return tuple(trial.id for trial in self.snapshot.unended if trial.live or trial.moving_to)
-
     def movable(self, name: TrialId) -> bool:
         """Whether the trial runs, alone, with no move of it asked for."""
         return self.trials[name].steady and self.trials[name].workers == 1 and self.memos[name].pending is None
@@ -114,7 +109,7 @@ class SpeCon(PolicySettings):
         return Decision(
             SpeConState(due_at, turn.memos),
             tuple(proposals),
-            wake_at=due_at if turn.placed else None,
+            wake_at=due_at if any(map(_is_placed, turn.snapshot.unended)) else None,
             assessments={trial: memo.assessment for trial, memo in turn.memos.items()},
         )
 
@@ -146,11 +141,11 @@ class SpeCon(PolicySettings):
     def _rebalancing(self, turn: _Turn) -> Iterator[Proposal]:
         """Run Algorithm 5 once every live trial is eligible for it."""
         eligible: dict[TrialId, float] = {}
-        for name in turn.placed:
-            since = self._eligible_since(turn.trials[name], turn.memos[name])
+        for trial in filter(_is_placed, turn.snapshot.unended):
+            since = self._eligible_since(trial, turn.memos[trial.id])
             if since is None:
                 return
-            eligible[name] = since
+            eligible[trial.id] = since
         offered = {name: at for name, at in eligible.items() if turn.movable(name) and not turn.memos[name].rebalanced}
         for trial, node in rebalance(turn.nodes, offered):
             reason = f"rebalancing: every trial has converged and {node} has the room"
@@ -160,3 +155,8 @@ class SpeCon(PolicySettings):
         if memo.migrated or (self.rebalance_when == "migrated" and trial.workers == 1):
             return memo.migrated_at
         return memo.converged_at
+
+
+def _is_placed(trial: Trial) -> bool:
+    """Return whether the trial is on a node, or on its way to one."""
+    return trial.live or bool(trial.moving_to)
