@@ -1,9 +1,8 @@
 """The trials as policies see them: what their world shows, with what their metrics tell of their training."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import compress, count
-from operator import is_not
+from operator import is_not, itemgetter
 
 from controllers.core.model import Progress, Sample, Trial, TrialId
 from controllers.core.progress import merge
@@ -21,38 +20,41 @@ class Sight:
         self._shown: Sequence[Trial] = ()
         self._ids: list[TrialId] = []
         self._samples: Sequence[Sample | None] = ()
-        self._informed: list[Trial] = []
-        self._last: dict[TrialId, tuple[Trial, Sample | None, Trial]] = {}
+        self._last: dict[TrialId, tuple[Trial, Sample | None]] = {}
+        self._informed: dict[TrialId, Trial] = {}
 
     def look(self, shown: Sequence[Trial], samples: Mapping[TrialId, Sample]) -> tuple[Trial, ...]:
-        """Return ``shown`` with their progress, each the same object as last time where nothing has come in since.
+        """Return ``shown`` with their progress, by name, each the same object as last time if nothing of it is new.
 
         Args:
-            shown: The trials as their world shows them, in any order: the same object while nothing of it has changed.
+            shown: The trials as their world shows them: each the same object while nothing of it has changed.
             samples: The newest sample of each trial that has one, likewise.
         """
-        # Thousands of trials are compared at every tick, so by what Python does without a loop of its own.
+        # Thousands of trials are compared at every tick: only ``map`` and ``compress`` are fast enough for that.
         news = {*compress(count(), map(is_not, shown, self._shown)), *range(len(self._shown), len(shown))}
         for place in sorted(news):
             self._ids[place : place + 1] = [shown[place].id]
         del self._ids[len(shown) :]
         newest = list(map(samples.get, self._ids))
         news.update(compress(count(), map(is_not, newest, self._samples)))
-        for place in sorted(news):
-            self._informed[place : place + 1] = [self._with_progress(shown[place], newest[place])]
-        del self._informed[len(shown) :]
+        known = len(self._informed)
+        for place in news:
+            self._inform(shown[place], newest[place])
+        if len(self._informed) > known:
+            self._informed = dict(sorted(self._informed.items(), key=itemgetter(0)))
+        for gone in self._informed.keys() - set(self._ids) if len(self._informed) > len(shown) else ():
+            del self._informed[gone], self._last[gone]
         self._shown, self._samples = tuple(shown), newest
-        return tuple(self._informed)
+        return tuple(self._informed.values())
 
-    def _with_progress(self, trial: Trial, sample: Sample | None) -> Trial:
-        last = self._last.get(trial.id)
-        if last is not None and last[0] is trial and last[1] is sample:
-            return last[2]
+    def _inform(self, trial: Trial, sample: Sample | None) -> None:
+        shown, read = self._last.get(trial.id, (None, None))
+        if shown is trial and read is sample:
+            return  # The world showed it in another place.
+        self._last[trial.id] = trial, sample
         merged = None if sample is None else merge(self.progress.get(trial.id), sample, trial.direction)
         if merged is not None:
             self.progress[trial.id] = merged
         progress = self.progress.get(trial.id)
-        same = last is not None and last[0] is trial and last[2].progress is progress
-        informed = last[2] if last is not None and same else replace(trial, progress=progress)
-        self._last[trial.id] = trial, sample, informed
-        return informed
+        if shown is not trial or self._informed[trial.id].progress is not progress:
+            self._informed[trial.id] = trial.with_progress(progress)

@@ -32,7 +32,11 @@ class SimulatedCluster:
     def __init__(self, scenario: Scenario, *, gated: bool, faults: Sequence[WorldFault] = ()) -> None:
         workload = scenario.workload
         self.nodes = {spec.name: NodeRun(spec) for spec in workload.nodes}
-        self.runs = {spec.id: TrialRun(spec, Stage.AWAY, ReportLog(spec), spec.cpu) for spec in workload.trials}
+        self.unseen: dict[TrialId, TrialRun] = {}
+        """The trials that look different since the world has shown them last."""
+        self.runs = {
+            spec.id: TrialRun(spec, Stage.AWAY, ReportLog(spec), spec.cpu, self.unseen) for spec in workload.trials
+        }
         self.submitted: dict[TrialId, TrialRun] = {}
         self.costs = scenario.costs
         self.queue = EventQueue()

@@ -88,10 +88,9 @@ class ReportLog:
     def _expected(self) -> float:
         if self.exhausted:
             return math.inf
-        ends = [*(stretch.at for stretch in self._stretches), math.inf][1:]
-        for stretch, end in zip(self._stretches, ends, strict=True):
+        for number, stretch in enumerate(self._stretches, start=1):
             at = self._logged_at(self._read, stretch)
-            if at <= end:
+            if number == len(self._stretches) or at <= self._stretches[number].at:
                 return at
         return math.inf
 

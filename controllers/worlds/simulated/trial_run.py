@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from controllers.core.model import NodeName, Phase, Trial
+from controllers.core.model import NodeName, Phase, Trial, TrialId
 from controllers.worlds.simulated.report_log import ReportLog
 from controllers.worlds.simulated.workload import TrialSpec
 
@@ -54,13 +54,15 @@ class TrialRun:
     ``cores`` are what it uses now and ``rate`` is what its stage gains by them each second, both since ``since``.
     ``version`` goes on with each stage, so that what was due in an earlier one is void. ``wanted_cpu`` is a share that
     was asked for and has not taken hold yet. ``target`` is where a move that is under way leads, ``moved_from`` where
-    the move that its next attempt completes began. ``look`` is what policies see of it, None since it has changed.
+    the move that its next attempt completes began.
+    ``unseen`` is where a trial of a cluster puts itself when it no longer looks as it did.
     """
 
     spec: TrialSpec
     stage: Stage
     log: ReportLog
     cpu: float
+    unseen: dict[TrialId, "TrialRun"] = field(repr=False)
     node: NodeName | None = None
     target: NodeName | None = None
     wanted_cpu: float | None = None
@@ -82,7 +84,7 @@ class TrialRun:
     version: int = 0
     moved_from: NodeName | None = None
     usage: list[Usage] = field(default_factory=list)
-    look: Trial | None = None
+    _shown: Trial | None = None
 
     @property
     def computes(self) -> bool:
@@ -129,14 +131,15 @@ class TrialRun:
 
     def change(self) -> None:
         """Note that it does not look as it did."""
-        self.look = None
+        self._shown = None
+        self.unseen[self.spec.id] = self
 
     def shown(self) -> Trial:
         """Return the trial for policies."""
-        if self.look is None:
+        if self._shown is None:
             phase, spec = self.phase, self.spec
             visible = self.node is not None and phase in {Phase.RUNNING, Phase.MOVING}
-            self.look = Trial(
+            self._shown = Trial(
                 id=spec.id,
                 phase=phase,
                 cpu=self.cpu,
@@ -151,13 +154,13 @@ class TrialRun:
                 gated=self.stage is Stage.GATED,
                 goals=spec.goals.since(spec.submitted_at),
             )
-        return self.look
+        return self._shown
 
     def enter(self, stage: Stage) -> None:
         """Begin ``stage``; what was due in the one before is void."""
         self.stage = stage
         self.version += 1
-        self.look = None
+        self.change()
 
     def void(self) -> None:
         """Let nothing come of what was due in this stage."""

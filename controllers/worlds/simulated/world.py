@@ -30,6 +30,7 @@ class SimulatedWorld:
 
     def __init__(self, scenario: Scenario, *, gated: bool = False, faults: Sequence[WorldFault] = ()) -> None:
         self._cluster = SimulatedCluster(scenario, gated=gated, faults=faults)
+        self._shown: dict[TrialId, Trial] = {}
         for at, effect in timed_effects(self._cluster, faults):
             self._cluster.call_at(at, effect)
 
@@ -76,7 +77,10 @@ class SimulatedWorld:
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
-        return [run.look or run.shown() for run in self._cluster.submitted.values()]
+        unseen, submitted = self._cluster.unseen, self._cluster.submitted
+        self._shown.update((name, run.shown()) for name, run in unseen.items() if name in submitted)
+        unseen.clear()
+        return list(self._shown.values())
 
     def nodes(self) -> Sequence[Node]:
         """Return every node, with the cores busy on it now."""
