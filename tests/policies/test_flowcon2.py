@@ -134,5 +134,5 @@ def test_a_move_and_its_target_are_remembered_until_answered() -> None:
     assert state.moves.asked[TrialId("b")].destination == "y"
     arrived = [trial("a", "x"), trial("b", "y", attempt=2)]
     after = FlowCon2().decide(snapshot(50.0, arrived, [node("x"), node("y")]), state).state
-    assert after.moves.arrived == (TrialId("b"),)
+    assert after.moves.arrived == {"b": 1}
     assert NodeName("y") not in after.starting.values()
