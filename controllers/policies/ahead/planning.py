@@ -16,17 +16,21 @@ LEAST_GAIN: Final = 0.01
 """Part of all that a state costs which a move must win at least: estimates are no better."""
 NEARLY_DONE: Final = 2.0
 """A trial that has less left than this many times what a move costs stays: it would be done before it pays."""
+MUCH_CONTENTION: Final = 0.05
+"""Part of its speed that a trial loses to each further one from which on trials wait rather than share a full node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """What a choice goes by.
 
-    ``power`` is p of speed ~ cores ** p, ``end`` the weight of the sweep's end beside the mean completion time.
-    ``move_cost`` is the seconds for which a trial that moves does not train.
+    ``power`` is p of speed ~ cores ** p, ``contention`` the part of its speed that each further trial costs a trial of
+    the same node. ``end`` is the weight of the sweep's end beside the mean completion time. ``move_cost`` is the
+    seconds for which a trial that moves does not train.
     """
 
     power: float
+    contention: float
     end: float
     move_cost: float
 
@@ -74,7 +78,7 @@ class WorkPlan:
         """
         # Placing a trial only takes room away, so what does not fit now will not fit later in this decision.
         for trial in sorted(filter(waits, self._snapshot.unended), key=lambda trial: (trial.submitted_at, trial.id)):
-            roomy = [node for node in self.cores if self._capacity.fits(trial, node)]
+            roomy = [node for node in self.cores if self._capacity.fits(trial, node) and not self._held_back(node)]
             near = sorted(roomy, key=lambda node: (self.forecasts[node].bound, len(self._loads[node]), node))
             one = self._estimates[trial.id]
             after = {node: self._forecast(node, (one.work, one.most)) for node in near[:CONSIDERED]}
@@ -86,6 +90,11 @@ class WorkPlan:
             self._loads[best][trial.id] = one.work, one.most
             self.forecasts[best] = after[best]
             yield Proposal(Place(trial.id, best), f"placing: it costs all trials the least on {best}")
+
+    def _held_back(self, node: NodeName) -> bool:
+        """Whether one more trial would only slow down those of ``node``: they can use all of it, and contend for it."""
+        used = sum(most for _, most in self._loads[node].values())
+        return self._weights.contention >= MUCH_CONTENTION and used >= self.cores[node]
 
     def moves(self, movable: Collection[TrialId]) -> Iterator[Proposal]:
         """Yield moves of ``movable`` trials, the best first, each with those before it counted in, while they pay.

@@ -112,7 +112,7 @@ class Ahead(PolicySettings):
         scaling = scaling_of(known)
         power = scaling.power
         estimates = estimated(snapshot, known, power)
-        weights = Weights(power, 0.0 if arriving else self.end_weight, self._move_cost(known))
+        weights = Weights(power, scaling.contention, 0.0 if arriving else self.end_weight, self._move_cost(known))
         plan = WorkPlan(with_destinations(snapshot, moves.asked), estimates, starting, weights)
         placing = list(plan.places())
         due = snapshot.now >= state.due_at - CLOCK_SLACK
