@@ -82,7 +82,7 @@ class Capacity:
         return (
             max(load.cpu, load.base_cpu) + cpu <= place.cpu + SLACK
             and load.memory + trial.memory * trial.workers <= place.memory
-            and (not trial.devices or (load.devices + trial.devices * trial.workers).within(place.devices))
+            and (not trial.devices or (trial.devices * trial.workers).within(place.devices - load.devices))
         )
 
     def allows(self, action: Action) -> bool:

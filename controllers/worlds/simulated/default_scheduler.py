@@ -195,5 +195,5 @@ class DefaultScheduler:
             node.without_cpu,
             node.without_memory,
             self._images.points(name),
-            node.devices_free,
+            node.spec.devices - node.devices_requested,
         )

@@ -91,9 +91,9 @@ class NodeRun:
         return sum(run.spec.memory for run in self._all())
 
     @property
-    def devices_free(self) -> Devices:
-        """What nothing on it and no move towards it holds of its devices."""
-        return self.spec.devices - _held(self._all()) if self.spec.devices else NO_DEVICES
+    def devices_requested(self) -> Devices:
+        """Devices requested of it, moves towards it included."""
+        return _devices_of(self._all()) if self.spec.devices else NO_DEVICES
 
     @property
     def without_cpu(self) -> int:
@@ -115,8 +115,9 @@ class NodeRun:
             return f"{spec.cpu:g} cores do not fit on {self.name}: {requested:g} of {self.spec.cpu:g} are requested"
         if spec.memory and self.memory_requested + spec.memory > self.spec.memory:
             return f"{spec.memory:g} bytes do not fit on {self.name}"
-        if not spec.devices.within(free := self.devices_free):
-            return f"{spec.devices} do not fit on {self.name}: {free.positive()} of {self.spec.devices} free"
+        if spec.devices and not spec.devices.within(self.spec.devices - self.devices_requested):
+            taken = f"it has {self.spec.devices}, and {self.devices_requested} are requested"
+            return f"{self.name} cannot give {spec.devices}: {taken}"
         return ""
 
     def could_hold(self, run: TrialRun) -> bool:
@@ -155,12 +156,12 @@ class NodeRun:
         left = max(0.0, self.spec.cpu - self.others_cpu)
         devices, starting = self.spec.devices, NO_DEVICES
         if devices:
-            starting = _held(run for run in self.runs.values() if run.shown_on is None)
+            starting = _devices_of(run for run in self.runs.values() if run.shown_on is None)
         return Node(self.spec.name, left, self.spec.memory, self._cpu_used, self.ready, devices, starting)
 
     def _all(self) -> Iterable[TrialRun]:
         return (*self.runs.values(), *self.expected.values())
 
 
-def _held(runs: Iterable[TrialRun]) -> Devices:
+def _devices_of(runs: Iterable[TrialRun]) -> Devices:
     return sum((run.spec.devices for run in runs), NO_DEVICES)
