@@ -100,10 +100,11 @@ class Goals:
 class Trial:
     """One training job of a sweep over all its attempts, as its world sees it now.
 
-    ``cpu`` is the share it has now (cores requested), ``base_cpu`` what its author asked for; ``devices`` are those
-    that each worker holds alone. ``nodes`` names the node of each worker, empty while unplaced. ``attempt`` counts from 1,
+    ``cpu`` is the share it has now (cores requested), ``base_cpu`` what its author asked for.
+    ``nodes`` names the node of each worker, empty while unplaced. ``attempt`` counts from 1,
     ``moves`` the completed moves between nodes. ``gated`` tells that a pending trial's first attempt waits
-    for a ``Place``; later attempts are released by the world itself.
+    for a ``Place``; later attempts are released by the world itself. ``devices`` are those that each worker holds
+    alone.
     """
 
     id: TrialId

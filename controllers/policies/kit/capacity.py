@@ -23,6 +23,7 @@ from controllers.core.model import (
 SLACK = 1e-9
 """Cores by which sums of floats may miss: far below a millicore."""
 
+_ANY_NUMBER = 10**9
 Veto = tuple[Proposal, str]
 """A proposal that was not let through, and the reason."""
 
@@ -84,6 +85,16 @@ class Capacity:
             and load.memory + trial.memory * trial.workers <= place.memory
             and (not trial.devices or (trial.devices * trial.workers).within(place.devices - load.devices))
         )
+
+    def room(self, trial: Trial, node: NodeName) -> int:
+        """Return how many trials that ask for the same as ``trial`` ``node`` has room for."""
+        if not self.fits(trial, node):
+            return 0
+        place, load, (cpu, memory, devices) = self.nodes[node], self._load(node), request_shape(trial)
+        free = place.devices - load.devices
+        parts = [(place.cpu + SLACK - max(load.cpu, load.base_cpu), cpu), (place.memory - load.memory, memory)]
+        parts += [(free.count(kind), count) for kind, count in devices.counts]
+        return min((int(left // each) for left, each in parts if each > 0 and left < math.inf), default=_ANY_NUMBER)
 
     def allows(self, action: Action) -> bool:
         """Return whether ``action`` keeps every node within what it has."""

@@ -127,5 +127,6 @@ def check_fields(found: Findings, kind: str, node: Mapping[str, Any], path: str)
 
 def _reason(kind: str, name: str, value: object) -> str:
     if kind in _AMOUNTS and is_device(name):
-        return f"{str(value)[:20]!r} is asked for, but the local world gives no devices out: submit to a cluster, or drop it"
+        asked = str(value)[:20]
+        return f"{asked!r} is asked for, but the local world gives out no devices: use a cluster or leave it out"
     return REASONS.get(name, "the local world cannot honour this field")
