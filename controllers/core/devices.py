@@ -54,6 +54,10 @@ class Devices:
         """Return how many there are of ``kind``."""
         return next((count for known, count in self.counts if known == kind), 0)
 
+    def kinds(self) -> frozenset[str]:
+        """Return the kinds that there are."""
+        return frozenset(kind for kind, _ in self.counts)
+
     def within(self, free: "Devices") -> bool:
         """Return whether ``free`` holds as many of each kind."""
         return all(count <= free.count(kind) for kind, count in self.counts)

@@ -147,7 +147,8 @@ class Node:
     """A place for trials: ``cpu`` cores and ``memory`` bytes to give, ``cpu_used`` cores busy now.
 
     ``devices`` are those that trials may hold; of these, ``devices_starting`` are held by attempts that were placed and
-    have yet to run, which no trial shows.
+    have yet to run, which no trial shows. A trial may come only if it asks for every kind in ``only_for``: owners of
+    scarce devices keep all others away.
     """
 
     name: NodeName
@@ -157,6 +158,7 @@ class Node:
     ready: bool = True
     devices: Devices = NO_DEVICES
     devices_starting: Devices = NO_DEVICES
+    only_for: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

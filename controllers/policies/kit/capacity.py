@@ -84,6 +84,7 @@ class Capacity:
             max(load.cpu, load.base_cpu) + cpu <= place.cpu + SLACK
             and load.memory + trial.memory * trial.workers <= place.memory
             and (not trial.devices or (trial.devices * trial.workers).within(place.devices - load.devices))
+            and (not place.only_for or place.only_for <= trial.devices.kinds())
         )
 
     def room(self, trial: Trial, node: NodeName) -> int:

@@ -69,4 +69,6 @@ def _problem(trial: Trial, node: Node | None) -> str | None:
     cpu, memory, devices = request_shape(trial)
     if cpu > node.cpu or memory > node.memory:
         return "is too small for it"
-    return None if devices.within(node.devices) else f"does not have {devices}"
+    if not devices.within(node.devices):
+        return f"does not have {devices}"
+    return None if node.only_for <= devices.kinds() else f"takes only trials with {', '.join(sorted(node.only_for))}"

@@ -18,7 +18,8 @@ _NOTHING = Resources(0.0, 0.0)
 class NodeRecord:
     """A node: cores, bytes and devices that its pods may request, and whether it takes new ones.
 
-    ``hostname`` is what a pod selects it by; ``unready_since`` in Unix seconds, None while its kubelet is heard.
+    ``hostname`` is what a pod selects it by; ``unready_since`` in Unix seconds, None while its kubelet is heard. Taints
+    keep pods away that do not ask for every device in ``only_for``.
     """
 
     name: str
@@ -28,11 +29,20 @@ class NodeRecord:
     open: bool
     unready_since: float | None
     devices: Devices = NO_DEVICES
+    only_for: frozenset[str] = frozenset()
 
     @property
     def fit(self) -> bool:
         """Whether a new pod may start there."""
         return self.open and self.unready_since is None
+
+    def why_no_devices(self, wanted: Devices, taken: Devices) -> str:
+        """Return why a pod that asks for ``wanted`` cannot have them beside those ``taken``; empty where it can."""
+        if not self.only_for <= wanted.kinds():
+            return f"node {self.name} takes only pods that ask for {', '.join(sorted(self.only_for))}"
+        if wanted and not wanted.within(self.devices - taken):
+            return f"{self.name} cannot give {wanted}: it has {self.devices}, and {taken} are requested"
+        return ""
 
     def without(self, requested: Resources, devices_starting: Devices = NO_DEVICES) -> Node:
         """Return the node for policies, with what is left of it; of that, ``devices_starting`` are about to be used."""
@@ -43,6 +53,7 @@ class NodeRecord:
             ready=self.fit,
             devices=(self.devices - requested.devices).positive() if self.devices else NO_DEVICES,
             devices_starting=devices_starting,
+            only_for=self.only_for,
         )
 
 
@@ -52,9 +63,14 @@ def project_node(node: Json) -> NodeRecord | None:
     if not name:
         return None
     ready = next((c for c in mappings(node, "status", "conditions") if text(c, "type") == "Ready"), {})
-    tainted = any(text(taint, "effect") in _KEEPS_AWAY for taint in mappings(node, "spec", "taints"))
     since = epoch(ready, "lastTransitionTime") or epoch(node, "metadata", "creationTimestamp") or 0.0
     allocatable = at(node, "status", "allocatable")
+    devices = devices_of(device_kinds(allocatable), lambda kind: quantity(allocatable, kind))
+    keep_away = [taint for taint in mappings(node, "spec", "taints") if text(taint, "effect") in _KEEPS_AWAY]
+    # By convention a taint with the name of a device keeps pods away that do not ask for it; Kubernetes' admission
+    # plugin ExtendedResourceToleration, and Sweep, let those tolerate it that do.
+    only_for = {key for taint in keep_away if (key := text(taint, "key")) in devices.kinds()}
+    tainted = any(text(taint, "key") not in only_for or text(taint, "effect") != "NoSchedule" for taint in keep_away)
     return NodeRecord(
         name=name,
         hostname=text(node, "metadata", "labels", HOSTNAME, most=253) or name,
@@ -62,7 +78,8 @@ def project_node(node: Json) -> NodeRecord | None:
         memory=quantity(allocatable, "memory"),
         open=not tainted and at(node, "spec", "unschedulable") is not True,
         unready_since=None if text(ready, "status") == "True" else since,
-        devices=devices_of(device_kinds(allocatable), lambda kind: quantity(allocatable, kind)),
+        devices=devices,
+        only_for=frozenset(only_for),
     )
 
 
@@ -155,9 +172,7 @@ class NodeRoom:
             return f"{wanted.cpu:g} cores do not fit on {name}: {taken.cpu:g} of {node.cpu:g} are requested"
         if wanted.memory and taken.memory + wanted.memory > node.memory:
             return f"{wanted.memory:g} bytes do not fit on {name}: {taken.memory:g} of {node.memory:g} are requested"
-        if wanted.devices and not wanted.devices.within(node.devices - taken.devices):
-            return f"{name} cannot give {wanted.devices}: it has {node.devices}, and {taken.devices} are requested"
-        return ""
+        return node.why_no_devices(wanted.devices, taken.devices)
 
     def lacks(self, name: str, more: float) -> bool:
         """Whether a node does not have ``more`` cores left for a pod that is on it."""
