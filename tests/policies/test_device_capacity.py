@@ -1,11 +1,13 @@
 """Whole devices: what policies count on nodes, so that none is given twice."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from controllers.core.devices import NO_DEVICES, Devices, is_device
 from controllers.core.model import Migrate, Node, NodeName, Phase, Place, Snapshot, Trial, TrialId
+from controllers.core.policy import Policy
 from controllers.policies import Default, Edf, Guarded, LeastUsed, Pinned
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.occupancy import Occupancy
@@ -81,7 +83,7 @@ def test_room_is_how_many_more_of_a_kind_fit(room: int, there: tuple[Trial, ...]
 
 
 @pytest.mark.parametrize("policy", [Edf(), LeastUsed(), Guarded(policy=Pinned(policy=Default(), first_nodes={A: "n"}))])
-def test_whoever_places_gives_a_device_once(policy: Edf | LeastUsed | Guarded) -> None:
+def test_whoever_places_gives_a_device_once(policy: Policy[Any]) -> None:
     seen = Snapshot(0.0, (waiting("a"), waiting("b")), (node("n", devices=gpus(1)),))
     decision = policy.decide(seen, policy.initial())
     on_a_node = [p.action for p in decision.proposals if isinstance(p.action, Place) and p.action.node is not None]
