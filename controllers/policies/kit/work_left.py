@@ -17,6 +17,7 @@ from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 KEPT_REPORTS: Final = 24
 KEPT_TOTALS: Final = 200
 KEPT_COSTS: Final = 6
+KEPT_MOVES: Final = 20
 UNUSED: Final = 0.9
 """A trial that uses less than this part of what its weight entitles it to cannot use more."""
 NEWEST: Final = 0.4
@@ -46,6 +47,8 @@ class MeasuredTrial:
     seconds per step, ``cores`` what it used meanwhile. ``most`` is how many cores the trial can use, None while it has
     used all that it was given; ``used`` the most that it was seen to use. ``costs`` holds pairs of logarithms: of the
     cores used, and of what a step cost then. ``running_since`` is when the present attempt was first seen to run.
+    ``left`` is the newest report before a move, as of when the move was first seen; None once it is known what the
+    move cost: ``move_seconds``.
     """
 
     attempt: int = 0
@@ -58,6 +61,8 @@ class MeasuredTrial:
     most: float | None = None
     used: float = 0.0
     costs: tuple[tuple[float, float], ...] = ()
+    left: Report | None = None
+    move_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +75,16 @@ class MeasuredNode:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What is known of a sweep; ``totals`` holds the whole work (core seconds) of trials that ended."""
+    """What is known of a sweep.
+
+    ``totals`` holds the whole work (core seconds) of trials that ended, ``moves`` the seconds for which trials that
+    moved did not train.
+    """
 
     trials: Mapping[TrialId, MeasuredTrial] = field(default_factory=dict)
     nodes: Mapping[NodeName, MeasuredNode] = field(default_factory=dict)
     totals: tuple[float, ...] = ()
+    moves: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +119,12 @@ def measured(snapshot: Snapshot, before: Measured) -> Measured:
     }
     over = [before.trials[trial.id] for trial in snapshot.trials if trial.phase.ended and trial.id in before.trials]
     ended = tuple(_done(memo, 1.0) for memo in over if memo.cost is not None)
-    return Measured(trials, nodes, (*before.totals, *ended)[-KEPT_TOTALS:])
+    moved = tuple(
+        memo.move_seconds
+        for name, memo in trials.items()
+        if memo.move_seconds is not None and memo.left is None and name in before.trials and before.trials[name].left
+    )
+    return Measured(trials, nodes, (*before.totals, *ended)[-KEPT_TOTALS:], (*before.moves, *moved)[-KEPT_MOVES:])
 
 
 def power_of(known: Measured) -> float:
@@ -148,6 +163,11 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     return found
 
 
+def work_seen(known: Measured, estimates: Mapping[TrialId, Estimate], power: float) -> float:
+    """Return the work of all trials that have been submitted so far, what they have left of it included."""
+    return sum(known.totals) + sum(_done(known.trials[name], power) + one.work for name, one in estimates.items())
+
+
 def _measured_trial(
     trial: Trial,
     memo: MeasuredTrial,
@@ -155,6 +175,8 @@ def _measured_trial(
     nodes: Mapping[NodeName, MeasuredNode],
     cores_of: Mapping[NodeName, float],
 ) -> MeasuredTrial:
+    if trial.phase is Phase.MOVING and memo.left is None and memo.newest is not None:
+        memo = replace(memo, left=replace(memo.newest, at=now))
     if trial.phase is Phase.RUNNING and trial.attempt != memo.attempt:
         # What lies between two attempts is no training: measuring begins again, and what was learnt stays.
         memo = replace(memo, attempt=trial.attempt, running_since=now, reports=(), newest=None)
@@ -168,6 +190,7 @@ def _measured_trial(
     apart = not memo.reports or report.step - memo.reports[-1].step >= max(1, report.step // KEPT_REPORTS)
     reports = (*memo.reports, report)[-KEPT_REPORTS:] if apart else memo.reports
     after = _with_cost(replace(memo, reports=reports, newest=report, steps_total=progress.steps_total))
+    after = _with_move(after)
     node = trial.node
     if last is None or node is None or node not in nodes or not trial.steady or nodes[node].since > last.at:
         return after  # shares were others for a part of the time between the two reports
@@ -200,6 +223,16 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
     if steps <= 0 or seconds <= 0 or spent <= 0:
         return memo
     return replace(memo, cost=spent / steps, cores=spent / seconds)
+
+
+def _with_move(memo: MeasuredTrial) -> MeasuredTrial:
+    """Return ``memo`` with what its move cost, once the second report after it tells how quickly it trains now."""
+    first = memo.reports[0]
+    if memo.left is None or memo.newest is None or memo.newest.step <= first.step:
+        return memo
+    seconds_per_step = (memo.newest.at - first.at) / (memo.newest.step - first.step)
+    training = max(0, first.step - memo.left.step) * seconds_per_step
+    return replace(memo, left=None, move_seconds=max(0.0, first.at - memo.left.at - training))
 
 
 def _left(memo: MeasuredTrial, power: float) -> float | None:
