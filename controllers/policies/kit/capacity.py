@@ -83,7 +83,7 @@ class Capacity:
         return (
             max(load.cpu, load.base_cpu) + cpu <= place.cpu + SLACK
             and load.memory + trial.memory * trial.workers <= place.memory
-            and (not trial.devices or (trial.devices * trial.workers).within(place.devices - load.devices))
+            and (not trial.devices.counts or _devices_fit(trial, place, load))
             and (not place.only_for or place.only_for <= trial.devices.kinds())
         )
 
@@ -193,6 +193,13 @@ def _precedence(action: Action) -> int:
             return 1
         case _:
             assert_never(action)
+
+
+def _devices_fit(trial: Trial, place: Node, load: _Load) -> bool:
+    return all(
+        count * trial.workers <= place.devices.count(kind) - load.devices.count(kind)
+        for kind, count in trial.devices.counts
+    )
 
 
 def _restart_cpu(trial: Trial) -> float:
