@@ -148,6 +148,8 @@ class WorkPlan:
         by_end = sorted(self.forecasts, key=lambda node: (self.forecasts[node].last, node))
         best: tuple[float, TrialId, NodeName] | None = None
         for source in by_end[::-1][:CONSIDERED]:
+            if sum(most for _, most in self._loads[source].values()) <= self.cores[source]:
+                continue  # Each has all that it can use, so nobody gains where one leaves.
             for name in self._loads[source]:
                 trial = self._estimates[name].trial
                 if name not in movable or trial.node != source or not self._worth_moving(name):
