@@ -32,7 +32,7 @@ from controllers.policies.kit.capacity import reconciled
 from controllers.policies.kit.first_attempts import still_starting, with_places
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 from controllers.policies.kit.shares import shared_nodes, shrinks_first
-from controllers.policies.kit.work_left import Estimate, Measured, estimated, measured, power_of, work_seen
+from controllers.policies.kit.work_left import Estimate, Measured, estimated, measured, scaling_of, work_seen
 
 KEPT_SUBMISSIONS: Final = 16
 STILL_TO_COME: Final = 0.5
@@ -110,7 +110,8 @@ class Ahead(PolicySettings):
         submitted = tuple(sorted({*state.submitted, *(trial.submitted_at for trial in snapshot.unended)}))
         submitted = submitted[-KEPT_SUBMISSIONS:]
         arriving = still_arriving(snapshot, submitted)
-        power = power_of(known)
+        scaling = scaling_of(known)
+        power = scaling.power
         estimates = estimated(snapshot, known, power)
         weights = Weights(power, 0.0 if arriving else self.end_weight, self._move_cost(known))
         plan = WorkPlan(with_destinations(snapshot, moves.asked), estimates, starting, weights)

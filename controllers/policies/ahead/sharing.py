@@ -38,9 +38,10 @@ class Standing(IntEnum):
 class Sharing:
     """What the cores of every node are shared by.
 
-    ``power`` is p of speed ~ cores ** p. ``end`` is how many seconds from now the sweep can end at the earliest. A trial that needs ``critical`` of that time at its most cores would end last, if
-    its node is late. ``floor`` is the part of a node that all of its trials share evenly. ``new`` are the trials whose
-    first report is awaited, ``silent`` those that do not report.
+    ``power`` is p of speed ~ cores ** p. ``end`` is how many seconds from now the sweep can end at the earliest. A
+    trial that needs ``critical`` of that time at its most cores would end last, if its node is late. ``floor`` is the
+    part of a node that all of its trials share evenly. ``new`` are the trials whose first report is awaited, ``silent``
+    those that do not report.
     """
 
     estimates: Mapping[TrialId, Estimate]
