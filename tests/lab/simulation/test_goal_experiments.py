@@ -13,9 +13,10 @@ from controllers.lab.simulation.evaluation import (
 )
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT, experiment_named
 from controllers.lab.simulation.experiments.experiment import given_workload
+from controllers.lab.simulation.experiments.goal_experiments import DEADLINE_EXPERIMENTS, TARGET_EXPERIMENTS
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
-GOALS = tuple(name for name in EVERY_EXPERIMENT if name not in EXPERIMENTS)
+GOALS = tuple(setup.id for setup in (*DEADLINE_EXPERIMENTS, *TARGET_EXPERIMENTS))
 
 
 def silent(runs: int) -> None:
