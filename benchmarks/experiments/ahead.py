@@ -86,7 +86,7 @@ def ahead(out: Path, seeds: Sequence[int], done: Callable[[int], None]) -> None:
         "Totals unknown": (_UNTOLD, comparison_table(untold)),
         "Reports that tell less than the truth": (_NOISY, comparison_table(noisy)),
     }
-    body = ["\n\n".join((f"## {title}", *parts)) for title, parts in sections.items()]
+    body = ["\n\n".join((f"## {title}", *(part.rstrip() for part in parts))) + "\n" for title, parts in sections.items()]
     markdown.write(
         out / "ahead.md", "Ahead, beside the default scheduler", _INTRODUCTION.format(seeds=len(seeds)), body
     )
