@@ -24,10 +24,8 @@ LEFT_OUT: Final[Mapping[str, type[Action]]] = {
     "without shares": Resize,
     "without moves": Migrate,
 }
-BY_PARAMETERS: Final[Mapping[str, str]] = {
-    "without protection of the trials that would end last": f"{POLICY}:critical=1000000",
-    "without regard to the sweep's end": f"{POLICY}:critical=1000000,end_weight=0",
-}
+UNPROTECTED: Final = f"{POLICY}:critical=1000000,end_weight=0"
+"""Without regard to the sweep's end: no share, place or move protects the trials that would end last."""
 HEADER: Final = (
     "experiment", "", "makespan", "x bound", "(default)", "mean", "x clairvoyant", "faster", "worst loser",
     "its greatest", "moves",
@@ -65,12 +63,13 @@ _INTRODUCTION: Final = (
 )
 _ABLATIONS: Final = (
     "Changes against the default scheduler. Left without one kind of action, the policy does everything else as "
-    "before; without placement, the default scheduler places the trials."
+    "before; without placement, the default scheduler places the trials. Without protection of the sweep's end, no "
+    f"share, place or move regards it (`{UNPROTECTED}`).\n"
 )
-_UNTOLD: Final = "Here trials never tell how many steps they have. In S5 and A1, all do."
+_UNTOLD: Final = "Here trials never tell how many steps they have. In S5 and A1, all do.\n"
 _NOISY: Final = (
     "In A17 and A18 the work of a step varies by 20 % from one to the next, and CPU seconds are told every 10 s. In "
-    "A24, 30 % of the trials end after 20 to 80 % of the steps that they told."
+    "A24, 30 % of the trials end after 20 to 80 % of the steps that they told.\n"
 )
 
 
@@ -86,10 +85,9 @@ def ahead(out: Path, seeds: Sequence[int], done: Callable[[int], None]) -> None:
         "Totals unknown": (_UNTOLD, comparison_table(untold)),
         "Reports that tell less than the truth": (_NOISY, comparison_table(noisy)),
     }
-    body = ["\n\n".join((f"## {title}", *(part.rstrip() for part in parts))) + "\n" for title, parts in sections.items()]
-    markdown.write(
-        out / "ahead.md", "Ahead, beside the default scheduler", _INTRODUCTION.format(seeds=len(seeds)), body
-    )
+    body = [f"## {title}\n\n" + "\n".join(parts) for title, parts in sections.items()]
+    told = _INTRODUCTION.format(seeds=len(seeds))
+    markdown.write(out / "ahead.md", "Ahead, beside the default scheduler", told, body)
 
 
 def compared(summaries: Sequence[PolicySummary]) -> list[Comparison]:
@@ -107,7 +105,7 @@ def tally(found: Iterable[Comparison]) -> str:
         lines.append(f"Of {len(every)} experiments, the {name} is shorter in {shorter} and longer in {longer}.")
     return (
         f"{' '.join(lines)} The others lie within the noise of the seeds. Rows in which one is longer are marked; of a "
-        "policy that changes nothing, chance alone would mark one row in twenty."
+        "policy that changes nothing, chance alone would mark one row in twenty.\n"
     )
 
 
@@ -148,7 +146,7 @@ def _ablation_tables(
     rows = {
         f"`{POLICY}`": [found[name].policy for name in ABLATED],
         **{title: run(POLICY, kind) for title, kind in LEFT_OUT.items()},
-        **{title: run(spec) for title, spec in BY_PARAMETERS.items()},
+        "without protection of the sweep's end": run(UNPROTECTED),
     }
     for name, figure in {**_CHANGES, "worst loser": _worst_loser}.items():
         cells = [[title, *(markdown.percent(one.over_seeds(figure)) for one in row)] for title, row in rows.items()]
