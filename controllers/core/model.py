@@ -13,6 +13,8 @@ from typing import Final, Generic, NewType, TypeVar, get_args
 S = TypeVar("S")
 TrialId = NewType("TrialId", str)
 NodeName = NewType("NodeName", str)
+Parameters = tuple[tuple[str, float | str], ...]
+"""Hyperparameters by name, each a finite number or a short text (``controllers.core.parameters`` reads them)."""
 
 
 class Direction(StrEnum):
@@ -101,7 +103,7 @@ class Trial:
     ``cpu`` is the share it has now (cores requested), ``base_cpu`` what its author asked for.
     ``nodes`` names the node of each worker, empty while unplaced. ``attempt`` counts from 1,
     ``moves`` the completed moves between nodes. ``gated`` tells that a pending trial's first attempt waits
-    for a ``Place``; later attempts are released by the world itself.
+    for a ``Place``; later attempts are released by the world itself. ``parameters`` are its hyperparameters.
     """
 
     id: TrialId
@@ -121,6 +123,7 @@ class Trial:
     gated: bool = False
     progress: Progress | None = None
     goals: Goals = Goals()
+    parameters: Parameters = ()
 
     @property
     def node(self) -> NodeName | None:

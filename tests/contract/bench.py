@@ -18,13 +18,17 @@ PROGRAM = Path(__file__).with_name("trial_program.py")
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What a trial of the contract suite does: how many steps, how many failures first, deaf to SIGTERM or not."""
+    """What a trial of the contract suite does: how many steps, how many failures first, deaf to SIGTERM or not.
+
+    ``params`` is the JSON text of its hyperparameters, as its environment carries them.
+    """
 
     steps: int = 25
     failures: int = 0
     deaf: bool = False
     retries: int = 2
     cpu: str = "100m"
+    params: str = "{}"
 
 
 class Template(Protocol):
@@ -164,7 +168,10 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
             "image": "none",
             "command": ["python3"],
             "args": [str(word) for word in args],
-            "env": [{"name": contract.ENV_TRIAL_ID, "value": "{{workflow.uid}}.sweep." + name}],
+            "env": [
+                {"name": contract.ENV_TRIAL_ID, "value": "{{workflow.uid}}.sweep." + name},
+                {"name": contract.ENV_PARAMS, "value": behaviour.params},
+            ],
             "resources": {"requests": {"cpu": behaviour.cpu, "memory": "16Mi"}},
         },
     }

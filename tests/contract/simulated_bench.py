@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from controllers.core.model import NodeName, TrialId
+from controllers.core.parameters import parameters_in
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
@@ -103,4 +104,5 @@ def _spec(name: str, behaviour: Behaviour) -> TrialSpec:
         retries=behaviour.retries,
         checkpoint_every_s=_STEP_S,
         deaf=behaviour.deaf,
+        parameters=parameters_in(behaviour.params),
     )

@@ -213,6 +213,7 @@ class TrialState:
             moving_to=self.target if phase is Phase.MOVING else None,
             gated=phase is Phase.PENDING and pod is not None and pod.gated and pod.attempt == 1 and not gate_opens,
             goals=self.definition.goals.since(submitted_at),
+            parameters=self.definition.parameters,
         )
 
     def result(self, name: str, sample: Sample | None, origin: float) -> TrialResult:

@@ -150,6 +150,7 @@ class TrialRun:
                 moving_to=self.target if phase is Phase.MOVING else None,
                 gated=self.stage is Stage.GATED,
                 goals=spec.goals.since(spec.submitted_at),
+                parameters=spec.parameters,
             )
         return self._shown
 

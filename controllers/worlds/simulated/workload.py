@@ -13,7 +13,8 @@ from typing import Self
 
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
-from controllers.core.model import Direction, NodeName, TrialId
+from controllers.core.model import Direction, NodeName, Parameters, TrialId
+from controllers.core.parameters import bounded
 
 
 class WorkloadError(SpeconError, ValueError):
@@ -78,7 +79,8 @@ class TrialSpec:
     n (from 1), none lies beyond ``work_s``. ``retries`` counts the failures that it survives, moves apart.
     ``checkpoint_every_s`` is the work between periodic checkpoints; None saves only when told to leave. ``limit`` is
     the most cores that its container may use. A ``deaf`` trial ignores the request to leave. ``goals`` is what it is
-    meant to reach. ``upkeep`` is the cores that go into logging while it trains, however few it has.
+    meant to reach. ``upkeep`` is the cores that go into logging while it trains, however few it has. ``parameters`` are
+    its hyperparameters.
     """
 
     id: TrialId
@@ -95,6 +97,7 @@ class TrialSpec:
     deaf: bool = False
     goals: AskedGoals = field(default_factory=AskedGoals)
     upkeep: float = 0.0
+    parameters: Parameters = ()
 
     def left_to_train(self, cores: float) -> float:
         """Return the cores that training gets of ``cores``: half of them at least, since logging can wait."""
@@ -102,6 +105,9 @@ class TrialSpec:
 
     def __post_init__(self) -> None:
         self._check_amounts()
+        if self.parameters != bounded(dict(self.parameters)):
+            message = f"trial {self.id}: parameters must be finite numbers and short texts by name: {self.parameters}"
+            raise WorkloadError(message)
         marks = [0.0, *(report.work_s for report in self.reports), self.work_s * (1 + 1e-9)]
         if any(not a <= b for a, b in pairwise(marks)):
             message = f"trial {self.id}: work_s of its reports must rise from 0 to {self.work_s}"
