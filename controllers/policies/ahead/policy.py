@@ -40,7 +40,7 @@ HEADROOM: Final = 1.1
 """A trial gets this many times the most cores that it was seen to use: it may be able to use a little more."""
 LEAST_OF_NODE: Final = 0.02
 """Part of what a node's trials may share by which a request must change at least."""
-GUESSED: Final = "its length is not known yet: taken from the sweep's other trials"
+GUESSED: Final = "its length is not known yet: estimated by {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,9 @@ class Ahead(PolicySettings):
             if isinstance(proposal.action, Migrate):
                 moves = moves.with_asked(estimates[proposal.action.trial].trial, proposal.action.node)
         due_at = snapshot.now + self.interval if due else state.due_at
-        guessed = {name: Assessment(outlook=GUESSED) for name, one in estimates.items() if not one.known}
+        guessed = {
+            name: Assessment(outlook=GUESSED.format(one.source)) for name, one in estimates.items() if not one.known
+        }
         return Decision(
             AheadState(known, with_places(starting, kept), moves, submitted, due_at),
             kept,

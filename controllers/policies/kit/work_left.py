@@ -12,11 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
+from controllers.policies.kit.lengths import Known, Lengths, Source
 
 KEPT_REPORTS: Final = 24
-KEPT_TOTALS: Final = 200
+KEPT_ENDED: Final = 200
 KEPT_COSTS: Final = 6
+NEARLY_ALL: Final = 0.9
+"""A trial that ended well after this part of the steps that it told has made all of them."""
 UNUSED: Final = 0.9
 """A trial that uses less than this part of what its weight entitles it to cannot use more."""
 NEWEST: Final = 0.4
@@ -69,25 +72,41 @@ class MeasuredNode:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedTrial:
+    """A trial that ended: its steps in all (None if it failed before), and ``cost`` and ``cores`` as before its end."""
+
+    parameters: Parameters
+    steps: int | None
+    cost: float
+    cores: float
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
-    """What is known of a sweep; ``totals`` holds the whole work (core seconds) of trials that ended."""
+    """What is known of a sweep; ``ended`` holds the newest of the trials that ended."""
 
     trials: Mapping[TrialId, MeasuredTrial] = field(default_factory=dict)
     nodes: Mapping[NodeName, MeasuredNode] = field(default_factory=dict)
-    totals: tuple[float, ...] = ()
+    ended: tuple[EndedTrial, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A trial with the ``work`` it has left and the ``most`` cores it can use.
 
-    ``known`` tells that its own reports say so. Otherwise the sweep's other trials stand in.
+    ``spread`` is the standard deviation of the logarithm of its work, ``source`` what that rests on.
     """
 
     trial: Trial
     work: float
     most: float
-    known: bool
+    spread: float
+    source: Source
+
+    @property
+    def known(self) -> bool:
+        """Whether its own reports say what work it has left."""
+        return self.source is Source.OWN
 
 
 def measured(snapshot: Snapshot, before: Measured) -> Measured:
@@ -107,9 +126,9 @@ def measured(snapshot: Snapshot, before: Measured) -> Measured:
         trial.id: _measured_trial(trial, before.trials.get(trial.id, MeasuredTrial()), snapshot.now, nodes, cores)
         for trial in snapshot.unended
     }
-    over = [before.trials[trial.id] for trial in snapshot.trials if trial.phase.ended and trial.id in before.trials]
-    ended = tuple(_done(memo, 1.0) for memo in over if memo.cost is not None)
-    return Measured(trials, nodes, (*before.totals, *ended)[-KEPT_TOTALS:])
+    over = [trial for trial in snapshot.trials if trial.phase.ended and trial.id in before.trials]
+    ended = tuple(one for trial in over if (one := _ended(trial, before.trials[trial.id])) is not None)
+    return Measured(trials, nodes, (*before.ended, *ended)[-KEPT_ENDED:])
 
 
 def power_of(known: Measured) -> float:
@@ -130,21 +149,24 @@ def power_of(known: Measured) -> float:
 def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId, Estimate]:
     """Return the estimate of every trial that has not ended.
 
-    A trial whose length is not known yet is taken for as long as the others of the sweep that are longer than it has
-    run so far, on average (mean residual life); before any is known, all are taken for equal.
+    The length of a trial that is not known yet is guessed from the others of the sweep (``Lengths``); before any is
+    known, all are taken for equal.
     """
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
     told = [memo.most for memo in known.trials.values() if memo.most is not None]
     usual_most = statistics.median(told) if told else largest
-    left = {name: work for name, memo in known.trials.items() if (work := _left(memo, power)) is not None}
-    totals = [*known.totals, *(_done(known.trials[name], power) + work for name, work in left.items())]
+    seen = {
+        trial.id: _known(trial.parameters, known.trials[trial.id].steps_total, known.trials[trial.id], power)
+        for trial in snapshot.unended
+    }
+    ended = [_known(one.parameters, one.steps, one, power) for one in known.ended]
+    lengths = Lengths([*ended, *seen.values()])
     found: dict[TrialId, Estimate] = {}
     for trial in snapshot.unended:
         memo = known.trials[trial.id]
         most = max(usual_most, memo.used) if memo.most is None else memo.most
-        work = left.get(trial.id)
-        guess = _residual(totals, _done(memo, power)) if work is None else work
-        found[trial.id] = Estimate(trial, guess, max(most, 1e-3), known=work is not None)
+        guess = lengths.left(seen[trial.id], _steps_done(trial))
+        found[trial.id] = Estimate(trial, guess.left, max(most, 1e-3), guess.spread, guess.source)
     return found
 
 
@@ -202,23 +224,25 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
     return replace(memo, cost=spent / steps, cores=spent / seconds)
 
 
-def _left(memo: MeasuredTrial, power: float) -> float | None:
-    if memo.cost is None or memo.steps_total is None or memo.newest is None:
+def _ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
+    """Return what is kept of a trial that ended; None where nobody knows what it cost."""
+    if memo.cost is None:
         return None
-    return _of_a_single_core(memo, power) * max(0, memo.steps_total - memo.newest.step)
+    steps = _steps_done(trial) if trial.phase is Phase.SUCCEEDED else None
+    if steps is not None and memo.steps_total is not None and steps >= NEARLY_ALL * memo.steps_total:
+        steps = memo.steps_total  # the last reports may come late, or count from 0
+    return EndedTrial(trial.parameters, steps, memo.cost, memo.cores)
 
 
-def _done(memo: MeasuredTrial, power: float) -> float:
-    return 0.0 if memo.newest is None else _of_a_single_core(memo, power) * memo.newest.step
+def _steps_done(trial: Trial) -> int:
+    return 0 if trial.progress is None else trial.progress.step
 
 
-def _of_a_single_core(memo: MeasuredTrial, power: float) -> float:
+def _known(parameters: Parameters, steps: int | None, memo: MeasuredTrial | EndedTrial, power: float) -> Known:
+    cost = None if memo.cost is None else _of_a_single_core(memo.cost, memo.cores, power)
+    return Known(parameters, steps if steps is None or steps > 0 else None, cost)
+
+
+def _of_a_single_core(cost: float, cores: float, power: float) -> float:
     """Return what a step would cost on a single core: more of them are less efficient where ``power`` is below 1."""
-    return (memo.cost or 0.0) * math.pow(max(memo.cores, LEAST_CORES), power - 1)
-
-
-def _residual(totals: Sequence[float], done: float) -> float:
-    longer = [total - done for total in totals if total > done]
-    if longer:
-        return statistics.fmean(longer)
-    return done / 2 if done else 1.0
+    return cost * math.pow(max(cores, LEAST_CORES), power - 1)

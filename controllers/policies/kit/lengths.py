@@ -1,0 +1,110 @@
+"""How long trials are of which nobody knows yet: by their parameters, or like the sweep's other trials. Pure."""
+
+import math
+import statistics
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+from controllers.core.model import Parameters
+from controllers.policies.kit.work_by_parameters import UNKNOWN_SPREAD, Law, law_of, left_beyond, log_of
+
+OWN_SPREAD: Final = 0.05
+DIGITS: Final = 2
+"""Of the logarithm of what a step costs, as laws see it: a per cent, which is less than what costs are known to."""
+
+
+class Source(StrEnum):
+    """What an estimate rests on."""
+
+    OWN = "its own reports"
+    PARAMETERS = "its parameters"
+    OTHERS = "the sweep's other trials"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a trial: its steps in all, and what one costs in core seconds as on a single core."""
+
+    parameters: Parameters = ()
+    steps: float | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """Something that is left to do, the standard deviation of its logarithm, and what it rests on."""
+
+    left: float
+    spread: float
+    source: Source
+
+
+class Lengths:
+    """What the trials of a sweep tell of one another.
+
+    Steps and what a step costs each follow a law of their own, so that a trial of which one is known needs only the
+    other. Where the parameters explain nothing, a trial is taken for as long as the others that are longer than it has
+    run so far, on average (mean residual life).
+
+    Args:
+        trials: What is known of each, in any order.
+    """
+
+    def __init__(self, trials: Sequence[Known]) -> None:
+        steps = [(one.parameters, log_of(one.steps)) for one in trials if one.steps is not None]
+        costs = [(one.parameters, round(log_of(one.cost), DIGITS)) for one in trials if one.cost is not None]
+        self._steps, self._costs = law_of(steps), law_of(costs)
+        self._all_steps = sorted(one.steps for one in trials if one.steps is not None)
+        self._all_work = sorted(
+            one.steps * one.cost for one in trials if one.steps is not None and one.cost is not None
+        )
+
+    def left(self, trial: Known, done: float) -> Guess:
+        """Return the work that is left of ``trial``, in seconds on a single core, after ``done`` steps."""
+        if trial.steps is not None and trial.cost is not None:
+            return Guess(max(0.0, trial.steps - done) * trial.cost, OWN_SPREAD, Source.OWN)
+        steps = self._steps_left(trial, done)
+        cost = self._cost(trial)
+        explained = any(part is not None and part.source is Source.PARAMETERS for part in (steps, cost))
+        if steps is None or cost is None or (trial.cost is trial.steps is None and not explained):
+            worked = done * (trial.cost or 0.0)
+            return _residual(self._all_work, worked) if worked else self._unreported
+        source = Source.PARAMETERS if explained else Source.OTHERS
+        return Guess(steps.left * cost.left, math.hypot(steps.spread, cost.spread), source)
+
+    @cached_property
+    def _unreported(self) -> Guess:
+        return _residual(self._all_work, 0.0)
+
+    def _steps_left(self, trial: Known, done: float) -> Guess | None:
+        if trial.steps is not None:
+            return Guess(max(0.0, trial.steps - done), 0.0, Source.OWN)
+        if self._steps is None:
+            return None
+        if self._steps.terms or not done:
+            return Guess(*left_beyond(self._steps.of(trial.parameters), self._steps.spread, done), _source(self._steps))
+        return _residual(self._all_steps, done)
+
+    def _cost(self, trial: Known) -> Guess | None:
+        if trial.cost is not None:
+            return Guess(trial.cost, 0.0, Source.OWN)
+        law = self._costs
+        return None if law is None else Guess(math.exp(law.of(trial.parameters)), law.spread, _source(law))
+
+
+def _source(law: Law) -> Source:
+    return Source.PARAMETERS if law.terms else Source.OTHERS
+
+
+def _residual(totals: Sequence[float], done: float) -> Guess:
+    """Return what those of ``totals`` (rising) that are greater than ``done`` have left beyond it, on average."""
+    longer = totals[bisect_right(totals, done) :]
+    if not longer:
+        return Guess(done / 2 if done else 1.0, UNKNOWN_SPREAD, Source.OTHERS)
+    logs = [math.log(total - done) for total in longer]
+    spread = statistics.stdev(logs) if len(logs) > 1 else UNKNOWN_SPREAD
+    return Guess(statistics.fmean(longer) - done, spread, Source.OTHERS)
