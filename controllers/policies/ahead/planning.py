@@ -1,10 +1,11 @@
 """Where the work is, while places and moves are chosen one after another. Pure."""
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from controllers.core.model import Migrate, NodeName, Phase, Place, Proposal, Snapshot, TrialId
+from controllers.core.model import Migrate, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import Load, NodeForecast, cost_of, earliest_end, node_forecast
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.first_attempts import waits
@@ -23,12 +24,14 @@ class Weights:
     """What a choice goes by.
 
     ``power`` is p of speed ~ cores ** p, ``end`` the weight of the sweep's end beside the mean completion time.
-    ``move_cost`` is the seconds for which a trial that moves does not train.
+    ``move_cost`` is the seconds for which a trial that moves does not train. ``critical`` is the part of the time to
+    the sweep's earliest end that makes a trial one of the last.
     """
 
     power: float
     end: float
     move_cost: float
+    critical: float
 
 
 class WorkPlan:
@@ -64,16 +67,18 @@ class WorkPlan:
 
     def earliest_end(self) -> float:
         """Return the seconds until the whole sweep can be done at the earliest."""
-        loads = (load for on_it in self._loads.values() for load in on_it.values())
+        loads = ((one.work, one.most) for one in self._estimates.values())
         return earliest_end(loads, self.cores.values(), self._weights.power)
 
     def places(self) -> Iterator[Proposal]:
-        """Yield a place for each trial that waits and fits somewhere, in the order of submission.
+        """Yield a place for each trial that waits and fits somewhere.
 
-        It is the node on which it costs all trials the least; of several, the one with the fewest trials per core.
+        First come those that would end the sweep if they waited on, the longest first; then the shortest first, and of
+        those that are equal as far as anybody knows, the one that was submitted first. Each comes to the node on which
+        it costs all trials the least; of several, the one with the fewest trials per core.
         """
         # Placing a trial only takes room away, so what does not fit now will not fit later in this decision.
-        for trial in sorted(filter(waits, self._snapshot.unended), key=lambda trial: (trial.submitted_at, trial.id)):
+        for trial in self._waiting():
             roomy = [node for node in self.cores if self._capacity.fits(trial, node)]
             near = sorted(roomy, key=lambda node: (self.forecasts[node].bound, len(self._loads[node]), node))
             one = self._estimates[trial.id]
@@ -86,6 +91,17 @@ class WorkPlan:
             self._loads[best][trial.id] = one.work, one.most
             self.forecasts[best] = after[best]
             yield Proposal(Place(trial.id, best), f"placing: it costs all trials the least on {best}")
+
+    def _waiting(self) -> list[Trial]:
+        end = self.earliest_end() if self._weights.end else math.inf
+        largest = max(self.cores.values(), default=1.0)
+
+        def rank(trial: Trial) -> tuple[bool, float, float, TrialId]:
+            one = self._estimates[trial.id]
+            last = one.work / min(one.most, largest) ** self._weights.power >= self._weights.critical * end
+            return not last, -one.work if last else one.work, trial.submitted_at, trial.id
+
+        return sorted(filter(waits, self._snapshot.unended), key=rank)
 
     def moves(self, movable: Collection[TrialId]) -> Iterator[Proposal]:
         """Yield moves of ``movable`` trials, the best first, each with those before it counted in, while they pay.

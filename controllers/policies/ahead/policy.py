@@ -109,7 +109,7 @@ class Ahead(PolicySettings):
         arriving = still_arriving(snapshot, submitted)
         power = power_of(known)
         estimates = estimated(snapshot, known, power)
-        weights = Weights(power, 0.0 if arriving else self.end_weight, self.move_cost)
+        weights = Weights(power, 0.0 if arriving else self.end_weight, self.move_cost, self.critical)
         plan = WorkPlan(with_destinations(snapshot, moves.asked), estimates, starting, weights)
         placing = list(plan.places())
         due = snapshot.now >= state.due_at - CLOCK_SLACK

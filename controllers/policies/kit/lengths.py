@@ -70,7 +70,7 @@ class Lengths:
         steps = self._steps_left(trial, done)
         cost = self._cost(trial)
         explained = any(part is not None and part.source is Source.PARAMETERS for part in (steps, cost))
-        if steps is None or cost is None or (trial.cost is trial.steps is None and not explained):
+        if steps is None or cost is None or not (explained or trial.cost or trial.steps):
             worked = done * (trial.cost or 0.0)
             return _residual(self._all_work, worked) if worked else self._unreported
         source = Source.PARAMETERS if explained else Source.OTHERS

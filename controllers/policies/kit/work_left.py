@@ -8,7 +8,7 @@ c ** p of it in a second.
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -156,7 +156,7 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     told = [memo.most for memo in known.trials.values() if memo.most is not None]
     usual_most = statistics.median(told) if told else largest
     seen = {
-        trial.id: _known(trial.parameters, known.trials[trial.id].steps_total, known.trials[trial.id], power)
+        trial.id: _known(trial.parameters, trial.progress and trial.progress.steps_total, known.trials[trial.id], power)
         for trial in snapshot.unended
     }
     ended = [_known(one.parameters, one.steps, one, power) for one in known.ended]
