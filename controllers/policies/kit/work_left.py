@@ -155,10 +155,10 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
     told = [memo.most for memo in known.trials.values() if memo.most is not None]
     usual_most = statistics.median(told) if told else largest
-    seen = {
-        trial.id: _known(trial.parameters, trial.progress and trial.progress.steps_total, known.trials[trial.id], power)
-        for trial in snapshot.unended
-    }
+    seen: dict[TrialId, Known] = {}
+    for trial in snapshot.unended:
+        steps = None if trial.progress is None else trial.progress.steps_total
+        seen[trial.id] = _known(trial.parameters, steps, known.trials[trial.id], power)
     ended = [_known(one.parameters, one.steps, one, power) for one in known.ended]
     lengths = Lengths([*ended, *seen.values()])
     found: dict[TrialId, Estimate] = {}
