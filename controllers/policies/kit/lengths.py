@@ -10,9 +10,16 @@ from functools import cached_property
 from typing import Final
 
 from controllers.core.model import Parameters
-from controllers.policies.kit.work_by_parameters import UNKNOWN_SPREAD, Law, law_of, left_beyond, log_of
+from controllers.policies.kit.work_by_parameters import (
+    LEAST_SPREAD,
+    MOST_SPREAD,
+    UNKNOWN_SPREAD,
+    Law,
+    law_of,
+    left_beyond,
+    log_of,
+)
 
-OWN_SPREAD: Final = 0.05
 DIGITS: Final = 2
 """Of the logarithm of what a step costs, as laws see it: a per cent, which is less than what costs are known to."""
 
@@ -27,11 +34,15 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a trial: its steps in all, and what one costs in core seconds as on a single core."""
+    """What is known of a trial: its steps in all, and what one costs in core seconds as on a single core.
+
+    ``spread`` is the standard deviation of the logarithm of that cost, as it will be over the steps to come.
+    """
 
     parameters: Parameters = ()
     steps: float | None = None
     cost: float | None = None
+    spread: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,7 @@ class Lengths:
     def left(self, trial: Known, done: float) -> Guess:
         """Return the work that is left of ``trial``, in seconds on a single core, after ``done`` steps."""
         if trial.steps is not None and trial.cost is not None:
-            return Guess(max(0.0, trial.steps - done) * trial.cost, OWN_SPREAD, Source.OWN)
+            return Guess(max(0.0, trial.steps - done) * trial.cost, trial.spread, Source.OWN)
         steps = self._steps_left(trial, done)
         cost = self._cost(trial)
         explained = any(part is not None and part.source is Source.PARAMETERS for part in (steps, cost))
@@ -86,14 +97,15 @@ class Lengths:
         if self._steps is None:
             return None
         if self._steps.terms or not done:
-            return Guess(*left_beyond(self._steps.of(trial.parameters), self._steps.spread, done), _source(self._steps))
+            return Guess(*left_beyond(*self._steps.of(trial.parameters), done), _source(self._steps))
         return _residual(self._all_steps, done)
 
     def _cost(self, trial: Known) -> Guess | None:
         if trial.cost is not None:
-            return Guess(trial.cost, 0.0, Source.OWN)
-        law = self._costs
-        return None if law is None else Guess(math.exp(law.of(trial.parameters)), law.spread, _source(law))
+            return Guess(trial.cost, trial.spread, Source.OWN)
+        if self._costs is None:
+            return None
+        return Guess(*left_beyond(*self._costs.of(trial.parameters), 0.0), _source(self._costs))
 
 
 def _source(law: Law) -> Source:
@@ -104,7 +116,7 @@ def _residual(totals: Sequence[float], done: float) -> Guess:
     """Return what those of ``totals`` (rising) that are greater than ``done`` have left beyond it, on average."""
     longer = totals[bisect_right(totals, done) :]
     if not longer:
-        return Guess(done / 2 if done else 1.0, UNKNOWN_SPREAD, Source.OTHERS)
+        return Guess(done / 2 if done else 1.0, MOST_SPREAD, Source.OTHERS)
     logs = [math.log(total - done) for total in longer]
     spread = statistics.stdev(logs) if len(logs) > 1 else UNKNOWN_SPREAD
-    return Guess(statistics.fmean(longer) - done, spread, Source.OTHERS)
+    return Guess(statistics.fmean(longer) - done, max(spread, LEAST_SPREAD), Source.OTHERS)

@@ -81,10 +81,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A part of a law: ``weight`` times what ``column`` tells beyond the terms before it (``shared`` with each)."""
+    """A part of a law: ``weight`` times what ``column`` tells beyond the terms before it (``shared`` with each).
+
+    ``size`` is the sum of squares of that over the examples.
+    """
 
     column: Column
     weight: float
+    size: float
     shared: tuple[float, ...]
 
 
@@ -92,8 +96,9 @@ class Term:
 class Law:
     """How a number follows from a trial's parameters.
 
-    ``mean`` is that of the logarithms, ``spread`` the standard deviation of the errors in them, ``low`` and ``high``
-    the bounds of what it tells. Without ``terms`` the parameters explain nothing, and it tells the mean.
+    ``mean`` is that of the logarithms, ``spread`` the standard deviation of the errors in them among the examples,
+    ``low`` and ``high`` the bounds of what it tells. Without ``terms`` the parameters explain nothing, and it tells the
+    mean.
     """
 
     mean: float
@@ -102,14 +107,18 @@ class Law:
     high: float
     terms: tuple[Term, ...] = ()
 
-    def of(self, parameters: Parameters) -> float:
-        """Return the logarithm of the number for a trial with these parameters."""
-        given, told, beyond = dict(parameters), self.mean, list[float]()
+    def of(self, parameters: Parameters) -> tuple[float, float]:
+        """Return the logarithm of the number for a trial, and its error's standard deviation.
+
+        The farther the trial's parameters are from those of the examples, the greater is that error.
+        """
+        given, told, far, beyond = dict(parameters), self.mean, 0.0, list[float]()
         for term in self.terms:
             new = term.column.of(given) - sum(part * other for part, other in zip(term.shared, beyond, strict=True))
             beyond.append(new)
             told += term.weight * new
-        return min(max(told, self.low), self.high)
+            far += new * new / (term.size + RIDGE)
+        return min(max(told, self.low), self.high), min(self.spread * math.sqrt(1 + far), MOST_SPREAD)
 
 
 def log_of(number: float) -> float:
@@ -166,7 +175,7 @@ def _law_of(examples: tuple[Example, ...]) -> Law:
         error, size = best, _dot(told, told)
         left = [one - weight * part for one, part in zip(left, told, strict=True)]
         held = [one + part * part / (size + RIDGE) for one, part in zip(held, told, strict=True)]
-        terms.append(Term(column, weight, shared[column]))
+        terms.append(Term(column, weight, size, shared[column]))
         chosen.append(told)
         candidates = [(other, parts) for other, parts in candidates if other != column]
         for number, (other, parts) in enumerate(candidates):

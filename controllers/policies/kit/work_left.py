@@ -8,8 +8,9 @@ c ** p of it in a second.
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
@@ -18,6 +19,13 @@ from controllers.policies.kit.lengths import Known, Lengths, Source
 KEPT_REPORTS: Final = 24
 KEPT_ENDED: Final = 200
 KEPT_COSTS: Final = 6
+LEAST_SPREAD: Final = 0.02
+DRIFT: Final = 0.08
+SCATTERED: Final = 2.0
+"""The logarithm of a known trial's work is off by the first, by the second more at its beginning than at its end, and
+by so many times its scatter: found in simulated sweeps whose steps come to cost more or less as time goes on."""
+SCATTER: Final = 0.15
+"""Scatter of a trial of which two reports are known."""
 NEARLY_ALL: Final = 0.9
 """A trial that ended well after this part of the steps that it told has made all of them."""
 UNUSED: Final = 0.9
@@ -46,7 +54,8 @@ class MeasuredTrial:
     """What the reports of a trial told.
 
     ``reports`` are those of the present attempt, thinned out, ``newest`` the last of all of them. ``cost`` is in core
-    seconds per step, ``cores`` what it used meanwhile. ``most`` is how many cores the trial can use, None while it has
+    seconds per step, ``cores`` what it used meanwhile, ``scatter`` the standard deviation of the logarithm of the cost
+    between two reports. ``most`` is how many cores the trial can use, None while it has
     used all that it was given; ``used`` the most that it was seen to use. ``costs`` holds pairs of logarithms: of the
     cores used, and of what a step cost then. ``running_since`` is when the present attempt was first seen to run.
     """
@@ -58,6 +67,7 @@ class MeasuredTrial:
     steps_total: int | None = None
     cost: float | None = None
     cores: float = 1.0
+    scatter: float = 0.0
     most: float | None = None
     used: float = 0.0
     costs: tuple[tuple[float, float], ...] = ()
@@ -155,11 +165,8 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
     told = [memo.most for memo in known.trials.values() if memo.most is not None]
     usual_most = statistics.median(told) if told else largest
-    seen: dict[TrialId, Known] = {}
-    for trial in snapshot.unended:
-        steps = None if trial.progress is None else trial.progress.steps_total
-        seen[trial.id] = _known(trial.parameters, steps, known.trials[trial.id], power)
-    ended = [_known(one.parameters, one.steps, one, power) for one in known.ended]
+    seen = {trial.id: _known(trial, known.trials[trial.id], power) for trial in snapshot.unended}
+    ended = [Known(one.parameters, one.steps, _of_a_single_core(one.cost, one.cores, power)) for one in known.ended]
     lengths = Lengths([*ended, *seen.values()])
     found: dict[TrialId, Estimate] = {}
     for trial in snapshot.unended:
@@ -221,7 +228,17 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
     spent = newest.core_seconds - base.core_seconds
     if steps <= 0 or seconds <= 0 or spent <= 0:
         return memo
-    return replace(memo, cost=spent / steps, cores=spent / seconds)
+    return replace(memo, cost=spent / steps, cores=spent / seconds, scatter=_scatter(memo.reports))
+
+
+def _scatter(reports: Sequence[Report]) -> float:
+    costs = [
+        math.log((after.core_seconds - before.core_seconds) / (after.step - before.step))
+        for before, after in pairwise(reports)
+        if after.step > before.step and after.core_seconds > before.core_seconds
+    ]
+    mean = math.fsum(costs) / max(1, len(costs))
+    return math.sqrt((math.fsum((cost - mean) ** 2 for cost in costs) + SCATTER**2) / max(1, len(costs)))
 
 
 def _ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
@@ -231,16 +248,21 @@ def _ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
     steps = _steps_done(trial) if trial.phase is Phase.SUCCEEDED else None
     if steps is not None and memo.steps_total is not None and steps >= NEARLY_ALL * memo.steps_total:
         steps = memo.steps_total  # the last reports may come late, or count from 0
-    return EndedTrial(trial.parameters, steps, memo.cost, memo.cores)
+    return EndedTrial(trial.parameters, steps or None, memo.cost, memo.cores)
 
 
 def _steps_done(trial: Trial) -> int:
     return 0 if trial.progress is None else trial.progress.step
 
 
-def _known(parameters: Parameters, steps: int | None, memo: MeasuredTrial | EndedTrial, power: float) -> Known:
-    cost = None if memo.cost is None else _of_a_single_core(memo.cost, memo.cores, power)
-    return Known(parameters, steps if steps is None or steps > 0 else None, cost)
+def _known(trial: Trial, memo: MeasuredTrial, power: float) -> Known:
+    steps = None if trial.progress is None else trial.progress.steps_total
+    steps = steps if steps is None or steps > 0 else None
+    if memo.cost is None:
+        return Known(trial.parameters, steps)
+    ahead = 1 - min(1.0, _steps_done(trial) / steps) if steps else 1.0
+    spread = math.hypot(LEAST_SPREAD + DRIFT * ahead, SCATTERED * memo.scatter)
+    return Known(trial.parameters, steps, _of_a_single_core(memo.cost, memo.cores, power), spread)
 
 
 def _of_a_single_core(cost: float, cores: float, power: float) -> float:

@@ -32,7 +32,7 @@ NOISE: Final = 0.1
 
 
 def wide_workload(seed: int, most: float = NODE_CORES) -> Workload:
-    """Return the trials of ``seed``, each of which can use ``most`` cores, which changes nothing of its core seconds."""
+    """Return the trials of ``seed``: however many cores they can use (``most``), they need the same core seconds."""
     chance = generator(seed, "lengths")
     nodes = tuple(NodeSpec(NodeName(f"worker-{number}"), NODE_CORES) for number in range(1, NODES + 1))
     return Workload(tuple(_trial(number, chance, most) for number in range(1, TRIALS + 1)), nodes)
