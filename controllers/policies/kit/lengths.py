@@ -66,13 +66,7 @@ class Lengths:
     """
 
     def __init__(self, trials: Sequence[Known]) -> None:
-        steps = [(one.parameters, log_of(one.steps)) for one in trials if one.steps is not None]
-        costs = [(one.parameters, round(log_of(one.cost), DIGITS)) for one in trials if one.cost is not None]
-        self._steps, self._costs = law_of(steps), law_of(costs)
-        self._all_steps = sorted(one.steps for one in trials if one.steps is not None)
-        self._all_work = sorted(
-            one.steps * one.cost for one in trials if one.steps is not None and one.cost is not None
-        )
+        self._trials = trials
 
     def left(self, trial: Known, done: float) -> Guess:
         """Return the work that is left of ``trial``, in seconds on a single core, after ``done`` steps."""
@@ -86,10 +80,6 @@ class Lengths:
             return _residual(self._all_work, worked) if worked else self._unreported
         source = Source.PARAMETERS if explained else Source.OTHERS
         return Guess(steps.left * cost.left, math.hypot(steps.spread, cost.spread), source)
-
-    @cached_property
-    def _unreported(self) -> Guess:
-        return _residual(self._all_work, 0.0)
 
     def _steps_left(self, trial: Known, done: float) -> Guess | None:
         if trial.steps is not None:
@@ -106,6 +96,29 @@ class Lengths:
         if self._costs is None:
             return None
         return Guess(*left_beyond(*self._costs.of(trial.parameters), 0.0), _source(self._costs))
+
+    # Found only when a trial needs them: late in a sweep every trial has told its length.
+    @cached_property
+    def _steps(self) -> Law | None:
+        return law_of([(one.parameters, log_of(one.steps)) for one in self._trials if one.steps is not None])
+
+    @cached_property
+    def _costs(self) -> Law | None:
+        known = [(one.parameters, one.cost) for one in self._trials if one.cost is not None]
+        return law_of([(parameters, round(log_of(cost), DIGITS)) for parameters, cost in known])
+
+    @cached_property
+    def _all_steps(self) -> list[float]:
+        return sorted(one.steps for one in self._trials if one.steps is not None)
+
+    @cached_property
+    def _all_work(self) -> list[float]:
+        known = ((one.steps, one.cost) for one in self._trials)
+        return sorted(steps * cost for steps, cost in known if steps is not None and cost is not None)
+
+    @cached_property
+    def _unreported(self) -> Guess:
+        return _residual(self._all_work, 0.0)
 
 
 def _source(law: Law) -> Source:

@@ -139,10 +139,10 @@ def left_beyond(log_total: float, spread: float, done: float) -> tuple[float, fl
 
     What is left is the median: it comes to more as often as to less.
     """
-    if done <= 0:
+    if done <= 0 or math.log(done) < log_total - _FARTHEST:
         return math.exp(log_total), spread
     beyond = min((math.log(done) - log_total) / spread, _FARTHEST)
-    tail = _NORMAL.cdf(-beyond)
+    tail = math.erfc(beyond / math.sqrt(2)) / 2
     # As distances from ``done`` in logarithms, so that nothing is lost where little is left.
     median, upper = (
         done * math.expm1(max(-_NORMAL.inv_cdf(tail * part) - beyond, 1e-9) * spread) for part in (0.5, 1 - _UPPER)

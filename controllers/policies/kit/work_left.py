@@ -15,17 +15,20 @@ from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.lengths import Known, Lengths, Source
+from controllers.policies.kit.work_by_parameters import LEAST_SPREAD
 
 KEPT_REPORTS: Final = 24
 KEPT_ENDED: Final = 200
 KEPT_COSTS: Final = 6
-LEAST_SPREAD: Final = 0.02
 DRIFT: Final = 0.08
 SCATTERED: Final = 2.0
-"""The logarithm of a known trial's work is off by the first, by the second more at its beginning than at its end, and
-by so many times its scatter: found in simulated sweeps whose steps come to cost more or less as time goes on."""
+"""The logarithm of a known trial's work is off by the first at its beginning, which falls to nothing at its end, and by
+so many times its scatter: found in simulated sweeps whose steps come to cost more or less as time goes on."""
 SCATTER: Final = 0.15
 """Scatter of a trial of which two reports are known."""
+MOST_STEPS: Final = 10**12
+MOST_COST: Final = 1e12
+"""Whatever trials report, their work stays finite."""
 NEARLY_ALL: Final = 0.9
 """A trial that ended well after this part of the steps that it told has made all of them."""
 UNUSED: Final = 0.9
@@ -55,9 +58,9 @@ class MeasuredTrial:
 
     ``reports`` are those of the present attempt, thinned out, ``newest`` the last of all of them. ``cost`` is in core
     seconds per step, ``cores`` what it used meanwhile, ``scatter`` the standard deviation of the logarithm of the cost
-    between two reports. ``most`` is how many cores the trial can use, None while it has
-    used all that it was given; ``used`` the most that it was seen to use. ``costs`` holds pairs of logarithms: of the
-    cores used, and of what a step cost then. ``running_since`` is when the present attempt was first seen to run.
+    between two reports. ``most`` is how many cores the trial can use, None while it has used all that it was given;
+    ``used`` the most that it was seen to use. ``costs`` holds pairs of logarithms: of the cores used, and of what a
+    step cost then. ``running_since`` is when the present attempt was first seen to run.
     """
 
     attempt: int = 0
@@ -247,17 +250,17 @@ def _ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
         return None
     steps = _steps_done(trial) if trial.phase is Phase.SUCCEEDED else None
     if steps is not None and memo.steps_total is not None and steps >= NEARLY_ALL * memo.steps_total:
-        steps = memo.steps_total  # the last reports may come late, or count from 0
+        steps = min(memo.steps_total, MOST_STEPS)  # the last reports may come late, or count from 0
     return EndedTrial(trial.parameters, steps or None, memo.cost, memo.cores)
 
 
 def _steps_done(trial: Trial) -> int:
-    return 0 if trial.progress is None else trial.progress.step
+    return 0 if trial.progress is None else min(max(trial.progress.step, 0), MOST_STEPS)
 
 
 def _known(trial: Trial, memo: MeasuredTrial, power: float) -> Known:
-    steps = None if trial.progress is None else trial.progress.steps_total
-    steps = steps if steps is None or steps > 0 else None
+    told = None if trial.progress is None else trial.progress.steps_total
+    steps = None if told is None or told <= 0 else min(told, MOST_STEPS)
     if memo.cost is None:
         return Known(trial.parameters, steps)
     ahead = 1 - min(1.0, _steps_done(trial) / steps) if steps else 1.0
@@ -267,4 +270,4 @@ def _known(trial: Trial, memo: MeasuredTrial, power: float) -> Known:
 
 def _of_a_single_core(cost: float, cores: float, power: float) -> float:
     """Return what a step would cost on a single core: more of them are less efficient where ``power`` is below 1."""
-    return cost * math.pow(max(cores, LEAST_CORES), power - 1)
+    return min(cost * math.pow(max(cores, LEAST_CORES), power - 1), MOST_COST)
