@@ -5,7 +5,7 @@ from typing import Final
 
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.experiments.goal_experiments import DEADLINE_EXPERIMENTS, TARGET_EXPERIMENTS
-from controllers.lab.simulation.experiments.lengths import LENGTH_EXPERIMENTS
+from controllers.lab.simulation.experiments.length_experiments import LENGTH_EXPERIMENTS
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
 _ALL: Final[tuple[Setup, ...]] = (
