@@ -10,7 +10,6 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
@@ -235,11 +234,13 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
 
 
 def _scatter(reports: Sequence[Report]) -> float:
-    costs = [
-        math.log((after.core_seconds - before.core_seconds) / (after.step - before.step))
-        for before, after in pairwise(reports)
-        if after.step > before.step and after.core_seconds > before.core_seconds
-    ]
+    costs: list[float] = []
+    before = reports[0]
+    for after in reports[1:]:
+        spent = after.core_seconds - before.core_seconds
+        if spent > 0 and after.step > before.step:  # some trials count their CPU seconds only now and then
+            costs.append(math.log(spent / (after.step - before.step)))
+            before = after
     mean = math.fsum(costs) / max(1, len(costs))
     return math.sqrt((math.fsum((cost - mean) ** 2 for cost in costs) + SCATTER**2) / max(1, len(costs)))
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.experiments.goal_experiments import DEADLINE_EXPERIMENTS, TARGET_EXPERIMENTS
 from controllers.lab.simulation.experiments.length_experiments import LENGTH_EXPERIMENTS
@@ -12,6 +13,7 @@ _ALL: Final[tuple[Setup, ...]] = (
     *EXPERIMENTS.values(),
     *DEADLINE_EXPERIMENTS,
     *TARGET_EXPERIMENTS,
+    *EVERYDAY_EXPERIMENTS,
     *LENGTH_EXPERIMENTS,
 )
 EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}
