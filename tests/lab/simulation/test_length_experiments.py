@@ -43,13 +43,16 @@ def test_without_parameters_there_are_none_and_confused_they_are_those_of_others
 
 
 def ahead(name: str) -> RunFigures:
-    return run_seed(ExperimentPlan(EVERY_EXPERIMENT[name], ("default", "ahead")), 0)[1]
+    return run_seed(ExperimentPlan(EVERY_EXPERIMENT[name], ("default", "ahead")), 2)[1]
 
 
-def test_where_only_the_order_can_be_better_ahead_wins_by_the_parameters() -> None:
+def test_ahead_wins_by_the_parameters_and_most_where_only_the_order_can_be_better() -> None:
+    by_parameters, blind = ahead("L1"), ahead("L1-blind")
+    assert by_parameters.mean_change < blind.mean_change - 0.03
+    assert by_parameters.makespan_change < blind.makespan_change + 0.03
     by_parameters, blind = ahead("L1-narrow"), ahead("L1-narrow-blind")
     assert by_parameters.mean_change < blind.mean_change - 0.05
-    assert by_parameters.makespan_change < blind.makespan_change
+    assert by_parameters.makespan_change < blind.makespan_change - 0.05
 
 
 def test_parameters_that_explain_nothing_cost_nothing() -> None:
