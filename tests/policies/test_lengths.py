@@ -124,7 +124,7 @@ def test_a_trial_that_failed_teaches_its_cost_but_not_how_many_steps_trials_make
     first = looks([running("t", 10, None, 2.0)])
     failed = [replace(one, phase=Phase.FAILED, nodes=()) for one in first[-1].trials]
     (ended,) = measured(snapshot(60, failed, [node("n")]), after(first)).ended
-    assert (ended.steps, ended.cost) == (None, 2.0)
+    assert (ended.whole, ended.cost) == (False, 2.0)
 
 
 def test_estimates_of_a_trial_grow_surer_with_its_reports() -> None:
