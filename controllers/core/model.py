@@ -15,6 +15,8 @@ from controllers.core.devices import NO_DEVICES, Devices
 S = TypeVar("S")
 TrialId = NewType("TrialId", str)
 NodeName = NewType("NodeName", str)
+Parameters = tuple[tuple[str, float | str], ...]
+"""Hyperparameters by name, each a finite number or a short text (``controllers.core.parameters`` reads them)."""
 
 
 class Direction(StrEnum):
@@ -104,7 +106,7 @@ class Trial:
     ``nodes`` names the node of each worker, empty while unplaced. ``attempt`` counts from 1,
     ``moves`` the completed moves between nodes. ``gated`` tells that a pending trial's first attempt waits
     for a ``Place``; later attempts are released by the world itself. ``devices`` are those that each worker holds
-    alone.
+    alone. ``parameters`` are its hyperparameters.
     """
 
     id: TrialId
@@ -125,6 +127,7 @@ class Trial:
     progress: Progress | None = None
     goals: Goals = Goals()
     devices: Devices = NO_DEVICES
+    parameters: Parameters = ()
 
     @property
     def node(self) -> NodeName | None:

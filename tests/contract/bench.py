@@ -21,7 +21,7 @@ PROGRAM = Path(__file__).with_name("trial_program.py")
 class Behaviour:
     """What a trial of the contract suite does: how many steps, how many failures first, deaf to SIGTERM or not.
 
-    It asks for ``devices``.
+    It asks for ``devices``. ``params`` is the JSON text of its hyperparameters, as its environment carries them.
     """
 
     steps: int = 25
@@ -30,6 +30,7 @@ class Behaviour:
     retries: int = 2
     cpu: str = "100m"
     devices: int = 0
+    params: str = "{}"
 
 
 class Template(Protocol):
@@ -179,7 +180,10 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
             "image": "none",
             "command": ["python3"],
             "args": [str(word) for word in args],
-            "env": [{"name": contract.ENV_TRIAL_ID, "value": "{{workflow.uid}}.sweep." + name}],
+            "env": [
+                {"name": contract.ENV_TRIAL_ID, "value": "{{workflow.uid}}.sweep." + name},
+                {"name": contract.ENV_PARAMS, "value": behaviour.params},
+            ],
             "resources": {"requests": {**requests, **devices}, "limits": devices},
         },
     }

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from controllers.core.devices import Devices
 from controllers.core.model import NodeName, TrialId
+from controllers.core.parameters import parameters_in
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
@@ -114,4 +115,5 @@ def _spec(name: str, behaviour: Behaviour) -> TrialSpec:
         checkpoint_every_s=_STEP_S,
         deaf=behaviour.deaf,
         devices=Devices.of({DEVICE: behaviour.devices}),
+        parameters=parameters_in(behaviour.params),
     )

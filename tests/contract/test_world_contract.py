@@ -29,6 +29,16 @@ def test_a_submitted_trial_runs_on_a_node_and_succeeds(bench: Bench) -> None:
     assert bench.steps("a") == list(range(25))
 
 
+def test_a_trials_hyperparameters_are_seen_before_it_starts_and_after_it_has_ended(bench: Bench) -> None:
+    bench.submit(gated=True, a=Behaviour(params='{"width": 64, "optimiser": "adam"}'), b=Behaviour(params="no JSON"))
+    bench.until_gated("a", "b")
+    assert bench.trial("a").parameters == (("optimiser", "adam"), ("width", 64.0))
+    bench.place("a")
+    bench.until(lambda: bench.ended("a"))
+    assert bench.trial("a").parameters == (("optimiser", "adam"), ("width", 64.0))
+    assert bench.trial("b").parameters == ()
+
+
 def test_two_trials_spread_over_two_empty_nodes(bench: Bench) -> None:
     bench.submit(a=LONG, b=LONG)
     bench.until_running("b")

@@ -17,7 +17,7 @@ from controllers.core.devices import Devices, is_device
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
-from controllers.lab.simulation.tables import TableError, TableRow, read_rows
+from controllers.lab.simulation.tables import PARAMETER, PARAMETERS, TableError, TableRow, read_rows
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload, WorkloadError
 
 TRIALS: Final = "trials.csv"
@@ -58,7 +58,8 @@ def read_workload(folder: Path, nodes: Sequence[NodeSpec] | None = None) -> Work
     Raises:
         TableError: A table is missing or holds a wrong value; names file, line, column and value.
     """
-    trials = _distinct(read_rows(folder / TRIALS, _TRIAL_COLUMNS, _TRIAL_OPTIONS), "trial")
+    rows = read_rows(folder / TRIALS, _TRIAL_COLUMNS, (*_TRIAL_OPTIONS, PARAMETERS))
+    trials = _distinct(rows, "trial")
     reports = _reports(folder / REPORTS, trials)
     try:
         return Workload(
@@ -82,7 +83,9 @@ def write_workload(workload: Workload, folder: Path) -> None:
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
     try:
         beside.chmod(0o755)
-        _write(beside / TRIALS, (*_TRIAL_COLUMNS, *_TRIAL_OPTIONS), map(_trial_cells, workload.trials))
+        names = sorted({name for trial in workload.trials for name, _ in trial.parameters})
+        columns = (*_TRIAL_COLUMNS, *_TRIAL_OPTIONS, *(PARAMETER + name for name in names))
+        _write(beside / TRIALS, columns, (_trial_cells(trial, names) for trial in workload.trials))
         reports = ((trial.id, _cell(r.work_s), _cell(r.value)) for trial in workload.trials for r in trial.reports)
         _write(beside / REPORTS, _REPORT_COLUMNS, reports)
         _write(beside / NODES, (*_NODE_COLUMNS, *_NODE_OPTIONS), map(_node_cells, workload.nodes))
@@ -125,6 +128,7 @@ def _trial(row: TableRow, reports: Sequence[Report]) -> TrialSpec:
             _optional(row, "seconds_per_step", above=0.0),
         ),
         devices=_devices(row),
+        parameters=row.parameters(),
     )
 
 
@@ -213,8 +217,8 @@ def _node(row: TableRow) -> NodeSpec:
         raise row.problem(column="supply", expected=expected) from None
 
 
-def _trial_cells(trial: TrialSpec) -> tuple[str, ...]:
-    goals = trial.goals
+def _trial_cells(trial: TrialSpec, parameters: Sequence[str]) -> tuple[str, ...]:
+    goals, values = trial.goals, dict(trial.parameters)
     return (
         *(trial.id, _cell(trial.submitted_at), _cell(trial.work_s), _cell(trial.cpu)),
         _joined(trial.speedup.points),
@@ -223,6 +227,7 @@ def _trial_cells(trial: TrialSpec) -> tuple[str, ...]:
         *(_cell(goals.deadline_s), _cell(goals.target), _cell(goals.seconds_per_step), _cell(trial.upkeep)),
         *("" if trial.steps_told is None else str(trial.steps_told), _cell(trial.cpu_every_s)),
         _device_pairs(trial.devices),
+        *(value if isinstance(value := values.get(name), str) else _cell(value) for name in parameters),
     )
 
 

@@ -70,7 +70,7 @@ class WorkPlan:
 
     def earliest_end(self, expected: float = 0.0) -> float:
         """Return the seconds until the whole sweep can be done at the earliest, with ``expected`` work yet to come."""
-        loads = (load for on_it in self._loads.values() for load in on_it.values())
+        loads = ((one.work, one.most) for one in self._estimates.values())
         return earliest_end(loads, self.cores.values(), self._weights.power, expected)
 
     def places(self) -> Iterator[Proposal]:

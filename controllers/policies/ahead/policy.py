@@ -40,7 +40,7 @@ STILL_TO_COME: Final = 0.5
 MOST_MOVES: Final = 4
 GIVEN_COUNTS: Final = 2
 """How many measured moves ``move_cost`` counts as much as."""
-GUESSED: Final = "its length is not known yet: taken from the sweep's other trials"
+GUESSED: Final = "its length is not known yet: estimated by {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,9 @@ class Ahead(PolicySettings):
             if isinstance(proposal.action, Migrate):
                 moves = moves.with_asked(estimates[proposal.action.trial].trial, proposal.action.node)
         due_at = snapshot.now + self.interval if due else state.due_at
-        guessed = {name: Assessment(outlook=GUESSED) for name, one in estimates.items() if not one.known}
+        guessed = {
+            name: Assessment(outlook=GUESSED.format(one.source)) for name, one in estimates.items() if not one.known
+        }
         return Decision(
             AheadState(known, with_places(starting, kept), moves, submitted, due_at),
             kept,

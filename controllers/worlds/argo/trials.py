@@ -222,6 +222,7 @@ class TrialState:
             gated=phase is Phase.PENDING and pod is not None and pod.gated and pod.attempt == 1 and not gate_opens,
             goals=self.definition.goals.since(submitted_at),
             devices=self.devices,
+            parameters=self.definition.parameters,
         )
 
     def result(self, name: str, sample: Sample | None, origin: float) -> TrialResult:

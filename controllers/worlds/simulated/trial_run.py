@@ -155,6 +155,7 @@ class TrialRun:
                 gated=self.stage is Stage.GATED,
                 goals=spec.goals.since(spec.submitted_at),
                 devices=spec.devices,
+                parameters=spec.parameters,
             )
         return self._shown
 

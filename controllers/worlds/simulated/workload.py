@@ -14,7 +14,8 @@ from typing import Self
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
-from controllers.core.model import Direction, NodeName, TrialId
+from controllers.core.model import Direction, NodeName, Parameters, TrialId
+from controllers.core.parameters import bounded
 
 
 class WorkloadError(SpeconError, ValueError):
@@ -82,7 +83,7 @@ class TrialSpec:
     meant to reach. ``upkeep`` is the cores that go into logging while it trains, however few it has. ``steps_told`` is
     how many steps it says that it has in all: None for as many as it reports, 0 if it never says. It counts its CPU
     seconds with a report only ``cpu_every_s`` seconds after it last did; the reports between repeat the older count.
-    ``devices`` are those that its pods hold.
+    ``devices`` are those that its pods hold, ``parameters`` its hyperparameters.
     """
 
     id: TrialId
@@ -102,6 +103,7 @@ class TrialSpec:
     steps_told: int | None = None
     cpu_every_s: float = 0.0
     devices: Devices = NO_DEVICES
+    parameters: Parameters = ()
 
     @property
     def steps_total(self) -> int | None:
@@ -114,6 +116,9 @@ class TrialSpec:
 
     def __post_init__(self) -> None:
         self._check_amounts()
+        if self.parameters != bounded(dict(self.parameters)):
+            message = f"trial {self.id}: parameters must be finite numbers and short texts by name: {self.parameters}"
+            raise WorkloadError(message)
         marks = [0.0, *(report.work_s for report in self.reports), self.work_s * (1 + 1e-9)]
         if any(not a <= b for a, b in pairwise(marks)):
             message = f"trial {self.id}: work_s of its reports must rise from 0 to {self.work_s}"
