@@ -8,7 +8,8 @@ from controllers.core.devices import Devices
 from controllers.core.model import Node, NodeName, Phase, Place, Trial, TrialId
 from controllers.policies.ahead.planning import Weights, WorkPlan
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.work_left import Estimate, Source
+from controllers.policies.kit.lengths import Source
+from controllers.policies.kit.work_left import Estimate
 from tests.policies.policy_fakes import node, snapshot, trial
 
 GPU = "example.com/gpu"
