@@ -50,9 +50,9 @@ def test_the_trial_with_the_least_left_gets_all_that_it_can_use() -> None:
 
 
 def test_a_trial_that_would_end_the_sweep_keeps_what_it_needs() -> None:
-    # On its own, the long one takes as long as all that is left of the sweep on both nodes.
+    # Even with all cores of its node, the long one takes as long as the sweep must.
     nodes = [node("n", 2.0), node("m", 2.0)]
-    both = {"short": ("n", 200), "long": ("n", 2000), "other": ("m", 150)}
+    both = {"short": ("n", 200), "long": ("n", 2000)}
     last = run(Ahead(move_cost=10_000.0), story(both, nodes, 40.0))[-1]
     assert shares_of(last)["long"] > 1.8
     assert "the sweep ends with it" in reason_of(last, "long")
