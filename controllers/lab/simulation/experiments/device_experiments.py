@@ -2,9 +2,9 @@
 
 Four nodes have 16 cores and four devices each. A trial holds one device and uses the two cores that it requests, so
 there is nothing to share: order and placement are all. Lengths lie between one and twenty minutes, short ones being as
-likely as long ones by their logarithm, as in searches over widths and depths. In V1 all 60 trials are submitted at
-once. In V2 they come faster than they can be trained, at first. In V3, trials that need no device train beside them, on
-the cores that are left.
+likely as long ones by their logarithm. They follow from a hyperparameter, the width, but for a tenth. In V1 all 60
+trials are submitted at once. In V2 they come faster than they can be trained, at first. In V3, trials that need no
+device train beside them, on the cores that are left.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,10 @@ DEVICES: Final = 4
 """Of each node."""
 TRIALS: Final = 60
 LONE_S: Final = (60.0, 1200.0)
+LEAST_WIDTH: Final = 64.0
+"""Of a trial of the least length."""
+NOISE: Final = 0.1
+"""Standard deviation of the logarithm of a length beside its width."""
 CORES: Final = 2.0
 """Requested and used by a trial with a device."""
 ARRIVALS: Final = Poisson(20.0)
@@ -55,14 +59,17 @@ def mixed_workload(name: str, seed: int) -> Workload:
 def _trial(trial: str, at: float, experiment: str, seed: int, devices: int = 1) -> TrialSpec:
     chance = generator(seed, experiment, trial)
     work = exp(chance.uniform(*map(log, LONE_S)))
+    reports = VAE.reports(work, REPORTS, chance)
+    width = round(LEAST_WIDTH * work / LONE_S[0] * exp(chance.gauss(0.0, NOISE)))
     return TrialSpec(
         id=TrialId(trial),
         submitted_at=at,
         work_s=work,
-        reports=VAE.reports(work, REPORTS, chance),
+        reports=reports,
         cpu=CORES if devices else REQUEST_WITHOUT,
         speedup=Speedup.linear(CORES if devices else CORES_WITHOUT),
         devices=Devices.of({GPU: devices}) if devices else NO_DEVICES,
+        parameters=(("width", float(width)),),
     )
 
 
