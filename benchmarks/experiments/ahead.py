@@ -66,8 +66,8 @@ _INTRODUCTION: Final = (
 )
 _ABLATIONS: Final = (
     "Changes against the default scheduler over {seeds} seeds. Left without one kind of action, the policy does "
-    "everything else as before; without placement, the default scheduler places the trials. Without protection of the sweep's end, no "
-    f"share, place or move regards it (`{UNPROTECTED}`).\n"
+    "everything else as before; without placement, the default scheduler places the trials. Without protection of "
+    f"the sweep's end, no share, place or move regards it (`{UNPROTECTED}`).\n"
 )
 _UNTOLD: Final = "Here trials never tell how many steps they have. In S5 and A1, all do.\n"
 _NOISY: Final = (
