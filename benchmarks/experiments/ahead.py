@@ -60,9 +60,9 @@ _INTRODUCTION: Final = (
     "is the fraction of trials that end sooner than under the default scheduler. *worst loser* is the largest ratio of "
     "a trial's completion time to its own under the default scheduler: the mean over the seeds, and the greatest of "
     "all. *moves* are those of a sweep.\n\n"
-    "`specon simulate A1` runs one of the experiments. F1 to Q1 are those of the [other pages](README.md). A1 to A25 "
-    "are everyday sweeps of ours (`controllers/lab/simulation/experiments/everyday.py`), fixed before any policy was "
-    "measured on them."
+    "`specon simulate A1` runs one of the experiments. A1 to A25 are everyday sweeps of ours "
+    "(`controllers/lab/simulation/experiments/everyday.py`), fixed before any policy was measured on them. The "
+    "[other pages](README.md) tell of the others."
 )
 _ABLATIONS: Final = (
     "Changes against the default scheduler over {seeds} seeds. Left without one kind of action, the policy does "
