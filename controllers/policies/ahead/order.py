@@ -4,7 +4,8 @@ With whole devices, or requests that fill the nodes, a trial runs alone on what 
 choose. To start the shortest first is best for the mean (Smith 1956), but keeps the longest for the end, where they run
 on after all others. To start the longest first (LPT, Graham 1969) ends the sweep early, with the worst mean. Both come
 together: all trials are dealt out to the places that there are, the longest first, each to the place with the least to
-do; and each place then begins with the shortest that it was dealt. Its sum is that of LPT whatever its own order is.
+do; and a place with so much to do that it will be one of the last begins with the shortest that it was dealt. Its sum
+is that of LPT whatever its own order is. Other places have time to spare, and begin with the shortest of all.
 
 The cards are dealt anew in each decision, those that run along with the others. Each of these lies on a place of its
 own, but on which one is as open as for the rest: so the deal comes out much as it did before.
@@ -18,6 +19,8 @@ from typing import Final
 
 from controllers.core.model import TrialId
 
+LAST: Final = 0.9
+"""Part of the most that a place has to do from which on a place counts as one of the last."""
 PATIENCE: Final = 4.0
 """A trial is overtaken only by those submitted within this many times its own length after it."""
 
@@ -51,8 +54,8 @@ class Queue:
 def starting_order(queues: Sequence[Queue], *, protect_end: bool) -> list[TrialId]:
     """Return the trials in the order in which they should be tried to be started.
 
-    First those that free places begin with; then by when each is due, which among trials submitted together is the
-    shortest first. Where all that ask for the same fit, they come in the order of submission.
+    First those that must start now, lest the sweep end later; then by when each is due, which among trials submitted
+    together is the shortest first. Where all that ask for the same fit, they come in the order of submission.
 
     Nobody waits for ever: a trial is only ever behind trials that were submitted before it was due itself. So once it
     is due it is overtaken by nobody new, and starts at the latest, if it fits, when those before it have.
@@ -73,7 +76,7 @@ def starting_order(queues: Sequence[Queue], *, protect_end: bool) -> list[TrialI
 
 
 def _dealt_to_free_places(queue: Queue, first_due: float) -> frozenset[TrialId]:
-    """Return the trials that the free places begin with.
+    """Return the trials that those of the free places begin with which will be among the last to be done.
 
     Those submitted after ``first_due``, when somebody was due, are left out: they would overtake that one.
     """
@@ -88,7 +91,8 @@ def _dealt_to_free_places(queue: Queue, first_due: float) -> frozenset[TrialId]:
         heappush(free if to_free and waits else taken, (load + seconds, place))
         if waits:
             shortest[place] = seconds
-    wanted = Counter(shortest[place] for _, place in free if place in shortest)
+    end = max(load for load, _ in (*free, *taken))
+    wanted = Counter(shortest[place] for load, place in free if place in shortest and load >= LAST * end)
     first: set[TrialId] = set()
     for one in line:  # Of trials that are as long, the one that is due first.
         if wanted[one.seconds] and one.submitted_at <= first_due:
