@@ -43,7 +43,7 @@ def torch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Torch:
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(threads, "_OWN_CGROUPS", tmp_path / "none")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(8)), raising=False)
-    monkeypatch.setattr(threads.time, "process_time", lambda: torch.now)
+    monkeypatch.setattr("mlflow_hooks.threads.time.process_time", lambda: torch.now)
     for name in ("OMP_NUM_THREADS", "SPECON_CPUS", "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
     return torch
