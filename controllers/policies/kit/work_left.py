@@ -33,6 +33,9 @@ NEARLY_ALL: Final = 0.9
 """A trial that ended well after this part of the steps that it told has made all of them."""
 UNUSED: Final = 0.9
 """A trial that uses less than this part of what its weight entitles it to cannot use more."""
+NEARLY_WHOLE: Final = 0.05
+GROWTH: Final = 2.0
+"""A trial that always used all that it was given may be able to use this many times as many cores."""
 NEWEST: Final = 0.4
 """Weight of the newest measurement in a moving average."""
 LIKE: Final = 0.15
@@ -257,7 +260,7 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     found: dict[TrialId, Estimate] = {}
     for trial in snapshot.unended:
         memo = known.trials[trial.id]
-        most = max(usual_most, memo.used) if memo.most is None else memo.most
+        most = max(usual_most, GROWTH * memo.used) if memo.most is None else memo.most
         guess = lengths.left(seen[trial.id], _steps_done(trial))
         found[trial.id] = Estimate(trial, guess.left, max(most, 1e-3), guess.spread, guess.source)
     return found
@@ -317,7 +320,9 @@ def _with_conditions(
     requested = sum(cpu for _, cpu in nodes[node].requests)
     entitled = cores_of[node] * trial.cpu / requested if requested > 0 else 0.0
     most = memo.most
-    if cores < UNUSED * entitled:
+    # Trials use whole cores where they have more than one: two of 2.9 does not show that three are too many.
+    conclusive = entitled < 1 or entitled >= math.floor(cores + NEARLY_WHOLE) + 1
+    if cores < UNUSED * entitled and conclusive:
         most = cores if most is None else (1 - NEWEST) * most + NEWEST * cores
     elif most is not None:
         most = max(most, cores)
