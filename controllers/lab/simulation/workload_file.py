@@ -13,6 +13,7 @@ from math import inf, isinf
 from pathlib import Path
 from typing import Final
 
+from controllers.core.devices import Devices, is_device
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
@@ -36,11 +37,13 @@ _TRIAL_OPTIONS: Final = (
     "upkeep",
     "steps_told",
     "cpu_every_s",
+    "devices",
 )
 _REPORT_COLUMNS: Final = ("trial", "work_s", "value")
 _NODE_COLUMNS: Final = ("node", "cpu")
-_NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply", "contention")
+_NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply", "contention", "devices")
 _RETRIES: Final = 2
+_MOST_DIGITS: Final = 9
 _ROUNDING: Final = 1e-9
 """Relative: a report written as a rounded decimal may lie this far beyond the work of its trial."""
 
@@ -124,6 +127,7 @@ def _trial(row: TableRow, reports: Sequence[Report]) -> TrialSpec:
             _optional(row, "target"),
             _optional(row, "seconds_per_step", above=0.0),
         ),
+        devices=_devices(row),
         parameters=row.parameters(),
     )
 
@@ -163,6 +167,16 @@ def _pairs(row: TableRow, column: str, expected: str) -> tuple[tuple[float, floa
         raise row.problem(column=column, expected=expected) from None
 
 
+def _devices(row: TableRow) -> Devices:
+    counts: dict[str, int] = {}
+    for pair in row.cells.get("devices", "").split():
+        kind, _, count = pair.partition(":")
+        if not (is_device(kind) and count.isdecimal() and len(count) <= _MOST_DIGITS and kind not in counts):
+            raise row.problem(column="devices", expected="pairs KIND:NUMBER, each kind once, such as nvidia.com/gpu:2")
+        counts[kind] = int(count)
+    return Devices.of(counts)
+
+
 def _reports(path: Path, trials: Mapping[str, TableRow]) -> dict[str, list[Report]]:
     found: dict[str, list[Report]] = {}
     for row in read_rows(path, _REPORT_COLUMNS):
@@ -194,6 +208,7 @@ def _node(row: TableRow) -> NodeSpec:
         speed=row.number("speed", 1.0, above=0),
         zone=row.cells.get("zone", ""),
         contention=row.number("contention", 0.0, least=0.0),
+        devices=_devices(row),
     )
     expected = f"pairs SECOND:CORES that rise in time, cores above 0 and up to {node.cpu:g}, such as 0:0.2 60:0.1"
     try:
@@ -211,6 +226,7 @@ def _trial_cells(trial: TrialSpec, parameters: Sequence[str]) -> tuple[str, ...]
         *(_cell(trial.limit), "yes" if trial.deaf else "no"),
         *(_cell(goals.deadline_s), _cell(goals.target), _cell(goals.seconds_per_step), _cell(trial.upkeep)),
         *("" if trial.steps_told is None else str(trial.steps_told), _cell(trial.cpu_every_s)),
+        _device_pairs(trial.devices),
         *(value if isinstance(value := values.get(name), str) else _cell(value) for name in parameters),
     )
 
@@ -218,8 +234,12 @@ def _trial_cells(trial: TrialSpec, parameters: Sequence[str]) -> tuple[str, ...]
 def _node_cells(node: NodeSpec) -> tuple[str, ...]:
     return (
         *(node.name, _cell(node.cpu), _cell(node.memory), _cell(node.speed), node.zone),
-        *(_joined(node.supply), _cell(node.contention)),
+        *(_joined(node.supply), _cell(node.contention), _device_pairs(node.devices)),
     )
+
+
+def _device_pairs(devices: Devices) -> str:
+    return " ".join(f"{kind}:{count}" for kind, count in devices.counts)
 
 
 def _joined(pairs: Iterable[tuple[float, float]]) -> str:

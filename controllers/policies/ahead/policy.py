@@ -58,7 +58,8 @@ class Ahead(PolicySettings):
     """Brings the sweep's end near its lower bound, and within that lets the shortest trials go first.
 
     **Placement.** A first attempt starts on the node where it costs all trials the least: the sum of their completion
-    times, and an end of the sweep that is late or uneven. While more trials arrive, only the completions count.
+    times, and an end of the sweep that is late or uneven. While more trials arrive, only the completions count. Where
+    more wait than fit, the shortest start first, and the longest early enough that the sweep does not wait for them.
 
     **Shares.** On each node the trials stand in line: first new ones, until their first report; then by the work that
     is left, least first. Each gets as much as it can use. A trial that would end after all others and so end the sweep
@@ -112,7 +113,7 @@ class Ahead(PolicySettings):
         scaling = scaling_of(known)
         power = scaling.power
         estimates = estimated(snapshot, known, power)
-        weights = Weights(power, 0.0 if arriving else self.end_weight, self._move_cost(known), self.critical)
+        weights = Weights(power, scaling.contention, 0.0 if arriving else self.end_weight, self._move_cost(known))
         plan = WorkPlan(with_destinations(snapshot, moves.asked), estimates, starting, weights)
         placing = list(plan.places())
         due = snapshot.now >= state.due_at - CLOCK_SLACK

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from controllers.lab.simulation.experiments.device_experiments import DEVICE_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.experiments.goal_experiments import DEADLINE_EXPERIMENTS, TARGET_EXPERIMENTS
@@ -14,6 +15,7 @@ _ALL: Final[tuple[Setup, ...]] = (
     *DEADLINE_EXPERIMENTS,
     *TARGET_EXPERIMENTS,
     *EVERYDAY_EXPERIMENTS,
+    *DEVICE_EXPERIMENTS,
     *LENGTH_EXPERIMENTS,
 )
 EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}
