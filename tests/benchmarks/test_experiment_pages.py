@@ -130,6 +130,7 @@ def test_the_page_of_ahead_has_every_experiment_and_every_ablation(
     )
     assert {plan.without for plan in asked} == {None, *ACTION_KINDS}
     assert {plan.experiment.id for plan in asked if plan.without} == set(ahead.ABLATED)
+    assert "over 2 seeds. Left without" in page
 
 
 def test_ticks_are_round_and_within_the_range() -> None:

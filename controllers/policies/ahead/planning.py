@@ -177,7 +177,7 @@ class WorkPlan:
 
     def _worth_moving(self, name: TrialId) -> bool:
         one = self._estimates[name]
-        return one.dependable and one.work / one.most**self._weights.power > NEARLY_DONE * self._weights.move_cost
+        return one.work / one.most**self._weights.power > NEARLY_DONE * self._weights.move_cost
 
     def _moved(self, name: TrialId, target: NodeName) -> Load:
         """Return the load of a trial that moves to ``target``: while it is on its way, it could have worked."""

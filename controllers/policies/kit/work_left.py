@@ -172,7 +172,7 @@ class Estimate:
 
     @property
     def dependable(self) -> bool:
-        """Whether its work is known well enough to move the trial by it, or to hold others back for it."""
+        """Whether its work is known well enough to hold others back for it."""
         return self.spread <= DEPENDABLE
 
 
