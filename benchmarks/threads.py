@@ -1,6 +1,6 @@
 """What a trial's threads win and cost, by its share of the machine and by how many trials train beside it.
 
-    python -m benchmarks.threads [--job vae-pytorch ...] [--seconds 1.0] [--json FILE]
+    python -m benchmarks.threads [--job vae-pytorch ...] [--seconds 0.4] [--json FILE]
 
 Trials of the thesis's jobs run on nodes cut out of this machine: 1, 2 or 4 of them on a node, with equal shares. In
 every cell they run with 1, 2 and 4 threads in turn, and then in the opposite order, so that whatever else the machine
@@ -38,12 +38,10 @@ JOBS: Final = {
     "vae-pytorch": _SHORT_STEP,
     "gru-pytorch": _SHORT_STEP,
     "mnist-keras": _SHORT_STEP,
-    "wide vae-pytorch": ("--work=1", "--hidden=1024", "--batch-size=256"),
+    "wide vae-pytorch": ("--work=1", "--hidden=2048", "--batch-size=128"),
 }
 """Arguments of each job; the last word of its name is the model."""
 THREADS: Final = (1, 2, 4)
-BESIDE: Final = (1, 2, 4)
-SHARES: Final = (0.1, 0.25, 0.5, 1.0, 2.0)
 _SETTINGS: Final = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 _PARKED: Final = "parked"
 _FIRST_STEPS: Final = 3
@@ -67,8 +65,15 @@ class Cell:
         return self.share * self.beside
 
     def key(self, place: int) -> str:
-        """Return the name of a trial's share; without a place, that of the node."""
+        """Return the name of a trial's share; the first one's is that of the node too."""
         return f"{self.share:g}-by-{self.beside}-{place}"
+
+
+CELLS: Final = tuple(
+    Cell(share, beside)
+    for share, counts in {0.1: (1, 4), 0.25: (1, 2, 4), 0.5: (1, 2, 4), 1.0: (1, 2, 4), 2.0: (1, 2)}.items()
+    for beside in counts
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +176,12 @@ def _program(job: str) -> tuple[str, ...]:
     return (sys.executable, "-m", MODELS[job.rsplit(maxsplit=1)[-1]])
 
 
-def cells_of(machine: float) -> list[Cell]:
-    """Return the cells that a machine of so many cores has room for."""
-    return [Cell(share, beside) for share in SHARES for beside in BESIDE if share * beside <= machine]
-
-
 def started(launcher: Launcher, folder: Path, job: str) -> dict[int, list[Trial]]:
     """Start trials for the largest cell, with each number of threads; return them stopped in training."""
     trials = {}
+    places = range(max(cell.beside for cell in CELLS))
     for threads in THREADS:
-        trials[threads] = [Trial(launcher, folder, job, threads, place) for place in range(max(BESIDE))]
+        trials[threads] = [Trial(launcher, folder, job, threads, place) for place in places]
         until = time.monotonic() + _STARTING_S
         while any(trial.steps() < _FIRST_STEPS for trial in trials[threads]):
             if time.monotonic() > until or launcher.exits():
@@ -220,12 +221,12 @@ def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--job", action="append", choices=JOBS, help="may be repeated")
-    parser.add_argument("--seconds", type=float, default=0.8, help="of a turn")
+    parser.add_argument("--seconds", type=float, default=0.4, help="of a turn")
     parser.add_argument("--json", type=Path, help="file for the figures")
     given = parser.parse_args()
     os.environ.pop("MLFLOW_TRACKING_URI", None)
     jobs = given.job or JOBS
-    cells = cells_of(len(os.sched_getaffinity(0)))
+    cells = [cell for cell in CELLS if cell.cores <= len(os.sched_getaffinity(0))]
     rows = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="threads-")))
@@ -242,7 +243,7 @@ def main() -> None:
                 for cell in cells:
                     rows.append(measured(stage, cell, job, trials, given.seconds))
                     progress.advance(task)
-    Console(width=120).print(table(rows))
+    Console(width=150).print(table(rows))
     if given.json:
         given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
 

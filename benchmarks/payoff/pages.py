@@ -9,6 +9,7 @@ from benchmarks.payoff.figures import summaries
 from benchmarks.payoff.plan import ON_A_CLUSTER, ON_THIS_MACHINE, Plan
 from benchmarks.payoff.records import DISTURBED_CORES, Run
 from controllers.lab.simulation.evaluation import Estimate, PolicySummary, RunFigures
+from controllers.policies.registry import parse_policy
 
 _ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (_ROOT / "README.md", _ROOT / "docs" / "experiments" / "payoff.md")
@@ -55,16 +56,15 @@ def _overview(runs: Sequence[Run]) -> str:
     for plan in PLANS:
         for sweep in plan.sweeps:
             for one in summaries(plan, sweep, runs):
-                times = _times(one)
                 loser = "" if one.baseline else f"{_most(one, lambda run: run.worst_loser):.2f}"
-                rows.append([f"{sweep}, {_PLACES[plan.world]}", f"`{one.policy}`", *times[:5], loser])
+                rows.append([f"{sweep}, {_PLACES[plan.world]}", _name(one), *_times(one)[:5], loser])
     return table(_IN_README, rows) if rows else ""
 
 
 def _row(one: PolicySummary) -> list[str]:
     against = not one.baseline
     return [
-        f"`{one.policy}`",
+        _name(one),
         str(one.seeds),
         *_times(one),
         percent(one.over_seeds(lambda run: run.faster_share), signed=False) if against else "",
@@ -75,6 +75,11 @@ def _row(one: PolicySummary) -> list[str]:
         _plain(one, lambda run: run.measures["delivered"], 2),
         _plain(one, lambda run: run.measures["lost"], 2),
     ]
+
+
+def _name(one: PolicySummary) -> str:
+    """Return the policy's name; its parameters are in the plan."""
+    return f"`{parse_policy(one.policy).name}`"
 
 
 def _times(one: PolicySummary) -> list[str]:

@@ -76,7 +76,7 @@ def test_another_seed_draws_other_trials_of_every_sweep(plan: Plan, monkeypatch:
             drawn.append([trial.step.args for trial in read_workflow(manifest, "s", "s", {}).trials()])
         assert len(drawn[0]) == len(drawn[1])
         assert drawn[0] != drawn[1]
-    assert next(parse_policy(policy).name for policy in plan.policies) == "default"
+    assert parse_policy(plan.policies[0]).name == "default"
 
 
 def test_more_trials_come_at_once_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:

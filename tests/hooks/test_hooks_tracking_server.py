@@ -94,27 +94,31 @@ def test_a_trial_reports_without_ever_importing_mlflow(
 
 
 @pytest.mark.parametrize(
-    ("uri", "more", "way"),
+    ("uri", "more", "plain"),
     [
-        ("http://mlflow:5000", {}, "plain"),
-        ("https://mlflow/base/", {}, "plain"),
-        ("https://mlflow", {"MLFLOW_TRACKING_TOKEN": "t"}, "library"),
-        ("https://mlflow", {"MLFLOW_TRACKING_SERVER_CERT_PATH": "/c"}, "library"),
-        ("https://user:word@mlflow", {}, "library"),
-        ("sqlite:///mlflow.db", {}, "library"),
-        ("databricks", {}, "library"),
+        ("http://mlflow:5000", {}, True),
+        ("https://mlflow/base/", {}, True),
+        ("https://mlflow", {"MLFLOW_TRACKING_TOKEN": "t"}, False),
+        ("https://mlflow", {"MLFLOW_TRACKING_SERVER_CERT_PATH": "/c"}, False),
+        ("https://user:word@mlflow", {}, False),
+        ("sqlite:///mlflow.db", {}, False),
+        ("databricks", {}, False),
     ],
 )
 def test_the_library_is_taken_where_it_is_needed(
-    uri: str, more: Mapping[str, str], way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    uri: str,
+    more: Mapping[str, str],
+    plain: bool,  # noqa: FBT001 - a parameter of the test
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mlflow_hooks.tracking_server.RestServer", lambda _: "plain")
-    monkeypatch.setattr("mlflow_hooks.tracking_server.LibraryServer", lambda: "library")
+    library = library_instead(monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     for name, value in more.items():
         monkeypatch.setenv(name, value)
-    assert tracking_server() == way
+    found = tracking_server()
+    assert isinstance(found, RestServer) if plain else found is library
 
 
 def test_the_library_is_taken_where_credentials_are_kept_in_a_file(
@@ -122,10 +126,17 @@ def test_the_library_is_taken_where_credentials_are_kept_in_a_file(
 ) -> None:
     (tmp_path / ".mlflow").mkdir()
     (tmp_path / ".mlflow" / "credentials").touch()
-    monkeypatch.setattr("mlflow_hooks.tracking_server.LibraryServer", lambda: "library")
+    library = library_instead(monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://mlflow:5000")
-    assert tracking_server() == "library"
+    assert tracking_server() is library
+
+
+def library_instead(monkeypatch: pytest.MonkeyPatch) -> object:
+    """Return what ``tracking_server`` returns for MLflow's library from now on."""
+    library = object()
+    monkeypatch.setattr("mlflow_hooks.tracking_server.LibraryServer", lambda: library)
+    return library
 
 
 @contextmanager
