@@ -145,6 +145,18 @@ def test_a_trial_that_moved_is_known_by_what_it_told_before() -> None:
     assert (estimate.work, estimate.known) == (160.0, True)
 
 
+def test_a_trial_that_never_tells_its_steps_is_dependable_once_others_have_ended() -> None:
+    first = looks([running(f"t{n}", 10, None, 2.0) for n in range(4)])
+    before, memo = first[-1], after(first)
+    assert not any(one.dependable for one in estimated(before, memo, 1.0).values())
+    over = [replace(one, phase=Phase.SUCCEEDED, nodes=()) for one in before.trials[:3]]
+    left = replace(before.trials[3], progress=Progress(1.0, 0.5, 0.5, 15, 30.0, 30.0))
+    last = snapshot(60, [*over, left], [node("n")])
+    (estimate,) = estimated(last, measured(last, memo), 1.0).values()
+    assert (estimate.dependable, estimate.known) == (True, False)
+    assert estimate.work == pytest.approx(5 * 2.0)
+
+
 def test_hostile_reports_leave_estimates_finite() -> None:
     odd = [running("a", 10, 10**400, 1e300, width=1e300), running("b", 10, -5, 1e-300, width=5e-324)]
     snapshots = looks(odd, waiting("w", width=3))

@@ -162,6 +162,7 @@ class Ahead(PolicySettings):
     def _sharing(
         self, now: float, known: Measured, estimates: Mapping[TrialId, Estimate], power: float, end: float
     ) -> Sharing:
-        unheard = {name for name, one in estimates.items() if not one.known and known.trials[name].newest is None}
+        # One that moved is known by what it told before; it goes ahead until it reports again all the same.
+        unheard = {name for name in estimates if known.trials[name].newest is None}
         new = frozenset(name for name in unheard if now < known.trials[name].running_since + self.probe - CLOCK_SLACK)
         return Sharing(estimates, power, end, self.critical, self.floor, new, frozenset(unheard) - new)

@@ -122,7 +122,7 @@ class Sharing:
         if name in self.silent:
             return Standing.SILENT
         alone = one.work / min(one.most, cores) ** self.power
-        last = late and one.known and alone >= self.critical * self.end
+        last = late and one.dependable and alone >= self.critical * self.end
         return Standing.ENDS_LAST if last else Standing.IN_LINE
 
     def _reason(self, name: TrialId, line: Mapping[TrialId, Standing]) -> str:

@@ -29,6 +29,9 @@ SCATTER: Final = 0.15
 MOST_STEPS: Final = 10**12
 MOST_COST: Final = 1e12
 """Whatever trials report, their work stays finite."""
+DEPENDABLE: Final = math.log(3)
+"""An estimate that is within a factor of three two times of three is better to act on than none: found where trials
+never tell how many steps they make."""
 NEARLY_ALL: Final = 0.9
 """A trial that ended well after this part of the steps that it told has made all of them."""
 UNUSED: Final = 0.9
@@ -169,6 +172,11 @@ class Estimate:
     def known(self) -> bool:
         """Whether its own reports say what work it has left."""
         return self.source is Source.OWN
+
+    @property
+    def dependable(self) -> bool:
+        """Whether its work is known well enough to hold others back for it."""
+        return self.spread <= DEPENDABLE
 
 
 def measured(snapshot: Snapshot, before: Measured) -> Measured:
