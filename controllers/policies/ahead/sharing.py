@@ -14,7 +14,7 @@ from controllers.policies.kit.work_left import Estimate
 LATE: Final = 1.02
 """A node is late if its last trial ends later than this many times the sweep's earliest end."""
 HEADROOM: Final = 1.1
-"""A trial gets this many times the most cores that it was seen to use: it may be able to use a little more."""
+"""A trial gets this many times the cores that are worth offering to it: it may be able to use a little more."""
 MARGIN: Final = 1.02
 """A trial that would end the sweep keeps this many times the speed at which it would end just in time."""
 LEAST_OF_NODE: Final = 0.02
@@ -86,7 +86,7 @@ class Sharing:
 
     def shares(self, line: Mapping[TrialId, Standing], cores: float, forecast: NodeForecast) -> dict[TrialId, float]:
         """Return the cores of each trial of a node; together about all that there are."""
-        mosts = {name: HEADROOM * min(self.estimates[name].most, cores) for name in line}
+        mosts = {name: HEADROOM * min(self.estimates[name].worth_offering, cores) for name in line}
         even = cores / len(line)
         shares = {name: even if line[name] is Standing.SILENT else self.floor * even for name in line}
         left = cores - sum(shares.values())

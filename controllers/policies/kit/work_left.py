@@ -159,6 +159,7 @@ class Measured:
 class Estimate:
     """A trial with the ``work`` it has left and the ``most`` cores it can use.
 
+    ``worth_offering`` are the cores that it may be able to use, as far as it has not shown that they are too many.
     ``spread`` is the standard deviation of the logarithm of its work, ``source`` what that rests on.
     """
 
@@ -167,6 +168,7 @@ class Estimate:
     most: float
     spread: float
     source: Source
+    worth_offering: float
 
     @property
     def known(self) -> bool:
@@ -268,9 +270,10 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     found: dict[TrialId, Estimate] = {}
     for trial in snapshot.unended:
         memo = known.trials[trial.id]
-        most = max(usual_most, GROWTH * memo.used) if memo.most is None else memo.most
+        most = max(usual_most, memo.used) if memo.most is None else memo.most
+        offer = max(most, GROWTH * memo.used) if memo.most is None else most
         guess = lengths.left(seen[trial.id], _steps_done(trial))
-        found[trial.id] = Estimate(trial, guess.left, max(most, 1e-3), guess.spread, guess.source)
+        found[trial.id] = Estimate(trial, guess.left, max(most, 1e-3), guess.spread, guess.source, max(offer, 1e-3))
     return found
 
 
