@@ -1,7 +1,7 @@
 """Where the work is, while places and moves are chosen one after another. Pure."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -177,7 +177,7 @@ class WorkPlan:
 
     def _worth_moving(self, name: TrialId) -> bool:
         one = self._estimates[name]
-        return one.known and one.work / one.most**self._weights.power > NEARLY_DONE * self._weights.move_cost
+        return one.work / math.pow(one.most, self._weights.power) > NEARLY_DONE * self._weights.move_cost
 
     def _moved(self, name: TrialId, target: NodeName) -> Load:
         """Return the load of a trial that moves to ``target``: while it is on its way, it could have worked."""
@@ -198,13 +198,11 @@ def _authors_shape(trial: Trial) -> RequestShape:
     return trial.base_cpu * trial.workers, trial.memory * trial.workers, trial.devices * trial.workers
 
 
-def still_arriving(snapshot: Snapshot, submitted: tuple[float, ...]) -> bool:
-    """Return whether more trials are to be expected: the last came not long ago, as the gaps between them go.
+def arriving_until(submitted: Sequence[float]) -> float:
+    """Return until when more trials are to be expected, as the gaps between submissions go; -inf where nothing tells.
 
-    Args:
-        snapshot: What there is.
-        submitted: When the newest trials were submitted, rising.
+    ``submitted`` is when the newest trials were submitted, rising.
     """
     if len(submitted) < 3:  # noqa: PLR2004 - one gap says nothing of how long gaps are
-        return False
-    return snapshot.now - submitted[-1] < 3 * (submitted[-1] - submitted[0]) / (len(submitted) - 1)
+        return -math.inf
+    return submitted[-1] + 3 * (submitted[-1] - submitted[0]) / (len(submitted) - 1)

@@ -25,7 +25,7 @@ from controllers.core.model import (
 )
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
-from controllers.policies.ahead.planning import Weights, WorkPlan, still_arriving
+from controllers.policies.ahead.planning import Weights, WorkPlan, arriving_until
 from controllers.policies.ahead.sharing import Sharing
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import reconciled
@@ -109,7 +109,8 @@ class Ahead(PolicySettings):
         starting = still_starting(snapshot, state.starting)
         submitted = tuple(sorted({*state.submitted, *(trial.submitted_at for trial in snapshot.unended)}))
         submitted = submitted[-KEPT_SUBMISSIONS:]
-        arriving = still_arriving(snapshot, submitted)
+        until = arriving_until(submitted)
+        arriving = snapshot.now < until - CLOCK_SLACK
         scaling = scaling_of(known)
         power = scaling.power
         estimates = estimated(snapshot, known, power)
@@ -141,7 +142,7 @@ class Ahead(PolicySettings):
         return Decision(
             AheadState(known, with_places(starting, kept), moves, submitted, due_at),
             kept,
-            due_at if any(trial.live for trial in snapshot.unended) else None,
+            self._wake_at(snapshot, known, due_at, until),
             guessed,
             vetoed,
         )
@@ -151,9 +152,16 @@ class Ahead(PolicySettings):
         given = (self.move_cost,) * GIVEN_COUNTS
         return statistics.fmean((*given, *known.moves))
 
+    def _wake_at(self, snapshot: Snapshot, known: Measured, due_at: float, arriving_until: float) -> float | None:
+        """Return when time alone changes something: a look is due, no more trials are expected, or a probe is over."""
+        live = [known.trials[trial.id] for trial in snapshot.unended if trial.live]
+        probes = [memo.running_since + self.probe for memo in live if memo.newest is None]
+        later = [at for at in (arriving_until, *probes) if snapshot.now + CLOCK_SLACK < at < due_at]
+        return min((due_at, *later)) if live else None
+
     def _sharing(
         self, now: float, known: Measured, estimates: Mapping[TrialId, Estimate], power: float, end: float
     ) -> Sharing:
         unheard = {name for name, one in estimates.items() if not one.known and known.trials[name].newest is None}
-        new = frozenset(name for name in unheard if now - known.trials[name].running_since < self.probe)
+        new = frozenset(name for name in unheard if now < known.trials[name].running_since + self.probe - CLOCK_SLACK)
         return Sharing(estimates, power, end, self.critical, self.floor, new, frozenset(unheard) - new)
