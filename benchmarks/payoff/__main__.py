@@ -11,6 +11,7 @@ goes on with the runs that are missing. --pages writes the tables of README.md a
 """
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -54,7 +55,7 @@ def measure(maker: Maker, wanted: Sequence[Task], file: RunFile, most_repeats: i
 def told(run: Run) -> str:
     """Return a run in a line."""
     given = run.delivered
-    others = "" if given.others is None else f", others used {given.others:.2f}"
+    others = "" if given.others is None else f", MLflow and controller {given.services:.2f}, others {given.others:.2f}"
     again = "; DISTURBED" if run.disturbed else ""
     return (
         f"  makespan {run.result.makespan_s:.1f} s ({run.result.makespan_s / run.makespan_bound_s:.2f} x bound), mean "
@@ -95,6 +96,8 @@ def main() -> None:
         parser.error(f"{unknown[0]!r} is not measured there; choose from {', '.join(plan.sweeps)}")
     seeds = range(1, 1 + (given.seeds or plan.seeds))
     wanted = list(tasks(plan, sweeps, seeds, given.policy or plan.policies))
+    # As Ctrl-C: the run that is being made ends, and a cluster goes down.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM; the same command goes on"))
     try:
         if any(not file.done(task, given.repeats) for task in wanted):
             with _maker(plan, given.out.parent, console) as maker:

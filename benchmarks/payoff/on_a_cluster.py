@@ -41,7 +41,7 @@ class ArgoCluster:
         seconds = time.monotonic() - began
         stolen = CpuReading.now().since(before).stolen / seconds
         # The control plane and MLflow are no strangers, and cannot be told from those that are.
-        delivered = Delivered(counted.cpu_seconds / counted.seconds, None, stolen)
+        delivered = Delivered(counted.cpu_seconds / counted.seconds, None, None, stolen)
         return Run(task, f"{moment:%F %T}", seconds, result, cpu_used(past), *bounds(past, Costs.argo()), delivered)
 
 

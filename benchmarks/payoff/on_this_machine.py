@@ -40,7 +40,8 @@ class ThisMachine:
         (result,) = load_run(folder).results()
         (past,) = find_past(str(folder), Where(state_dir, None, None, Objective())).sweeps
         cpu_s = cpu_used(past)
-        delivered = Delivered(cpu_s / result.makespan_s, used.others / seconds, used.stolen / seconds)
+        rest = (max(0.0, used.ours - cpu_s) / seconds, used.others / seconds, used.stolen / seconds)
+        delivered = Delivered(cpu_s / result.makespan_s, *rest)
         return Run(task, f"{moment:%F %T}", seconds, result, cpu_s, *bounds(past, Costs.local()), delivered)
 
     def _specon(self, task: Task, state_dir: Path) -> None:

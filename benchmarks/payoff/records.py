@@ -19,11 +19,13 @@ DISTURBED_CORES: Final = 0.1
 class Delivered:
     """CPU of one run's machine, in cores on average over the run.
 
-    ``nodes`` is what the nodes used that train. ``others`` is what ran beside the measured programs, None where that
-    cannot be told from them; ``stolen`` is what the machine's own host did not give it.
+    ``nodes`` is what the nodes used that train; ``services`` what MLflow, controller and report did. ``others`` is what
+    ran beside all these, None for both where one cannot be told from the other. ``stolen`` is what the machine's own
+    host did not give it.
     """
 
     nodes: float
+    services: float | None
     others: float | None
     stolen: float
 
