@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import (
     Action,
     Migrate,
@@ -23,6 +24,7 @@ from controllers.core.model import (
 SLACK = 1e-9
 """Cores by which sums of floats may miss: far below a millicore."""
 
+_ANY_NUMBER = 10**9
 Veto = tuple[Proposal, str]
 """A proposal that was not let through, and the reason."""
 
@@ -40,6 +42,7 @@ class Capacity:
     _cpu: dict[NodeName, float]
     _base_cpu: dict[NodeName, float]
     _memory: dict[NodeName, float]
+    _devices: dict[NodeName, Devices]
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Capacity":
@@ -51,19 +54,24 @@ class Capacity:
         cpu: defaultdict[NodeName, float] = defaultdict(float)
         base_cpu: defaultdict[NodeName, float] = defaultdict(float)
         memory: defaultdict[NodeName, float] = defaultdict(float)
-        capacity = cls({node.name: node for node in snapshot.nodes}, snapshot.named, cpu, base_cpu, memory)
+        devices = {node.name: node.devices_starting for node in snapshot.nodes if node.devices_starting}
+        nodes = {node.name: node for node in snapshot.nodes}
+        capacity = cls(nodes, snapshot.named, cpu, base_cpu, memory, devices)
         for trial in snapshot.unended:
             for node in trial.nodes:
                 cpu[node] += trial.cpu
                 base_cpu[node] += trial.base_cpu
                 memory[node] += trial.memory
+                if trial.devices:
+                    devices[node] = devices.get(node, NO_DEVICES) + trial.devices
             if trial.moving_to and trial.phase is Phase.MOVING and trial.moving_to not in trial.nodes:
                 capacity._arrive(trial, trial.moving_to)
         return capacity
 
     def copy(self) -> "Capacity":
         """Return a ledger that says the same, and goes on by itself."""
-        return Capacity(self.nodes, self.trials, dict(self._cpu), dict(self._base_cpu), dict(self._memory))
+        sums = dict(self._cpu), dict(self._base_cpu), dict(self._memory), dict(self._devices)
+        return Capacity(self.nodes, self.trials, *sums)
 
     def requested(self, node: NodeName) -> float:
         """Return the cores requested of ``node``, including those of trials that move there."""
@@ -74,9 +82,23 @@ class Capacity:
         place = self.nodes.get(node)
         if place is None or not place.ready:
             return False
-        cpu, memory = request_shape(trial)
-        requested = max(self._cpu.get(node, 0.0), self._base_cpu.get(node, 0.0))
-        return requested + cpu <= place.cpu + SLACK and self._memory.get(node, 0.0) + memory <= place.memory
+        return (
+            self._planned(node) + _restart_cpu(trial) <= place.cpu + SLACK
+            and self._memory.get(node, 0.0) + trial.memory * trial.workers <= place.memory
+            and (not trial.devices.counts or self._devices_fit(trial, place))
+            and (not place.only_for or place.only_for <= trial.devices.kinds())
+        )
+
+    def room(self, trial: Trial, node: NodeName) -> int:
+        """Return how many trials that ask for the same as ``trial`` ``node`` has room for."""
+        if not self.fits(trial, node):
+            return 0
+        place, (cpu, memory, devices) = self.nodes[node], request_shape(trial)
+        free = place.devices - self._devices.get(node, NO_DEVICES)
+        parts = [(place.cpu + SLACK - self._planned(node), cpu)]
+        parts += [(place.memory - self._memory.get(node, 0.0), memory)]
+        parts += [(free.count(kind), count) for kind, count in devices.counts]
+        return min((int(left // each) for left, each in parts if each > 0 and left < math.inf), default=_ANY_NUMBER)
 
     def allows(self, action: Action) -> bool:
         """Return whether ``action`` keeps every node within what it has."""
@@ -110,16 +132,37 @@ class Capacity:
             case _:
                 assert_never(action)
 
-    def _arrive(self, trial: Trial, node: NodeName) -> None:
-        cpu, memory = request_shape(trial)
+    def expect(self, trial: Trial, node: NodeName) -> None:
+        """Count a trial that was placed on ``node`` and has yet to run there; its devices count there already."""
+        cpu, memory = _restart_cpu(trial), trial.memory * trial.workers
         self._cpu[node] = self._cpu.get(node, 0.0) + cpu
         self._base_cpu[node] = self._base_cpu.get(node, 0.0) + cpu
         self._memory[node] = self._memory.get(node, 0.0) + memory
 
+    def _planned(self, node: NodeName) -> float:
+        """Return the cores that count as requested of ``node`` where somebody wants to come to it."""
+        return max(self._cpu.get(node, 0.0), self._base_cpu.get(node, 0.0))
 
-def request_shape(trial: Trial) -> tuple[float, float]:
-    """Return what ``trial`` asks of a node that it comes to: cores and bytes of all its workers."""
-    return _restart_cpu(trial), trial.memory * trial.workers
+    def _devices_fit(self, trial: Trial, place: Node) -> bool:
+        held = self._devices.get(place.name, NO_DEVICES)
+        return all(
+            count * trial.workers <= place.devices.count(kind) - held.count(kind)
+            for kind, count in trial.devices.counts
+        )
+
+    def _arrive(self, trial: Trial, node: NodeName) -> None:
+        self.expect(trial, node)
+        if trial.devices:
+            self._devices[node] = self._devices.get(node, NO_DEVICES) + trial.devices * trial.workers
+
+
+RequestShape = tuple[float, float, Devices]
+"""Cores, bytes and devices that a trial asks of a node: trials of the same fit on the same nodes."""
+
+
+def request_shape(trial: Trial) -> RequestShape:
+    """Return what ``trial`` asks of a node that it comes to, for all its workers."""
+    return _restart_cpu(trial), trial.memory * trial.workers, trial.devices * trial.workers
 
 
 def reconciled(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple[Proposal, ...], tuple[Veto, ...]]:
