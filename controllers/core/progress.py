@@ -50,8 +50,10 @@ def merge(previous: Progress | None, sample: Sample, direction: Direction) -> Pr
     first = _finite(sample.first)
     if first is None:
         first = sample.value if previous is None else previous.first
-    bests = (first, sample.value, _finite(sample.best), None if previous is None else previous.best)
-    best = (min if direction is Direction.MINIMIZE else max)(value for value in bests if value is not None)
+    bests = [first, sample.value] if previous is None else [first, sample.value, previous.best]
+    if (told := _finite(sample.best)) is not None:
+        bests.append(told)
+    best = min(bests) if direction is Direction.MINIMIZE else max(bests)
     steps_total = previous.steps_total if previous is not None and sample.steps_total is None else sample.steps_total
     return Progress(
         first=first,

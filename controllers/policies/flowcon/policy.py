@@ -6,6 +6,7 @@ sets their limits, Algorithm 2 listens for trials that come and go; limits then 
 
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import ClassVar
 
 from pydantic import Field
@@ -65,7 +66,7 @@ class FlowConRule(PolicySettings):
             FlowConState(trials, nodes),
             shrinks_first(proposals, snapshot),
             wake_at=min((node.due_at for node in nodes.values()), default=None),
-            assessments={trial: memo.assessment for trial, memo in trials.items()},
+            assessments=dict(zip(trials, map(attrgetter("assessment"), trials.values()), strict=True)),
         )
 
     def _visit(

@@ -62,7 +62,7 @@ class Capacity:
                 cpu[node] += trial.cpu
                 base_cpu[node] += trial.base_cpu
                 memory[node] += trial.memory
-                if trial.devices:
+                if trial.devices.counts:  # asked of every trial at every tick: its truth would be a call
                     devices[node] = devices.get(node, NO_DEVICES) + trial.devices
             if trial.moving_to and trial.phase is Phase.MOVING and trial.moving_to not in trial.nodes:
                 capacity._arrive(trial, trial.moving_to)

@@ -6,6 +6,7 @@ Algorithm 3 categorises (``categories``), Algorithm 4 places and Algorithm 5 eve
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -110,7 +111,7 @@ class SpeCon(PolicySettings):
             SpeConState(due_at, turn.memos),
             tuple(proposals),
             wake_at=due_at if any(map(_is_placed, turn.snapshot.unended)) else None,
-            assessments={trial: memo.assessment for trial, memo in turn.memos.items()},
+            assessments=dict(zip(turn.memos, map(attrgetter("assessment"), turn.memos.values()), strict=True)),
         )
 
     def _categorise(self, turn: _Turn) -> tuple[TrialId, ...]:

@@ -155,7 +155,7 @@ class NodeRun:
     def shown(self) -> Node:
         """Return the node for policies; the same object as last time if nothing of it has changed."""
         left, last, starting = max(0.0, self.spec.cpu - self.others_cpu), self._shown, NO_DEVICES
-        if self.spec.devices:
+        if self.spec.devices.counts:
             starting = _devices_of(run for run in self.runs.values() if run.shown_on is None)
         seen = left, self._cpu_used, self.ready, starting
         if last is None or (last.cpu, last.cpu_used, last.ready, last.devices_starting) != seen:
