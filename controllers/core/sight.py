@@ -19,7 +19,8 @@ class Sight:
         self.progress = dict(progress)
         self._shown: Sequence[Trial] = ()
         self._ids: list[TrialId] = []
-        self._samples: Sequence[Sample | None] = ()
+        self._sampled: list[TrialId] = []
+        self._samples: list[Sample] = []
         self._last: dict[TrialId, tuple[Trial, Sample | None]] = {}
         self._informed: dict[TrialId, Trial] = {}
 
@@ -35,17 +36,29 @@ class Sight:
         for place in sorted(news):
             self._ids[place : place + 1] = [shown[place].id]
         del self._ids[len(shown) :]
-        newest = list(map(samples.get, self._ids))
-        news.update(compress(count(), map(is_not, newest, self._samples)))
         known = len(self._informed)
         for place in news:
-            self._inform(shown[place], newest[place])
+            self._inform(shown[place], samples.get(self._ids[place]))
+        for name in self._newly_sampled(samples):
+            if name in self._last:
+                self._inform(self._last[name][0], samples[name])
         if len(self._informed) > known:
             self._informed = dict(sorted(self._informed.items(), key=itemgetter(0)))
         for gone in self._informed.keys() - set(self._ids) if len(self._informed) > len(shown) else ():
             del self._informed[gone], self._last[gone]
-        self._shown, self._samples = tuple(shown), newest
+        self._shown = tuple(shown)
         return tuple(self._informed.values())
+
+    def _newly_sampled(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialId]:
+        """Return the trials whose sample is not that of the last look."""
+        names, newest, known = list(samples), list(samples.values()), len(self._sampled)
+        if names[:known] == self._sampled:
+            found = [*compress(names, map(is_not, newest, self._samples)), *names[known:]]
+        else:  # a source may tell in any order, and of some trials only
+            before = dict(zip(self._sampled, self._samples, strict=True))
+            found = [name for name, sample in samples.items() if before.get(name) is not sample]
+        self._sampled, self._samples = names, newest
+        return found
 
     def _inform(self, trial: Trial, sample: Sample | None) -> None:
         shown, read = self._last.get(trial.id, (None, None))

@@ -95,10 +95,10 @@ def earliest_end(loads: Iterable[Load], cores: Collection[float], power: float, 
 def _bound(loads: Sequence[Load], capacity: float, largest: float, power: float, expected: float = 0.0) -> float:
     """Return the greater of what all need together and what the longest needs alone."""
     evenly = capacity / len(loads)
-    together = sum(work * math.pow(min(most, evenly), 1 - power) for work, most in loads) / capacity
-    left = sum(work for work, _ in loads)
-    together *= 1 + expected / left if left > 0 else 1.0
-    return max(together, *(work / math.pow(min(most, largest), power) for work, most in loads))
+    together = sum([work * math.pow(min(most, evenly), 1 - power) for work, most in loads]) / capacity
+    if expected and (left := sum([work for work, _ in loads])) > 0:
+        together *= 1 + expected / left
+    return max(together, max([work / math.pow(min(most, largest), power) for work, most in loads]))
 
 
 def _shared(queue: Sequence[Load], cores: float, power: float, exponent: float) -> tuple[float, float]:
@@ -107,9 +107,9 @@ def _shared(queue: Sequence[Load], cores: float, power: float, exponent: float) 
     least = min(mosts)
     now = completions = 0.0
     while works:
-        largest, speeds = _speeds_of_any(len(works), cores, power, exponent)
+        largest, speeds = _speeds((cores,) * len(works), cores, power, exponent)
         if largest > least:  # somebody cannot use the share that it would get beside those that can use any
-            speeds = _speeds(mosts, cores, power, exponent)
+            _, speeds = _speeds(tuple(mosts), cores, power, exponent)
         step = min(map(truediv, works, speeds))
         now += step
         # What gets nothing stands last, and stays as it is.
@@ -121,12 +121,9 @@ def _shared(queue: Sequence[Load], cores: float, power: float, exponent: float) 
     return completions, now
 
 
-@lru_cache(maxsize=1024)
-def _speeds_of_any(n: int, cores: float, power: float, exponent: float) -> tuple[float, Sequence[float]]:
-    """Return the largest share, and the speeds, of ``n`` trials that can use whatever they get."""
-    mosts = (cores,) * n
-    return max(allocated(mosts, cores, exponent)), _speeds(mosts, cores, power, exponent)
-
-
-def _speeds(mosts: Sequence[float], cores: float, power: float, exponent: float) -> Sequence[float]:
-    return [math.pow(share, power) for share in allocated(mosts, cores, exponent) if share > 0]
+# Trials stand in line again and again beside the same others.
+@lru_cache(maxsize=2**14)
+def _speeds(mosts: tuple[float, ...], cores: float, power: float, exponent: float) -> tuple[float, Sequence[float]]:
+    """Return the largest share of a node's trials, and the speeds of those that have one, who stand first."""
+    shares = allocated(mosts, cores, exponent)
+    return max(shares), [math.pow(share, power) for share in shares if share > 0]

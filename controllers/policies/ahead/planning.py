@@ -1,7 +1,8 @@
 """Where the work is, while places and moves are chosen one after another. Pure."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -162,7 +163,7 @@ class WorkPlan:
         one = self._estimates[name]
         return one.work / math.pow(min(one.most, cores), self._weights.power)
 
-    def _best_move(self, movable: Set[TrialId]) -> tuple[float, TrialId, NodeName] | None:
+    def _best_move(self, movable: AbstractSet[TrialId]) -> tuple[float, TrialId, NodeName] | None:
         before, targets = self._tally.cost({}), self._tally.first_done(CONSIDERED)
         best: tuple[float, TrialId, NodeName] | None = None
         for source in self._tally.last_done(CONSIDERED):
