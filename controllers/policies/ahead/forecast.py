@@ -98,7 +98,7 @@ def _bound(loads: Sequence[Load], capacity: float, largest: float, power: float,
     together = sum([work * math.pow(min(most, evenly), 1 - power) for work, most in loads]) / capacity
     if expected and (left := sum([work for work, _ in loads])) > 0:
         together *= 1 + expected / left
-    return max(together, max([work / math.pow(min(most, largest), power) for work, most in loads]))
+    return max(together, *[work / math.pow(min(most, largest), power) for work, most in loads])
 
 
 def _shared(queue: Sequence[Load], cores: float, power: float, exponent: float) -> tuple[float, float]:
