@@ -82,7 +82,8 @@ class Engine(Generic[S]):
 
     def _snapshot(self, now: float) -> Snapshot:
         samples = self._source.poll()
-        return Snapshot(now, self._sight.look(self._world.trials(), samples), tuple(self._world.nodes()))
+        trials = self._sight.look(self._world.trials(), samples)
+        return Snapshot.in_order(now, trials, self._sight.unended, tuple(self._world.nodes()))
 
     def _act(self, proposal: Proposal, seen: Snapshot) -> Outcome:
         changed = self._changed_since(proposal.action, seen.named)

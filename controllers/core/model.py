@@ -213,6 +213,19 @@ class Snapshot:
         object.__setattr__(self, "trials", tuple(sorted(self.trials, key=attrgetter("id"))))
         object.__setattr__(self, "nodes", tuple(sorted(self.nodes, key=attrgetter("name"))))
 
+    @classmethod
+    def in_order(
+        cls, now: float, trials: tuple[Trial, ...], unended: tuple[Trial, ...], nodes: tuple[Node, ...]
+    ) -> "Snapshot":
+        """Return the snapshot of ``trials`` that are sorted by name already, and of which ``unended`` have not ended.
+
+        It spares a look at each of thousands of trials at every tick.
+        """
+        snapshot = cls(now, (), nodes)
+        object.__setattr__(snapshot, "trials", trials)
+        object.__setattr__(snapshot, "unended", unended)
+        return snapshot
+
     @cached_property
     def unended(self) -> tuple[Trial, ...]:
         """The trials that have not ended, by name: late in a sweep a small part of them."""

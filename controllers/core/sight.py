@@ -23,6 +23,13 @@ class Sight:
         self._samples: list[Sample] = []
         self._last: dict[TrialId, tuple[Trial, Sample | None]] = {}
         self._informed: dict[TrialId, Trial] = {}
+        self._unended: dict[TrialId, Trial] = {}
+        self._in_order = True
+
+    @property
+    def unended(self) -> tuple[Trial, ...]:
+        """The trials of the last look that have not ended, by name."""
+        return tuple(self._unended.values())
 
     def look(self, shown: Sequence[Trial], samples: Mapping[TrialId, Sample]) -> tuple[Trial, ...]:
         """Return ``shown`` with their progress, by name, each the same object as last time if nothing of it is new.
@@ -36,16 +43,18 @@ class Sight:
         for place in sorted(news):
             self._ids[place : place + 1] = [shown[place].id]
         del self._ids[len(shown) :]
-        known = len(self._informed)
         for place in news:
             self._inform(shown[place], samples.get(self._ids[place]))
+        if not self._in_order:
+            self._informed = dict(sorted(self._informed.items(), key=itemgetter(0)))
+            self._unended = dict(sorted(self._unended.items(), key=itemgetter(0)))
+            self._in_order = True
+        for gone in self._informed.keys() - set(self._ids) if len(self._informed) > len(shown) else ():
+            del self._informed[gone], self._last[gone]
+            self._unended.pop(gone, None)
         for name in self._newly_sampled(samples):
             if name in self._last:
                 self._inform(self._last[name][0], samples[name])
-        if len(self._informed) > known:
-            self._informed = dict(sorted(self._informed.items(), key=itemgetter(0)))
-        for gone in self._informed.keys() - set(self._ids) if len(self._informed) > len(shown) else ():
-            del self._informed[gone], self._last[gone]
         self._shown = tuple(shown)
         return tuple(self._informed.values())
 
@@ -70,4 +79,13 @@ class Sight:
             self.progress[trial.id] = merged
         progress = self.progress.get(trial.id)
         if shown is not trial or self._informed[trial.id].progress is not progress:
-            self._informed[trial.id] = trial.with_progress(progress)
+            self._note(trial.with_progress(progress))
+
+    def _note(self, trial: Trial) -> None:
+        if trial.phase.ended:
+            self._in_order &= trial.id in self._informed
+            self._unended.pop(trial.id, None)
+        else:
+            self._in_order &= trial.id in self._unended
+            self._unended[trial.id] = trial
+        self._informed[trial.id] = trial

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
-from operator import attrgetter, is_not
+from operator import not_
 
 from controllers.core.model import Assessment, Phase, Snapshot, Trial, TrialId
 from controllers.record.timeline import EventKind, TimelineEvent
@@ -30,6 +30,8 @@ class Recorder:
         self._short = short
         self._cores_used = cores_used
         self._before: dict[TrialId, Trial] = {}
+        self._trials: tuple[Trial, ...] = ()  # held, so that no other object gets the identity of one of them
+        self._objects: set[int] = set()
         self._judged: dict[TrialId, Assessment] = {}
         self._categories: dict[TrialId, str] = {}
         self._outlooks: dict[TrialId, str] = {}
@@ -41,11 +43,12 @@ class Recorder:
         """Append one event for each thing that changed."""
         events: list[TimelineEvent] = []
         seen = self._before
-        # Most trials look as they did: only ``map`` and ``compress`` find the others fast enough among thousands.
-        before = map(seen.get, map(attrgetter("id"), snapshot.trials))
-        for trial in list(compress(snapshot.trials, map(is_not, snapshot.trials, before))):
+        # Most trials look as they did, and to look at each of thousands takes long: which objects they are will do.
+        same = map(self._objects.__contains__, map(id, snapshot.trials))
+        for trial in compress(snapshot.trials, map(not_, same)):
             events += _events(snapshot.now, self._short(trial.id), seen.get(trial.id), trial, reasons.get(trial.id))
             seen[trial.id] = trial
+        self._trials, self._objects = snapshot.trials, set(map(id, snapshot.trials))
         self._append([*events, *self._judgements(snapshot.now, assessments), *self._usage(snapshot)])
 
     def _judgements(self, now: float, assessments: Mapping[TrialId, Assessment]) -> list[TimelineEvent]:
