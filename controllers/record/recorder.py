@@ -1,9 +1,9 @@
 """Keeps the timeline of a run: what changed from one look at the sweep to the next."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
-from operator import not_
+from operator import attrgetter, is_not
 
 from controllers.core.model import Assessment, Phase, Snapshot, Trial, TrialId
 from controllers.record.timeline import EventKind, TimelineEvent
@@ -30,8 +30,7 @@ class Recorder:
         self._short = short
         self._cores_used = cores_used
         self._before: dict[TrialId, Trial] = {}
-        self._trials: tuple[Trial, ...] = ()  # held, so that no other object gets the identity of one of them
-        self._objects: set[int] = set()
+        self._trials: tuple[Trial, ...] = ()
         self._judged: dict[TrialId, Assessment] = {}
         self._categories: dict[TrialId, str] = {}
         self._outlooks: dict[TrialId, str] = {}
@@ -43,12 +42,14 @@ class Recorder:
         """Append one event for each thing that changed."""
         events: list[TimelineEvent] = []
         seen = self._before
-        # Most trials look as they did, and to look at each of thousands takes long: which objects they are will do.
-        same = map(self._objects.__contains__, map(id, snapshot.trials))
-        for trial in compress(snapshot.trials, map(not_, same)):
+        # Most trials look as they did. With thousands of them, it takes long to look for each by its name, too.
+        before: Iterable[Trial | None] = self._trials
+        if len(self._trials) != len(snapshot.trials):
+            before = map(seen.get, map(attrgetter("id"), snapshot.trials))
+        for trial in list(compress(snapshot.trials, map(is_not, snapshot.trials, before))):
             events += _events(snapshot.now, self._short(trial.id), seen.get(trial.id), trial, reasons.get(trial.id))
             seen[trial.id] = trial
-        self._trials, self._objects = snapshot.trials, set(map(id, snapshot.trials))
+        self._trials = snapshot.trials
         self._append([*events, *self._judgements(snapshot.now, assessments), *self._usage(snapshot)])
 
     def _judgements(self, now: float, assessments: Mapping[TrialId, Assessment]) -> list[TimelineEvent]:
