@@ -13,10 +13,10 @@ from pydantic import Field
 
 from controllers.core.model import Action, Decision, Migrate, Node, NodeName, Proposal, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
+from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.occupancy import Occupancy
 from controllers.policies.kit.paces import StepMemo, timed
 from controllers.policies.kit.settings import PolicySettings
-from controllers.policies.kit.single_moves import SingleMoves, with_destinations
 
 BUSY = 0.95
 """Part of a node's cores in use from which on it is taken to hold its trials back."""
@@ -41,7 +41,7 @@ class CBalancerState:
     """Profiles of the trials that have not ended, the moves, and when to look again (seconds)."""
 
     profiles: Mapping[TrialId, Profile] = field(default_factory=dict)
-    moves: SingleMoves = field(default_factory=SingleMoves)
+    moves: AskedMoves = field(default_factory=AskedMoves)
     due_at: float = 0.0
 
 
@@ -155,7 +155,7 @@ def crowding(node: Node, trials: Sequence[Trial], profiles: Mapping[TrialId, Pro
 
 
 def balancing(
-    occupancy: Occupancy, profiles: Mapping[TrialId, Profile], moves: SingleMoves, least_gain: float
+    occupancy: Occupancy, profiles: Mapping[TrialId, Profile], moves: AskedMoves, least_gain: float
 ) -> Iterator[tuple[Migrate, str]]:
     """Yield at most one move from each node, the most slowed one first, with its reason; ``occupancy`` is kept up."""
     nodes = occupancy.ready()
@@ -188,7 +188,7 @@ class _Option:
 
 
 def _options(
-    source: Node, targets: Sequence[Node], occupancy: Occupancy, profiles: Mapping[TrialId, Profile], moves: SingleMoves
+    source: Node, targets: Sequence[Node], occupancy: Occupancy, profiles: Mapping[TrialId, Profile], moves: AskedMoves
 ) -> Iterator[_Option]:
     here = occupancy.on(source.name)
     movable = [trial for trial in here if moves.allows(trial) and profiles.get(trial.id, Profile()).steps.latest]

@@ -25,10 +25,10 @@ from controllers.core.model import (
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.flowcon import FlowConRule
 from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState
+from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import reconciled
 from controllers.policies.kit.first_attempts import places, still_starting, with_places
 from controllers.policies.kit.occupancy import Occupancy, weight
-from controllers.policies.kit.single_moves import SingleMoves, with_destinations
 
 BUSY = 0.8
 """Part of a node's cores in use from which on its trials are taken to wait on CPU."""
@@ -44,7 +44,7 @@ class FlowCon2State:
 
     shares: FlowConState = field(default_factory=FlowConState)
     starting: Mapping[TrialId, NodeName] = field(default_factory=dict)
-    moves: SingleMoves = field(default_factory=SingleMoves)
+    moves: AskedMoves = field(default_factory=AskedMoves)
     due_at: float = 0.0
 
 
@@ -114,7 +114,7 @@ def weight_per_core(node: Node, trials: Sequence[Trial], memos: Memos) -> float:
     return weight(memos.get(trial.id, _NEW).category for trial in trials) / node.cpu
 
 
-def reliefs(occupancy: Occupancy, memos: Memos, moves: SingleMoves) -> Iterator[Proposal]:
+def reliefs(occupancy: Occupancy, memos: Memos, moves: AskedMoves) -> Iterator[Proposal]:
     """Yield at most one move from each crowded node to one that has only completing trials; ``occupancy`` is kept up.
 
     A node is crowded while at least two trials share it and its CPU is busy. The crowded node of most weight per core
@@ -147,7 +147,7 @@ def _completing(trials: Sequence[Trial], memos: Memos) -> bool:
     return all(trial.id in memos and memos[trial.id].category is Category.CONVERGED for trial in trials)
 
 
-def _least_efficient(trials: Sequence[Trial], memos: Memos, moves: SingleMoves) -> Trial | None:
+def _least_efficient(trials: Sequence[Trial], memos: Memos, moves: AskedMoves) -> Trial | None:
     measured = [
         (memo.efficiency, trial.id, trial)
         for trial in trials

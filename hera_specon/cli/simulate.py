@@ -83,6 +83,7 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       S1 to S6  SpeCon             B1                   C-Balancer
       G1 to G3  FlowCon 2.0        T1                   TRADL: targets
       D1, D2    deadlines          Q1                   DQoES: times per step
+      A1 to A25 everyday sweeps: all at once, more than fit, a laptop, ... (docs/reference/command-line.md)
       D1-half, D1-most, D2-half, D2-most: the same jobs, but asking for half or all of the cores they can use;
       D1-crowded: the same jobs, where they slow each other down
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from controllers.core.model import Progress, Snapshot, TrialId
 from controllers.policies import CBalancer
 from controllers.policies.cbalancer import Profile, balancing, slowdown
+from controllers.policies.kit.asked_moves import AskedMoves
 from controllers.policies.kit.occupancy import Occupancy
 from controllers.policies.kit.paces import StepMemo, StepTime
-from controllers.policies.kit.single_moves import SingleMoves
 from tests.policies.policy_fakes import moves, node, run, snapshot, trial
 
 MEASURED = StepMemo(StepTime(1.0, 1.0))
@@ -22,14 +22,14 @@ def profile(appetite: float | None, wear: float = 1.0) -> Profile:
 def balanced(
     nodes: dict[str, float],
     known: dict[str, tuple[str, float]],
-    spent: SingleMoves | None = None,
+    spent: AskedMoves | None = None,
     least_gain: float = 0.1,
 ) -> list[tuple[str, str]]:
     """Return the moves for trials that are given as (node, appetite) on nodes of so many cores."""
     trials = [trial(name, where, cpu=0.1) for name, (where, _) in known.items()]
     seen = snapshot(0.0, trials, [node(name, cpu) for name, cpu in nodes.items()])
     profiles = {TrialId(name): profile(appetite) for name, (_, appetite) in known.items()}
-    found = balancing(Occupancy.of(seen, {}), profiles, spent or SingleMoves(), least_gain)
+    found = balancing(Occupancy.of(seen, {}), profiles, spent or AskedMoves(), least_gain)
     return [(move.trial, move.node) for move, _ in found]
 
 
@@ -65,7 +65,7 @@ def test_a_move_that_takes_too_little_off_is_not_made() -> None:
 
 
 def test_a_trial_moves_once_only() -> None:
-    spent = SingleMoves(done=(TrialId("a"), TrialId("b")))
+    spent = AskedMoves(arrived={TrialId("a"): 1, TrialId("b"): 1})
     assert balanced({"x": 4.0, "y": 4.0}, {"a": ("x", 4.0), "b": ("x", 4.0)}, spent) == []
 
 

@@ -7,8 +7,8 @@ from controllers.core.progress import Mark
 from controllers.policies import FlowCon, FlowCon2
 from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState
 from controllers.policies.flowcon2 import FlowCon2State, reliefs, weight_per_core
+from controllers.policies.kit.asked_moves import AskedMoves
 from controllers.policies.kit.occupancy import Occupancy
-from controllers.policies.kit.single_moves import SingleMoves
 from tests.policies.policy_fakes import moves, node, progress, resizes, run, snapshot, trial
 
 LOOKS = (0.0, 20.0, 40.0, 60.0)
@@ -33,13 +33,13 @@ def places(decision: Decision[FlowCon2State]) -> dict[str, str | None]:
 
 
 def relieved(
-    nodes: dict[str, float], busy: float, memos: dict[str, tuple[str, FlowConMemo]], spent: SingleMoves | None = None
+    nodes: dict[str, float], busy: float, memos: dict[str, tuple[str, FlowConMemo]], spent: AskedMoves | None = None
 ) -> list[tuple[str, str]]:
     """Return the moves for trials that are given as (node, memo) on nodes of so many cores."""
     trials = [trial(name, where) for name, (where, _) in memos.items()]
     seen = snapshot(0.0, trials, [node(name, cpu, cpu_used=cpu * busy) for name, cpu in nodes.items()])
     known = {TrialId(name): one for name, (_, one) in memos.items()}
-    found = reliefs(Occupancy.of(seen), known, spent or SingleMoves())
+    found = reliefs(Occupancy.of(seen), known, spent or AskedMoves())
     actions = [proposal.action for proposal in found]
     return [(action.trial, action.node) for action in actions if isinstance(action, Migrate)]
 
@@ -96,7 +96,7 @@ def test_a_move_must_leave_a_heavier_node_than_it_makes() -> None:
 
 def test_a_trial_that_was_moved_or_never_measured_stays() -> None:
     story = {"fast": ("x", memo(NEW, 0.9)), "slow": ("x", memo(WATCHING, 0.1))}
-    spent = SingleMoves(done=(TrialId("slow"),))
+    spent = AskedMoves(arrived={TrialId("slow"): 1})
     assert relieved({"x": 4.0, "y": 4.0}, 1.0, story, spent) == [("fast", "y")]
     unmeasured = {name: (where, replace(one, efficiency=None)) for name, (where, one) in story.items()}
     assert relieved({"x": 4.0, "y": 4.0}, 1.0, unmeasured) == []
@@ -134,5 +134,5 @@ def test_a_move_and_its_target_are_remembered_until_answered() -> None:
     assert state.moves.asked[TrialId("b")].destination == "y"
     arrived = [trial("a", "x"), trial("b", "y", attempt=2)]
     after = FlowCon2().decide(snapshot(50.0, arrived, [node("x"), node("y")]), state).state
-    assert after.moves.done == (TrialId("b"),)
+    assert after.moves.arrived == {"b": 1}
     assert NodeName("y") not in after.starting.values()

@@ -34,6 +34,8 @@ _TRIAL_OPTIONS: Final = (
     "deaf",
     *_GOALS,
     "upkeep",
+    "steps_told",
+    "cpu_every_s",
 )
 _REPORT_COLUMNS: Final = ("trial", "work_s", "value")
 _NODE_COLUMNS: Final = ("node", "cpu")
@@ -112,6 +114,8 @@ def _trial(row: TableRow, reports: Sequence[Report]) -> TrialSpec:
         limit=row.number("limit", inf, above=0.0),
         deaf=_flag(row, "deaf"),
         upkeep=row.number("upkeep", 0.0, least=0.0),
+        steps_told=row.whole("steps_told", least=0) if row.cells.get("steps_told") else None,
+        cpu_every_s=row.number("cpu_every_s", 0.0, least=0.0),
         goals=AskedGoals(
             _optional(row, "deadline_s", above=0.0),
             _optional(row, "target"),
@@ -202,6 +206,7 @@ def _trial_cells(trial: TrialSpec) -> tuple[str, ...]:
         *(_cell(trial.memory), trial.direction.value, str(trial.retries), _cell(trial.checkpoint_every_s)),
         *(_cell(trial.limit), "yes" if trial.deaf else "no"),
         *(_cell(goals.deadline_s), _cell(goals.target), _cell(goals.seconds_per_step), _cell(trial.upkeep)),
+        *("" if trial.steps_told is None else str(trial.steps_told), _cell(trial.cpu_every_s)),
     )
 
 

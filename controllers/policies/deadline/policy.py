@@ -29,12 +29,12 @@ from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
 from controllers.policies.deadline.forecast import Forecast, Prospect, forecast, outlook, share_reason, waiting
 from controllers.policies.deadline.sharing import CoreSplit, Floors, rescues, split, to_idle_nodes
+from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.first_attempts import admitted, by_deadline, placed
 from controllers.policies.kit.paces import Pace, StepMemo, paced, timed
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings
 from controllers.policies.kit.shares import SharedNode, shrinks_first
-from controllers.policies.kit.single_moves import SingleMoves, with_destinations
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class DeadlineState:
     due_at: float = 0.0
     steps: Mapping[TrialId, StepMemo] = field(default_factory=dict)
     paces: Mapping[TrialId, Pace] = field(default_factory=dict)
-    moves: SingleMoves = field(default_factory=SingleMoves)
+    moves: AskedMoves = field(default_factory=AskedMoves)
     places: Mapping[TrialId, str] = field(default_factory=dict)
 
 
@@ -60,7 +60,7 @@ class _NodePlan:
     split: CoreSplit
     spare: float
 
-    def missing(self, moves: SingleMoves) -> list[Forecast]:
+    def missing(self, moves: AskedMoves) -> list[Forecast]:
         """Return the trials that won't keep their deadlines here, of those that may move."""
         return [
             one
@@ -187,7 +187,7 @@ class Deadline(PolicySettings):
         return plans
 
     def _proposals(
-        self, snapshot: Snapshot, plans: Mapping[NodeName, _NodePlan], moves: SingleMoves
+        self, snapshot: Snapshot, plans: Mapping[NodeName, _NodePlan], moves: AskedMoves
     ) -> Iterator[Proposal]:
         """Yield what there is room for, in an order that never asks for more of a node than it has."""
         capacity = Capacity.of(snapshot)

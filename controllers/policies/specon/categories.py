@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from controllers.core.model import Category, Phase, Snapshot, Trial, TrialId
 from controllers.core.progress import Mark, growth, mark, recategorised, reported_since, usable
+from controllers.policies.kit.asked_moves import AskedMove
 from controllers.policies.kit.settings import Threshold
-from controllers.policies.kit.single_moves import AskedMove
 
 
 class MoveKind(StrEnum):

@@ -13,8 +13,8 @@ from pydantic import Field
 from controllers.core.model import Action, Assessment, Decision, Migrate, NodeName, Proposal, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import Normalise
+from controllers.policies.kit.asked_moves import with_destinations
 from controllers.policies.kit.settings import PolicySettings, StaleAfter, Threshold
-from controllers.policies.kit.single_moves import with_destinations
 from controllers.policies.specon.categories import (
     MoveKind,
     PendingMove,

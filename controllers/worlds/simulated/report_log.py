@@ -37,6 +37,7 @@ class ReportLog:
         self._stretches: deque[_Stretch] = deque()
         self._most = 0.0
         self._read = 0
+        self._counted_at, self._cpu_seconds = -math.inf, 0.0
         self.newest: Sample | None = None
         self.next_at = math.inf
         """When the next report will be logged as things stand, in seconds."""
@@ -78,6 +79,7 @@ class ReportLog:
             end = self._stretches[1].at if len(self._stretches) > 1 else math.inf
             reached = bisect_right(self._works, stretch.work_at(min(end, until)) + self._slack, lo=self._read)
             if reached > self._read:
+                self._count_cpu(reached, stretch)
                 self.newest, self._read = self._sample(reached - 1, stretch), reached
             if until < end:
                 break
@@ -101,16 +103,24 @@ class ReportLog:
             return stretch.at
         return stretch.at + missing / stretch.rate if stretch.rate else math.inf
 
+    def _count_cpu(self, reached: int, stretch: _Stretch) -> None:
+        """Count CPU seconds with those reports until ``reached`` that come long enough after the last count."""
+        every = self._spec.cpu_every_s
+        for index in range(self._read if every else reached - 1, reached):
+            at = self._logged_at(index, stretch)
+            if not every or at >= self._counted_at + every:
+                self._counted_at = at
+                self._cpu_seconds = stretch.cpu_seconds + stretch.cores * (at - stretch.at)
+
     def _sample(self, index: int, stretch: _Stretch) -> Sample:
         report = self._spec.reports[index]
-        at = self._logged_at(index, stretch)
         return Sample(
             value=report.value,
             step=index + 1,
-            at=at,
-            cpu_seconds=stretch.cpu_seconds + stretch.cores * (at - stretch.at),
+            at=self._logged_at(index, stretch),
+            cpu_seconds=self._cpu_seconds,
             first=self._spec.reports[0].value,
-            steps_total=len(self._works),
+            steps_total=self._spec.steps_total,
             best=self._bests[index],
         )
 

@@ -78,7 +78,9 @@ class TrialSpec:
     n (from 1), none lies beyond ``work_s``. ``retries`` counts the failures that it survives, moves apart.
     ``checkpoint_every_s`` is the work between periodic checkpoints; None saves only when told to leave. ``limit`` is
     the most cores that its container may use. A ``deaf`` trial ignores the request to leave. ``goals`` is what it is
-    meant to reach. ``upkeep`` is the cores that go into logging while it trains, however few it has.
+    meant to reach. ``upkeep`` is the cores that go into logging while it trains, however few it has. ``steps_told`` is
+    how many steps it says that it has in all: None for as many as it reports, 0 if it never says. It counts its CPU
+    seconds with a report only ``cpu_every_s`` seconds after it last did; the reports between repeat the older count.
     """
 
     id: TrialId
@@ -95,6 +97,13 @@ class TrialSpec:
     deaf: bool = False
     goals: AskedGoals = field(default_factory=AskedGoals)
     upkeep: float = 0.0
+    steps_told: int | None = None
+    cpu_every_s: float = 0.0
+
+    @property
+    def steps_total(self) -> int | None:
+        """Steps in all, as the trial tells them; None if it never does."""
+        return (len(self.reports) if self.steps_told is None else self.steps_told) or None
 
     def left_to_train(self, cores: float) -> float:
         """Return the cores that training gets of ``cores``: half of them at least, since logging can wait."""
@@ -108,8 +117,8 @@ class TrialSpec:
             raise WorkloadError(message)
 
     def _check_amounts(self) -> None:
-        for name in ("submitted_at", "cpu", "memory", "retries", "upkeep"):
-            if not 0 <= getattr(self, name) < math.inf:
+        for name in ("submitted_at", "cpu", "memory", "retries", "upkeep", "steps_told", "cpu_every_s"):
+            if not 0 <= (getattr(self, name) or 0) < math.inf:
                 message = f"trial {self.id}: {name} must be at least 0, not {getattr(self, name)}"
                 raise WorkloadError(message)
         for name in ("work_s", "checkpoint_every_s", "limit"):

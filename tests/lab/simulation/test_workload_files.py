@@ -158,6 +158,8 @@ def trials(draw: st.DrawFn) -> TrialSpec:
         limit=draw(st.just(math.inf) | AMOUNTS),
         deaf=draw(st.booleans()),
         upkeep=draw(st.floats(0, 1)),
+        steps_told=draw(st.none() | st.integers(0, 10**6)),
+        cpu_every_s=draw(st.floats(0, 60)),
         goals=AskedGoals(draw(st.none() | AMOUNTS), draw(st.none() | st.floats(-9, 9)), draw(st.none() | AMOUNTS)),
     )
 

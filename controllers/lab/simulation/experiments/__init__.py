@@ -3,11 +3,17 @@
 from collections.abc import Mapping
 from typing import Final
 
+from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.experiments.goal_experiments import DEADLINE_EXPERIMENTS, TARGET_EXPERIMENTS
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
-_ALL: Final[tuple[Setup, ...]] = (*EXPERIMENTS.values(), *DEADLINE_EXPERIMENTS, *TARGET_EXPERIMENTS)
+_ALL: Final[tuple[Setup, ...]] = (
+    *EXPERIMENTS.values(),
+    *DEADLINE_EXPERIMENTS,
+    *TARGET_EXPERIMENTS,
+    *EVERYDAY_EXPERIMENTS,
+)
 EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}
 """By id, in the order of the documentation."""
 

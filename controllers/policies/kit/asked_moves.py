@@ -1,4 +1,4 @@
-"""Moves that were asked for: which are under way, which arrived, and rules that move each trial at most once."""
+"""Moves that were asked for: which are under way, which arrived, and how often each trial has been moved."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -35,26 +35,30 @@ def with_destinations(snapshot: Snapshot, asked: Mapping[TrialId, AskedMove]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class SingleMoves:
-    """Moves asked for and under way, and the trials that have had theirs; of trials that have not ended."""
+class AskedMoves:
+    """Moves asked for and under way, and how many of each trial have arrived; of trials that have not ended."""
 
     asked: Mapping[TrialId, AskedMove] = field(default_factory=dict)
-    done: tuple[TrialId, ...] = ()
+    arrived: Mapping[TrialId, int] = field(default_factory=dict)
 
-    def allows(self, trial: Trial) -> bool:
-        """Whether ``trial`` runs, alone, and has never been moved."""
-        return trial.steady and trial.workers == 1 and trial.id not in self.asked and trial.id not in self.done
+    def allows(self, trial: Trial, most: int = 1) -> bool:
+        """Whether ``trial`` runs, alone, no move of it is under way, and fewer than ``most`` have arrived."""
+        movable = trial.steady and trial.workers == 1
+        return movable and trial.id not in self.asked and self.arrived.get(trial.id, 0) < most
 
-    def with_asked(self, trial: Trial, node: NodeName) -> "SingleMoves":
+    def with_asked(self, trial: Trial, node: NodeName) -> "AskedMoves":
         """Return these with a move of ``trial`` to ``node``; whether it comes about, a later snapshot will show."""
         return replace(self, asked={**self.asked, trial.id: AskedMove(node, trial.attempt)})
 
-    def answered(self, snapshot: Snapshot) -> "SingleMoves":
+    def answered(self, snapshot: Snapshot) -> "AskedMoves":
         """Return these after a look at what became of them; a move that failed may be asked for again."""
         left = {trial.id: trial for trial in snapshot.unended}
         asked = {name: move for name, move in sorted(self.asked.items()) if name in left}
-        arrived = {name for name, move in asked.items() if move.arrived(left[name])}
-        return SingleMoves(
+        arrived = {name: count for name, count in self.arrived.items() if name in left}
+        for name, move in asked.items():
+            if move.arrived(left[name]):
+                arrived[name] = arrived.get(name, 0) + 1
+        return AskedMoves(
             {name: move for name, move in asked.items() if not move.answered_by(left[name])},
-            tuple(sorted((arrived | set(self.done)) & left.keys())),
+            dict(sorted(arrived.items())),
         )
