@@ -12,26 +12,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controllers.policies.ahead.forecast import LINEAR, NOTHING, allocated, earliest_end, node_forecast
+from controllers.policies.ahead.forecast import LINEAR, NOTHING, allocated, earliest_end
 
-FLOOR: Final = 0.05
 LOOKED_AT: Final = 32
-"""Nodes among which a trial to move is looked for: in a large cluster the others are like these."""
+"""Nodes among which a job to move is looked for: in a large cluster the others are like these."""
+IDLE: Final = 0.25
+"""Part of its cores that a node must leave idle before it draws jobs from others."""
+CRITICAL: Final = 0.95
+"""Part of the time to the earliest end that makes a job, at its most cores, one of those that would end the sweep."""
+FLOOR: Final = 0.05
+"""Part of a node that all of its jobs share evenly where the shortest go first."""
+SLACK: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """A trial as the model sees it.
 
-    It can use ``most`` cores, and requests ``cpu`` cores and ``memory`` bytes of a node when it starts. ``node`` is the
-    number of the node where it is, None where it has yet to start. ``at`` is when it can go on or start, in seconds from
-    now; None where it is submitted once another ends.
+    It requests ``cpu`` cores and ``memory`` bytes of a node when it starts. ``node`` is the number of the node where it
+    is, None where it has yet to start. ``at`` is when it can go on or start, in seconds from now; None where it is
+    submitted once another ends. It may move ``moves`` times.
     """
 
     cpu: float
     memory: float
     node: int | None
     at: float | None
+    moves: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +55,25 @@ class Model:
     """All jobs in the order of submission, all nodes, and by which rules they share.
 
     The speed of a job is cores ** ``power``. With ``shortest_first`` the cores of a node go to the job with the least
-    left, otherwise by weight. A job moves where another node would leave cores idle, for ``move_s`` seconds in which it
-    does not train; never with None.
+    left, but from ``calm_at`` seconds on to those that would end the sweep as well, as much as they need. Otherwise
+    they go by weight. A job that moves does not train for ``move_s`` seconds.
     """
 
     jobs: Sequence[Job]
     rooms: Sequence[Room]
     power: float = 1.0
     shortest_first: bool = False
-    move_s: float | None = None
     calm_at: float = 0.0
+    move_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One way in which the sweep may go on: work and weight of each job, and which of equal nodes is taken first.
+    """One way in which the sweep may go on, where the model leaves it open.
 
-    Work is in core seconds of a single core, ``ties`` holds a number for each node.
+    ``works`` (core seconds as on a single core), ``mosts`` (cores that it can use) and ``weights`` are of each job.
+    ``ties`` holds a number for each node: of equal ones, the least is taken first. ``moves`` tells whether jobs move.
+    ``exponent`` is that of ``allocated`` where speed grows more slowly than cores.
     """
 
     works: Sequence[float]
@@ -81,30 +90,33 @@ def ends(model: Model, course: Course) -> list[float]:
 
 
 class _Member:
-    """A job on a node; ``rank`` orders the members by how soon each of them has all that it can use."""
+    """A job on a node: ``left`` of its work, the ``most`` cores that it can use there, its speed with these."""
 
-    __slots__ = ("left", "most", "number", "rank", "weight")
+    __slots__ = ("fastest", "left", "most", "number", "speed", "weight")
 
-    def __init__(self, number: int, left: float, most: float, weight: float) -> None:
+    def __init__(self, number: int, left: float, most: float, weight: float, power: float) -> None:
         self.number = number
         self.left = left
         self.most = most
         self.weight = weight
-        self.rank = most / weight
+        self.fastest = most**power
+        self.speed = 0.0
 
     def __lt__(self, other: "_Member") -> bool:
-        return self.rank < other.rank
+        """Tell whether it has all that it can use at a smaller share than ``other``."""
+        return self.most * other.weight < other.most * self.weight
 
 
 class _Node:
-    __slots__ = ("coming", "cores", "cpu", "load", "members", "memory", "most", "since", "speeds", "version")
+    """A node at ``since`` seconds; ``cpu`` and ``memory`` are free, ``coming`` the cores for jobs on their way here."""
+
+    __slots__ = ("coming", "cores", "cpu", "load", "members", "memory", "most", "since", "version")
 
     def __init__(self, room: Room) -> None:
         self.cores = room.cores
         self.cpu = room.cpu
         self.memory = room.memory
         self.members: list[_Member] = []
-        self.speeds: list[float] = []
         self.since = 0.0
         self.version = 0
         self.load = 0.0
@@ -115,40 +127,49 @@ class _Node:
         seconds = now - self.since
         self.since = now
         if seconds > 0:
-            for member, speed in zip(self.members, self.speeds, strict=True):
-                member.left -= speed * seconds
+            for member in self.members:
+                member.left -= member.speed * seconds
+
+    def fits(self, cpu: float, memory: float) -> bool:
+        return self.cpu + SLACK >= cpu and self.memory >= memory
 
 
-_ARRIVES, _ENDS = range(2)
+_ARRIVES, _CHANGES = range(2)
+_ANYWHERE: Final = -1
 
 
 class _Simulation:
+    """The events of a course: (when, what, job, node) of jobs that arrive, (when, what, node, version) of nodes."""
+
     def __init__(self, model: Model, course: Course) -> None:
         self._model = model
         self._course = course
         self._left = list(course.works)
+        self._moves = [job.moves if course.moves else 0 for job in model.jobs]
         self._nodes = [_Node(room) for room in model.rooms]
         self._ends = [math.inf] * len(model.jobs)
+        self._events: list[tuple[float, int, int, int]] = []
         self._waiting: dict[tuple[float, float], deque[int]] = {}
         self._held: deque[int] = deque()
-        self._events: list[tuple[float, int, int, int]] = []
         self._roomy = [(-room.cpu / room.cores, course.ties[index], index) for index, room in enumerate(model.rooms)]
         heapq.heapify(self._roomy)
-        self._next = 0
-        self._moved: set[int] = set()
+        self._looked_at = 0
         self._exponent = math.inf if model.power >= LINEAR else course.exponent
-        self._calm = model.calm_at
-        loads = zip(course.works, course.mosts)
-        self._end = earliest_end(loads, [room.cores for room in model.rooms], model.power) if model.shortest_first else 0.0
+        self._end = 0.0
+        if model.shortest_first:
+            cores = [room.cores for room in model.rooms]
+            self._end = earliest_end(zip(course.works, course.mosts, strict=True), cores, model.power)
 
     def run(self) -> list[float]:
         for number, job in enumerate(self._model.jobs):
             if job.at is None:
                 self._held.append(number)
             elif job.node is not None and job.at <= 0:
-                self._add(number, job.node)
+                self._join(number, job.node)
             else:
-                self._events.append((job.at, _ARRIVES, number, -1 if job.node is None else job.node))
+                self._events.append((job.at, _ARRIVES, number, _ANYWHERE if job.node is None else job.node))
+                if job.node is not None:
+                    self._nodes[job.node].coming += self._most(number, job.node)
         heapq.heapify(self._events)
         for index in range(len(self._nodes)):
             self._share(index, 0.0)
@@ -157,48 +178,51 @@ class _Simulation:
         while self._events:
             now, kind, subject, other = heapq.heappop(self._events)
             if kind == _ARRIVES:
-                self._come(subject, other, now)
+                self._arrive(subject, other, now)
             elif other == self._nodes[subject].version:
-                self._finish(subject, now)
+                self._change(subject, now)
         return self._ends
 
-    def _add(self, number: int, index: int) -> None:
-        job, node = self._model.jobs[number], self._nodes[index]
-        member = _Member(number, self._left[number], min(self._course.mosts[number], node.cores), self._course.weights[number])
-        insort(node.members, member)
+    def _most(self, number: int, index: int) -> float:
+        return min(self._course.mosts[number], self._nodes[index].cores)
 
-    def _come(self, number: int, index: int, now: float) -> None:
+    def _join(self, number: int, index: int) -> None:
+        most, power = self._most(number, index), self._model.power
+        insort(self._nodes[index].members, _Member(number, self._left[number], most, self._course.weights[number], power))
+
+    def _arrive(self, number: int, index: int, now: float) -> None:
         job = self._model.jobs[number]
-        if index < 0:
+        if index == _ANYWHERE:
             found = self._roomiest(job.cpu, job.memory)
             if found is None:
                 self._waiting.setdefault((job.cpu, job.memory), deque()).append(number)
                 return
             index = found
-            self._take(index, job.cpu, job.memory)
-        elif job.node != index or job.at:
-            self._nodes[index].coming -= min(self._course.mosts[number], self._nodes[index].cores)
+            self._request(index, job.cpu, job.memory)
+        else:
+            self._nodes[index].coming -= self._most(number, index)
         self._nodes[index].advance(now)
-        self._add(number, index)
+        self._join(number, index)
         self._share(index, now)
 
-    def _take(self, index: int, cpu: float, memory: float) -> None:
+    def _request(self, index: int, cpu: float, memory: float) -> None:
         node = self._nodes[index]
         node.cpu -= cpu
         node.memory -= memory
         heapq.heappush(self._roomy, (-node.cpu / node.cores, self._course.ties[index], index))
 
     def _roomiest(self, cpu: float, memory: float) -> int | None:
+        """Return the node of which the least is requested among those with room, None where there is none."""
         if (cpu, memory) in self._waiting:
-            return None
-        passed = []
-        found = None
+            return None  # room that was freed since has been offered to those that wait already
+        passed: list[tuple[float, float, int]] = []
+        found: int | None = None
         while self._roomy and found is None:
             entry = heapq.heappop(self._roomy)
             node = self._nodes[entry[2]]
             if -entry[0] != node.cpu / node.cores:
-                continue
-            if node.cpu + 1e-9 >= cpu and node.memory >= memory:
+                continue  # it has changed, and has a newer entry
+            if node.fits(cpu, memory):
                 found = entry[2]
             else:
                 passed.append(entry)
@@ -206,115 +230,131 @@ class _Simulation:
             heapq.heappush(self._roomy, entry)
         return found
 
-    def _finish(self, index: int, now: float) -> None:
-        node, jobs = self._nodes[index], self._model.jobs
+    def _change(self, index: int, now: float) -> None:
+        """Let the jobs of a node that are done end, and others take their place."""
+        node = self._nodes[index]
         node.advance(now)
-        going_on = []
-        for member in node.members:
-            if member.left > NOTHING:
-                going_on.append(member)
-                continue
-            self._ends[member.number] = now
-            job = jobs[member.number]
-            self._take(index, -job.cpu, -job.memory)
-            if self._held:
-                heapq.heappush(self._events, (now, _ARRIVES, self._held.popleft(), -1))
-        node.members = going_on
+        going_on = [member for member in node.members if member.left > NOTHING]
+        if len(going_on) < len(node.members):
+            for member in node.members:
+                if member.left <= NOTHING:
+                    job = self._model.jobs[member.number]
+                    self._ends[member.number] = now
+                    self._request(index, -job.cpu, -job.memory)
+                    if self._held:
+                        heapq.heappush(self._events, (now, _ARRIVES, self._held.popleft(), _ANYWHERE))
+            node.members = going_on
+            self._start_waiting(index)
+        self._share(index, now)
+        self._attract(index, now)
+
+    def _start_waiting(self, index: int) -> None:
+        node = self._nodes[index]
         for shape in sorted(self._waiting, key=lambda shape: self._waiting[shape][0]):
             queue = self._waiting[shape]
-            while queue and node.cpu + 1e-9 >= shape[0] and node.memory >= shape[1]:
-                self._take(index, *shape)
-                self._add(queue.popleft(), index)
+            while queue and node.fits(*shape):
+                self._request(index, *shape)
+                self._join(queue.popleft(), index)
             if not queue:
                 del self._waiting[shape]
-        self._share(index, now)
-        if not self._waiting:
-            self._attract(index, now)
 
     def _attract(self, index: int, now: float) -> None:
-        """Let jobs come from the node with the most left to do, as long as this one would leave cores idle."""
-        node, nodes, move_s = self._nodes[index], self._nodes, self._model.move_s
-        if move_s is None or not self._course.moves:
+        """Let jobs come to a node that leaves cores idle, from those with the most left to do, while that pays."""
+        if not self._course.moves or self._waiting:
             return
-        while node.most + node.coming < 0.75 * node.cores:
-            looked = range(len(nodes)) if len(nodes) <= LOOKED_AT else [
-                (self._next + k) % len(nodes) for k in range(LOOKED_AT)
-            ]
-            self._next += LOOKED_AT
-            crowded = [i for i in looked if i != index and (nodes[i].most > 1.25 * nodes[i].cores or nodes[i].cores < node.cores) and nodes[i].members]
-            if not crowded:
+        node, nodes, move_s = self._nodes[index], self._nodes, self._model.move_s
+        while node.most + node.coming < (1 - IDLE) * node.cores:
+            looked = range(self._looked_at, self._looked_at + min(LOOKED_AT, len(nodes)))
+            self._looked_at = looked.stop % len(nodes)
+            found: tuple[float, int, _Member] | None = None
+            for other in (nodes[number % len(nodes)] for number in looked):
+                if other is node or other.most <= min(other.cores, node.cores):
+                    continue
+                there = other.load / other.cores
+                if found is None or there > found[0]:
+                    movable = [member for member in other.members if self._moves[member.number]]
+                    if movable:
+                        found = there, nodes.index(other), max(movable, key=lambda member: member.left)
+            if found is None:
                 return
-            source = max(crowded, key=lambda i: nodes[i].load / nodes[i].cores)
-            other = nodes[source]
-            other.advance(now)
-            movable = [m for m in other.members if m.number not in self._moved]
-            if not movable:
+            there, source, member = found
+            here = member.left / self._most(member.number, index) ** self._model.power
+            if here + 2 * move_s > max(there, member.left / member.fastest):
                 return
-            member = max(movable, key=lambda m: m.left)
-            most = self._course.mosts[member.number]
-            here = member.left / min(most, node.cores) ** self._model.power
-            there = max(member.left / member.most**self._model.power, other.load / other.cores)
-            if here + 2 * move_s > there:
-                return
-            self._moved.add(member.number)
-            where = other.members.index(member)
-            del other.members[where], other.speeds[where]
-            job = self._model.jobs[member.number]
-            self._take(source, -job.cpu, -job.memory)
-            self._take(index, job.cpu, job.memory)
-            self._left[member.number] = member.left
-            node.coming += min(self._course.mosts[member.number], node.cores)
-            heapq.heappush(self._events, (now + move_s, _ARRIVES, member.number, index))
-            self._share(source, now)
+            self._move(member, source, index, now)
+
+    def _move(self, member: _Member, source: int, target: int, now: float) -> None:
+        number, job = member.number, self._model.jobs[member.number]
+        self._nodes[source].advance(now)
+        self._nodes[source].members.remove(member)
+        self._request(source, -job.cpu, -job.memory)
+        self._request(target, job.cpu, job.memory)
+        self._left[number] = max(member.left, 2 * NOTHING)
+        self._moves[number] -= 1
+        self._nodes[target].coming += self._most(number, target)
+        heapq.heappush(self._events, (now + self._model.move_s, _ARRIVES, number, target))
+        self._share(source, now)
 
     def _share(self, index: int, now: float) -> None:
+        """Share the cores of a node anew, and find out when that will be due again."""
         node, power = self._nodes[index], self._model.power
         node.version += 1
-        members = node.members
-        if not members:
-            node.speeds = []
-            node.load = node.most = 0.0
+        node.load = node.most = 0.0
+        for member in node.members:
+            node.load += member.left
+            node.most += member.most
+        if not node.members:
             return
-        node.most = sum([member.most for member in members])
-        node.load = sum([member.left for member in members])
         if node.most <= node.cores:
-            cores = [member.most for member in members]
-        elif self._model.shortest_first:
-            cores = self._in_line(node, now)
+            for member in node.members:
+                member.speed = member.fastest
         else:
-            left, weight = node.cores, sum([member.weight for member in members])
-            cores = []
-            for member in members:
-                share = left * member.weight / weight
-                if share > member.most:
-                    share = member.most
-                cores.append(share)
-                left -= share
-                weight = max(weight - member.weight, 1e-12)
-        node.speeds = cores if power == 1 else [max(0.0, share) ** power for share in cores]
-        first = min([member.left / speed for member, speed in zip(members, node.speeds, strict=True) if speed > 0])
-        if self._model.shortest_first and node.most > node.cores and len(members) > 1 and now >= self._calm:
-            first = min(first, max(self._end / 25, 5.0))
-        heapq.heappush(self._events, (now + max(0.0, first), _ENDS, index, node.version))
+            cores = self._in_line(node, now) if self._model.shortest_first else _by_weight(node)
+            for member, share in zip(node.members, cores, strict=True):
+                member.speed = share if power == 1 else max(0.0, share) ** power
+        due = min([member.left / member.speed for member in node.members if member.speed > 0])
+        if self._model.shortest_first and node.most > node.cores:
+            due = min(due, self._until_critical(node, now))
+        heapq.heappush(self._events, (now + max(0.0, due), _CHANGES, index, node.version))
 
     def _in_line(self, node: _Node, now: float) -> list[float]:
-        members, power = node.members, self._model.power
+        """Return the cores of each member: the shortest first, and enough to those that would end the sweep."""
+        members = node.members
         members.sort(key=lambda member: member.left)
-        last = 0
+        least = FLOOR * node.cores / len(members)
+        shares = [min(least, member.most) for member in members]
+        left = node.cores - sum(shares)
         horizon = self._end - now
-        if now >= self._calm:
-            alone = [member.left / member.most**power for member in members]
-            last = sum([one >= 0.9 * horizon for one in alone])
-            if last:
-                order = sorted(range(len(members)), key=lambda k: (alone[k] < 0.9 * horizon, -alone[k] if alone[k] >= 0.9 * horizon else alone[k]))
-                node.members = members = [members[k] for k in order]
-        left = node.cores * (1 - FLOOR)
-        shares = [FLOOR * node.cores / len(members)] * len(members)
-        for k in range(last):
-            more = min(max(0.0, members[k].most - shares[k]), left)
-            shares[k] += more
-            left -= more
-        rest = allocated([max(0.0, m.most - shares[k + last]) for k, m in enumerate(members[last:])], left, self._exponent) if last < len(members) else []
-        for k, more in enumerate(rest):
-            shares[last + k] += more
-        return [min(share, m.most) for share, m in zip(shares, members)]
+        if now >= self._model.calm_at:
+            for place in range(len(members) - 1, -1, -1):
+                member = members[place]
+                if member.left >= CRITICAL * horizon * member.fastest:
+                    needed = (member.left / horizon) ** (1 / self._model.power) if horizon > 0 else math.inf
+                    more = max(0.0, min(needed, member.most, left + shares[place]) - shares[place])
+                    shares[place] += more
+                    left -= more
+        room = [member.most - share for member, share in zip(members, shares, strict=True)]
+        return [share + more for share, more in zip(shares, allocated(room, left, self._exponent), strict=True)]
+
+    def _until_critical(self, node: _Node, now: float) -> float:
+        """Return the seconds until the next member of a node becomes one of those that would end the sweep."""
+        horizon = self._end - now
+        soonest = self._model.calm_at - now if now < self._model.calm_at else math.inf
+        for member in node.members:
+            gap = CRITICAL * horizon - member.left / member.fastest
+            closing = CRITICAL - member.speed / member.fastest
+            if gap > 0 and closing > 0 and gap < soonest * closing:
+                soonest = gap / closing
+        return soonest + SLACK
+
+
+def _by_weight(node: _Node) -> list[float]:
+    """Return the cores of each member by its weight, to none more than it can use."""
+    left, weight = node.cores, sum([member.weight for member in node.members])
+    shares = []
+    for member in node.members:
+        share = min(member.most, left * member.weight / weight)
+        shares.append(share)
+        left -= share
+        weight = max(weight - member.weight, SLACK)
+    return shares

@@ -79,7 +79,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A trial with the ``work`` it has left and the ``most`` cores it can use.
+    """A trial with the work that it has ``done``, the ``work`` it has left and the ``most`` cores it can use.
 
     ``known`` tells that its own reports say so. Otherwise the sweep's other trials stand in.
     """
@@ -88,6 +88,7 @@ class Estimate:
     work: float
     most: float
     known: bool
+    done: float = 0.0
 
 
 def measured(snapshot: Snapshot, before: Measured) -> Measured:
@@ -143,8 +144,9 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
         memo = known.trials[trial.id]
         most = max(usual_most, memo.used) if memo.most is None else memo.most
         work = left.get(trial.id)
-        guess = _residual(totals, _done(memo, power)) if work is None else work
-        found[trial.id] = Estimate(trial, guess, max(most, 1e-3), known=work is not None)
+        done = _done(memo, power)
+        guess = _residual(totals, done) if work is None else work
+        found[trial.id] = Estimate(trial, guess, max(most, 1e-3), known=work is not None, done=done)
     return found
 
 
@@ -194,7 +196,10 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
     if newest is None:
         return memo
     half = (memo.reports[0].step + newest.step) / 2
-    base = max((report for report in memo.reports if report.step <= half), key=lambda report: report.step)
+    older = [report for report in memo.reports if report.step <= half]
+    if not older:
+        return memo  # its steps went back, as those of a program that begins to count anew do
+    base = max(older, key=lambda report: report.step)
     steps, seconds = newest.step - base.step, newest.at - base.at
     spent = newest.core_seconds - base.core_seconds
     if steps <= 0 or seconds <= 0 or spent <= 0:

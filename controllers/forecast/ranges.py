@@ -1,0 +1,190 @@
+"""From what is known of a sweep to the ranges in which its trials and the sweep itself will end. Pure.
+
+What nobody knows is drawn (``guesses``), the sweep is followed to its end once for each draw (``fluid``), and the
+range holds nine of ten of these ends.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from controllers.core.forecast import WITHIN, EndRange, Forecast
+from controllers.core.model import Migrate, Resize, Snapshot
+from controllers.core.policy import Policy
+from controllers.core.ports import ComingTrial
+from controllers.forecast.fluid import Course, Model, Room, ends
+from controllers.forecast.guesses import Lengths, Like, Mosts, normal, uniform
+from controllers.forecast.jobs import MOVE_S, KnownJob, known_jobs, rooms_of
+from controllers.policies.kit.settings import PolicySettings
+from controllers.policies.kit.work_left import Measured, power_of
+from controllers.policies.wrappers.wrapper import most_moves, parts
+
+DRAWS: Final = (61, 43, 31, 23, 17, 13, 11, 7, 5)
+"""How often a sweep may be followed: primes, as ``guesses.uniform`` needs them."""
+MOST_JOBS: Final = 4000
+"""Trials times draws of a forecast: a large sweep is followed less often."""
+MANY_MOVES: Final = 4
+"""Moves of a trial that are reckoned with under a policy that knows no limit."""
+WAYS_TO_SHARE: Final = (math.inf, 4.0, 2.0, 1.0)
+"""Exponents of ``ahead.forecast.allocated``; infinity stands for 1 / (1 - power)."""
+LEAST: Final = 0.02
+"""Part of a length that is left at least of a trial that has not ended."""
+END_S: Final = 2.0
+"""Seconds by which an end may be missed: it takes a while until a trial has gone, and until that is seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """What there is to know of the policy that steers a sweep.
+
+    ``reweighs`` tells that it changes shares by something else than the work left. ``most_moves`` is how often it
+    moves a trial at most.
+    """
+
+    shortest_first: bool = False
+    reweighs: bool = False
+    most_moves: int = 0
+
+    @classmethod
+    def by(cls, policy: Policy[Any]) -> Self:
+        """Return what there is to know of ``policy``."""
+        shortest = any(part.shortest_first for part in parts(policy) if isinstance(part, PolicySettings))
+        moves = most_moves(policy) if Migrate in policy.needs else 0
+        return cls(shortest, Resize in policy.needs and not shortest, MANY_MOVES if moves is None else moves)
+
+    @property
+    def spread(self) -> "Spread":
+        """What such a policy leaves open, even if all lengths were known."""
+        if self.shortest_first:
+            return Spread(end=0.03, trial=0.1, moves=1.0)
+        if not (self.reweighs or self.most_moves):
+            return Spread()
+        return Spread(0.03, 0.03 if self.reweighs else 0.1, 0.7 if self.reweighs else 0.0, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What the model misses, as spreads of logarithms, found on simulated sweeps (docs/experiments/forecasts.md).
+
+    ``end`` is of the time left to the sweep's end, ``trial`` of that to a trial's, ``weight`` of the shares to come.
+    ``moves`` is the chance that trials move to where cores are idle.
+    """
+
+    end: float = 0.01
+    trial: float = 0.01
+    weight: float = 0.0
+    moves: float = 0.0
+
+
+def forecast(
+    snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], steering: Steering
+) -> Forecast:
+    """Return when the trials of ``snapshot`` and the sweep will end; without ranges while nothing is known.
+
+    Args:
+        snapshot: What there is.
+        measured: What the reports told so far, ``snapshot`` included.
+        to_come: Trials that have not been submitted.
+        steering: What shares the nodes, and how.
+    """
+    now, power = snapshot.now, power_of(measured)
+    known, rooms = known_jobs(snapshot, measured, to_come, power, steering.most_moves), rooms_of(snapshot)
+    if not known:
+        return Forecast(now, EndRange(now, now, now))
+    courses = _courses(known, rooms, measured, steering, power)
+    model = Model([one.job for one in known], rooms, power, steering.shortest_first, _calm_at(snapshot, known), MOVE_S)
+    found = [ends(model, course) for course in courses]
+    if not found:
+        return Forecast(now)
+    sweeps: dict[str, list[int]] = {}
+    for place, one in enumerate(known):
+        sweeps.setdefault(one.name.rpartition(".")[0], []).append(place)
+    spread, submitted = steering.spread, {trial.id for trial in snapshot.unended}
+    of_sweeps = {
+        sweep: _range(sweep, [max([of_draw[place] for place in own]) for of_draw in found], spread.end, now)
+        for sweep, own in sweeps.items()
+    }
+    of_trials = {
+        one.name: _range(one.name, [of_draw[place] for of_draw in found], spread.trial, now)
+        for place, one in enumerate(known)
+        if one.name in submitted
+    }
+    return Forecast(
+        now,
+        _range("all", [max(of_draw) for of_draw in found], spread.end, now),
+        {sweep: told for sweep, told in of_sweeps.items() if told is not None},
+        {trial: told for trial, told in of_trials.items() if told is not None},
+    )
+
+
+def _courses(
+    known: Sequence[KnownJob], rooms: Sequence[Room], measured: Measured, steering: Steering, power: float
+) -> list[Course]:
+    """Return the ways in which the sweep may go on; none while no length is known."""
+    draws = next((draws for draws in DRAWS if draws * len(known) <= MOST_JOBS), DRAWS[-1])
+    told = [one.done + one.left for one in known if one.left is not None]
+    totals = [total for total in (*measured.totals, *told) if total > 0]
+    if not (totals and rooms):
+        return []
+    lengths = Lengths(totals, [one.done for one in known if one.left is None], draws)
+    like = [
+        Like(one.done + one.left, (one.used, False) if one.most is None else (one.most, True))
+        for one in known
+        if one.left is not None and (one.most is not None or one.used > 0)
+    ]
+    mosts = Mosts(like, max(room.cores for room in rooms), draws)
+    weight = steering.spread.weight
+    rows: list[tuple[list[float], list[float], list[float]]] = []
+    for one in known:
+        if one.left is None:
+            drawn = lengths.drawn(one.name, one.done)
+            seen = [total for total, _ in drawn]
+            works = [max(total - one.done, LEAST * total) + one.startup for _, total in drawn]
+        else:
+            seen = [one.done + one.left] * draws
+            works = [one.left * math.exp(one.error * score) for score in normal(one.name, draws)]
+        most = mosts.drawn(one.name, seen, one.used) if one.most is None else [one.most] * draws
+        weights = [one.weight * math.exp(weight * score) for score in normal(f"{one.name} weight", draws)]
+        rows.append((works, most, weights))
+    ties = [uniform(f"node {number}", draws) for number in range(len(rooms))]
+    ways = [1 / (1 - min(power, 0.99)) if math.isinf(way) else way for way in WAYS_TO_SHARE]
+    moves, way = uniform("moves", draws), uniform("way", draws)
+    return [
+        Course(
+            [row[0][draw] for row in rows],
+            [row[1][draw] for row in rows],
+            [row[2][draw] for row in rows],
+            [of_node[draw] for of_node in ties],
+            moves[draw] < steering.spread.moves,
+            ways[int(way[draw] * len(ways))],
+        )
+        for draw in range(draws)
+    ]
+
+
+def _range(name: str, left: Sequence[float], spread: float, now: float) -> EndRange | None:
+    """Return the range of an end by the seconds left in each draw; None where it never comes in one of them."""
+    draws = len(left)
+    ordered = sorted(
+        seconds * math.exp(spread * score) for seconds, score in zip(left, normal(f"{name} end", draws), strict=True)
+    )
+    if math.isinf(ordered[-1]):
+        return None
+
+    def quantile(part: float) -> float:
+        place = part * (draws + 1) - 1  # of N numbers, the n-th is about the n / (N + 1) quantile
+        below = min(max(0, math.floor(place)), draws - 2)
+        return max(0.0, ordered[below] + (place - below) * (ordered[below + 1] - ordered[below]))
+
+    low, likely, high = (quantile(part) for part in ((1 - WITHIN) / 2, 0.5, (1 + WITHIN) / 2))
+    return EndRange(now + max(0.0, low - END_S), now + likely, now + high + END_S)
+
+
+def _calm_at(snapshot: Snapshot, known: Sequence[KnownJob]) -> float:
+    """Return in how many seconds a policy may take it that no more trials come (``ahead.planning.still_arriving``)."""
+    coming = [snapshot.now + (one.job.at or 0.0) for one in known if one.job.node is None]
+    newest = sorted({*(trial.submitted_at for trial in snapshot.trials), *coming})[-16:]
+    if len(newest) < 3:  # noqa: PLR2004 - one gap says nothing of how long gaps are
+        return 0.0
+    return newest[-1] + 3 * (newest[-1] - newest[0]) / (len(newest) - 1) - snapshot.now
