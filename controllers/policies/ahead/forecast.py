@@ -81,18 +81,23 @@ def cost_of(forecasts: Iterable[NodeForecast], trials: int, end_weight: float) -
     return sum(node.completions for node in nodes) + end_weight * trials * (spread + latest) / 2
 
 
-def earliest_end(loads: Iterable[Load], cores: Collection[float], power: float) -> float:
-    """Return the seconds until all can be done at the earliest, were every trial free to go anywhere at any time."""
+def earliest_end(loads: Iterable[Load], cores: Collection[float], power: float, expected: float = 0.0) -> float:
+    """Return the seconds until all can be done at the earliest, were every trial free to go anywhere at any time.
+
+    ``expected`` is the work of trials that are still to come.
+    """
     every, capacity = list(loads), sum(cores)
     if not every or capacity <= 0:
         return 0.0
-    return _bound(every, capacity, max(cores), power)
+    return _bound(every, capacity, max(cores), power, expected)
 
 
-def _bound(loads: Sequence[Load], capacity: float, largest: float, power: float) -> float:
+def _bound(loads: Sequence[Load], capacity: float, largest: float, power: float, expected: float = 0.0) -> float:
     """Return the greater of what all need together and what the longest needs alone."""
     evenly = capacity / len(loads)
     together = sum(work * math.pow(min(most, evenly), 1 - power) for work, most in loads) / capacity
+    left = sum(work for work, _ in loads)
+    together *= 1 + expected / left if left > 0 else 1.0
     return max(together, *(work / math.pow(min(most, largest), power) for work, most in loads))
 
 

@@ -62,10 +62,10 @@ class WorkPlan:
                 self._loads[node][name] = one.work, one.most
         self.forecasts = {node: self._forecast(node) for node in self._loads}
 
-    def earliest_end(self) -> float:
-        """Return the seconds until the whole sweep can be done at the earliest."""
+    def earliest_end(self, expected: float = 0.0) -> float:
+        """Return the seconds until the whole sweep can be done at the earliest, with ``expected`` work yet to come."""
         loads = (load for on_it in self._loads.values() for load in on_it.values())
-        return earliest_end(loads, self.cores.values(), self._weights.power)
+        return earliest_end(loads, self.cores.values(), self._weights.power, expected)
 
     def places(self) -> Iterator[Proposal]:
         """Yield a place for each trial that waits and fits somewhere, in the order of submission.

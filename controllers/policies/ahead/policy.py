@@ -4,6 +4,7 @@ The hooks report steps done, steps in all and CPU seconds. So the work that a tr
 reports on, with a small error (``kit.work_left``), and with it what the trials of each node come to (``forecast``).
 """
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
@@ -31,10 +32,14 @@ from controllers.policies.kit.capacity import reconciled
 from controllers.policies.kit.first_attempts import still_starting, with_places
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 from controllers.policies.kit.shares import shared_nodes, shrinks_first
-from controllers.policies.kit.work_left import Estimate, Measured, estimated, measured, power_of
+from controllers.policies.kit.work_left import Estimate, Measured, estimated, measured, scaling_of, work_seen
 
 KEPT_SUBMISSIONS: Final = 16
+STILL_TO_COME: Final = 0.5
+"""While trials arrive, this many times as much work is expected to come as has come so far."""
 MOST_MOVES: Final = 4
+GIVEN_COUNTS: Final = 2
+"""How many measured moves ``move_cost`` counts as much as."""
 GUESSED: Final = "its length is not known yet: taken from the sweep's other trials"
 
 
@@ -57,7 +62,7 @@ class Ahead(PolicySettings):
 
     **Shares.** On each node the trials stand in line: first new ones, until their first report; then by the work that
     is left, least first. Each gets as much as it can use. A trial that would end after all others and so end the sweep
-    keeps what it needs to end in time, if its node is late and no more trials arrive. Where speed grows more slowly
+    keeps what it needs to end in time, if its node is late. Where speed grows more slowly
     than cores (measured), the parts are more even. Everybody keeps a floor.
 
     **Moves.** At each interval, the best single move as long as one saves all trials more than it costs the one that
@@ -76,7 +81,7 @@ class Ahead(PolicySettings):
 
     interval: float = Field(default=10.0, gt=0, description="seconds between two looks for moves")
     floor: float = Field(default=0.05, ge=0, lt=1, description="part of a node that all its trials share evenly")
-    move_cost: float = Field(default=15.0, ge=0, description="seconds for which a trial that moves does not train")
+    move_cost: float = Field(default=5.0, ge=0, description="seconds that a move takes, until those of the sweep tell")
     end_weight: float = Field(default=1.0, ge=0, description="weight of the sweep's end beside the mean completion")
     critical: float = Field(
         default=0.95,
@@ -105,9 +110,10 @@ class Ahead(PolicySettings):
         submitted = tuple(sorted({*state.submitted, *(trial.submitted_at for trial in snapshot.unended)}))
         submitted = submitted[-KEPT_SUBMISSIONS:]
         arriving = still_arriving(snapshot, submitted)
-        power = power_of(known)
+        scaling = scaling_of(known)
+        power = scaling.power
         estimates = estimated(snapshot, known, power)
-        weights = Weights(power, 0.0 if arriving else self.end_weight, self.move_cost)
+        weights = Weights(power, 0.0 if arriving else self.end_weight, self._move_cost(known))
         plan = WorkPlan(with_destinations(snapshot, moves.asked), estimates, starting, weights)
         placing = list(plan.places())
         due = snapshot.now >= state.due_at - CLOCK_SLACK
@@ -116,7 +122,8 @@ class Ahead(PolicySettings):
         fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, oldest)}
         movable = [t.id for t in snapshot.unended if due and t.id in fresh and moves.allows(t, MOST_MOVES)]
         moving = list(plan.moves(movable))
-        sharing = self._sharing(snapshot.now, known, estimates, power, None if arriving else plan.earliest_end())
+        expected = STILL_TO_COME * work_seen(known, estimates, power) if arriving else 0.0
+        sharing = self._sharing(snapshot.now, known, estimates, power, plan.earliest_end(expected))
         resizes: list[Proposal] = []
         for name, node in shared_nodes(snapshot).items():
             changed = name in known.nodes and known.nodes[name].since == snapshot.now
@@ -137,8 +144,13 @@ class Ahead(PolicySettings):
             vetoed,
         )
 
+    def _move_cost(self, known: Measured) -> float:
+        """Return the seconds that a move is expected to take: the sweep's own moves count beside the parameter."""
+        given = (self.move_cost,) * GIVEN_COUNTS
+        return statistics.fmean((*given, *known.moves))
+
     def _sharing(
-        self, now: float, known: Measured, estimates: Mapping[TrialId, Estimate], power: float, end: float | None
+        self, now: float, known: Measured, estimates: Mapping[TrialId, Estimate], power: float, end: float
     ) -> Sharing:
         unheard = {name for name, one in estimates.items() if not one.known and known.trials[name].newest is None}
         new = frozenset(name for name in unheard if now - known.trials[name].running_since < self.probe)

@@ -1,5 +1,6 @@
 """How the cores of a node are shared: the shortest first, and enough for those that would end the sweep. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -37,15 +38,15 @@ class Standing(IntEnum):
 class Sharing:
     """What the cores of every node are shared by.
 
-    ``power`` is p of speed ~ cores ** p. ``end`` is how many seconds from now the sweep can end at the earliest, None
-    where nobody is to be protected. A trial that needs ``critical`` of that time at its most cores would end last, if
-    its node is late. ``floor`` is the part of a node that all of its trials share evenly. ``new`` are the trials whose
-    first report is awaited, ``silent`` those that do not report.
+    ``power`` is p of speed ~ cores ** p. ``end`` is how many seconds from now the sweep can end at the earliest. A
+    trial that needs ``critical`` of that time at its most cores would end last, if its node is late. ``floor`` is the
+    part of a node that all of its trials share evenly. ``new`` are the trials whose first report is awaited, ``silent``
+    those that do not report.
     """
 
     estimates: Mapping[TrialId, Estimate]
     power: float
-    end: float | None
+    end: float
     critical: float
     floor: float
     new: frozenset[TrialId]
@@ -74,7 +75,7 @@ class Sharing:
         First those whose report is awaited, in the order of submission; then by work left, least first; last those
         that would end the sweep, though they keep what they need.
         """
-        late = self.end is not None and forecast.last > LATE * self.end
+        late = forecast.last > LATE * self.end
         standings = {name: self._standing(name, cores, late=late) for name in names}
 
         def rank(name: TrialId) -> tuple[Standing, float, TrialId]:
@@ -112,7 +113,7 @@ class Sharing:
 
     def _needed(self, name: TrialId) -> float:
         """Return the cores with which the trial ends just when the sweep can end at the earliest."""
-        return float((MARGIN * self.estimates[name].work / self.end) ** (1 / self.power)) if self.end else 0.0
+        return math.pow(MARGIN * self.estimates[name].work / self.end, 1 / self.power)
 
     def _standing(self, name: TrialId, cores: float, *, late: bool) -> Standing:
         one = self.estimates[name]
@@ -121,7 +122,7 @@ class Sharing:
         if name in self.silent:
             return Standing.SILENT
         alone = one.work / min(one.most, cores) ** self.power
-        last = late and one.known and self.end is not None and alone >= self.critical * self.end
+        last = late and one.known and alone >= self.critical * self.end
         return Standing.ENDS_LAST if last else Standing.IN_LINE
 
     def _reason(self, name: TrialId, line: Mapping[TrialId, Standing]) -> str:

@@ -8,7 +8,7 @@ c ** p of it in a second.
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,15 +16,18 @@ from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 
 KEPT_REPORTS: Final = 24
 KEPT_TOTALS: Final = 200
-KEPT_COSTS: Final = 6
+KEPT_COSTS: Final = 8
+KEPT_MOVES: Final = 20
 UNUSED: Final = 0.9
 """A trial that uses less than this part of what its weight entitles it to cannot use more."""
 NEWEST: Final = 0.4
 """Weight of the newest measurement in a moving average."""
 LIKE: Final = 0.15
-"""Costs on shares of which the logarithms differ by less are of the same share: the newer one counts."""
+"""Shares of which the logarithms differ by less are taken for the same."""
 DOUBT: Final = 0.5
 """Spread of shares (sum of squared logarithms) at which the trials change p by half of what they tell."""
+DOUBT_OF_OTHERS: Final = 20.0
+"""The same of the number of trials on a node (sum of squares)."""
 LEAST_POWER: Final = 0.5
 LEAST_CORES: Final = 0.05
 
@@ -39,25 +42,60 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class CostOfStep:
+    """What a step cost beside ``others`` trials on a node: logarithms of cores and of core seconds.
+
+    ``entitled`` are the cores that the trial's request gives it where all want more, ``used`` those that it used.
+    """
+
+    entitled: float
+    others: int
+    used: float
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Sums of products over all that was measured of trials, each about its own mean.
+
+    Of the entitled cores (e) or the number of others (o) with the used cores (u), the number of others (o), and the
+    cost of a step (c).
+    """
+
+    eu: float = 0.0
+    eo: float = 0.0
+    ec: float = 0.0
+    ou: float = 0.0
+    oo: float = 0.0
+    oc: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class MeasuredTrial:
     """What the reports of a trial told.
 
-    ``reports`` are those of the present attempt, thinned out, ``newest`` the last of all of them. ``cost`` is in core
+    ``reports`` are those of the present attempt, thinned out, ``newest`` the last of all of them, and ``counted`` the
+    last that told of more CPU seconds than those before it. ``cost`` is in core
     seconds per step, ``cores`` what it used meanwhile. ``most`` is how many cores the trial can use, None while it has
-    used all that it was given; ``used`` the most that it was seen to use. ``costs`` holds pairs of logarithms: of the
-    cores used, and of what a step cost then. ``running_since`` is when the present attempt was first seen to run.
+    used all that it was given; ``used`` the most that it was seen to use. ``costs`` tells what a step cost under unlike
+    conditions. ``running_since`` is when the present attempt was first seen to run.
+    ``left`` is the newest report before a move, as of when the move was first seen; None once it is known what the
+    move cost: ``move_seconds``.
     """
 
     attempt: int = 0
     running_since: float = 0.0
     reports: tuple[Report, ...] = ()
     newest: Report | None = None
+    counted: Report | None = None
     steps_total: int | None = None
     cost: float | None = None
     cores: float = 1.0
     most: float | None = None
     used: float = 0.0
-    costs: tuple[tuple[float, float], ...] = ()
+    costs: tuple[CostOfStep, ...] = ()
+    left: Report | None = None
+    move_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +108,17 @@ class MeasuredNode:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What is known of a sweep; ``totals`` holds the whole work (core seconds) of trials that ended."""
+    """What is known of a sweep.
+
+    ``totals`` holds the whole work (core seconds) of trials that ended, ``moves`` the seconds for which trials that
+    moved did not train. ``spread`` is that of trials that ended.
+    """
 
     trials: Mapping[TrialId, MeasuredTrial] = field(default_factory=dict)
     nodes: Mapping[NodeName, MeasuredNode] = field(default_factory=dict)
     totals: tuple[float, ...] = ()
+    moves: tuple[float, ...] = ()
+    spread: Spread = Spread()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +154,56 @@ def measured(snapshot: Snapshot, before: Measured) -> Measured:
     }
     over = [before.trials[trial.id] for trial in snapshot.trials if trial.phase.ended and trial.id in before.trials]
     ended = tuple(_done(memo, 1.0) for memo in over if memo.cost is not None)
-    return Measured(trials, nodes, (*before.totals, *ended)[-KEPT_TOTALS:])
+    moved = tuple(
+        memo.move_seconds
+        for name, memo in trials.items()
+        if memo.move_seconds is not None and memo.left is None and name in before.trials and before.trials[name].left
+    )
+    totals, moves = (*before.totals, *ended)[-KEPT_TOTALS:], (*before.moves, *moved)[-KEPT_MOVES:]
+    return Measured(trials, nodes, totals, moves, _spread(before.spread, over))
 
 
-def power_of(known: Measured) -> float:
-    """Return p of speed ~ cores ** p, by the trials that were seen on unlike shares; 1 until they tell otherwise.
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """How the speed of the sweep's trials depends on what they share.
 
-    The slope of the logarithm of a step's cost over that of the cores, within each trial, is 1 - p.
+    ``power`` is p of speed ~ cores ** p: at most 1, as nothing gets faster by more than its cores. ``contention`` is
+    the part of its speed that each further trial on its node costs a trial that has the same cores.
     """
-    spread, covariance = DOUBT, 0.0
-    for memo in known.trials.values():
+
+    power: float = 1.0
+    contention: float = 0.0
+
+
+def scaling_of(known: Measured) -> Scaling:
+    """Return what the trials tell that were seen on unlike shares, or beside unlike numbers of others.
+
+    The logarithm of a step's cost rises with that of the cores by 1 - p, and with each further trial by about the
+    contention. Cores and cost come from the same CPU seconds, and so have errors in common. The cores that a trial was
+    entitled to have no such errors: they are the instrument (Wooldridge, Econometric Analysis of Cross Section and
+    Panel Data, ch. 5). Doubts make the regression begin at p = 1 and no contention.
+    """
+    all_of_them = _spread(known.spread, known.trials.values())
+    eu, oo = all_of_them.eu + DOUBT, all_of_them.oo + DOUBT_OF_OTHERS
+    determinant = eu * oo - all_of_them.eo * all_of_them.ou
+    if determinant <= DOUBT * DOUBT_OF_OTHERS:
+        return Scaling()
+    by_cores = (all_of_them.ec * oo - all_of_them.oc * all_of_them.eo) / determinant
+    by_others = (all_of_them.oc * eu - all_of_them.ec * all_of_them.ou) / determinant
+    return Scaling(1 - min(1 - LEAST_POWER, max(0.0, by_cores)), math.expm1(min(1.0, max(0.0, by_others))))
+
+
+def _spread(before: Spread, trials: Iterable[MeasuredTrial]) -> Spread:
+    """Return ``before`` with what ``trials`` add to it."""
+    sums = [before.eu, before.eo, before.ec, before.ou, before.oo, before.oc]
+    for memo in trials:
         if len(memo.costs) > 1:
-            mean_cores = statistics.fmean(cores for cores, _ in memo.costs)
-            mean_cost = statistics.fmean(cost for _, cost in memo.costs)
-            spread += sum((cores - mean_cores) ** 2 for cores, _ in memo.costs)
-            covariance += sum((cores - mean_cores) * (cost - mean_cost) for cores, cost in memo.costs)
-    return 1 - min(1 - LEAST_POWER, max(0.0, covariance / spread))
+            rows = [(one.entitled, one.others, one.used, one.cost) for one in memo.costs]
+            means = [statistics.fmean(column) for column in zip(*rows, strict=True)]
+            for row in rows:
+                e, o, u, c = (value - mean for value, mean in zip(row, means, strict=True))
+                sums = [s + x for s, x in zip(sums, (e * u, e * o, e * c, o * u, o * o, o * c), strict=True)]
+    return Spread(*sums)
 
 
 def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId, Estimate]:
@@ -150,6 +228,11 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     return found
 
 
+def work_seen(known: Measured, estimates: Mapping[TrialId, Estimate], power: float) -> float:
+    """Return the work of all trials that have been submitted so far, what they have left of it included."""
+    return sum(known.totals) + sum(_done(known.trials[name], power) + one.work for name, one in estimates.items())
+
+
 def _measured_trial(
     trial: Trial,
     memo: MeasuredTrial,
@@ -157,9 +240,11 @@ def _measured_trial(
     nodes: Mapping[NodeName, MeasuredNode],
     cores_of: Mapping[NodeName, float],
 ) -> MeasuredTrial:
+    if trial.phase is Phase.MOVING and memo.left is None and memo.newest is not None:
+        memo = replace(memo, left=replace(memo.newest, at=now))
     if trial.phase is Phase.RUNNING and trial.attempt != memo.attempt:
         # What lies between two attempts is no training: measuring begins again, and what was learnt stays.
-        memo = replace(memo, attempt=trial.attempt, running_since=now, reports=(), newest=None)
+        memo = replace(memo, attempt=trial.attempt, running_since=now, reports=(), newest=None, counted=None)
     progress = trial.progress
     if progress is None or progress.cpu_seconds is None:
         return memo
@@ -170,24 +255,49 @@ def _measured_trial(
     apart = not memo.reports or report.step - memo.reports[-1].step >= max(1, report.step // KEPT_REPORTS)
     reports = (*memo.reports, report)[-KEPT_REPORTS:] if apart else memo.reports
     after = _with_cost(replace(memo, reports=reports, newest=report, steps_total=progress.steps_total))
-    node = trial.node
-    if last is None or node is None or node not in nodes or not trial.steady or nodes[node].since > last.at:
-        return after  # shares were others for a part of the time between the two reports
+    after = _with_move(after)
+    if memo.counted is not None and report.core_seconds <= memo.counted.core_seconds:
+        return after  # it will be told of later
+    return _with_conditions(replace(after, counted=report), memo.counted, trial, nodes, cores_of)
+
+
+def _with_conditions(
+    memo: MeasuredTrial,
+    last: Report | None,
+    trial: Trial,
+    nodes: Mapping[NodeName, MeasuredNode],
+    cores_of: Mapping[NodeName, float],
+) -> MeasuredTrial:
+    """Return ``memo`` with what its CPU seconds since ``last`` tell, if the node's trials and shares were the same."""
+    report, node = memo.counted, trial.node
+    if report is None or last is None or node is None or node not in nodes or not trial.steady:
+        return memo
+    if nodes[node].since > last.at:
+        return memo
     cores = (report.core_seconds - last.core_seconds) / (report.at - last.at)
-    if cores <= 0:
-        return after
     requested = sum(cpu for _, cpu in nodes[node].requests)
     entitled = cores_of[node] * trial.cpu / requested if requested > 0 else 0.0
-    most = after.most
+    most = memo.most
     if cores < UNUSED * entitled:
         most = cores if most is None else (1 - NEWEST) * most + NEWEST * cores
     elif most is not None:
         most = max(most, cores)
-    costs = after.costs
-    if report.step > last.step:
-        here = math.log(cores), math.log((report.core_seconds - last.core_seconds) / (report.step - last.step))
-        costs = (*(one for one in costs if abs(one[0] - here[0]) > LIKE), here)[-KEPT_COSTS:]
-    return replace(after, most=most, used=max(after.used, cores), costs=costs)
+    costs = memo.costs
+    if report.step > last.step and entitled > 0:
+        cost = (report.core_seconds - last.core_seconds) / (report.step - last.step)
+        here = CostOfStep(math.log(entitled), len(nodes[node].requests) - 1, math.log(cores), math.log(cost))
+        costs = _with_newest(costs, here)
+    return replace(memo, most=most, used=max(memo.used, cores), costs=costs)
+
+
+def _with_newest(costs: Sequence[CostOfStep], new: CostOfStep) -> tuple[CostOfStep, ...]:
+    """Return ``costs`` with ``new``: one for each condition, in which the newest counts most."""
+    like = [one for one in costs if one.others == new.others and abs(one.entitled - new.entitled) <= LIKE]
+    if like:
+        old = like[-1]
+        used, cost = ((1 - NEWEST) * a + NEWEST * b for a, b in ((old.used, new.used), (old.cost, new.cost)))
+        new = CostOfStep(old.entitled, old.others, used, cost)
+    return (*(one for one in costs if one not in like), new)[-KEPT_COSTS:]
 
 
 def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
@@ -205,6 +315,16 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
     if steps <= 0 or seconds <= 0 or spent <= 0:
         return memo
     return replace(memo, cost=spent / steps, cores=spent / seconds)
+
+
+def _with_move(memo: MeasuredTrial) -> MeasuredTrial:
+    """Return ``memo`` with what its move cost, once the second report after it tells how quickly it trains now."""
+    first = memo.reports[0]
+    if memo.left is None or memo.newest is None or memo.newest.step <= first.step:
+        return memo
+    seconds_per_step = (memo.newest.at - first.at) / (memo.newest.step - first.step)
+    training = max(0, first.step - memo.left.step) * seconds_per_step
+    return replace(memo, left=None, move_seconds=max(0.0, first.at - memo.left.at - training))
 
 
 def _left(memo: MeasuredTrial, power: float) -> float | None:
