@@ -54,16 +54,16 @@ class Room:
 class Model:
     """All jobs in the order of submission, all nodes, and by which rules they share.
 
-    The speed of a job is cores ** ``power``. With ``shortest_first`` the cores of a node go to the job with the least
-    left, but from ``calm_at`` seconds on to those that would end the sweep as well, as much as they need. Otherwise
-    they go by weight. A job that moves does not train for ``move_s`` seconds.
+    The speed of a job is cores ** ``power``, of which each further job of its node takes the part ``contention``. With
+    ``shortest_first`` the cores of a node go to the job with the least left, and as many as they need to those that
+    would end the sweep. Otherwise they go by weight. A job that moves does not train for ``move_s`` seconds.
     """
 
     jobs: Sequence[Job]
     rooms: Sequence[Room]
     power: float = 1.0
+    contention: float = 0.0
     shortest_first: bool = False
-    calm_at: float = 0.0
     move_s: float = 0.0
 
 
@@ -298,6 +298,7 @@ class _Simulation:
     def _share(self, index: int, now: float) -> None:
         """Share the cores of a node anew, and find out when that will be due again."""
         node, power = self._nodes[index], self._model.power
+        slower = 1 / (1 + self._model.contention * (len(node.members) - 1))
         node.version += 1
         node.load = node.most = 0.0
         for member in node.members:
@@ -307,11 +308,11 @@ class _Simulation:
             return
         if node.most <= node.cores:
             for member in node.members:
-                member.speed = member.fastest
+                member.speed = slower * member.fastest
         else:
             cores = self._in_line(node, now) if self._model.shortest_first else _by_weight(node)
             for member, share in zip(node.members, cores, strict=True):
-                member.speed = share if power == 1 else max(0.0, share) ** power
+                member.speed = slower * (share if power == 1 else max(0.0, share) ** power)
         due = min([member.left / member.speed for member in node.members if member.speed > 0])
         if self._model.shortest_first and node.most > node.cores:
             due = min(due, self._until_critical(node, now))
@@ -325,21 +326,20 @@ class _Simulation:
         shares = [min(least, member.most) for member in members]
         left = node.cores - sum(shares)
         horizon = self._end - now
-        if now >= self._model.calm_at:
-            for place in range(len(members) - 1, -1, -1):
-                member = members[place]
-                if member.left >= CRITICAL * horizon * member.fastest:
-                    needed = (member.left / horizon) ** (1 / self._model.power) if horizon > 0 else math.inf
-                    more = max(0.0, min(needed, member.most, left + shares[place]) - shares[place])
-                    shares[place] += more
-                    left -= more
+        for place in range(len(members) - 1, -1, -1):
+            member = members[place]
+            if member.left >= CRITICAL * horizon * member.fastest:
+                needed = (member.left / horizon) ** (1 / self._model.power) if horizon > 0 else math.inf
+                more = max(0.0, min(needed, member.most, left + shares[place]) - shares[place])
+                shares[place] += more
+                left -= more
         room = [member.most - share for member, share in zip(members, shares, strict=True)]
         return [share + more for share, more in zip(shares, allocated(room, left, self._exponent), strict=True)]
 
     def _until_critical(self, node: _Node, now: float) -> float:
         """Return the seconds until the next member of a node becomes one of those that would end the sweep."""
         horizon = self._end - now
-        soonest = self._model.calm_at - now if now < self._model.calm_at else math.inf
+        soonest = math.inf
         for member in node.members:
             gap = CRITICAL * horizon - member.left / member.fastest
             closing = CRITICAL - member.speed / member.fastest
@@ -353,8 +353,10 @@ def _by_weight(node: _Node) -> list[float]:
     left, weight = node.cores, sum([member.weight for member in node.members])
     shares = []
     for member in node.members:
-        share = min(member.most, left * member.weight / weight)
+        share = left * member.weight / weight
+        if share > member.most:
+            share = member.most
         shares.append(share)
         left -= share
-        weight = max(weight - member.weight, SLACK)
+        weight = weight - member.weight or SLACK
     return shares

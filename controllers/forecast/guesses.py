@@ -71,7 +71,8 @@ class Lengths:
         self._deck = sorted([*((total, True) for total in totals), *((done, False) for done in running if done > 0)])
         self._values = [value for value, _ in self._deck]
         logs = [math.log(total) for total in totals]
-        spread = PRIOR_WEIGHT * PRIOR_SPREAD**2 + sum((log - statistics.fmean(logs)) ** 2 for log in logs)
+        usual = statistics.fmean(logs)
+        spread = PRIOR_WEIGHT * PRIOR_SPREAD**2 + sum((log - usual) ** 2 for log in logs)
         # Of n lengths, the next one's logarithm is 1 + 1 / n times as uncertain as they are spread. Drawing from the n
         # gives 1 - 1 / n of that.
         error = math.sqrt(spread / (PRIOR_WEIGHT + len(logs) - 1) * 2 / len(logs))

@@ -1,20 +1,21 @@
-"""What is known of each trial of a sweep, as the jobs and rooms of the fluid model. Pure."""
+"""What is known of each trial of a sweep and of its nodes, as the jobs and rooms of the fluid model. Pure."""
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.ports import ComingTrial
 from controllers.forecast.fluid import Job, Room
-from controllers.policies.kit.work_left import Estimate, Measured, MeasuredTrial, estimated
+from controllers.policies.kit.work_left import LEAST_CORES, Measured, MeasuredTrial, scaling_of
 
 LEAST_WEIGHT: Final = 2 / 1024
 """Cores that a request of nothing weighs: cpu.shares are never below 2, and 1024 of them are a core."""
-MOVE_S: Final = 10.0
-"""Seconds for which a trial that moves does not train."""
+USUAL_MOVES_S: Final = (5.0, 5.0)
+"""Seconds that moves take, to which those of the sweep are added."""
 HELD_AFTER_S: Final = 10.0
 """A trial that could have come so long ago is held back until another ends."""
 COST_SPREAD: Final = 0.05
@@ -24,18 +25,19 @@ STEP_SPREAD: Final = 0.3
 LEAST_LEFT: Final = 0.1
 """Part of a step that is left at least of a trial that has not ended."""
 LATE_S: Final = 10.0
-"""Seconds, or time of one and a half steps, for which a trial without news is taken to go on as before."""
+"""Seconds for which a trial without news is taken to go on as before; one and a half steps where these are longer."""
 TINY: Final = 1e-3
+"""Core seconds that are left at least."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownJob:
     """A trial that has not ended, and what is known of it.
 
-    ``weight`` is that of its share in cores. Of its work (core seconds of a single core) ``done`` is done and ``left``
-    is left, the latter with ``error``, the spread of its logarithm; ``left`` is None where it must be drawn. ``most``
-    is how many cores the trial can use, None while only the most is known that it ``used``. ``startup`` is what it
-    will need before its first step.
+    ``weight`` is that of its share, in cores. Of its work (core seconds of a single core) ``done`` is done and ``left``
+    is left, the latter with ``error``, the spread of its logarithm; ``left`` is None where it must be drawn.
+    ``startup`` comes before it. ``most`` is how many cores the trial can use; None while all that is known is how many
+    it ``used`` at most.
     """
 
     name: TrialId
@@ -44,80 +46,102 @@ class KnownJob:
     done: float = 0.0
     left: float | None = None
     error: float = 0.0
+    startup: float = 0.0
     most: float | None = None
     used: float = 0.0
-    startup: float = 0.0
 
 
-def rooms_of(snapshot: Snapshot) -> list[Room]:
-    """Return the nodes that take trials, by name."""
-    cpu = {node.name: node.cpu for node in snapshot.nodes}
-    memory = {node.name: node.memory for node in snapshot.nodes}
-    for trial in snapshot.unended:
-        node = _node_of(trial)
-        if node in cpu:
-            cpu[node] -= trial.base_cpu * trial.workers
-            memory[node] -= trial.memory * trial.workers
-    return [Room(node.cpu, cpu[node.name], memory[node.name]) for node in snapshot.nodes if node.ready and node.cpu > 0]
+@dataclass(frozen=True, slots=True)
+class KnownSweep:
+    """All trials that have not ended, in the order of submission, and all nodes that take trials, by name.
+
+    ``totals`` is the whole work of trials that ended. ``power`` and ``contention`` are those of ``fluid.Model``, and so
+    is ``move_s``.
+    """
+
+    jobs: Sequence[KnownJob]
+    rooms: Sequence[Room]
+    totals: Sequence[float]
+    power: float
+    contention: float
+    move_s: float
 
 
-def known_jobs(
-    snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], power: float, most_moves: int
-) -> list[KnownJob]:
-    """Return every trial that has not ended, in the order of submission; those that are to come are the last.
+def known_sweep(
+    snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], most_moves: int
+) -> KnownSweep:
+    """Return what is known of a sweep.
 
     Args:
         snapshot: What there is.
         measured: What the reports told so far, ``snapshot`` included.
         to_come: Trials that have not been submitted.
-        power: p of speed ~ cores ** p.
         most_moves: How often the policy moves a trial at most.
     """
-    nodes = [node.name for node in snapshot.nodes if node.ready and node.cpu > 0]
-    numbers = {name: number for number, name in enumerate(nodes)}
-    estimates = estimated(snapshot, measured, power)
+    scaling = scaling_of(measured)
+    move_s = statistics.fmean((*USUAL_MOVES_S, *measured.moves))
+    nodes = [node for node in snapshot.nodes if node.ready and node.cpu > 0]
+    numbers = {node.name: number for number, node in enumerate(nodes)}
+    trials = sorted(snapshot.unended, key=lambda trial: (trial.submitted_at, trial.id))
+    together = Counter(trial.node for trial in trials if trial.live)
     startup = _startup(measured)
-    found = []
-    for trial in sorted(snapshot.unended, key=lambda trial: (trial.submitted_at, trial.id)):
+    jobs: list[KnownJob] = []
+    for trial in trials:
         node = _node_of(trial)
-        job = Job(
-            trial.base_cpu * trial.workers,
-            trial.memory * trial.workers,
-            None if node is None else numbers.get(node),
-            MOVE_S if trial.phase is Phase.MOVING else 0.0,
-            max(0, most_moves - trial.moves),
-        )
-        found.append(_known_job(job, estimates[trial.id], measured.trials[trial.id], snapshot.now, power, startup))
+        number, at = None if node is None else numbers.get(node), move_s if trial.phase is Phase.MOVING else 0.0
+        cpu, memory = trial.base_cpu * trial.workers, trial.memory * trial.workers
+        job = Job(cpu, memory, number, at, max(0, most_moves - trial.moves))
+        one = _with_work(trial, job, measured.trials[trial.id], snapshot.now, scaling.power)
+        # What a step cost was measured beside the others of its node; the model slows each node down by itself.
+        slower = 1 + scaling.contention * max(0, together[trial.node] - 1)
+        left = None if one.left is None else one.left / slower
+        unheard = trial.progress is None
+        jobs.append(replace(one, done=one.done / slower, left=left, startup=startup if unheard else 0.0))
     submitted = {trial.id for trial in snapshot.trials}
     for coming in sorted(to_come, key=lambda coming: (coming.at, coming.id)):
         if coming.id not in submitted:
-            at = coming.at - snapshot.now
-            job = Job(coming.cpu, coming.memory, None, None if at < -HELD_AFTER_S else max(0.0, at), most_moves)
-            found.append(KnownJob(coming.id, job, max(coming.cpu, LEAST_WEIGHT), startup=startup))
-    return found
+            due = coming.at - snapshot.now
+            job = Job(coming.cpu, coming.memory, None, None if due < -HELD_AFTER_S else max(0.0, due), most_moves)
+            jobs.append(KnownJob(coming.id, job, max(coming.cpu, LEAST_WEIGHT), startup=startup))
+    usual = 1 + scaling.contention * max(0.0, statistics.fmean(together.values()) - 1) if together else 1.0
+    totals = [total / usual for total in measured.totals if total > 0]
+    return KnownSweep(jobs, _rooms(nodes, trials), totals, scaling.power, scaling.contention, move_s)
 
 
 def _node_of(trial: Trial) -> NodeName | None:
     return trial.moving_to if trial.phase is Phase.MOVING and trial.moving_to else trial.node
 
 
-def _known_job(job: Job, one: Estimate, memo: MeasuredTrial, now: float, power: float, startup: float) -> KnownJob:
-    trial, newest = one.trial, memo.newest
+def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
+    cpu = {node.name: node.cpu for node in nodes}
+    memory = {node.name: node.memory for node in nodes}
+    for trial in trials:
+        node = _node_of(trial)
+        if node in cpu:
+            cpu[node] -= trial.base_cpu * trial.workers
+            memory[node] -= trial.memory * trial.workers
+    return [Room(node.cpu, cpu[node.name], memory[node.name]) for node in nodes]
+
+
+def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: float) -> KnownJob:
+    """Return a trial with its work, as far as its reports tell."""
     weight = max(trial.cpu * max(1, len(trial.nodes)), LEAST_WEIGHT)
-    known = KnownJob(trial.id, job, weight, one.done, most=memo.most, used=memo.used)
-    if newest is None:
-        return replace(known, startup=startup)
-    if not one.known or memo.steps_total is None:
+    known = KnownJob(trial.id, job, weight, most=memo.most, used=memo.used)
+    newest = memo.newest or memo.left  # a trial that has moved goes on from where it was
+    if newest is None or memo.cost is None:
         return known
-    step, speed = one.done / max(1, newest.step), memo.cores**power
-    # What it has done since its newest report is not in it; but a trial that has gone silent may have done nothing.
+    cores = max(memo.cores, LEAST_CORES)
+    speed = cores**power
+    step = memo.cost * speed / cores
+    known = replace(known, done=step * newest.step)
+    if memo.steps_total is None:
+        return known
+    steps_left = max(0, memo.steps_total - newest.step)
+    # A report tells nothing of what was done since. A trial that has been silent for long may have done nothing.
     since = min(now - newest.at, max(LATE_S, 1.5 * step / speed)) if trial.phase is Phase.RUNNING else 0.0
-    steps_left = max(1, memo.steps_total - newest.step)
-    return replace(
-        known,
-        left=max(one.work - since * speed, LEAST_LEFT * step, TINY),
-        error=math.hypot(COST_SPREAD, STEP_SPREAD * math.sqrt(1 / max(1, newest.step) + 1 / steps_left)),
-    )
+    left = max(step * steps_left - max(0.0, since) * speed, LEAST_LEFT * step, TINY)
+    few_steps = STEP_SPREAD * math.sqrt(1 / max(1, newest.step) + 1 / max(1, steps_left))
+    return replace(known, left=left, error=math.hypot(COST_SPREAD, few_steps))
 
 
 def _startup(measured: Measured) -> float:

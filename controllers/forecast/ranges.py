@@ -13,14 +13,14 @@ from controllers.core.forecast import WITHIN, EndRange, Forecast
 from controllers.core.model import Migrate, Resize, Snapshot
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
-from controllers.forecast.fluid import Course, Model, Room, ends
+from controllers.forecast.fluid import Course, Model, ends
 from controllers.forecast.guesses import Lengths, Like, Mosts, normal, uniform
-from controllers.forecast.jobs import MOVE_S, KnownJob, known_jobs, rooms_of
+from controllers.forecast.jobs import KnownSweep, known_sweep
 from controllers.policies.kit.settings import PolicySettings
-from controllers.policies.kit.work_left import Measured, power_of
+from controllers.policies.kit.work_left import Measured
 from controllers.policies.wrappers.wrapper import most_moves, parts
 
-DRAWS: Final = (61, 43, 31, 23, 17, 13, 11, 7, 5)
+DRAWS: Final = (61, 43, 31, 23, 17, 13, 11, 7, 5, 3)
 """How often a sweep may be followed: primes, as ``guesses.uniform`` needs them."""
 MOST_JOBS: Final = 4000
 """Trials times draws of a forecast: a large sweep is followed less often."""
@@ -88,17 +88,16 @@ def forecast(
         to_come: Trials that have not been submitted.
         steering: What shares the nodes, and how.
     """
-    now, power = snapshot.now, power_of(measured)
-    known, rooms = known_jobs(snapshot, measured, to_come, power, steering.most_moves), rooms_of(snapshot)
-    if not known:
+    now, known = snapshot.now, known_sweep(snapshot, measured, to_come, steering.most_moves)
+    if not known.jobs:
         return Forecast(now, EndRange(now, now, now))
-    courses = _courses(known, rooms, measured, steering, power)
-    model = Model([one.job for one in known], rooms, power, steering.shortest_first, _calm_at(snapshot, known), MOVE_S)
-    found = [ends(model, course) for course in courses]
+    jobs = [one.job for one in known.jobs]
+    model = Model(jobs, known.rooms, known.power, known.contention, steering.shortest_first, known.move_s)
+    found = [ends(model, course) for course in _courses(known, steering.spread)]
     if not found:
         return Forecast(now)
     sweeps: dict[str, list[int]] = {}
-    for place, one in enumerate(known):
+    for place, one in enumerate(known.jobs):
         sweeps.setdefault(one.name.rpartition(".")[0], []).append(place)
     spread, submitted = steering.spread, {trial.id for trial in snapshot.unended}
     of_sweeps = {
@@ -107,7 +106,7 @@ def forecast(
     }
     of_trials = {
         one.name: _range(one.name, [of_draw[place] for of_draw in found], spread.trial, now)
-        for place, one in enumerate(known)
+        for place, one in enumerate(known.jobs)
         if one.name in submitted
     }
     return Forecast(
@@ -118,25 +117,22 @@ def forecast(
     )
 
 
-def _courses(
-    known: Sequence[KnownJob], rooms: Sequence[Room], measured: Measured, steering: Steering, power: float
-) -> list[Course]:
+def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
     """Return the ways in which the sweep may go on; none while no length is known."""
-    draws = next((draws for draws in DRAWS if draws * len(known) <= MOST_JOBS), DRAWS[-1])
-    told = [one.done + one.left for one in known if one.left is not None]
-    totals = [total for total in (*measured.totals, *told) if total > 0]
+    jobs, rooms = known.jobs, known.rooms
+    draws = next((draws for draws in DRAWS if draws * len(jobs) <= MOST_JOBS), DRAWS[-1])
+    totals = [*known.totals, *(one.done + one.left for one in jobs if one.left is not None)]
     if not (totals and rooms):
         return []
-    lengths = Lengths(totals, [one.done for one in known if one.left is None], draws)
+    lengths = Lengths(totals, [one.done for one in jobs if one.left is None], draws)
     like = [
         Like(one.done + one.left, (one.used, False) if one.most is None else (one.most, True))
-        for one in known
+        for one in jobs
         if one.left is not None and (one.most is not None or one.used > 0)
     ]
     mosts = Mosts(like, max(room.cores for room in rooms), draws)
-    weight = steering.spread.weight
     rows: list[tuple[list[float], list[float], list[float]]] = []
-    for one in known:
+    for one in jobs:
         if one.left is None:
             drawn = lengths.drawn(one.name, one.done)
             seen = [total for total, _ in drawn]
@@ -145,10 +141,10 @@ def _courses(
             seen = [one.done + one.left] * draws
             works = [one.left * math.exp(one.error * score) for score in normal(one.name, draws)]
         most = mosts.drawn(one.name, seen, one.used) if one.most is None else [one.most] * draws
-        weights = [one.weight * math.exp(weight * score) for score in normal(f"{one.name} weight", draws)]
+        weights = [one.weight * math.exp(spread.weight * score) for score in normal(f"{one.name} weight", draws)]
         rows.append((works, most, weights))
     ties = [uniform(f"node {number}", draws) for number in range(len(rooms))]
-    ways = [1 / (1 - min(power, 0.99)) if math.isinf(way) else way for way in WAYS_TO_SHARE]
+    ways = [1 / (1 - min(known.power, 0.99)) if math.isinf(way) else way for way in WAYS_TO_SHARE]
     moves, way = uniform("moves", draws), uniform("way", draws)
     return [
         Course(
@@ -156,7 +152,7 @@ def _courses(
             [row[1][draw] for row in rows],
             [row[2][draw] for row in rows],
             [of_node[draw] for of_node in ties],
-            moves[draw] < steering.spread.moves,
+            moves[draw] < spread.moves,
             ways[int(way[draw] * len(ways))],
         )
         for draw in range(draws)
@@ -179,12 +175,3 @@ def _range(name: str, left: Sequence[float], spread: float, now: float) -> EndRa
 
     low, likely, high = (quantile(part) for part in ((1 - WITHIN) / 2, 0.5, (1 + WITHIN) / 2))
     return EndRange(now + max(0.0, low - END_S), now + likely, now + high + END_S)
-
-
-def _calm_at(snapshot: Snapshot, known: Sequence[KnownJob]) -> float:
-    """Return in how many seconds a policy may take it that no more trials come (``ahead.planning.still_arriving``)."""
-    coming = [snapshot.now + (one.job.at or 0.0) for one in known if one.job.node is None]
-    newest = sorted({*(trial.submitted_at for trial in snapshot.trials), *coming})[-16:]
-    if len(newest) < 3:  # noqa: PLR2004 - one gap says nothing of how long gaps are
-        return 0.0
-    return newest[-1] + 3 * (newest[-1] - newest[0]) / (len(newest) - 1) - snapshot.now

@@ -123,7 +123,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A trial with the work that it has ``done``, the ``work`` it has left and the ``most`` cores it can use.
+    """A trial with the ``work`` it has left and the ``most`` cores it can use.
 
     ``known`` tells that its own reports say so. Otherwise the sweep's other trials stand in.
     """
@@ -132,7 +132,6 @@ class Estimate:
     work: float
     most: float
     known: bool
-    done: float = 0.0
 
 
 def measured(snapshot: Snapshot, before: Measured) -> Measured:
@@ -222,9 +221,8 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
         memo = known.trials[trial.id]
         most = max(usual_most, memo.used) if memo.most is None else memo.most
         work = left.get(trial.id)
-        done = _done(memo, power)
-        guess = _residual(totals, done) if work is None else work
-        found[trial.id] = Estimate(trial, guess, max(most, 1e-3), known=work is not None, done=done)
+        guess = _residual(totals, _done(memo, power)) if work is None else work
+        found[trial.id] = Estimate(trial, guess, max(most, 1e-3), known=work is not None)
     return found
 
 
