@@ -54,16 +54,16 @@ class Room:
 class Model:
     """All jobs in the order of submission, all nodes, and by which rules they share.
 
-    The speed of a job is cores ** ``power``, of which each further job of its node takes the part ``contention``. With
-    ``shortest_first`` the cores of a node go to the job with the least left, and as many as they need to those that
-    would end the sweep. Otherwise they go by weight. A job that moves does not train for ``move_s`` seconds.
+    The speed of a job is cores ** ``power``. With ``shortest_first`` the cores of a node go to the job with the least
+    left, and from ``calm_at`` seconds on as many as they need to those that would end the sweep. Otherwise they go by
+    weight. A job that moves does not train for ``move_s`` seconds.
     """
 
     jobs: Sequence[Job]
     rooms: Sequence[Room]
     power: float = 1.0
-    contention: float = 0.0
     shortest_first: bool = False
+    calm_at: float = 0.0
     move_s: float = 0.0
 
 
@@ -72,8 +72,9 @@ class Course:
     """One way in which the sweep may go on, where the model leaves it open.
 
     ``works`` (core seconds as on a single core), ``mosts`` (cores that it can use) and ``weights`` are of each job.
-    ``ties`` holds a number for each node: of equal ones, the least is taken first. ``moves`` tells whether jobs move.
-    ``exponent`` is that of ``allocated`` where speed grows more slowly than cores.
+    ``ties`` holds a number for each node: of equal ones, the least is taken first. ``moves`` tells whether jobs move,
+    ``contention`` which part of its speed each further job takes from all on its node. ``exponent`` is that of
+    ``allocated`` where speed grows more slowly than cores.
     """
 
     works: Sequence[float]
@@ -81,6 +82,7 @@ class Course:
     weights: Sequence[float]
     ties: Sequence[float]
     moves: bool = True
+    contention: float = 0.0
     exponent: float = 1.0
 
 
@@ -187,8 +189,8 @@ class _Simulation:
         return min(self._course.mosts[number], self._nodes[index].cores)
 
     def _join(self, number: int, index: int) -> None:
-        most, power = self._most(number, index), self._model.power
-        insort(self._nodes[index].members, _Member(number, self._left[number], most, self._course.weights[number], power))
+        most, weight = self._most(number, index), self._course.weights[number]
+        insort(self._nodes[index].members, _Member(number, self._left[number], most, weight, self._model.power))
 
     def _arrive(self, number: int, index: int, now: float) -> None:
         job = self._model.jobs[number]
@@ -298,7 +300,7 @@ class _Simulation:
     def _share(self, index: int, now: float) -> None:
         """Share the cores of a node anew, and find out when that will be due again."""
         node, power = self._nodes[index], self._model.power
-        slower = 1 / (1 + self._model.contention * (len(node.members) - 1))
+        slower = 1 / (1 + self._course.contention * (len(node.members) - 1))
         node.version += 1
         node.load = node.most = 0.0
         for member in node.members:
@@ -326,7 +328,7 @@ class _Simulation:
         shares = [min(least, member.most) for member in members]
         left = node.cores - sum(shares)
         horizon = self._end - now
-        for place in range(len(members) - 1, -1, -1):
+        for place in range(len(members) - 1, -1, -1) if now >= self._model.calm_at else ():
             member = members[place]
             if member.left >= CRITICAL * horizon * member.fastest:
                 needed = (member.left / horizon) ** (1 / self._model.power) if horizon > 0 else math.inf
@@ -339,7 +341,7 @@ class _Simulation:
     def _until_critical(self, node: _Node, now: float) -> float:
         """Return the seconds until the next member of a node becomes one of those that would end the sweep."""
         horizon = self._end - now
-        soonest = math.inf
+        soonest = self._model.calm_at - now if now < self._model.calm_at else math.inf
         for member in node.members:
             gap = CRITICAL * horizon - member.left / member.fastest
             closing = CRITICAL - member.speed / member.fastest
@@ -354,8 +356,7 @@ def _by_weight(node: _Node) -> list[float]:
     shares = []
     for member in node.members:
         share = left * member.weight / weight
-        if share > member.most:
-            share = member.most
+        share = min(share, member.most)
         shares.append(share)
         left -= share
         weight = weight - member.weight or SLACK

@@ -1,7 +1,6 @@
 """What is drawn for a forecast where nobody knows it: how long trials are, and how many cores they can use. Pure.
 
-Both are drawn from the sweep's other trials. One of which only a lower bound is known passes its chance on to those
-above it, which comes to the estimate of Kaplan and Meier (redistribution to the right: Efron 1967).
+All of it is drawn from what was seen of the sweep's other trials.
 """
 
 import math
@@ -28,6 +27,8 @@ MORE: Final = 1.05
 UNBOUND: Final = 0.5
 """Chance that trials which always used all that they were given could use a whole node."""
 LEAST_CORES: Final = 0.05
+WHOLE: Final = 0.95
+"""A trial that ended after this part of its steps has made all of them: the last few are seldom seen."""
 
 
 @cache
@@ -58,6 +59,35 @@ def normal(name: str, draws: int) -> list[float]:
     return [scores[place] for place in _places(name, draws)]
 
 
+class Deck:
+    """Values seen of trials, to draw from.
+
+    A bound passes its chance on to what is above it, which comes to the estimate of Kaplan and Meier (redistribution
+    to the right: Efron 1967).
+    """
+
+    def __init__(self, seen: Iterable[Seen]) -> None:
+        self._seen = sorted(seen)
+        self._values = [value for value, _ in self._seen]
+
+    def drawn(self, above: float, chance: float, *, open_ended: bool = False) -> tuple[float, float | None]:
+        """Return a value above ``above``, and None; or the greatest bound reached and the chance left beyond it.
+
+        With ``open_ended`` there is one chance more, that of a value greater than all.
+        """
+        while True:
+            first = bisect_right(self._values, above)
+            left = len(self._seen) - first
+            place = chance * (left + open_ended)
+            number = int(place)
+            if number >= left:
+                return max([above, *self._values[-1:]]), place - number
+            above, exact = self._seen[first + number]
+            if exact:
+                return above, None
+            chance = place - number
+
+
 class Lengths:
     """How long the trials of a sweep are, in core seconds of a single core.
 
@@ -68,9 +98,9 @@ class Lengths:
     """
 
     def __init__(self, totals: Sequence[float], running: Iterable[float], draws: int) -> None:
-        self._deck = sorted([*((total, True) for total in totals), *((done, False) for done in running if done > 0)])
-        self._values = [value for value, _ in self._deck]
-        logs = [math.log(total) for total in totals]
+        seen = [*((total, True) for total in totals), *((done, False) for done in running if done > 0)]
+        self._deck = Deck(seen)
+        logs = sorted(math.log(total) for total in totals)
         usual = statistics.fmean(logs)
         spread = PRIOR_WEIGHT * PRIOR_SPREAD**2 + sum((log - usual) ** 2 for log in logs)
         # Of n lengths, the next one's logarithm is 1 + 1 / n times as uncertain as they are spread. Drawing from the n
@@ -79,9 +109,13 @@ class Lengths:
         self._own = OWN_SPREAD * error
         common = error * math.sqrt(1 - OWN_SPREAD**2)
         self._common = [math.exp(common * score) for score in normal("length", draws)]
-        # Beyond all that was seen, lengths are exponential: the maximum likelihood is all exposure over all ends.
-        mean, error = sum(self._values) / len(totals), 1 / math.sqrt(len(totals) + 1)
-        self._tail = [mean * math.exp(error * score) for score in normal("tail", draws)]
+        # Beyond all that were seen, the logarithm grows by what the greatest of them are apart (Hill 1975).
+        greatest = logs[-max(2, math.isqrt(len(logs))) :]
+        self._apart = statistics.fmean(log - greatest[0] for log in greatest)
+        # Where a trial has done more than any length seen, it is exponential: all exposure over all ends.
+        mean, error = sum(value for value, _ in seen) / len(totals), 1 / math.sqrt(len(totals) + 1)
+        self._more = [mean * math.exp(error * score) for score in normal("more", draws)]
+        self._greatest = math.exp(logs[-1])
 
     def drawn(self, name: str, done: float) -> list[tuple[float, float]]:
         """Return a length that some other trial has, and that length with its uncertainty; for each draw.
@@ -93,22 +127,36 @@ class Lengths:
         draws = len(self._common)
         found: list[tuple[float, float]] = []
         for draw, (chance, score) in enumerate(zip(uniform(name, draws), normal(f"{name} own", draws), strict=True)):
-            seen = self._drawn(done, chance, self._tail[draw])
+            seen, beyond = self._deck.drawn(done, chance, open_ended=True)
+            if beyond is not None:
+                waiting = -math.log(1 - beyond)
+                more = self._more[draw] * waiting if seen > self._greatest else 0.0
+                seen = max(seen + more, seen * math.exp(self._apart * waiting))
             total = seen * self._common[draw] * math.exp(self._own * score)
             found.append((seen, max(total, done)))
         return found
 
-    def _drawn(self, above: float, chance: float, tail: float) -> float:
-        while True:
-            first = bisect_right(self._values, above)
-            left = len(self._values) - first
-            if not left:
-                return above - tail * math.log(1 - chance)
-            place = chance * left
-            above, exact = self._deck[first + int(place)]
-            if exact:
-                return above
-            chance = place - int(place)
+
+class Stops:
+    """Which part of the steps that they told trials make in all: early stopping ends some of them sooner.
+
+    Args:
+        ended: The part of each trial that ended.
+        running: The part that each other trial has made so far.
+    """
+
+    def __init__(self, ended: Sequence[float], running: Sequence[float]) -> None:
+        whole = [1.0 if part >= WHOLE else part for part in ended]
+        self.early = any(part < 1.0 for part in whole)
+        """Whether any ended early."""
+        self._deck = Deck([*((part, True) for part in whole), *((part, False) for part in running)])
+
+    def left(self, name: str, made: float, draws: int) -> list[float]:
+        """Return the part of what is left of a trial that it will make, which has ``made`` that part so far."""
+        if not self.early or made >= 1.0:
+            return [1.0] * draws
+        drawn = (self._deck.drawn(made, chance) for chance in uniform(f"{name} stop", draws))
+        return [1.0 if beyond is not None else (part - made) / (1.0 - made) for part, beyond in drawn]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,33 +191,25 @@ class Mosts:
             totals: Its length in each draw.
             used: The most that it was seen to use.
         """
-        chances = uniform(f"{name} most", len(totals))
-        near: list[Seen] = []
-        total, found = math.nan, []
-        for draw, chance in enumerate(chances):
+        found: list[float] = []
+        deck, total = Deck([]), math.nan
+        for draw, chance in enumerate(uniform(f"{name} most", len(totals))):
             if totals[draw] != total:
                 total = totals[draw]
-                near = self._near(total, used)
-            found.append(self._drawn(near, used, chance, self._beyond[draw]))
+                deck = self._near(total, used)
+            most, beyond = deck.drawn(max(MORE * used, LEAST_CORES), chance)
+            if beyond is not None:
+                most = self._more_than(max(used, most if most > MORE * used else 0.0), self._beyond[draw])
+            found.append(most)
         return found
 
-    def _near(self, total: float, used: float) -> list[Seen]:
+    def _near(self, total: float, used: float) -> Deck:
         at = bisect_left(self._totals, total)
         if used <= LEAST_CORES and at < len(self._known) and self._totals[at] == total and self._known[at].most[1]:
-            return [self._known[at].most]  # a length that was drawn brings the cores of the trial that it was seen of
-        near = self._known[max(0, at - LIKE) : at + LIKE]
-        return [one.most for one in near]
+            return Deck([self._known[at].most])  # a length that was drawn brings the cores of its trial
+        return Deck(one.most for one in self._known[max(0, at - LIKE) : at + LIKE])
 
-    def _drawn(self, near: Sequence[Seen], above: float, chance: float, beyond: float) -> float:
-        while True:
-            greater = [one for one in near if one[0] > max(MORE * above, LEAST_CORES)]
-            if not greater:
-                break
-            place = chance * len(greater)
-            above, exact = greater[int(place)]
-            if exact:
-                return above
-            chance = place - int(place)
-        if above <= LEAST_CORES or above >= self._largest:
+    def _more_than(self, used: float, beyond: float) -> float:
+        if used <= LEAST_CORES or used >= self._largest:
             return self._largest
-        return float(above * (self._largest / above) ** (1 - beyond))
+        return float(used * (self._largest / used) ** (1 - beyond))

@@ -37,7 +37,8 @@ class KnownJob:
     ``weight`` is that of its share, in cores. Of its work (core seconds of a single core) ``done`` is done and ``left``
     is left, the latter with ``error``, the spread of its logarithm; ``left`` is None where it must be drawn.
     ``startup`` comes before it. ``most`` is how many cores the trial can use; None while all that is known is how many
-    it ``used`` at most.
+    it ``used`` at most. ``made`` is the part of its steps that it has made, ``others`` how many ran beside it while its
+    steps were measured.
     """
 
     name: TrialId
@@ -49,27 +50,30 @@ class KnownJob:
     startup: float = 0.0
     most: float | None = None
     used: float = 0.0
+    made: float = 0.0
+    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSweep:
     """All trials that have not ended, in the order of submission, and all nodes that take trials, by name.
 
-    ``totals`` is the whole work of trials that ended. ``power`` and ``contention`` are those of ``fluid.Model``, and so
-    is ``move_s``.
+    ``totals`` is the whole work of trials that ended, ``parts`` how much of their steps they had made by then.
+    ``contention`` is the part of its speed that each further trial takes from all on its node. The rest is as in
+    ``fluid.Model``.
     """
 
     jobs: Sequence[KnownJob]
     rooms: Sequence[Room]
     totals: Sequence[float]
+    parts: Sequence[float]
     power: float
     contention: float
+    calm_at: float
     move_s: float
 
 
-def known_sweep(
-    snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], most_moves: int
-) -> KnownSweep:
+def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], most_moves: int) -> KnownSweep:
     """Return what is known of a sweep.
 
     Args:
@@ -92,20 +96,39 @@ def known_sweep(
         cpu, memory = trial.base_cpu * trial.workers, trial.memory * trial.workers
         job = Job(cpu, memory, number, at, max(0, most_moves - trial.moves))
         one = _with_work(trial, job, measured.trials[trial.id], snapshot.now, scaling.power)
-        # What a step cost was measured beside the others of its node; the model slows each node down by itself.
-        slower = 1 + scaling.contention * max(0, together[trial.node] - 1)
-        left = None if one.left is None else one.left / slower
-        unheard = trial.progress is None
-        jobs.append(replace(one, done=one.done / slower, left=left, startup=startup if unheard else 0.0))
+        others = max(0, together[trial.node] - 1)
+        jobs.append(replace(one, others=others, startup=startup if trial.progress is None else 0.0))
     submitted = {trial.id for trial in snapshot.trials}
     for coming in sorted(to_come, key=lambda coming: (coming.at, coming.id)):
         if coming.id not in submitted:
             due = coming.at - snapshot.now
             job = Job(coming.cpu, coming.memory, None, None if due < -HELD_AFTER_S else max(0.0, due), most_moves)
             jobs.append(KnownJob(coming.id, job, max(coming.cpu, LEAST_WEIGHT), startup=startup))
-    usual = 1 + scaling.contention * max(0.0, statistics.fmean(together.values()) - 1) if together else 1.0
-    totals = [total / usual for total in measured.totals if total > 0]
-    return KnownSweep(jobs, _rooms(nodes, trials), totals, scaling.power, scaling.contention, move_s)
+    return KnownSweep(
+        jobs,
+        _rooms(nodes, trials),
+        [total for total in measured.totals if total > 0],
+        [min(1.0, made) for trial in snapshot.trials if trial.phase.ended and (made := _made(trial)) is not None],
+        scaling.power,
+        scaling.contention,
+        _calm_at([trial.submitted_at for trial in snapshot.trials], jobs, snapshot.now),
+        move_s,
+    )
+
+
+def _made(trial: Trial) -> float | None:
+    """Return the part of its steps that a trial has made, None where it has not told of so many."""
+    progress = trial.progress
+    return progress.step / progress.steps_total if progress is not None and progress.steps_total else None
+
+
+def _calm_at(submitted: Iterable[float], jobs: Iterable[KnownJob], now: float) -> float:
+    """Return in how many seconds a policy will see that no more trials come (``ahead.planning.still_arriving``)."""
+    coming = (now + (one.job.at or 0.0) for one in jobs if one.job.node is None)
+    newest = sorted({*submitted, *coming})[-16:]
+    if len(newest) < 3:  # noqa: PLR2004 - one gap says nothing of how long gaps are
+        return 0.0
+    return newest[-1] + 3 * (newest[-1] - newest[0]) / (len(newest) - 1) - now
 
 
 def _node_of(trial: Trial) -> NodeName | None:
@@ -141,7 +164,7 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: f
     since = min(now - newest.at, max(LATE_S, 1.5 * step / speed)) if trial.phase is Phase.RUNNING else 0.0
     left = max(step * steps_left - max(0.0, since) * speed, LEAST_LEFT * step, TINY)
     few_steps = STEP_SPREAD * math.sqrt(1 / max(1, newest.step) + 1 / max(1, steps_left))
-    return replace(known, left=left, error=math.hypot(COST_SPREAD, few_steps))
+    return replace(known, left=left, error=math.hypot(COST_SPREAD, few_steps), made=_made(trial) or 0.0)
 
 
 def _startup(measured: Measured) -> float:

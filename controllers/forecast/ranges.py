@@ -7,14 +7,14 @@ range holds nine of ten of these ends.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from controllers.core.forecast import WITHIN, EndRange, Forecast
 from controllers.core.model import Migrate, Resize, Snapshot
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
 from controllers.forecast.fluid import Course, Model, ends
-from controllers.forecast.guesses import Lengths, Like, Mosts, normal, uniform
+from controllers.forecast.guesses import Lengths, Like, Mosts, Stops, normal, uniform
 from controllers.forecast.jobs import KnownSweep, known_sweep
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.kit.work_left import Measured
@@ -28,6 +28,10 @@ MANY_MOVES: Final = 4
 """Moves of a trial that are reckoned with under a policy that knows no limit."""
 WAYS_TO_SHARE: Final = (math.inf, 4.0, 2.0, 1.0)
 """Exponents of ``ahead.forecast.allocated``; infinity stands for 1 / (1 - power)."""
+FOREVER_S: Final = 10 * 365 * 86_400.0
+"""Nothing is said of an end that may be so many seconds away."""
+DOUBT_OF_CONTENTION: Final = 0.04
+"""Part of its speed that each further trial on a node may take from all others there, beyond what was measured."""
 LEAST: Final = 0.02
 """Part of a length that is left at least of a trial that has not ended."""
 END_S: Final = 2.0
@@ -77,9 +81,7 @@ class Spread:
     moves: float = 0.0
 
 
-def forecast(
-    snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], steering: Steering
-) -> Forecast:
+def forecast(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], steering: Steering) -> Forecast:
     """Return when the trials of ``snapshot`` and the sweep will end; without ranges while nothing is known.
 
     Args:
@@ -91,8 +93,14 @@ def forecast(
     now, known = snapshot.now, known_sweep(snapshot, measured, to_come, steering.most_moves)
     if not known.jobs:
         return Forecast(now, EndRange(now, now, now))
-    jobs = [one.job for one in known.jobs]
-    model = Model(jobs, known.rooms, known.power, known.contention, steering.shortest_first, known.move_s)
+    model = Model(
+        [one.job for one in known.jobs],
+        known.rooms,
+        known.power,
+        steering.shortest_first,
+        known.calm_at,
+        known.move_s,
+    )
     found = [ends(model, course) for course in _courses(known, steering.spread)]
     if not found:
         return Forecast(now)
@@ -117,6 +125,14 @@ def forecast(
     )
 
 
+class _Row(NamedTuple):
+    """What was drawn of a job, for each draw."""
+
+    works: list[float]
+    mosts: list[float]
+    weights: list[float]
+
+
 def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
     """Return the ways in which the sweep may go on; none while no length is known."""
     jobs, rooms = known.jobs, known.rooms
@@ -131,7 +147,9 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
         if one.left is not None and (one.most is not None or one.used > 0)
     ]
     mosts = Mosts(like, max(room.cores for room in rooms), draws)
-    rows: list[tuple[list[float], list[float], list[float]]] = []
+    stops = Stops(known.parts, [one.made for one in jobs if one.left is not None])
+    contention = [known.contention + DOUBT_OF_CONTENTION * chance**2 for chance in uniform("contention", draws)]
+    rows: list[_Row] = []
     for one in jobs:
         if one.left is None:
             drawn = lengths.drawn(one.name, one.done)
@@ -139,20 +157,24 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
             works = [max(total - one.done, LEAST * total) + one.startup for _, total in drawn]
         else:
             seen = [one.done + one.left] * draws
-            works = [one.left * math.exp(one.error * score) for score in normal(one.name, draws)]
+            rest, errors = stops.left(one.name, one.made, draws), normal(one.name, draws)
+            works = [one.left * part * math.exp(one.error * error) for part, error in zip(rest, errors, strict=True)]
+        # What steps cost was measured beside others, which the model slows down by itself.
+        works = [work / (1 + of_draw * one.others) for work, of_draw in zip(works, contention, strict=True)]
         most = mosts.drawn(one.name, seen, one.used) if one.most is None else [one.most] * draws
         weights = [one.weight * math.exp(spread.weight * score) for score in normal(f"{one.name} weight", draws)]
-        rows.append((works, most, weights))
+        rows.append(_Row(works, most, weights))
     ties = [uniform(f"node {number}", draws) for number in range(len(rooms))]
     ways = [1 / (1 - min(known.power, 0.99)) if math.isinf(way) else way for way in WAYS_TO_SHARE]
     moves, way = uniform("moves", draws), uniform("way", draws)
     return [
         Course(
-            [row[0][draw] for row in rows],
-            [row[1][draw] for row in rows],
-            [row[2][draw] for row in rows],
+            [row.works[draw] for row in rows],
+            [row.mosts[draw] for row in rows],
+            [row.weights[draw] for row in rows],
             [of_node[draw] for of_node in ties],
             moves[draw] < spread.moves,
+            contention[draw],
             ways[int(way[draw] * len(ways))],
         )
         for draw in range(draws)
@@ -160,12 +182,12 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
 
 
 def _range(name: str, left: Sequence[float], spread: float, now: float) -> EndRange | None:
-    """Return the range of an end by the seconds left in each draw; None where it never comes in one of them."""
+    """Return the range of an end by the seconds left in each draw; None where it may never come."""
     draws = len(left)
     ordered = sorted(
         seconds * math.exp(spread * score) for seconds, score in zip(left, normal(f"{name} end", draws), strict=True)
     )
-    if math.isinf(ordered[-1]):
+    if not ordered[-1] < FOREVER_S:
         return None
 
     def quantile(part: float) -> float:
