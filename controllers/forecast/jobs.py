@@ -26,6 +26,12 @@ LEAST_LEFT: Final = 0.1
 """Part of a step that is left at least of a trial that has not ended."""
 LATE_S: Final = 10.0
 """Seconds for which a trial without news is taken to go on as before; one and a half steps where these are longer."""
+FIRST_SPREAD: Final = 0.2
+"""Spread of what a step costs by a first report, which tells of imports and warming up as well."""
+LEAST_OF_FIRST: Final = 0.2
+"""Part of the CPU seconds of a first report that steps took at least."""
+EVEN_SPREAD: Final = 0.41
+"""Standard deviation of the difference of two numbers that lie evenly between 0 and 1."""
 TINY: Final = 1e-3
 """Core seconds that are left at least."""
 
@@ -95,9 +101,8 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
         number, at = None if node is None else numbers.get(node), move_s if trial.phase is Phase.MOVING else 0.0
         cpu, memory = trial.base_cpu * trial.workers, trial.memory * trial.workers
         job = Job(cpu, memory, number, at, max(0, most_moves - trial.moves))
-        one = _with_work(trial, job, measured.trials[trial.id], snapshot.now, scaling.power)
-        others = max(0, together[trial.node] - 1)
-        jobs.append(replace(one, others=others, startup=startup if trial.progress is None else 0.0))
+        one = _with_work(trial, job, measured.trials[trial.id], snapshot.now, scaling.power, startup)
+        jobs.append(replace(one, others=max(0, together[trial.node] - 1)))
     submitted = {trial.id for trial in snapshot.trials}
     for coming in sorted(to_come, key=lambda coming: (coming.at, coming.id)):
         if coming.id not in submitted:
@@ -146,16 +151,22 @@ def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
     return [Room(node.cpu, cpu[node.name], memory[node.name]) for node in nodes]
 
 
-def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: float) -> KnownJob:
+def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: float, startup: float) -> KnownJob:
     """Return a trial with its work, as far as its reports tell."""
     weight = max(trial.cpu * max(1, len(trial.nodes)), LEAST_WEIGHT)
     known = KnownJob(trial.id, job, weight, most=memo.most, used=memo.used)
     newest = memo.newest or memo.left  # a trial that has moved goes on from where it was
-    if newest is None or memo.cost is None:
+    if newest is None:
+        return replace(known, startup=startup if memo.cost is None else 0.0)
+    if newest.step < 1 or newest.core_seconds <= 0:
         return known
     cores = max(memo.cores, LEAST_CORES)
-    speed = cores**power
-    step = memo.cost * speed / cores
+    speed, cost, error = cores**power, memo.cost, COST_SPREAD
+    if cost is None:
+        # One report tells of the steps and of what came before them.
+        cost = max(newest.core_seconds - startup, LEAST_OF_FIRST * newest.core_seconds) / newest.step
+        error = FIRST_SPREAD
+    step = cost * speed / cores
     known = replace(known, done=step * newest.step)
     if memo.steps_total is None:
         return known
@@ -163,8 +174,19 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: f
     # A report tells nothing of what was done since. A trial that has been silent for long may have done nothing.
     since = min(now - newest.at, max(LATE_S, 1.5 * step / speed)) if trial.phase is Phase.RUNNING else 0.0
     left = max(step * steps_left - max(0.0, since) * speed, LEAST_LEFT * step, TINY)
-    few_steps = STEP_SPREAD * math.sqrt(1 / max(1, newest.step) + 1 / max(1, steps_left))
-    return replace(known, left=left, error=math.hypot(COST_SPREAD, few_steps), made=_made(trial) or 0.0)
+    few_steps = STEP_SPREAD * math.sqrt(1 / newest.step + 1 / max(1, steps_left))
+    return replace(known, left=left, error=math.hypot(error, few_steps, _lag(memo)), made=_made(trial) or 0.0)
+
+
+def _lag(memo: MeasuredTrial) -> float:
+    """Return how far the CPU seconds lag behind the steps, as a part of those that a step's cost was measured by."""
+    counts = len({report.core_seconds for report in memo.reports})
+    if counts == len(memo.reports) or memo.cost is None or memo.newest is None:
+        return 0.0
+    first, last = memo.reports[0], memo.newest
+    apart = (last.at - first.at) / max(1, counts - 1)
+    newer_half = max(1, last.step - first.step) / 2 * memo.cost
+    return min(1.0, EVEN_SPREAD * apart * memo.cores / newer_half)
 
 
 def _startup(measured: Measured) -> float:

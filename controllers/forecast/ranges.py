@@ -30,7 +30,7 @@ WAYS_TO_SHARE: Final = (math.inf, 4.0, 2.0, 1.0)
 """Exponents of ``ahead.forecast.allocated``; infinity stands for 1 / (1 - power)."""
 FOREVER_S: Final = 10 * 365 * 86_400.0
 """Nothing is said of an end that may be so many seconds away."""
-DOUBT_OF_CONTENTION: Final = 0.04
+DOUBT_OF_CONTENTION: Final = 0.02
 """Part of its speed that each further trial on a node may take from all others there, beyond what was measured."""
 LEAST: Final = 0.02
 """Part of a length that is left at least of a trial that has not ended."""
@@ -61,7 +61,7 @@ class Steering:
     def spread(self) -> "Spread":
         """What such a policy leaves open, even if all lengths were known."""
         if self.shortest_first:
-            return Spread(end=0.03, trial=0.1, moves=1.0)
+            return Spread(end=0.05, trial=0.1, moves=1.0)
         if not (self.reweighs or self.most_moves):
             return Spread()
         return Spread(0.03, 0.03 if self.reweighs else 0.1, 0.7 if self.reweighs else 0.0, 0.5)
