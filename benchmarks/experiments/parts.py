@@ -5,6 +5,7 @@ from pathlib import Path
 
 from benchmarks.experiments import markdown, pictures
 from benchmarks.experiments.fig_6_25 import figure_6_25
+from benchmarks.experiments.forecasts import forecasts
 from controllers.core.errors import SpeconError
 from controllers.lab.simulation.evaluation import (
     Estimate,
@@ -176,4 +177,5 @@ PARTS: Mapping[str, Part] = {
     "pictures": draw,
     "sensitivity": sensitivities,
     "figure-6-25": figure_6_25,
+    "forecasts": forecasts,
 }

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controllers.policies.ahead.forecast import LINEAR, NOTHING, allocated, earliest_end
+from controllers.policies.ahead.forecast import LINEAR, allocated, earliest_end
 
 LOOKED_AT: Final = 32
 """Nodes among which a job to move is looked for: in a large cluster the others are like these."""
@@ -22,6 +22,8 @@ CRITICAL: Final = 0.95
 """Part of the time to the earliest end that makes a job, at its most cores, one of those that would end the sweep."""
 FLOOR: Final = 0.05
 """Part of a node that all of its jobs share evenly where the shortest go first."""
+LEAST_STEP: Final = 1e-3
+"""Part of the time to the earliest end that passes at least until another job is one of those that would end it."""
 SLACK: Final = 1e-9
 
 
@@ -236,15 +238,18 @@ class _Simulation:
         """Let the jobs of a node that are done end, and others take their place."""
         node = self._nodes[index]
         node.advance(now)
-        going_on = [member for member in node.members if member.left > NOTHING]
+        moment = SLACK * (1 + now)  # sums of floats are not exact, and late in time less so
+        going_on: list[_Member] = []
+        for member in node.members:
+            if member.left > moment * member.speed:
+                going_on.append(member)
+                continue
+            job = self._model.jobs[member.number]
+            self._ends[member.number] = now
+            self._request(index, -job.cpu, -job.memory)
+            if self._held:
+                heapq.heappush(self._events, (now, _ARRIVES, self._held.popleft(), _ANYWHERE))
         if len(going_on) < len(node.members):
-            for member in node.members:
-                if member.left <= NOTHING:
-                    job = self._model.jobs[member.number]
-                    self._ends[member.number] = now
-                    self._request(index, -job.cpu, -job.memory)
-                    if self._held:
-                        heapq.heappush(self._events, (now, _ARRIVES, self._held.popleft(), _ANYWHERE))
             node.members = going_on
             self._start_waiting(index)
         self._share(index, now)
@@ -291,7 +296,7 @@ class _Simulation:
         self._nodes[source].members.remove(member)
         self._request(source, -job.cpu, -job.memory)
         self._request(target, job.cpu, job.memory)
-        self._left[number] = max(member.left, 2 * NOTHING)
+        self._left[number] = max(0.0, member.left)
         self._moves[number] -= 1
         self._nodes[target].coming += self._most(number, target)
         heapq.heappush(self._events, (now + self._model.move_s, _ARRIVES, number, target))
@@ -347,7 +352,7 @@ class _Simulation:
             closing = CRITICAL - member.speed / member.fastest
             if gap > 0 and closing > 0 and gap < soonest * closing:
                 soonest = gap / closing
-        return soonest + SLACK
+        return max(soonest + SLACK, LEAST_STEP * abs(horizon))
 
 
 def _by_weight(node: _Node) -> list[float]:

@@ -71,17 +71,19 @@ class Deck:
         self._values = [value for value, _ in self._seen]
 
     def drawn(self, above: float, chance: float, *, open_ended: bool = False) -> tuple[float, float | None]:
-        """Return a value above ``above``, and None; or the greatest bound reached and the chance left beyond it.
+        """Return a value above ``above``, and None; or the greatest that is known and the chance left beyond it.
 
         With ``open_ended`` there is one chance more, that of a value greater than all.
         """
         while True:
             first = bisect_right(self._values, above)
             left = len(self._seen) - first
+            if not left:
+                return above, chance
             place = chance * (left + open_ended)
             number = int(place)
-            if number >= left:
-                return max([above, *self._values[-1:]]), place - number
+            if number == left:
+                return self._values[-1], place - number
             above, exact = self._seen[first + number]
             if exact:
                 return above, None

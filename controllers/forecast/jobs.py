@@ -10,7 +10,7 @@ from typing import Final
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.ports import ComingTrial
 from controllers.forecast.fluid import Job, Room
-from controllers.policies.kit.work_left import LEAST_CORES, Measured, MeasuredTrial, scaling_of
+from controllers.policies.kit.work_left import LEAST_CORES, Measured, MeasuredTrial, Report, scaling_of
 
 LEAST_WEIGHT: Final = 2 / 1024
 """Cores that a request of nothing weighs: cpu.shares are never below 2, and 1024 of them are a core."""
@@ -32,8 +32,9 @@ LEAST_OF_FIRST: Final = 0.2
 """Part of the CPU seconds of a first report that steps took at least."""
 EVEN_SPREAD: Final = 0.41
 """Standard deviation of the difference of two numbers that lie evenly between 0 and 1."""
-TINY: Final = 1e-3
-"""Core seconds that are left at least."""
+TINY, HUGE = 1e-3, 1e10
+"""Core seconds that are left at least, and at most: no trial is three hundred years of a core."""
+MOST_MOVE_S: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
         most_moves: How often the policy moves a trial at most.
     """
     scaling = scaling_of(measured)
-    move_s = statistics.fmean((*USUAL_MOVES_S, *measured.moves))
+    move_s = min(MOST_MOVE_S, statistics.fmean((*USUAL_MOVES_S, *measured.moves)))
     nodes = [node for node in snapshot.nodes if node.ready and node.cpu > 0]
     numbers = {node.name: number for number, node in enumerate(nodes)}
     trials = sorted(snapshot.unended, key=lambda trial: (trial.submitted_at, trial.id))
@@ -112,7 +113,7 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
     return KnownSweep(
         jobs,
         _rooms(nodes, trials),
-        [total for total in measured.totals if total > 0],
+        [min(total, HUGE) for total in measured.totals if total > 0],
         [min(1.0, made) for trial in snapshot.trials if trial.phase.ended and (made := _made(trial)) is not None],
         scaling.power,
         scaling.contention,
@@ -124,7 +125,8 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
 def _made(trial: Trial) -> float | None:
     """Return the part of its steps that a trial has made, None where it has not told of so many."""
     progress = trial.progress
-    return progress.step / progress.steps_total if progress is not None and progress.steps_total else None
+    told = progress is not None and progress.steps_total is not None and progress.steps_total > 0
+    return max(0.0, progress.step / progress.steps_total) if told else None
 
 
 def _calm_at(submitted: Iterable[float], jobs: Iterable[KnownJob], now: float) -> float:
@@ -155,7 +157,7 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: f
     """Return a trial with its work, as far as its reports tell."""
     weight = max(trial.cpu * max(1, len(trial.nodes)), LEAST_WEIGHT)
     known = KnownJob(trial.id, job, weight, most=memo.most, used=memo.used)
-    newest = memo.newest or memo.left  # a trial that has moved goes on from where it was
+    newest = memo.newest or memo.left or _told(trial)  # a trial that has moved goes on from where it was
     if newest is None:
         return replace(known, startup=startup if memo.cost is None else 0.0)
     if newest.step < 1 or newest.core_seconds <= 0:
@@ -166,16 +168,23 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: f
         # One report tells of the steps and of what came before them.
         cost = max(newest.core_seconds - startup, LEAST_OF_FIRST * newest.core_seconds) / newest.step
         error = FIRST_SPREAD
-    step = cost * speed / cores
+    step = min(cost * speed / cores, HUGE / newest.step)
     known = replace(known, done=step * newest.step)
     if memo.steps_total is None:
         return known
     steps_left = max(0, memo.steps_total - newest.step)
     # A report tells nothing of what was done since. A trial that has been silent for long may have done nothing.
     since = min(now - newest.at, max(LATE_S, 1.5 * step / speed)) if trial.phase is Phase.RUNNING else 0.0
-    left = max(step * steps_left - max(0.0, since) * speed, LEAST_LEFT * step, TINY)
+    left = min(HUGE, max(step * steps_left - max(0.0, since) * speed, LEAST_LEFT * step, TINY))
     few_steps = STEP_SPREAD * math.sqrt(1 / newest.step + 1 / max(1, steps_left))
     return replace(known, left=left, error=math.hypot(error, few_steps, _lag(memo)), made=_made(trial) or 0.0)
+
+
+def _told(trial: Trial) -> Report | None:
+    progress = trial.progress
+    if progress is None or progress.cpu_seconds is None:
+        return None
+    return Report(progress.at, progress.step, progress.cpu_seconds)
 
 
 def _lag(memo: MeasuredTrial) -> float:
@@ -196,4 +205,4 @@ def _startup(measured: Measured) -> float:
         for memo in measured.trials.values()
         if memo.cost is not None and memo.newest is not None and memo.attempt == 1
     ]
-    return max(0.0, statistics.median(found)) if found else 0.0
+    return min(HUGE, max(0.0, statistics.median(found))) if found else 0.0
