@@ -1,0 +1,80 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from controllers.core.forecast import Forecast
+from controllers.core.model import Snapshot, Trial, TrialId
+from controllers.core.ports import ComingTrial
+from controllers.forecast.forecaster import FORECAST_S, Forecaster
+from controllers.policies import Default
+from tests.forecast.sweeps import at_step, ended, seen, trial
+
+
+def watch(forecaster: Forecaster, now: float, *trials: Trial) -> None:
+    snapshot, _ = seen((now, trials))
+    forecaster.observe(snapshot, {}, {})
+
+
+def nothing_to_come() -> Sequence[ComingTrial]:
+    return []
+
+
+def test_forecasts_are_told_every_few_seconds_however_often_it_looks() -> None:
+    told: list[Forecast] = []
+    forecaster = Forecaster(Default(), nothing_to_come, (told.append,))
+    for second in range(21):
+        watch(forecaster, float(second), at_step(trial("a"), second, float(second), 2.0))
+
+    assert [forecast.at for forecast in told] == [0.0, FORECAST_S, 2 * FORECAST_S, 3 * FORECAST_S, 4 * FORECAST_S]
+    assert told[0].end is None
+    assert told[-1].end is not None
+
+
+def test_the_end_of_the_last_trial_is_told_at_once() -> None:
+    told: list[Forecast] = []
+    forecaster = Forecaster(Default(), nothing_to_come, (told.append,))
+    watch(forecaster, 0.0, trial("a"))
+    watch(forecaster, 2.0, ended(trial("a")))
+
+    assert [forecast.at for forecast in told] == [0.0, 2.0]
+
+
+def test_trials_that_are_to_come_are_asked_for_each_time() -> None:
+    coming = [ComingTrial(TrialId("uid.sweep.b"), 1e4, 1.0)]
+    told: list[Forecast] = []
+    forecaster = Forecaster(Default(), lambda: coming, (told.append,))
+    for second in range(0, 21, 5):
+        watch(forecaster, float(second), at_step(trial("a"), second, float(second), 2.0))
+        if second == 15:
+            coming.clear()
+
+    first, last = told[-2].end, told[-1].end
+    assert first is not None
+    assert last is not None
+    assert first.low > 1e4 > last.high
+
+
+def test_a_forecast_that_goes_wrong_is_logged_once_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> Sequence[ComingTrial]:
+        message = "no plan"
+        raise RuntimeError(message)
+
+    told: list[Forecast] = []
+    forecaster = Forecaster(Default(), broken, (told.append,))
+    for second in (0.0, 10.0, 20.0):
+        watch(forecaster, second, trial("a"))
+
+    assert told == []
+    assert [record.message for record in caplog.records] == ["no forecast of this sweep"]
+
+
+def test_a_large_sweep_is_forecast_less_often() -> None:
+    told: list[Forecast] = []
+    forecaster = Forecaster(Default(), nothing_to_come, (told.append,))
+    snapshot, _ = seen((0.0, [trial("a")]))
+    many = tuple(replace(snapshot.trials[0], id=TrialId(f"uid.sweep.t{number}")) for number in range(2000))
+    for second in range(0, 31, 5):
+        forecaster.observe(Snapshot(float(second), many, snapshot.nodes), {}, {})
+
+    assert [forecast.at for forecast in told] == [0.0, 20.0]
