@@ -147,7 +147,9 @@ def test_when_a_trial_will_end_is_told_as_its_run_says(specon_there: Specon, clu
         ends("0000-00-00T00:00:00Z", in_seconds(1), in_seconds(2)),
     ],
 )
-def test_a_forecast_that_makes_no_sense_is_not_shown(specon_there: Specon, cluster: Cluster, odd: dict[str, str]) -> None:
+def test_a_forecast_that_makes_no_sense_is_not_shown(
+    specon_there: Specon, cluster: Cluster, odd: dict[str, str]
+) -> None:
     hold(cluster, workflow(), pods=(pod(0),))
     track(cluster, run("t000", 0.25, 12, **odd))
 
