@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hera.workflows._context import _context
-from hera.workflows._mixins import EnvIOMixin, TemplateMixin, VolumeMountMixin
+from hera.workflows._mixins import EnvIOMixin, ResourceMixin, TemplateMixin, VolumeMountMixin
 from hera.workflows.models import Template
 from hera.workflows.volume import _BaseVolume
 
@@ -17,7 +17,7 @@ HeraVolume = _BaseVolume
 
 
 @dataclass(kw_only=True)
-class SweepTemplateBase(EnvIOMixin, TemplateMixin, VolumeMountMixin):
+class SweepTemplateBase(EnvIOMixin, TemplateMixin, ResourceMixin, VolumeMountMixin):
     """What Hera's Container and Script have in common, so that one class can add to either."""
 
 

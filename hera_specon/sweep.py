@@ -11,6 +11,7 @@ from hera.workflows.models import Parameter as ParameterModel
 
 from controllers.core import labels
 from controllers.core.labels import PARAMETER_CONTINUE
+from hera_specon.devices import check_custom_resources
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
 from hera_specon.goals import Goal, SweepGoals, check_served, sweep_goals
@@ -155,6 +156,7 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         if self.policy is not None:
             check_served(self.policy, self._asked())
+        check_custom_resources(self.resources)
         fan_out, _ = self._fan_out(), self._build_trial()
         added = [parameter.name for parameter in fan_out.added.parameters or []]
         check_distinct([*fan_out.names, *added], "inputs= declares an input twice, or one that every trial already has")
@@ -204,7 +206,8 @@ class Sweep(_SweepTemplates, Container):
         experiment: MLflow experiment; by default the sweep's name.
         mlflow_tracking_uri: Where the trials find MLflow.
         parallelism: Greatest number of trials at a time.
-        resources: Must request CPU, the share a policy starts from; by default 0.1 core without a limit.
+        resources: Must request CPU, the share a policy starts from; by default 0.1 core without a limit. With
+            ``Resources(gpus=1)`` each trial holds a GPU of its own; ``gpu_flag`` names another kind of device.
         pod_security_context: Who trials run as; by default user and group 65532, unless the workflow says otherwise.
         security_context: What their container may do: no more than any process without.
         inputs: Further inputs, which every trial gets as they are given to the sweep.

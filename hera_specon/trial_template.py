@@ -20,6 +20,7 @@ from controllers.core import labels
 from controllers.core.expressions import MOVED, SWEEP_UID
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import most_moves
+from hera_specon.devices import device_problems, tolerations
 from hera_specon.errors import SweepError
 from hera_specon.goals import SweepGoals
 from hera_specon.pod_spec import container_security, pod_patch, pod_security
@@ -96,8 +97,12 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     if "cpu" not in (resources.requests or {}):
         problem = "resources= needs cpu_request: it is the share of CPU that a policy starts from"
         raise SweepError(problem)
-    requests: dict[str, object] = resources.model_dump(mode="json")["requests"]
-    program.resources, cpu = resources, str(requests["cpu"])
+    asked = resources.model_dump(mode="json", exclude_none=True)
+    for wrong in device_problems(asked):
+        problem = f"resources= {wrong}"
+        raise SweepError(problem)
+    program.resources, cpu = resources, str(asked["requests"]["cpu"])
+    pod.tolerations = tolerations(pod.tolerations, asked)
     program.security_context = program.security_context or container_security()
     if pod.security_context is None and not settings.own_security:
         pod.security_context = pod_security()

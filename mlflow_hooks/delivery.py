@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mlflow_hooks import contract
 from mlflow_hooks.journal import Point, count_unsent, mark_sent, read_unsent
@@ -25,10 +25,16 @@ from mlflow_hooks.state_folder import (
     write_ending,
     write_run,
 )
-
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
-
+from mlflow_hooks.tracking_server import (
+    EXISTS,
+    NOT_FOUND,
+    REFUSED,
+    LibraryServer,
+    NotMlflowError,
+    TrackingError,
+    TrackingServer,
+    tracking_server,
+)
 
 BATCH: Final = 1000
 """MLflow takes at most this many entities in one call."""
@@ -44,63 +50,62 @@ class Delivery:
     folder: Path
     allowed: Callable[[], bool] = field(default=lambda: True)
     run_id: str | None = field(default=None, init=False)
-    _client: "MlflowClient | None" = field(default=None, init=False)
+    _server: TrackingServer | None = field(default=None, init=False)
 
     def deliver(self) -> None:
         """Send all that MLflow has not acknowledged, and how the trial ended where it has.
 
         Raises:
-            MlflowException: MLflow is away or refuses; call again later.
+            TrackingError: MLflow is away or refuses; call again later.
         """
+        self._server = self._server or tracking_server()
+        try:
+            self._deliver(self._server)
+        except NotMlflowError as error:
+            # The library knows more ways to reach a server than the plain client.
+            report(f"{error}; trying MLflow's own library")
+            self._server = LibraryServer()
+            self._deliver(self._server)
+
+    def _deliver(self, server: TrackingServer) -> None:
         while self.allowed():
-            client, run_id = self._opened()
+            run_id = self.run_id = self.run_id or self._opened(server)
             points, offset = read_unsent(self.folder, BATCH)
             if not points:
                 ending = read_ending(self.folder)
                 if ending is not None and not ending.told:
-                    # A script's stdout is its result in Argo; MLflow would add a line with the run's address.
-                    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
-                    client.set_terminated(run_id, ending.status, ending.timestamp)
+                    server.set_status(run_id, ending.status, ending.timestamp)
                     write_ending(self.folder, ending.as_told())
                 return
-            self._send(client, run_id, points)
+            self._send(server, run_id, points)
             if self.allowed():
                 mark_sent(self.folder, offset)
 
-    def _opened(self) -> "tuple[MlflowClient, str]":
-        import mlflow  # noqa: PLC0415 - takes a second, and only who sends needs it
+    def _opened(self, server: TrackingServer) -> str:
+        identity = read_identity(self.folder)
+        if identity is None:
+            message = f"no trial has started in {self.folder}"
+            raise FileNotFoundError(message)
+        return open_run(server, self.folder, identity)
 
-        client = self._client = self._client or mlflow.MlflowClient()
-        if self.run_id is None:
-            identity = read_identity(self.folder)
-            if identity is None:
-                message = f"no trial has started in {self.folder}"
-                raise FileNotFoundError(message)
-            self.run_id = open_run(client, self.folder, identity)
-        return client, self.run_id
-
-    def _send(self, client: "MlflowClient", run_id: str, points: list[Point]) -> None:
-        from mlflow.entities import Metric  # noqa: PLC0415 - see _opened
-        from mlflow.exceptions import MlflowException  # noqa: PLC0415
-
-        metrics = [Metric(point.key, point.value, point.timestamp, point.step) for point in points]
+    def _send(self, server: TrackingServer, run_id: str, points: list[Point]) -> None:
         try:
-            client.log_batch(run_id, metrics=metrics, synchronous=True)
-        except MlflowException as error:
-            if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+            server.log_metrics(run_id, points)
+        except TrackingError as error:
+            if error.code == NOT_FOUND:
                 # The run is gone, as after a fresh database: another one gets everything from the first point on.
                 forget_run(self.folder)
                 mark_sent(self.folder, 0)
                 self.run_id = None
-            if error.error_code != "INVALID_PARAMETER_VALUE":
+            if error.code != REFUSED:
                 raise
             if len(points) == 1:
-                report(f"MLflow refuses {points[0]}: {error.message}")
+                report(f"MLflow refuses {points[0]}: {error}")
                 return
             # Halve the batch until the point that MLflow will never take stands alone.
             middle = len(points) // 2
-            self._send(client, run_id, points[:middle])
-            self._send(client, run_id, points[middle:])
+            self._send(server, run_id, points[:middle])
+            self._send(server, run_id, points[middle:])
 
 
 def sending_wanted() -> bool:
@@ -143,45 +148,40 @@ def _try_until(delivery: Delivery, give_up: float) -> None:
         pause *= 2
 
 
-def open_run(client: "MlflowClient", folder: Path, identity: Identity) -> str:
+def open_run(server: TrackingServer, folder: Path, identity: Identity) -> str:
     """Find or create the trial's run, give it its parameters once, and return its id.
 
     A run that goes on is set to RUNNING again, unless the trial has ended.
 
     Raises:
-        MlflowException: MLflow is away or refuses; nothing is half done, call again.
+        TrackingError: MLflow is away or refuses; nothing is half done, call again.
     """
-    run = _remembered(client, folder)
-    if run is None and (tagged := _tagged(client, identity)):
-        client.update_run(tagged[0], status="RUNNING")
+    run = _remembered(server, folder)
+    if run is None and (tagged := _tagged(server, identity)):
+        server.set_status(tagged[0], "RUNNING")
         run = Run(tagged[0])
-    run = run or _created(client, identity)
+    run = run or _created(server, identity)
     write_run(folder, run)
     if not run.has_params:
-        from mlflow.entities import Param  # noqa: PLC0415 - MLflow is imported only by who sends
-        from mlflow.exceptions import MlflowException  # noqa: PLC0415
-
-        params = [Param(str(key), str(value)[:_LONGEST_PARAM]) for key, value in identity.params.items()]
+        params = [(str(key), str(value)[:_LONGEST_PARAM]) for key, value in identity.params.items()]
         for start in range(0, len(params), _PARAMS_PER_CALL):
             try:
-                client.log_batch(run.run_id, params=params[start : start + _PARAMS_PER_CALL], synchronous=True)
-            except MlflowException as error:
-                if error.error_code != "INVALID_PARAMETER_VALUE":
+                server.log_params(run.run_id, dict(params[start : start + _PARAMS_PER_CALL]))
+            except TrackingError as error:
+                if error.code != REFUSED:
                     raise
-                report(f"MLflow refuses parameters of {identity.trial_id}: {error.message}")
+                report(f"MLflow refuses parameters of {identity.trial_id}: {error}")
         write_run(folder, Run(run.run_id, has_params=True))
     return run.run_id
 
 
-def _remembered(client: "MlflowClient", folder: Path) -> Run | None:
-    from mlflow.exceptions import MlflowException  # noqa: PLC0415 - MLflow is imported only by who sends
-
+def _remembered(server: TrackingServer, folder: Path) -> Run | None:
     run = read_run(folder)
     try:
         if run and read_ending(folder) is None:
-            client.update_run(run.run_id, status="RUNNING")
-    except MlflowException as error:
-        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            server.set_status(run.run_id, "RUNNING")
+    except TrackingError as error:
+        if error.code != NOT_FOUND:
             raise
         report(f"MLflow has no run {run.run_id if run else None} any more; its trial gets another one")
         forget_run(folder)
@@ -189,43 +189,35 @@ def _remembered(client: "MlflowClient", folder: Path) -> Run | None:
     return run
 
 
-def _tagged(client: "MlflowClient", identity: Identity) -> list[str]:
+def _tagged(server: TrackingServer, identity: Identity) -> list[str]:
     """Return the ids of the runs with the trial's id, the oldest first: every attempt sees the same order."""
     wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{identity.trial_id}'"
-    oldest = ["attributes.start_time ASC", "attributes.run_id ASC"]
-    experiment = _experiment_id(client, identity.experiment)
-    runs = client.search_runs([experiment], wanted, max_results=_MOST_DUPLICATES, order_by=oldest)
-    return [run.info.run_id for run in runs]
+    return server.runs(_experiment_id(server, identity.experiment), wanted, _MOST_DUPLICATES)
 
 
-def _created(client: "MlflowClient", identity: Identity) -> Run:
+def _created(server: TrackingServer, identity: Identity) -> Run:
     tags = {
         contract.TAG_TRIAL_ID: identity.trial_id,
         contract.TAG_SWEEP_ID: identity.sweep_id,
         "mlflow.parentRunId": identity.parent_run_id,
     }
-    created = client.create_run(
-        _experiment_id(client, identity.experiment),
-        tags={name: value for name, value in tags.items() if value},
-        run_name=identity.run_name,
-    ).info.run_id
+    given = {name: value for name, value in tags.items() if value}
+    created = server.create_run(_experiment_id(server, identity.experiment), identity.run_name, given)
     # A request that timed out is sent again, though the server may have heard the first: one run stays, the oldest.
-    kept, *surplus = _tagged(client, identity) or [created]
+    kept, *surplus = _tagged(server, identity) or [created]
     for run_id in surplus:
-        client.delete_run(run_id)
+        server.delete_run(run_id)
     return Run(kept)
 
 
-def _experiment_id(client: "MlflowClient", name: str) -> str:
-    from mlflow.exceptions import MlflowException  # noqa: PLC0415 - MLflow is imported only by who sends
-
-    found = client.get_experiment_by_name(name)
+def _experiment_id(server: TrackingServer, name: str) -> str:
+    found = server.experiment(name)
     if found:
-        return str(found.experiment_id)
+        return found
     try:
-        return str(client.create_experiment(name))
-    except MlflowException as error:
-        found = client.get_experiment_by_name(name)
-        if error.error_code == "RESOURCE_ALREADY_EXISTS" and found:  # another trial was first
-            return str(found.experiment_id)
+        return server.create_experiment(name)
+    except TrackingError as error:
+        found = server.experiment(name)
+        if error.code == EXISTS and found:  # another trial was first
+            return found
         raise

@@ -15,7 +15,7 @@ from mlflow_hooks.sender import Sender, short_timeouts
 from mlflow_hooks.settings import Settings, read_settings
 from mlflow_hooks.state_folder import Ending, Identity, forget_ending, report, write_ending, write_identity
 from mlflow_hooks.states import State
-from mlflow_hooks.threads import follow_share, prepare_threads
+from mlflow_hooks.threads import ThreadSearch, follow_share, prepare_threads
 
 LEAVING_FLUSH_S: Final = 2.0
 """How long an attempt that leaves waits for MLflow; the next attempt sends the rest."""
@@ -89,6 +89,7 @@ class Trial:
         self.step = self.next_step = found.step if found else 0
         self._metrics = Metrics(self._journal, self.objective, found.cpu_seconds if found else 0.0)
         self._sender = Sender(settings.folder, self._owner.held) if sending_wanted() else None
+        self._threads = ThreadSearch(settings.folder)
 
     @property
     def stopping(self) -> bool:
@@ -140,6 +141,7 @@ class Trial:
             StateMismatchError: the script tracks other states than the checkpoint holds.
         """
         self._total = total
+        follow_share(self._threads.most)
         self._leave_if_asked()
         self._saving.check_complete()
         if total is not None and self._owner.held():
@@ -153,9 +155,12 @@ class Trial:
             MigrationExit: the attempt was asked to leave, and has saved.
         """
         self.next_step = step + 1
+        # Whoever opens the trial's run may have to import MLflow first, which costs the CPU of many steps.
+        if not self._sender or self._sender.run_id:
+            self._threads.step_done()
         if self._saving.due() and not self.stopping:
             self._save()
-            follow_share()
+            follow_share(self._threads.most)
         self._leave_if_asked()
 
     def finish_training(self) -> None:

@@ -1,13 +1,29 @@
-"""As many threads as the trial has cores: more of them spin against each other."""
+"""As many threads as the trial may have cores, and in PyTorch no more of them than pay."""
 
+import json
 import math
 import os
+import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
+from mlflow_hooks.state_folder import read_object, write_whole
+
+SAVING: Final = 0.2
+"""Part of a step's CPU seconds that half the threads must save to be the better number.
+
+Measured by ``benchmarks/threads.py``: a small model saves 20 to 90 %, a large one less than 10 %.
+"""
+_ENOUGH_S: Final = 10.0
+"""CPU seconds of steps that tell what one costs."""
+_SOME_S: Final = 0.2
+_SOME_STEPS: Final = 4
+"""Fewer seconds do for so many steps, of which the median counts: what runs beside a trial makes single steps dear."""
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")
@@ -40,15 +56,78 @@ def prepare_threads() -> None:
     follow_share()
 
 
-def follow_share() -> None:
-    """Give PyTorch, where it is in use, the threads that the share allows now.
+def follow_share(most: int | None = None) -> None:
+    """Give PyTorch, where it is in use, the threads that the share allows now, ``most`` at most.
 
     A number that the user chose with ``OMP_NUM_THREADS`` stays.
     """
-    torch = sys.modules.get("torch")
-    count = thread_count()
-    if torch is not None and "OMP_NUM_THREADS" not in os.environ and torch.get_num_threads() != count:
+    count = min(thread_count(), most or sys.maxsize)
+    if _may_choose() and (torch := sys.modules["torch"]).get_num_threads() != count:
         torch.set_num_threads(count)
+
+
+def _may_choose() -> bool:
+    return "torch" in sys.modules and "OMP_NUM_THREADS" not in os.environ
+
+
+class ThreadSearch:
+    """Finds, in the first steps of a training, how many of the threads that PyTorch may have pay.
+
+    Threads that share small operations cost more CPU than they save time, and what they cost is missing to the trials
+    beside them. So half of them go, again and again, for as long as a step then costs less CPU: CPU seconds tell that
+    on a busy node too, where time does not. Later attempts go on with what was found, since another number gives other
+    rounding errors.
+
+    Attributes:
+        most: what was found, or is being tried; None for all.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "threads.json"
+        found = read_object(self._file).get("threads")
+        self.most: int | None = found if isinstance(found, int) and found > 0 else None
+        self._over = self.most is not None
+        self._tried: list[int] = []
+        self._cost_s = math.inf
+        self._steps_s: list[float] = []
+        self._noted_at = 0.0
+
+    def step_done(self) -> None:
+        """Take note of a step, and try another number from the next one on if it is time to."""
+        if self._over or not _may_choose():
+            return
+        now = time.process_time()
+        step_s, self._noted_at = now - self._noted_at, now
+        if not self._tried:  # the first step has other work to do
+            self._try(thread_count())
+            return
+        self._steps_s.append(step_s)
+        spent_s = sum(self._steps_s)
+        if spent_s < _ENOUGH_S and (spent_s < _SOME_S or len(self._steps_s) < _SOME_STEPS):
+            return
+        before_s, self._cost_s = self._cost_s, statistics.median(self._steps_s)
+        if self._cost_s > before_s * (1 - SAVING):
+            self._settle(self._tried[-2])
+        elif self._tried[-1] == 1:
+            self._settle(1)
+        else:
+            self._try(self._tried[-1] // 2)
+
+    def _try(self, count: int) -> None:
+        self._over = count == 1 and not self._tried
+        self._tried.append(count)
+        self._steps_s = []
+        self._limit(count)
+
+    def _settle(self, count: int) -> None:
+        self._over = True
+        self._limit(count)
+        if self.most:
+            write_whole(self._file, json.dumps({"threads": self.most}))
+
+    def _limit(self, count: int) -> None:
+        self.most = count if count < self._tried[0] else None
+        follow_share(self.most)
 
 
 def _limit_imported_tensorflow(count: int) -> None:

@@ -8,6 +8,7 @@ measures of whatever goals the sweep has: ``--file benchmarks/cluster/deadlines_
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -73,7 +74,7 @@ def main() -> None:
     with cluster_with_controller(_TERMINAL.log) as kubectl:
         runs: list[Counted] = []
         for policy in policies:
-            runs.append(_run(given.file, kubectl, policy, runs[0].workflow if runs else None))
+            runs.append(run_once(given.file, kubectl, policy, like=runs[0].workflow if runs else None))
             _TERMINAL.print(_table(runs))
         _TERMINAL.print(kubectl("get", "pods", "--output=wide"))
         (given.out / "counted.json").write_text(json.dumps([asdict(run) for run in runs], indent=2))
@@ -109,9 +110,14 @@ def _measured(client: MlflowClient, workflow: str, goals: Mapping[str, AskedGoal
 def _report(workflows: Sequence[str], page: Path, kubectl: Kubectl, client: MlflowClient) -> None:
     uri = client.tracking_uri
     for name in workflows:
-        wait_until(partial(_is_recorded, client, name), f"the record of {name} is complete", _RECORDED_S)
+        wait_for_record(client, name)
         _specon("status", name, *_access(kubectl), "--mlflow-tracking-uri", uri)
     _specon("report", *workflows, "--out", page, "--mlflow-tracking-uri", uri)
+
+
+def wait_for_record(client: MlflowClient, workflow: str) -> None:
+    """Wait until MLflow has all that the controller records of a finished workflow."""
+    wait_until(partial(_is_recorded, client, workflow), f"the record of {workflow} is complete", _RECORDED_S)
 
 
 def _is_recorded(client: MlflowClient, workflow: str) -> bool:
@@ -121,13 +127,23 @@ def _is_recorded(client: MlflowClient, workflow: str) -> bool:
         return False
 
 
-def _run(file: Path, kubectl: Kubectl, policy: str, like: str | None) -> Counted:
+def run_once(file: Path, kubectl: Kubectl, policy: str, *, like: str | None = None, seed: int | None = None) -> Counted:
+    """Submit a sweep and wait for its end.
+
+    Args:
+        file: What to submit.
+        kubectl: Speaks to the cluster.
+        policy: Under which to run.
+        like: A workflow from whose first placement to start.
+        seed: Draws other trials, where the file heeds ``SWEEP_SEED``.
+    """
     before, weights = resizes_served(kubectl), WeightsSeen()
     began, used = time.monotonic(), _cpu_seconds()
     weights.start()
     _TERMINAL.log(f"submitting {file.name} under {policy}")
     wishes = ["--policy", policy, *(["--first-nodes-of", like] if like else [])]
-    created = json.loads(_specon("submit", file, *_access(kubectl), *wishes, "--json"))
+    drawn = {} if seed is None else {"SWEEP_SEED": str(seed)}
+    created = json.loads(_specon("submit", file, *_access(kubectl), *wishes, "--json", env=drawn))
     kubectl(
         "wait",
         f"workflow/{created['name']}",
@@ -151,9 +167,10 @@ def _access(kubectl: Kubectl) -> list[str | Path]:
     return ["--kubeconfig", kubectl.kubeconfig, "--namespace", NAMESPACE]
 
 
-def _specon(*arguments: str | Path) -> str:
+def _specon(*arguments: str | Path, env: Mapping[str, str] | None = None) -> str:
     command = [sys.executable, "-m", "hera_specon.cli", *(str(argument) for argument in arguments)]
-    done = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, check=True)
+    whole = {**os.environ, **(env or {})}
+    done = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, check=True, env=whole)
     _TERMINAL.print(done.stdout)
     return done.stdout
 

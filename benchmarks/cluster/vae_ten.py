@@ -1,5 +1,7 @@
 """Ten variational autoencoders, one every 15 seconds: ``workflows/vae_sweep.py`` for small nodes and little time."""
 
+import os
+
 from hera.workflows import Resources, Workflow
 
 from hera_specon import Sweep, every, log_uniform, minimize
@@ -11,7 +13,7 @@ with Workflow(generate_name="vae-ten-", entrypoint="vae-ten") as w:
         command=["python", "-m", "workflows.jobs.pytorch.vae", "--steps=620"],
         space={"lr": log_uniform(3e-4, 1e-2)},
         trials=10,
-        seed=1,
+        seed=int(os.environ.get("SWEEP_SEED", "1")),
         objective=minimize("loss"),
         arrivals=every(15),
         resources=Resources(cpu_request="80m", memory_request="400Mi"),

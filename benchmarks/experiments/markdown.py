@@ -1,6 +1,7 @@
 """Tables in Markdown."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from controllers.lab.simulation.evaluation import Estimate, PolicySummary
@@ -9,6 +10,7 @@ from hera_specon.display.simulated import experiment_rows, titles
 
 BAR = "\\|"
 """A bar within a cell."""
+_MARKED = re.compile(r"<!-- table: (\S+) -->\n(?:\n|\|.*\n)*")
 NOTE = "<!-- Made by `python -m benchmarks.experiments`; change the code, not this page. -->"
 
 
@@ -16,6 +18,20 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table; all columns but the first are aligned to the right."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', BAR) for cell in line)} |" for line in lines) + "\n"
+
+
+def with_tables(page: str, made: Mapping[str, str]) -> str:
+    """Return ``page`` with a table of ``made`` below each line ``<!-- table: NAME -->``, in place of the one there.
+
+    Raises:
+        KeyError: a name in a mark is none of ``made``.
+    """
+
+    def marked(found: re.Match[str]) -> str:
+        text = made[found[1]].strip()
+        return f"<!-- table: {found[1]} -->\n\n" + (f"{text}\n\n" if text else "")
+
+    return _MARKED.sub(marked, page)
 
 
 def experiment(setup: Setup, summaries: Sequence[PolicySummary]) -> str:

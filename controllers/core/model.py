@@ -10,9 +10,13 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final, Generic, NewType, TypeVar, get_args
 
+from controllers.core.devices import NO_DEVICES, Devices
+
 S = TypeVar("S")
 TrialId = NewType("TrialId", str)
 NodeName = NewType("NodeName", str)
+Parameters = tuple[tuple[str, float | str], ...]
+"""Hyperparameters by name, each a finite number or a short text (``controllers.core.parameters`` reads them)."""
 
 
 class Direction(StrEnum):
@@ -101,7 +105,8 @@ class Trial:
     ``cpu`` is the share it has now (cores requested), ``base_cpu`` what its author asked for.
     ``nodes`` names the node of each worker, empty while unplaced. ``attempt`` counts from 1,
     ``moves`` the completed moves between nodes. ``gated`` tells that a pending trial's first attempt waits
-    for a ``Place``; later attempts are released by the world itself.
+    for a ``Place``; later attempts are released by the world itself. ``devices`` are those that each worker holds
+    alone. ``parameters`` are its hyperparameters.
     """
 
     id: TrialId
@@ -121,6 +126,8 @@ class Trial:
     gated: bool = False
     progress: Progress | None = None
     goals: Goals = Goals()
+    devices: Devices = NO_DEVICES
+    parameters: Parameters = ()
 
     @property
     def node(self) -> NodeName | None:
@@ -140,13 +147,21 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A place for trials: ``cpu`` cores and ``memory`` bytes to give, ``cpu_used`` cores busy now."""
+    """A place for trials: ``cpu`` cores and ``memory`` bytes to give, ``cpu_used`` cores busy now.
+
+    ``devices`` are those that trials may hold; of these, ``devices_starting`` are held by attempts that were placed and
+    have yet to run, which no trial shows. A trial may come only if it asks for every kind in ``only_for``: owners of
+    scarce devices keep all others away.
+    """
 
     name: NodeName
     cpu: float
     memory: float = math.inf
     cpu_used: float = 0.0
     ready: bool = True
+    devices: Devices = NO_DEVICES
+    devices_starting: Devices = NO_DEVICES
+    only_for: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Action, Assessment, Node, NodeName, Sample, Snapshot, Trial, TrialId
 from controllers.core.results import TrialResult
 
@@ -52,14 +53,15 @@ def refused(why: str) -> Outcome:
 class ComingTrial:
     """A trial that has not been submitted yet, as far as its world knows it.
 
-    ``at`` is when it is due at the earliest, in seconds of the sweep's clock. ``cpu`` (cores) and ``memory`` (bytes)
-    are what it will request over all its workers.
+    ``at`` is when it is due at the earliest, in seconds of the sweep's clock. ``cpu`` (cores), ``memory`` (bytes) and
+    ``devices`` are what it will request over all its workers.
     """
 
     id: TrialId
     at: float
     cpu: float
     memory: float = 0.0
+    devices: Devices = NO_DEVICES
 
 
 class World(Protocol):

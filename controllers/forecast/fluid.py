@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.policies.ahead.forecast import LINEAR, allocated, earliest_end
 
 LOOKED_AT: Final = 32
@@ -31,9 +32,9 @@ SLACK: Final = 1e-9
 class Job:
     """A trial as the model sees it.
 
-    It requests ``cpu`` cores and ``memory`` bytes of a node when it starts. ``node`` is the number of the node where it
-    is, None where it has yet to start. ``at`` is when it can go on or start, in seconds from now; None where it is
-    submitted once another ends. It may move ``moves`` times.
+    It requests ``cpu`` cores, ``memory`` bytes and ``devices`` of a node when it starts. ``node`` is the number of the
+    node where it is, None where it has yet to start. ``at`` is when it can go on or start, in seconds from now; None
+    where it is submitted once another ends. It may move ``moves`` times.
     """
 
     cpu: float
@@ -41,15 +42,18 @@ class Job:
     node: int | None
     at: float | None
     moves: int = 0
+    devices: Devices = NO_DEVICES
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A node: its cores, and what of it nobody requests (cores and bytes)."""
+    """A node: its cores, and what of it nobody requests: cores, bytes, devices. The rest is as in ``Node``."""
 
     cores: float
     cpu: float
     memory: float
+    devices: Devices = NO_DEVICES
+    only_for: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +116,21 @@ class _Member:
 
 
 class _Node:
-    """A node at ``since`` seconds; ``cpu`` and ``memory`` are free, ``coming`` the cores for jobs on their way here."""
+    """A node at ``since`` seconds; ``cpu``, ``memory`` and ``devices`` are free.
 
-    __slots__ = ("coming", "cores", "cpu", "load", "members", "memory", "most", "since", "version")
+    ``coming`` are the cores for jobs that are on their way here.
+    """
+
+    __slots__ = (
+        "coming", "cores", "cpu", "devices", "load", "members", "memory", "most", "only_for", "since", "version",
+    )  # fmt: skip
 
     def __init__(self, room: Room) -> None:
         self.cores = room.cores
         self.cpu = room.cpu
         self.memory = room.memory
+        self.devices = room.devices
+        self.only_for = room.only_for
         self.members: list[_Member] = []
         self.since = 0.0
         self.version = 0
@@ -134,10 +145,14 @@ class _Node:
             for member in self.members:
                 member.left -= member.speed * seconds
 
-    def fits(self, cpu: float, memory: float) -> bool:
-        return self.cpu + SLACK >= cpu and self.memory >= memory
+    def fits(self, job: Job) -> bool:
+        if self.cpu + SLACK < job.cpu or self.memory < job.memory or not job.devices.within(self.devices):
+            return False
+        return not self.only_for or self.only_for <= job.devices.kinds()
 
 
+_Shape = tuple[float, float, Devices]
+"""What jobs must share to fit on the same nodes."""
 _ARRIVES, _CHANGES = range(2)
 _ANYWHERE: Final = -1
 
@@ -153,7 +168,7 @@ class _Simulation:
         self._nodes = [_Node(room) for room in model.rooms]
         self._ends = [math.inf] * len(model.jobs)
         self._events: list[tuple[float, int, int, int]] = []
-        self._waiting: dict[tuple[float, float], deque[int]] = {}
+        self._waiting: dict[_Shape, deque[int]] = {}
         self._held: deque[int] = deque()
         self._roomy = [(-room.cpu / room.cores, course.ties[index], index) for index, room in enumerate(model.rooms)]
         heapq.heapify(self._roomy)
@@ -197,27 +212,30 @@ class _Simulation:
     def _arrive(self, number: int, index: int, now: float) -> None:
         job = self._model.jobs[number]
         if index == _ANYWHERE:
-            found = self._roomiest(job.cpu, job.memory)
+            found = self._roomiest(job)
             if found is None:
-                self._waiting.setdefault((job.cpu, job.memory), deque()).append(number)
+                self._waiting.setdefault((job.cpu, job.memory, job.devices), deque()).append(number)
                 return
             index = found
-            self._request(index, job.cpu, job.memory)
+            self._request(index, job)
         else:
             self._nodes[index].coming -= self._most(number, index)
         self._nodes[index].advance(now)
         self._join(number, index)
         self._share(index, now)
 
-    def _request(self, index: int, cpu: float, memory: float) -> None:
+    def _request(self, index: int, job: Job, times: int = 1) -> None:
+        """Take what a job requests of a node; give it back with -1 times."""
         node = self._nodes[index]
-        node.cpu -= cpu
-        node.memory -= memory
+        node.cpu -= times * job.cpu
+        node.memory -= times * job.memory
+        if job.devices:
+            node.devices -= job.devices * times
         heapq.heappush(self._roomy, (-node.cpu / node.cores, self._course.ties[index], index))
 
-    def _roomiest(self, cpu: float, memory: float) -> int | None:
+    def _roomiest(self, job: Job) -> int | None:
         """Return the node of which the least is requested among those with room, None where there is none."""
-        if (cpu, memory) in self._waiting:
+        if (job.cpu, job.memory, job.devices) in self._waiting:
             return None  # room that was freed since has been offered to those that wait already
         passed: list[tuple[float, float, int]] = []
         found: int | None = None
@@ -226,7 +244,7 @@ class _Simulation:
             node = self._nodes[entry[2]]
             if -entry[0] != node.cpu / node.cores:
                 continue  # it has changed, and has a newer entry
-            if node.fits(cpu, memory):
+            if node.fits(job):
                 found = entry[2]
             else:
                 passed.append(entry)
@@ -246,7 +264,7 @@ class _Simulation:
                 continue
             job = self._model.jobs[member.number]
             self._ends[member.number] = now
-            self._request(index, -job.cpu, -job.memory)
+            self._request(index, job, -1)
             if self._held:
                 heapq.heappush(self._events, (now, _ARRIVES, self._held.popleft(), _ANYWHERE))
         if len(going_on) < len(node.members):
@@ -259,8 +277,8 @@ class _Simulation:
         node = self._nodes[index]
         for shape in sorted(self._waiting, key=lambda shape: self._waiting[shape][0]):
             queue = self._waiting[shape]
-            while queue and node.fits(*shape):
-                self._request(index, *shape)
+            while queue and node.fits(job := self._model.jobs[queue[0]]):
+                self._request(index, job)
                 self._join(queue.popleft(), index)
             if not queue:
                 del self._waiting[shape]
@@ -279,7 +297,8 @@ class _Simulation:
                     continue
                 there = other.load / other.cores
                 if found is None or there > found[0]:
-                    movable = [member for member in other.members if self._moves[member.number]]
+                    jobs = self._model.jobs
+                    movable = [m for m in other.members if self._moves[m.number] and node.fits(jobs[m.number])]
                     if movable:
                         found = there, nodes.index(other), max(movable, key=lambda member: member.left)
             if found is None:
@@ -294,8 +313,8 @@ class _Simulation:
         number, job = member.number, self._model.jobs[member.number]
         self._nodes[source].advance(now)
         self._nodes[source].members.remove(member)
-        self._request(source, -job.cpu, -job.memory)
-        self._request(target, job.cpu, job.memory)
+        self._request(source, job, -1)
+        self._request(target, job)
         self._left[number] = max(0.0, member.left)
         self._moves[number] -= 1
         self._nodes[target].coming += self._most(number, target)

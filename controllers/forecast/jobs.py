@@ -7,10 +7,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from controllers.core.devices import Devices
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.ports import ComingTrial
 from controllers.forecast.fluid import Job, Room
-from controllers.policies.kit.work_left import LEAST_CORES, Measured, MeasuredTrial, Report, scaling_of
+from controllers.policies.kit.lengths import Source
+from controllers.policies.kit.work_left import (
+    LEAST_CORES,
+    EndedTrial,
+    Measured,
+    MeasuredTrial,
+    Report,
+    estimated,
+    scaling_of,
+)
 
 LEAST_WEIGHT: Final = 2 / 1024
 """Cores that a request of nothing weighs: cpu.shares are never below 2, and 1024 of them are a core."""
@@ -96,24 +106,30 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
     trials = sorted(snapshot.unended, key=lambda trial: (trial.submitted_at, trial.id))
     together = Counter(trial.node for trial in trials if trial.live)
     startup = _startup(measured)
+    told = any(trial.parameters for trial in trials)
+    guesses = estimated(snapshot, measured, scaling.power) if told else {}
     jobs: list[KnownJob] = []
     for trial in trials:
         node = _node_of(trial)
         number, at = None if node is None else numbers.get(node), move_s if trial.phase is Phase.MOVING else 0.0
-        cpu, memory = trial.base_cpu * trial.workers, trial.memory * trial.workers
-        job = Job(cpu, memory, number, at, max(0, most_moves - trial.moves))
+        cpu, memory, devices = _asked(trial)
+        job = Job(cpu, memory, number, at, max(0, most_moves - trial.moves), devices)
         one = _with_work(trial, job, measured.trials[trial.id], snapshot.now, scaling.power, startup)
+        if one.left is None and told and guesses[trial.id].source is Source.PARAMETERS:
+            guess = guesses[trial.id]
+            one = replace(one, left=min(HUGE, max(TINY, guess.work)), error=guess.spread)
         jobs.append(replace(one, others=max(0, together[trial.node] - 1)))
     submitted = {trial.id for trial in snapshot.trials}
     for coming in sorted(to_come, key=lambda coming: (coming.at, coming.id)):
         if coming.id not in submitted:
             due = coming.at - snapshot.now
-            job = Job(coming.cpu, coming.memory, None, None if due < -HELD_AFTER_S else max(0.0, due), most_moves)
+            starts_at = None if due < -HELD_AFTER_S else max(0.0, due)
+            job = Job(coming.cpu, coming.memory, None, starts_at, most_moves, coming.devices)
             jobs.append(KnownJob(coming.id, job, max(coming.cpu, LEAST_WEIGHT), startup=startup))
     return KnownSweep(
         jobs,
         _rooms(nodes, trials),
-        [min(total, HUGE) for total in measured.totals if total > 0],
+        [total for one in measured.ended if (total := _total(one, scaling.power)) > 0],
         [min(1.0, made) for trial in snapshot.trials if trial.phase.ended and (made := _made(trial)) is not None],
         scaling.power,
         scaling.contention,
@@ -125,8 +141,9 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
 def _made(trial: Trial) -> float | None:
     """Return the part of its steps that a trial has made, None where it has not told of so many."""
     progress = trial.progress
-    told = progress is not None and progress.steps_total is not None and progress.steps_total > 0
-    return max(0.0, progress.step / progress.steps_total) if told else None
+    if progress is None or progress.steps_total is None or progress.steps_total <= 0:
+        return None
+    return max(0.0, progress.step / progress.steps_total)
 
 
 def _calm_at(submitted: Iterable[float], jobs: Iterable[KnownJob], now: float) -> float:
@@ -138,19 +155,34 @@ def _calm_at(submitted: Iterable[float], jobs: Iterable[KnownJob], now: float) -
     return newest[-1] + 3 * (newest[-1] - newest[0]) / (len(newest) - 1) - now
 
 
+def _total(one: EndedTrial, power: float) -> float:
+    return min(HUGE, one.cost * math.pow(max(one.cores, LEAST_CORES), power - 1) * one.steps)
+
+
 def _node_of(trial: Trial) -> NodeName | None:
     return trial.moving_to if trial.phase is Phase.MOVING and trial.moving_to else trial.node
+
+
+def _asked(trial: Trial) -> tuple[float, float, Devices]:
+    return trial.base_cpu * trial.workers, trial.memory * trial.workers, trial.devices * trial.workers
 
 
 def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
     cpu = {node.name: node.cpu for node in nodes}
     memory = {node.name: node.memory for node in nodes}
+    devices = {node.name: node.devices - node.devices_starting for node in nodes}
     for trial in trials:
         node = _node_of(trial)
         if node in cpu:
-            cpu[node] -= trial.base_cpu * trial.workers
-            memory[node] -= trial.memory * trial.workers
-    return [Room(node.cpu, cpu[node.name], memory[node.name]) for node in nodes]
+            own_cpu, own_memory, own_devices = _asked(trial)
+            cpu[node] -= own_cpu
+            memory[node] -= own_memory
+            if own_devices:
+                devices[node] -= own_devices
+    return [
+        Room(node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for)
+        for node in nodes
+    ]
 
 
 def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: float, startup: float) -> KnownJob:

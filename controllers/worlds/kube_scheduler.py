@@ -6,7 +6,8 @@ Nobody gets points for an image unless the caller says so, which is right once e
 plugins give all nodes the same for such a pod and are left out of the sum: NodeAffinity, InterPodAffinity and
 TaintToleration (nothing to prefer), and PodTopologySpread, whose built-in constraints count the pods of the same
 Service, ReplicaSet or StatefulSet: a workflow's pods belong to none. Sidecars that request nothing (Argo's ``wait``)
-are not counted.
+are not counted. A node that lacks a device which the pod asks for is filtered out; devices bring no points, since the
+default profile scores cpu and memory only.
 
 Kubernetes 1.36 scores how much a pod *changes* a node's balance (kubernetes/kubernetes#135573) where 1.35 scores the
 balance that results; ``BalanceRule`` has both.
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeVar
 
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.errors import SpeconError
 
 N = TypeVar("N", bound=str)
@@ -48,6 +50,7 @@ class NodeLoad:
 
     ``pods_without_cpu`` and ``pods_without_memory`` count the pods that request none, since LeastAllocated counts
     something for each. An unready node takes no pods. ``image_points`` are those of ``image_locality``.
+    ``devices_free`` is what no pod holds of its devices.
     """
 
     node: str
@@ -59,10 +62,16 @@ class NodeLoad:
     pods_without_cpu: int = 0
     pods_without_memory: int = 0
     image_points: int = 0
+    devices_free: Devices = NO_DEVICES
 
 
 def scores(
-    pod_cpu: float, pod_memory: float, loads: Sequence[NodeLoad], balance: BalanceRule = BalanceRule.RESULT
+    pod_cpu: float,
+    pod_memory: float,
+    loads: Sequence[NodeLoad],
+    balance: BalanceRule = BalanceRule.RESULT,
+    *,
+    pod_devices: Devices = NO_DEVICES,
 ) -> dict[str, int]:
     """Return the score (0 to 300) of each node that a pod fits on; the highest gets the pod.
 
@@ -71,6 +80,7 @@ def scores(
         pod_memory: Bytes that it requests, 0 for none.
         loads: The nodes, each name once.
         balance: Which Kubernetes to follow.
+        pod_devices: Devices that it asks for.
 
     Raises:
         PlacementError: A request is negative or not finite.
@@ -80,7 +90,8 @@ def scores(
             message = f"a pod's {name} request must be finite and at least 0, not {amount}"
             raise PlacementError(message)
     pod = (_milli(pod_cpu), math.ceil(pod_memory))
-    return {load.node: _score(pod, load, balance) for load in loads if _fits(pod, load)}
+    fitting = (load for load in loads if _fits(pod, load) and pod_devices.within(load.devices_free))
+    return {load.node: _score(pod, load, balance) for load in fitting}
 
 
 def image_locality(size: float, having: int, nodes: int, containers: int) -> int:

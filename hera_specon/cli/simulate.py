@@ -83,9 +83,12 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       S1 to S6  SpeCon             B1                   C-Balancer
       G1 to G3  FlowCon 2.0        T1                   TRADL: targets
       D1, D2    deadlines          Q1                   DQoES: times per step
+      V1 to V3  whole devices, such as GPUs: all at once, as they arrive, beside trials without
       A1 to A25 everyday sweeps: all at once, more than fit, a laptop, ... (docs/reference/command-line.md)
+      L1, L2    lengths that follow from hyperparameters, and that do not
       D1-half, D1-most, D2-half, D2-most: the same jobs, but asking for half or all of the cores they can use;
       D1-crowded: the same jobs, where they slow each other down
+      L1-blind: L1 without its hyperparameters; L1-narrow, L1-narrow-blind: where trials can use what they request
 
     Or a folder with the tables of a workload, or a table of learning curves from which each seed draws a sweep
     (docs/reference/workload-files.md). There, starts and moves cost what was measured on Argo.

@@ -10,8 +10,10 @@ from kubernetes import config
 from kubernetes.config.config_exception import ConfigException
 
 from controllers.core import labels
+from controllers.core.devices import Devices
 from controllers.core.errors import SpeconError
-from controllers.worlds.argo.api import PODS, WORKFLOWS, ForbiddenError, Json, KubeApi, NotFoundError, Resource
+from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ForbiddenError, Json, KubeApi, NotFoundError, Resource
+from controllers.worlds.argo.nodes import project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, PodRecord, project_pod
 from controllers.worlds.argo.untrusted import at, mappings, text
 from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow, record_of
@@ -146,6 +148,30 @@ def claim_warnings(access: Access, claims: set[str]) -> Iterator[str]:
                 f"PersistentVolumeClaim {name!r} is {', '.join(map(str, modes))}: one node at a time can mount it, "
                 "so a trial that moves to another node waits until no other uses it"
             )
+
+
+def device_warnings(access: Access, asked: Mapping[str, Devices]) -> Iterator[str]:
+    """Yield which sweeps ask for more devices per trial than any node has; nothing where nodes may not be listed.
+
+    No error: a cluster may add a node once a pod waits for one.
+
+    Args:
+        access: The cluster.
+        asked: Devices of a trial, by the name of its sweep.
+    """
+    if not any(asked.values()):
+        return
+    try:
+        items = [item for page in access.api.pages(NODES.path(), {}, _PAGE) for item in mappings(page, "items")]
+    except ForbiddenError:
+        return
+    nodes = [node for item in items if (node := project_node(dict(item))) is not None]
+    for sweep, devices in asked.items():
+        if any(devices.within(node.devices) for node in nodes):
+            continue
+        most = {kind: max((node.devices.count(kind) for node in nodes), default=0) for kind in sorted(devices.kinds())}
+        there = ", ".join(f"{count} {kind}" for kind, count in most.items())
+        yield f"each trial of {sweep} asks for {devices}, but no node has as much (at most {there}): they wait"
 
 
 def first_nodes(workflow: Json, sweeps: tuple[str, ...]) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from itertools import groupby, pairwise
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Direction, NodeName, Phase, TrialId
+from controllers.core.parameters import bounded
 from controllers.core.results import TrialResult
 from controllers.lab.simulation.past_sweeps.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, Stay
 from controllers.worlds.simulated.workload import NodeSpec
@@ -123,6 +124,7 @@ def _past_trial(
         cpu=None if first is None else first.cpu,
         began_epoch_s=tracked.began_at,
         stays=stays(stretches.get(trial.id, ())),
+        parameters=bounded(trial.params),
     )
 
 
@@ -192,4 +194,5 @@ def _past_run(client: MlflowClient, run: TrackedTrial, metric: str, began: float
         objective=curve,
         cpu_seconds=history(client, run.run_id, METRIC_CPU_SECONDS) if counted else (),
         began_epoch_s=run.began_at,
+        parameters=run.parameters,
     )

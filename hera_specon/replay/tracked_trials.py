@@ -8,7 +8,8 @@ from typing import Final
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
-from controllers.core.model import Direction
+from controllers.core.model import Direction, Parameters
+from controllers.core.parameters import bounded
 from controllers.lab.simulation.past_sweeps.past_sweep import Logged, PastSweepError
 from mlflow_hooks import contract
 
@@ -25,7 +26,7 @@ _SYSTEM: Final = "system/"
 class TrackedTrial:
     """A trial's run: ``name`` may be shown, times are in Unix seconds, ``ended_at`` is None for one that has not.
 
-    ``parent`` is the id of the run that it is nested under, empty for none.
+    ``parent`` is the id of the run that it is nested under, empty for none. ``parameters`` are those that it logged.
     """
 
     run_id: str
@@ -37,6 +38,7 @@ class TrackedTrial:
     metrics: frozenset[str]
     objective_first: float | None
     parent: str
+    parameters: Parameters = ()
 
 
 def tracked_trials(client: MlflowClient, experiments: Sequence[str], wanted: str) -> list[TrackedTrial]:
@@ -119,6 +121,7 @@ def _tracked(run: Run) -> TrackedTrial:
         metrics=frozenset(data.metrics),
         objective_first=first,
         parent=str(data.tags.get(TAG_PARENT, "")),
+        parameters=bounded(data.params),
     )
 
 

@@ -6,13 +6,15 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from controllers.core import labels
+from controllers.core.devices import Devices
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.worlds.local.workflow import ExpressionError, RetryRule
+from hera_specon.devices import device_problems, devices_asked
 from hera_specon.errors import SubmissionError
-from hera_specon.manifest import Manifest, program, trial_templates, variable
+from hera_specon.manifest import Manifest, program, sweep_of, trial_templates, variable
 from mlflow_hooks import contract
 
 TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
@@ -51,6 +53,7 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
         yield "names no command; Argo would have to look up the image's own in a registry"
     if "cpu" not in ((main.get("resources") or {}).get("requests") or {}):
         yield "requests no CPU, the share that a policy starts from"
+    yield from device_problems(main.get("resources") or {})
     ids = {name: variable(template, name) for name in (contract.ENV_TRIAL_ID, contract.ENV_SWEEP_ID)}
     fixed = [f"{name}={value!r}" for name, value in ids.items() if "{{" not in value]
     if missing := [name for name, value in ids.items() if not value]:
@@ -159,6 +162,14 @@ def state_claims(manifest: Manifest) -> set[str]:
     volumes = (_state_volume(template, manifest["spec"])[1] or {} for template in trial_templates(manifest))
     claims = (str((volume.get("persistentVolumeClaim") or {}).get("claimName") or "") for volume in volumes)
     return {claim for claim in claims if claim and "{{" not in claim}
+
+
+def asked_devices(manifest: Manifest) -> dict[str, Devices]:
+    """Return the devices that each trial of a sweep asks for, by the sweep's name."""
+    return {
+        sweep_of(template): devices_asked(program(template).get("resources") or {})
+        for template in trial_templates(manifest)
+    }
 
 
 def host_path_warning(manifest: Manifest) -> str | None:

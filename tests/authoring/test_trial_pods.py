@@ -4,7 +4,7 @@ import json
 
 import pytest
 from hera.workflows import ExistingVolume, NFSVolume, Resources, Volume, Workflow
-from hera.workflows.models import PodSecurityContext, SecurityContext
+from hera.workflows.models import PodSecurityContext, SecurityContext, Toleration
 
 from controllers.core import labels
 from controllers.core.expressions import SWEEP_UID
@@ -75,6 +75,29 @@ def test_every_container_of_a_trial_requests_cpu() -> None:
     patch = pod_patch(built(resources=Resources(cpu_request="250m"))["vae-trial"])
     assert patch["containers"] == [{"name": "wait", "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}}}]
     assert patch["initContainers"][0]["resources"]["requests"]["cpu"] == "250m"
+
+
+def test_a_gpu_arrives_in_the_pods_as_hera_writes_it_and_lets_them_onto_nodes_kept_for_it() -> None:
+    for resources, kind, count in (
+        (Resources(cpu_request=2, gpus=1), "nvidia.com/gpu", "1"),
+        (Resources(cpu_request=2, gpus="2", gpu_flag="amd.com/gpu"), "amd.com/gpu", "2"),
+        (
+            Resources(cpu_request=2, custom_resources={"requests": {"a.b/c": "3"}, "limits": {"a.b/c": "3"}}),
+            "a.b/c",
+            "3",
+        ),
+        (Resources(cpu_request=2, custom_resources={"limits": {"a.b/c": "3"}}), "a.b/c", "3"),
+    ):
+        trial = built(resources=resources)["vae-trial"]
+        assert trial["container"]["resources"]["limits"] == {kind: count}
+        assert trial["container"]["resources"]["requests"]["cpu"] == "2"
+        assert trial["tolerations"] == [{"key": kind, "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def test_an_authors_own_toleration_of_a_devices_taint_stays() -> None:
+    own = Toleration(key="nvidia.com/gpu", operator="Equal", value="a100")
+    trial = built(resources=Resources(cpu_request=1, gpus=1), tolerations=[own])["vae-trial"]
+    assert trial["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Equal", "value": "a100"}]
 
 
 def test_an_authors_patch_of_argos_containers_stays() -> None:

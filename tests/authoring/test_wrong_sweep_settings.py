@@ -11,6 +11,12 @@ from hera_specon import SpeCon, SweepError, every
 from mlflow_hooks import contract
 from tests.authoring.built_sweeps import built, sweep
 
+MANY = [f"example.com/d{number}" for number in range(65)]
+
+
+def resources_with(custom: dict[str, Any]) -> Resources:
+    return Resources(cpu_request=1, custom_resources=custom)
+
 
 @pytest.mark.parametrize("policy", ["spcon", "specon:alpha=-1", [SpeCon(), SpeCon()], []])
 def test_a_policy_that_is_none_is_refused_where_the_sweep_is_written(policy: object) -> None:
@@ -29,6 +35,16 @@ def test_a_policy_that_is_none_is_refused_where_the_sweep_is_written(policy: obj
         ({"grace": 0}, "grace="),
         ({"retries": -1}, "-1"),
         ({"resources": Resources(memory_request="1Gi")}, "cpu_request"),
+        ({"resources": Resources(cpu_request=1, gpus=-1)}, "'-1' of nvidia.com/gpu"),
+        ({"resources": Resources(cpu_request=1, gpus="1.5")}, "'1.5' of nvidia.com/gpu"),
+        ({"resources": Resources(cpu_request=1, gpus=2000)}, "'2000' of nvidia.com/gpu, which is no whole number"),
+        ({"resources": Resources(cpu_request=1, gpus="9" * 500)}, f"asks for '{'9' * 59} of nvidia.com/gpu"),
+        ({"resources": Resources(cpu_request=1, gpus=1, gpu_flag="gpu")}, "'gpu', but the name of a device"),
+        ({"resources": resources_with({"nvidia.com/gpu": 1})}, "{'nvidia.com/gpu': 1}"),
+        ({"resources": resources_with({"limits": {"a.b/c": 1}})}, "{'limits': {'a.b/c': 1}}"),
+        ({"resources": resources_with({"requests": {"a.b/c": "1"}})}, "'1' of a.b/c with a limit of None"),
+        ({"resources": resources_with({"requests": {"a.b/c": "1"}, "limits": {"a.b/c": "2"}})}, "a limit of '2'"),
+        ({"resources": resources_with({"limits": dict.fromkeys(MANY, "1")})}, "65 kinds of devices, more than 64"),
         ({"retry_strategy": {"limit": 3}}, "retries="),
         ({"env": {contract.ENV_TRIAL_ID: "x"}}, contract.ENV_TRIAL_ID),
         ({"labels": {labels.LABEL_SWEEP: "x"}}, labels.LABEL_SWEEP),

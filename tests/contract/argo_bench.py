@@ -24,7 +24,8 @@ from controllers.worlds.argo.pods import HOSTNAME, project_other
 from controllers.worlds.argo.view import ClusterView
 from controllers.worlds.argo.world import ArgoWorld
 from mlflow_hooks import contract
-from tests.contract.bench import PROGRAM, Behaviour, Bench, trial_template, workflow
+from tests.cluster.devices import advertise
+from tests.contract.bench import DEVICE, PROGRAM, Behaviour, DeviceBench, trial_template, workflow
 
 _IMAGE = os.environ.get("SPECON_TEST_IMAGE", "hera-specon.io/shell:1")
 _NAMESPACES = Resource("api/v1", "namespaces")
@@ -33,7 +34,7 @@ _BINDINGS = Resource("apis/rbac.authorization.k8s.io/v1", "rolebindings")
 _HOST_FOLDERS = ("/usr", "/lib", "/lib64")
 
 
-class ArgoBench(Bench):
+class ArgoBench(DeviceBench):
     """Two nodes of a cluster, and a namespace of its own."""
 
     world: ArgoWorld
@@ -47,6 +48,7 @@ class ArgoBench(Bench):
         self._nodes = _emptiest(self._api)
         self._view: ClusterView | None = None
         self._gate = GATE_MOVED
+        self._with_devices = False
         self._prepare()
 
     @property
@@ -63,6 +65,12 @@ class ArgoBench(Bench):
     def patience_s(self) -> float:
         """Seconds within which anything should have come about: pods take their time."""
         return 120.0
+
+    def give_devices(self, *counts: int) -> None:
+        """Let each node have so many devices, as an administrator advertises them where no device plugin does."""
+        self._with_devices = True
+        for node, count in zip(self._nodes, counts, strict=True):
+            advertise(self._api, node, DEVICE, count)
 
     def submit(self, *, gated: bool = False, **behaviours: Behaviour) -> None:
         """Submit a workflow of these trials and start driving it."""
@@ -93,6 +101,9 @@ class ArgoBench(Bench):
     def close(self) -> None:
         """End everything; the namespace goes by itself."""
         self._stop()
+        if self._with_devices:
+            for node in self._nodes:
+                advertise(self._api, node, DEVICE, None)
         self._events.close()
         path = _NAMESPACES.path(None, self._namespace)
         self._api.delete(path, self._api.get(path)["metadata"]["uid"])

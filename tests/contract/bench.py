@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from controllers.core import labels
 from controllers.core.expressions import MOVED
@@ -13,18 +13,24 @@ from controllers.core.model import NodeName, Phase, Place, Trial
 from controllers.core.ports import World
 from mlflow_hooks import contract
 
+DEVICE: Final = "example.com/device"
 PROGRAM = Path(__file__).with_name("trial_program.py")
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What a trial of the contract suite does: how many steps, how many failures first, deaf to SIGTERM or not."""
+    """What a trial of the contract suite does: how many steps, how many failures first, deaf to SIGTERM or not.
+
+    It asks for ``devices``. ``params`` is the JSON text of its hyperparameters, as its environment carries them.
+    """
 
     steps: int = 25
     failures: int = 0
     deaf: bool = False
     retries: int = 2
     cpu: str = "100m"
+    devices: int = 0
+    params: str = "{}"
 
 
 class Template(Protocol):
@@ -137,6 +143,14 @@ class Bench(ABC):
         return found.read_text().splitlines() if found is not None else []
 
 
+class DeviceBench(Bench):
+    """A bench whose world gives out devices."""
+
+    @abstractmethod
+    def give_devices(self, *counts: int) -> None:
+        """Let each of the two nodes have so many of ``DEVICE``; before anything is submitted."""
+
+
 def workflow(behaviours: Mapping[str, Behaviour], template: Template) -> dict[str, Any]:
     """Return an Argo Workflow with one step per trial."""
     templates = [template(name, behaviour) for name, behaviour in behaviours.items()]
@@ -152,6 +166,8 @@ def workflow(behaviours: Mapping[str, Behaviour], template: Template) -> dict[st
 def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, step_ms: int = 20) -> dict[str, Any]:
     """Return the template of one trial, as any world runs it."""
     args = [program, behaviour.steps, behaviour.failures, int(behaviour.deaf), step_ms]
+    requests = {"cpu": behaviour.cpu, "memory": "16Mi"}
+    devices = {DEVICE: str(behaviour.devices)} if behaviour.devices else {}
     return {
         "name": name,
         "metadata": {
@@ -164,7 +180,10 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
             "image": "none",
             "command": ["python3"],
             "args": [str(word) for word in args],
-            "env": [{"name": contract.ENV_TRIAL_ID, "value": "{{workflow.uid}}.sweep." + name}],
-            "resources": {"requests": {"cpu": behaviour.cpu, "memory": "16Mi"}},
+            "env": [
+                {"name": contract.ENV_TRIAL_ID, "value": "{{workflow.uid}}.sweep." + name},
+                {"name": contract.ENV_PARAMS, "value": behaviour.params},
+            ],
+            "resources": {"requests": {**requests, **devices}, "limits": devices},
         },
     }

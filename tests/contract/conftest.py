@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.argo_bench import ArgoBench
-from tests.contract.bench import Bench
+from tests.contract.bench import Bench, DeviceBench
 from tests.contract.local_bench import LocalBench
 from tests.contract.simulated_bench import SimulatedBench
 
@@ -15,6 +15,14 @@ from tests.contract.simulated_bench import SimulatedBench
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     """A world to submit trials to; one parameter for each world that there is."""
     world = _bench(request, tmp_path)
+    yield world
+    world.close()
+
+
+@pytest.fixture(params=["simulated", pytest.param("argo", marks=pytest.mark.cluster)])
+def device_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DeviceBench]:
+    """A world that gives out devices; the local world refuses whoever asks for one."""
+    world = SimulatedBench(tmp_path) if request.param == "simulated" else _argo_bench(request, tmp_path)
     yield world
     world.close()
 

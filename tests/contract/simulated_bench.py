@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from controllers.core.devices import Devices
 from controllers.core.model import NodeName, TrialId
+from controllers.core.parameters import parameters_in
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
-from tests.contract.bench import Behaviour, Bench
+from tests.contract.bench import DEVICE, Behaviour, DeviceBench
 
 _NODES = (NodeName("node-1"), NodeName("node-2"))
 _STEP_S = 0.1
@@ -17,7 +19,7 @@ _COSTS = Costs(
 )  # fmt: skip
 
 
-class SimulatedBench(Bench):
+class SimulatedBench(DeviceBench):
     """Two nodes in virtual time."""
 
     world: SimulatedWorld
@@ -27,6 +29,7 @@ class SimulatedBench(Bench):
         self._behaviours: Mapping[str, Behaviour] = {}
         self._steps: dict[str, list[int]] = {}
         self._attempts: dict[str, list[tuple[int, str]]] = {}
+        self._devices: tuple[int, ...] = (0, 0)
 
     @property
     def nodes(self) -> Sequence[NodeName]:
@@ -38,11 +41,19 @@ class SimulatedBench(Bench):
         """Stays empty: nothing is written."""
         return self._folder
 
+    def give_devices(self, *counts: int) -> None:
+        """Let each node have so many devices."""
+        self._devices = counts
+
     def submit(self, *, gated: bool = False, **behaviours: Behaviour) -> None:
         """Begin a world with these trials."""
         self._behaviours = behaviours
         trials = tuple(_spec(name, behaviour) for name, behaviour in behaviours.items())
-        workload = Workload(trials, tuple(NodeSpec(name, 0.4, 1e9) for name in _NODES))
+        nodes = tuple(
+            NodeSpec(name, 0.4, 1e9, devices=Devices.of({DEVICE: count}))
+            for name, count in zip(_NODES, self._devices, strict=True)
+        )
+        workload = Workload(trials, nodes)
         self.world = SimulatedWorld(Scenario(workload, _COSTS), gated=gated)
         self._source = SimulatedMetrics(self.world, delay_s=0.0)
 
@@ -103,4 +114,6 @@ def _spec(name: str, behaviour: Behaviour) -> TrialSpec:
         retries=behaviour.retries,
         checkpoint_every_s=_STEP_S,
         deaf=behaviour.deaf,
+        devices=Devices.of({DEVICE: behaviour.devices}),
+        parameters=parameters_in(behaviour.params),
     )

@@ -2,9 +2,10 @@
 
 from itertools import combinations
 
+from controllers.core.devices import Devices
 from controllers.core.model import ACTION_KINDS, Action, Migrate, NodeName, Phase, Place, Resize, Sample, TrialId
 from controllers.core.ports import OutcomeKind
-from tests.contract.bench import Behaviour, Bench
+from tests.contract.bench import DEVICE, Behaviour, Bench, DeviceBench
 
 LONG = Behaviour(steps=400)
 WIDE = Behaviour(steps=400, cpu="300m")
@@ -26,6 +27,16 @@ def test_a_submitted_trial_runs_on_a_node_and_succeeds(bench: Bench) -> None:
     bench.until(lambda: bench.ended("a"))
     assert bench.trial("a").phase is Phase.SUCCEEDED
     assert bench.steps("a") == list(range(25))
+
+
+def test_a_trials_hyperparameters_are_seen_before_it_starts_and_after_it_has_ended(bench: Bench) -> None:
+    bench.submit(gated=True, a=Behaviour(params='{"width": 64, "optimiser": "adam"}'), b=Behaviour(params="no JSON"))
+    bench.until_gated("a", "b")
+    assert bench.trial("a").parameters == (("optimiser", "adam"), ("width", 64.0))
+    bench.place("a")
+    bench.until(lambda: bench.ended("a"))
+    assert bench.trial("a").parameters == (("optimiser", "adam"), ("width", 64.0))
+    assert bench.trial("b").parameters == ()
 
 
 def test_two_trials_spread_over_two_empty_nodes(bench: Bench) -> None:
@@ -165,6 +176,44 @@ def test_a_place_without_room_or_of_a_trial_that_does_not_wait_is_refused_and_ch
     bench.place("b", there)
     bench.until_running("b")
     assert bench.trial("b").node == there
+
+
+def test_a_trial_with_a_device_is_placed_on_no_node_without_a_free_one_and_is_once_one_is_free(
+    device_bench: DeviceBench,
+) -> None:
+    bench, one = device_bench, Devices.of({DEVICE: 1})
+    bench.give_devices(1, 0)
+    bench.submit(gated=True, a=Behaviour(steps=40, devices=1), b=Behaviour(steps=400, devices=1))
+    bench.until_gated("a", "b")
+    here, _ = bench.nodes
+    bench.place("a", here)
+    bench.until_running("a")
+    place = bench.world.node(here)
+    assert (bench.trial("a").devices, None if place is None else place.devices) == (one, one)
+    for node in bench.nodes:
+        outcome = bench.world.apply(Place(bench.trial("b").id, node))
+        assert outcome.kind is OutcomeKind.REFUSED
+        assert DEVICE in outcome.detail
+    assert not bench.ended("a")
+    bench.place("b", here)
+    assert bench.ended("a")
+    bench.until_running("b")
+    assert bench.trial("b").node == here
+
+
+def test_trials_with_a_device_run_one_after_another_where_there_is_one(device_bench: DeviceBench) -> None:
+    device_bench.give_devices(0, 1)
+    some = Behaviour(steps=15, devices=1)
+    device_bench.submit(a=some, b=some, c=some)
+
+    def ended_one_by_one() -> bool:
+        live = [trial for trial in device_bench.world.trials() if trial.live]
+        assert len(live) <= 1
+        assert {trial.node for trial in live} <= {device_bench.nodes[1]}
+        return device_bench.ended("a", "b", "c")
+
+    device_bench.until(ended_one_by_one)
+    assert {device_bench.trial(name).phase for name in "abc"} == {Phase.SUCCEEDED}
 
 
 def test_a_later_attempt_of_a_placed_trial_waits_for_nobody(bench: Bench) -> None:

@@ -18,7 +18,7 @@ from controllers.core.model import (
 )
 from controllers.core.results import RunResult, TrialResult
 from hera_specon.display.screens import LiveScreen, PlainScreen
-from hera_specon.formatting import cores, figure, params, seconds, short_id, span
+from hera_specon.formatting import DASH, cores, figure, params, seconds, short_id, span
 from hera_specon.sweep_state import node_rows, tally, trial_rows
 
 N1, N2 = NodeName("node-1"), NodeName("node-2")
@@ -109,7 +109,7 @@ def test_plain_lines_tell_when_the_sweep_will_end_until_all_has_ended() -> None:
     screen.observe(at(65.0, trial("c", Phase.RUNNING)), {}, {})
     screen.observe(at(80.0, trial("c", Phase.SUCCEEDED)), {}, {})
 
-    assert lines[1] == "[1 m 05 s] 0/1 trials ended, 1 running; ends in about 5 min (3–7)"
+    assert lines[1] == f"[1 m 05 s] 0/1 trials ended, 1 running; ends in about 5 min (3{DASH}7)"
     assert lines[-1] == "[1 m 20 s] 1/1 trials ended, 0 running"
 
 
@@ -123,8 +123,8 @@ def test_the_live_view_shows_when_trials_and_sweep_will_end() -> None:
         screen.observe(SNAPSHOT, JUDGED, REASONS)
         screen.redraw()
 
-    assert "ends in about 5 min (3–7)" in out.getvalue()
-    assert "40 s (30–55)" in out.getvalue()
+    assert f"ends in about 5 min (3{DASH}7)" in out.getvalue()
+    assert f"40 s (30{DASH}55)" in out.getvalue()
 
 
 def test_a_forecast_is_of_its_policy_only() -> None:
@@ -140,10 +140,10 @@ def test_a_forecast_is_of_its_policy_only() -> None:
 @pytest.mark.parametrize(
     ("left", "told"),
     [
-        ((0.0, 3.2, 9.5), "3 s (0–10)"),
-        ((50.0, 70.0, 130.0), "70 s (50–130)"),
-        ((240.0, 300.0, 415.0), "5 min (4–7)"),
-        ((7_900.0, 9_000.0, 11_200.0), "2.5 h (2.1–3.2)"),
+        ((0.0, 3.2, 9.5), f"3 s (0{DASH}10)"),
+        ((50.0, 70.0, 130.0), f"70 s (50{DASH}130)"),
+        ((240.0, 300.0, 415.0), f"5 min (4{DASH}7)"),
+        ((7_900.0, 9_000.0, 11_200.0), f"2.5 h (2.1{DASH}3.2)"),
     ],
 )
 def test_a_span_reads_well_and_is_never_narrower_than_it_is(left: tuple[float, float, float], told: str) -> None:

@@ -26,8 +26,8 @@ def test_forecasts_are_told_every_few_seconds_however_often_it_looks() -> None:
     for second in range(21):
         watch(forecaster, float(second), at_step(trial("a"), second, float(second), 2.0))
 
+    assert told[0] == Forecast(0.0)
     assert [forecast.at for forecast in told] == [0.0, FORECAST_S, 2 * FORECAST_S, 3 * FORECAST_S, 4 * FORECAST_S]
-    assert told[0].end is None
     assert told[-1].end is not None
 
 

@@ -56,7 +56,7 @@ def test_an_attempt_leaves_as_it_should_while_mlflow_is_still_being_imported(
         'pathlib.Path(os.environ["SPECON_STATE_ROOT"], "importing").touch()\n'
         "time.sleep(300)\n"
     )
-    more = {"JOB_STEPS": "5000", "JOB_SLEEP_S": "0.02", "MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}
+    more = {"JOB_STEPS": "5000", "JOB_SLEEP_S": "0.02", "MLFLOW_TRACKING_URI": "sqlite:///none.db"}
     job = start_job("plain", "s.a", PYTHONPATH=f"{tmp_path}:{ROOT}", **more)
     wait_for((state_root / "importing").exists)
     job.send_signal(signal.SIGTERM)

@@ -39,6 +39,14 @@ def test_every_field_that_cannot_be_honoured_is_named_at_once_by_its_path() -> N
     assert str(caught.value).count("\n") == 5
 
 
+def test_devices_are_refused_with_what_was_asked_for_and_what_to_do() -> None:
+    for asked, told in (({"nvidia.com/gpu": 2}, "'2' is"), ({"a.b/c": "9" * 90}, f"'{'9' * 20}' is")):
+        (problem,) = problems(container(resources={"requests": asked}))
+        path = f"spec.templates[0].container.resources.requests.{next(iter(asked))}"
+        assert problem.startswith(f"{path}: {told} asked for")
+        assert "gives out no devices: use a cluster" in problem
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 
 from controllers.core.model import Decision, Migrate, NodeName, Phase, Proposal, Snapshot, TrialId
 from controllers.core.policy import Policy, dump_state, load_state
-from controllers.policies import CBalancer, Deadline, FlowCon, FlowCon2, Gandiva, Guarded, ProCon, SpeCon, Stacked
+from controllers.policies import (
+    Ahead,
+    CBalancer,
+    Deadline,
+    FlowCon,
+    FlowCon2,
+    Gandiva,
+    Guarded,
+    ProCon,
+    SpeCon,
+    Stacked,
+)
 from controllers.policies.comparison.clairvoyant import Clairvoyant, informed
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.registry import POLICIES
@@ -170,8 +181,10 @@ def test_capacity_determinism_order_and_round_trips_hold_and_each_reason_moves_a
     policy: Policy[Any], story: list[Event]
 ) -> None:
     drive = driven(policy, story)
-    assert max(drive.reasons.values(), default=0) <= 1
     most = most_moves(policy)
+    # Only "ahead" moves a trial several times for the same reason: each time because that saves more than it costs.
+    repeated = most if any(isinstance(part, Ahead) for part in parts(policy)) else 1
+    assert repeated is None or max(drive.reasons.values(), default=0) <= repeated
     assert most is None or max(drive.moves_of_each.values(), default=0) <= most
 
 

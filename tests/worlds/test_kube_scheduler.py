@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controllers.core.devices import Devices
 from controllers.worlds.kube_scheduler import BalanceRule, NodeLoad, PlacementError, choose, image_locality, scores
 
 GIB = 1024.0**3
@@ -137,3 +138,14 @@ def test_an_image_counts_by_its_size_and_by_how_many_nodes_have_it() -> None:
 def test_the_points_of_an_image_are_added() -> None:
     plain = node("a", 0, 0)
     assert scores(1.0, 100.0, [replace(plain, image_points=7)])["a"] == scores(1.0, 100.0, [plain])["a"] + 7
+
+
+def test_a_device_decides_where_a_pod_may_go_and_not_which_of_these_is_better() -> None:
+    asked, two = Devices.of({"a/x": 1, "b/y": 1}), Devices.of({"a/x": 2, "b/y": 1})
+    some = [
+        replace(node("with", 1.0, 0.0), devices_free=two),
+        replace(node("lacks-one", 0, 0), devices_free=asked - two),
+    ]
+    none = [node("without", 0, 0)]
+    plain = scores(1.0, 100.0, [*some, *none])
+    assert scores(1.0, 100.0, [*some, *none], pod_devices=asked) == {"with": plain["with"]}

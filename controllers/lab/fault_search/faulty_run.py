@@ -234,7 +234,11 @@ def _outage_s(fault: WorldFault | ControllerFault) -> float:
 
 
 def _alone_s(trial: TrialSpec, nodes: tuple[NodeSpec, ...], costs: Costs) -> float:
-    fitting = [node for node in nodes if node.cpu >= trial.cpu and node.memory >= trial.memory]
+    fitting = [
+        node
+        for node in nodes
+        if node.cpu >= trial.cpu and node.memory >= trial.memory and trial.devices.within(node.devices)
+    ]
     speeds = [(node, node.speed_of(_MOST_TOGETHER)) for node in fitting]
     slowest = min(trial.speedup.speed(min(node.cpu, trial.limit)) * speed for node, speed in speeds)
     importing = costs.start_cpu_s / min(min(node.cpu, trial.limit, 1.0) * speed for node, speed in speeds)

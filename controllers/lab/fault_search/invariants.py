@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
+from controllers.core.devices import NO_DEVICES
 from controllers.core.errors import SpeconError
 from controllers.core.model import Sample, TrialId
 from controllers.worlds.simulated.cluster import SimulatedCluster
@@ -119,6 +120,9 @@ class InvariantChecker:
         cpu, memory = max(node.cpu_given, node.cpu_promised), sum(run.spec.memory for run in node.runs.values())
         if cpu > node.spec.cpu + _SLACK or memory > node.spec.memory:
             broken("requests fit their node", f"{node.name}: {cpu} of {node.spec.cpu} cores, {memory} bytes")
+        held = sum((run.spec.devices for run in node.runs.values()), NO_DEVICES)
+        if not held.within(node.spec.devices):
+            broken("no device is given twice", f"{node.name}: {held} of {node.spec.devices}")
         if sum(run.cores for run in node.runs.values()) > node.spec.cpu + _SLACK:
             broken("no core is used twice", f"{node.name}: {[run.cores for run in node.runs.values()]}")
         if node.losses and any(run.rate for run in node.runs.values()):

@@ -3,8 +3,10 @@
 import math
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
+from controllers.core.devices import Devices
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
 from controllers.lab.fault_search.case import (
@@ -34,6 +36,7 @@ from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, Tri
 _STRANGE = (math.nan, math.inf, -math.inf, 1e300, -1e300)
 STACKED = ("specon+flowcon", "procon+flowcon+specon")
 _SPANS_S = (20.0, 60.0, 150.0)
+_WITHOUT_DEVICES = 0.7
 _EDGES = ((0, 4), (5, 8), (5, 8), (5, 30))
 
 
@@ -45,7 +48,8 @@ def every_policy() -> tuple[str, ...]:
 def draw_case(seed: int, policy: str) -> Case:
     """Return the case of ``seed`` under ``policy``, whose intervals are drawn where it has no parameters."""
     chance = random.Random(seed)  # noqa: S311 - draws cases
-    workload = draw_workload(chance)
+    # Devices have a generator of their own, so that all else of a seed is as it was before there were any.
+    workload = with_devices(draw_workload(chance), random.Random(f"{seed}:devices"))  # noqa: S311 - as above
     trials, nodes = [trial.id for trial in workload.trials], [node.name for node in workload.nodes]
     crowded, part = chance.choice((nodes[:1], nodes)), chance.choice((0.0, 0.2, 0.9))
     pinned = {trial: chance.choice(crowded) for trial in trials if chance.random() < part}
@@ -116,6 +120,19 @@ def draw_workload(chance: random.Random) -> Workload:
     """Return 2 to 12 trials and 1 to 5 nodes; each trial fits on each node."""
     nodes = tuple(_node(chance, number) for number in range(chance.randint(1, 5)))
     return Workload(tuple(_trial(chance, number) for number in range(chance.randint(2, 12))), nodes)
+
+
+def with_devices(workload: Workload, chance: random.Random) -> Workload:
+    """Return ``workload``, or the same on nodes with devices that some trials ask for; each still fits on each node."""
+    if chance.random() < _WITHOUT_DEVICES:
+        return workload
+    trials = tuple(replace(trial, devices=_gpus(chance.choice((0, 1, 1, 2)))) for trial in workload.trials)
+    nodes = tuple(replace(node, devices=_gpus(chance.choice((2, 3)))) for node in workload.nodes)
+    return replace(workload, trials=trials, nodes=nodes)
+
+
+def _gpus(count: int) -> Devices:
+    return Devices.of({"example.com/gpu": count})
 
 
 def draw_costs(chance: random.Random) -> Costs:

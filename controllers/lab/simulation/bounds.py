@@ -5,9 +5,13 @@ e_j = max over c of speed(c) / c of it per core second (speeds of nodes apart), 
 core seconds of a node of speed 1, whatever it gets when. The pool gives K = sum of cores x speed of the nodes each
 second, and trial j takes at most u_j of that: the largest speed(min(cores it can use, cores of the node)) x speed of
 the node, over the nodes, divided by e_j. Costs of starts and moves only add to that.
+
+Devices are pools too. A trial holds its d_j devices of a kind while it trains, V_j / u_j seconds at least, so it takes
+d_j V_j / u_j device seconds, at most d_j of them each second, of the devices that all nodes have together. Only nodes
+that have as many devices as a trial asks for count for its u_j.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -16,7 +20,10 @@ from controllers.worlds.simulated.workload import NodeSpec, TrialSpec, Workload
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A trial to the pool: submitted at ``release``, ``volume`` core seconds, at most ``rate`` cores at once."""
+    """A trial to a pool: submitted at ``release``, ``volume`` core seconds, at most ``rate`` cores at once.
+
+    Of a pool of devices, it is device seconds and devices.
+    """
 
     release: float
     volume: float
@@ -36,19 +43,8 @@ def makespan_bound(workload: Workload) -> float:
     / K or later; and no trial ends before r_j + V_j / u_j. The bound is the largest over all t. Between the times at
     which a trial is submitted or could be done the expression is linear in t, so those suffice.
     """
-    demands, capacity = _pool(workload)
-    first = min(demand.release for demand in demands)
-    own = max(demand.release + demand.alone for demand in demands)
-    changes = sorted(
-        [(demand.release, demand.rate) for demand in demands]
-        + [(demand.release + demand.alone, -demand.rate) for demand in demands]
-    )
-    left, rate, before, latest = sum(demand.volume for demand in demands), 0.0, first, own
-    for at, change in changes:
-        left -= rate * (at - before)
-        latest = max(latest, at + max(0.0, left) / capacity)
-        rate, before = rate + change, at
-    return latest - first
+    first = min(trial.submitted_at for trial in workload.trials)
+    return max(pool.latest_end() for pool in _pools(workload)) - first
 
 
 def mean_completion_bound(workload: Workload) -> float:
@@ -63,14 +59,47 @@ def mean_completion_bound(workload: Workload) -> float:
        of the smallest V_j (Goemans, Queyranne, Schulz, Skutella and Wang, "Single machine scheduling with release
        dates", SIAM J. Discrete Math. 15, 2002, theorem 2.4, for equal weights).
     """
-    demands, capacity = _pool(workload)
-    releases = sum(demand.release for demand in demands)
-    alone = sum(demand.alone for demand in demands)
-    by_remaining = _one_machine(demands, capacity, remaining=True)
-    by_volume = _one_machine(demands, capacity, remaining=False)
-    completions = sum(turn.end for turn in by_remaining)
-    means = sum(turn.mean for turn in by_volume)
-    return max(alone, completions - releases, means + alone / 2 - releases) / len(demands)
+    cores, *devices = _pools(workload)
+    sums = [cores.sum_of_completions(), *(pool.sum_of_completions() + cores.alone - pool.alone for pool in devices)]
+    return max(sums) / len(workload.trials)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """The cores (of speed 1) or the devices of a kind, and the trials that take of them."""
+
+    demands: Sequence[Demand]
+    capacity: float
+
+    @property
+    def alone(self) -> float:
+        """Seconds that its trials take in sum, each alone."""
+        return sum(demand.alone for demand in self.demands)
+
+    def latest_end(self) -> float:
+        """Return the time before which no schedule ends, from the same zero as the releases."""
+        demands = self.demands
+        first = min(demand.release for demand in demands)
+        own = max(demand.release + demand.alone for demand in demands)
+        changes = sorted(
+            [(demand.release, demand.rate) for demand in demands]
+            + [(demand.release + demand.alone, -demand.rate) for demand in demands]
+        )
+        left, rate, before, latest = sum(demand.volume for demand in demands), 0.0, first, own
+        for at, change in changes:
+            left -= rate * (at - before)
+            latest = max(latest, at + max(0.0, left) / self.capacity)
+            rate, before = rate + change, at
+        return latest
+
+    def sum_of_completions(self) -> float:
+        """Return the sum of completion times, each from its trial's submission, that no schedule gets below."""
+        releases = sum(demand.release for demand in self.demands)
+        by_remaining = _one_machine(self.demands, self.capacity, remaining=True)
+        by_volume = _one_machine(self.demands, self.capacity, remaining=False)
+        completions = sum(turn.end for turn in by_remaining)
+        means = sum(turn.mean for turn in by_volume)
+        return max(self.alone, completions - releases, means + self.alone / 2 - releases)
 
 
 @dataclass(slots=True)
@@ -105,12 +134,21 @@ def _one_machine(demands: Sequence[Demand], capacity: float, *, remaining: bool)
     return turns
 
 
-def _pool(workload: Workload) -> tuple[list[Demand], float]:
-    capacity = sum(node.cpu * node.speed for node in workload.nodes)
-    return [_demand(trial, workload.nodes) for trial in workload.trials], capacity
+def _pools(workload: Workload) -> Iterator[_Pool]:
+    """Yield the cores, which every trial takes, then the devices of each kind that some trial asks for."""
+    demands = [_demand(trial, workload.nodes) for trial in workload.trials]
+    yield _Pool(demands, sum(node.cpu * node.speed for node in workload.nodes))
+    for kind in sorted({kind for trial in workload.trials for kind, _ in trial.devices.counts}):
+        holding = [
+            Demand(trial.submitted_at, count * demand.alone, count)
+            for trial, demand in zip(workload.trials, demands, strict=True)
+            if (count := trial.devices.count(kind))
+        ]
+        yield _Pool(holding, sum(node.devices.count(kind) for node in workload.nodes))
 
 
 def _demand(trial: TrialSpec, nodes: Sequence[NodeSpec]) -> Demand:
     per_core = max(speed / cores for cores, speed in trial.speedup.points)
-    fastest = max(trial.speedup.speed(min(trial.limit, node.cpu)) * node.speed for node in nodes)
+    having = [node for node in nodes if not trial.devices or trial.devices.within(node.devices)]
+    fastest = max(trial.speedup.speed(min(trial.limit, node.cpu)) * node.speed for node in having)
     return Demand(trial.submitted_at, trial.work_s / per_core, fastest / per_core)

@@ -12,9 +12,10 @@ from typing import Any
 from scipy.special import stdtrit
 
 from controllers.core.errors import SpeconError
-from controllers.core.model import NodeName, Place, TrialId
+from controllers.core.model import Action, NodeName, Place, TrialId
 from controllers.core.policy import Policy
 from controllers.core.results import compare
+from controllers.lab.simulation.ablation import Without
 from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.measures import ComparedRun, RunMeasure
@@ -139,10 +140,14 @@ class PolicySummary:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentPlan:
-    """An experiment and the policies to run it under, as they were asked for; the first is the baseline."""
+    """An experiment and the policies to run it under, as they were asked for; the first is the baseline.
+
+    ``without`` is a kind of action that no policy takes (``Without``), None where all may do what they want.
+    """
 
     experiment: Setup
     policies: tuple[str, ...]
+    without: type[Action] | None = None
 
     def effective(self) -> tuple[Policy[Any], ...]:
         """Return the policies with the experiment's parameters wherever they were named without their own.
@@ -151,7 +156,9 @@ class ExperimentPlan:
             UnknownPolicyError: One is not known.
             PolicyParameterError: A parameter of one is unknown or out of bounds.
         """
-        return tuple(self.experiment.parameterised(parse_policy(spec)) for spec in self.policies)
+        policies = (self.experiment.parameterised(parse_policy(spec)) for spec in self.policies)
+        left_out = self.without
+        return tuple(policies if left_out is None else (Without(policy=one, left_out=left_out) for one in policies))
 
 
 def run_seed(plan: ExperimentPlan, seed: int) -> tuple[RunFigures, ...]:
@@ -169,12 +176,13 @@ def simulate_seed(plan: ExperimentPlan, seed: int) -> tuple[SimulatedRun, ...]:
     """
     workload = plan.experiment.workload(seed)
     work = {trial.id: trial.work_s for trial in workload.trials}
+    steps = {trial.id: len(trial.reports) for trial in workload.trials}
     pinned = first_nodes(plan.experiment, workload, seed)
     runs = []
     for policy in plan.effective():
         given = {} if Place in policy.needs else pinned
         scenario = Scenario(workload, plan.experiment.costs, seed, given)
-        runs.append(simulate(scenario, informed(policy, work)))
+        runs.append(simulate(scenario, informed(policy, work, steps)))
     return tuple(runs)
 
 

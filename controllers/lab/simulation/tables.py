@@ -6,10 +6,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from controllers.core.errors import SpeconError
+from controllers.core.model import Parameters
+from controllers.core.parameters import MOST_PARAMETERS, MOST_TEXT, bounded
 
+PARAMETER: Final = "parameter."
+"""Begins the name of a column that holds a hyperparameter."""
+PARAMETERS: Final = f"{PARAMETER}NAME"
+"""Among the columns that a table may have, stands for one for each hyperparameter."""
 _SHOWN = 60
 
 
@@ -59,6 +65,20 @@ class TableRow:
             raise self.problem(column, _range("a whole number", least, -math.inf))
         return int(value)
 
+    def parameters(self) -> Parameters:
+        """Return the hyperparameters: numbers where cells read as such, texts elsewhere, none where they are empty."""
+        written = {
+            column.removeprefix(PARAMETER): cell
+            for column, cell in self.cells.items()
+            if column.startswith(PARAMETER) and cell
+        }
+        found = bounded(written)
+        kept = {name for name, _ in found}
+        if left_out := [name for name in written if name not in kept]:
+            expected = f"one of at most {MOST_PARAMETERS} parameters, in at most {MOST_TEXT} characters"
+            raise self.problem(PARAMETER + left_out[0], expected)
+        return found
+
 
 def _range(kind: str, least: float, above: float) -> str:
     if above > -math.inf:
@@ -72,7 +92,7 @@ def read_rows(path: Path, needed: Sequence[str], optional: Sequence[str] | None 
     Args:
         path: The table.
         needed: Columns that it must have.
-        optional: Columns that it may have beside them; None for any.
+        optional: Columns that it may have beside them (``PARAMETERS`` stands for many); None for any.
 
     Raises:
         TableError: It is no such table; says where.
@@ -108,7 +128,8 @@ def _rows(path: Path, file: IO[str], needed: Sequence[str], optional: Sequence[s
 def _check_columns(path: Path, columns: Sequence[str], needed: Sequence[str], optional: Sequence[str] | None) -> None:
     missing = [name for name in needed if name not in columns]
     twice = sorted({name for name in columns if columns.count(name) > 1})
-    unknown = [] if optional is None else [name for name in columns if name not in {*needed, *optional}]
+    others = [] if optional is None else [name for name in columns if name not in {*needed, *optional}]
+    unknown = [name for name in others if not (PARAMETERS in (optional or ()) and name.startswith(PARAMETER))]
     for problem, names in (("has no column", missing), ("has twice the column", twice), ("has the unknown", unknown)):
         if names:
             known = "" if optional is None else f"; it may have {', '.join((*needed, *optional))}"

@@ -13,10 +13,11 @@ from math import inf, isinf
 from pathlib import Path
 from typing import Final
 
+from controllers.core.devices import Devices, is_device
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
-from controllers.lab.simulation.tables import TableError, TableRow, read_rows
+from controllers.lab.simulation.tables import PARAMETER, PARAMETERS, TableError, TableRow, read_rows
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload, WorkloadError
 
 TRIALS: Final = "trials.csv"
@@ -36,11 +37,13 @@ _TRIAL_OPTIONS: Final = (
     "upkeep",
     "steps_told",
     "cpu_every_s",
+    "devices",
 )
 _REPORT_COLUMNS: Final = ("trial", "work_s", "value")
 _NODE_COLUMNS: Final = ("node", "cpu")
-_NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply", "contention")
+_NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply", "contention", "devices")
 _RETRIES: Final = 2
+_MOST_DIGITS: Final = 9
 _ROUNDING: Final = 1e-9
 """Relative: a report written as a rounded decimal may lie this far beyond the work of its trial."""
 
@@ -55,7 +58,8 @@ def read_workload(folder: Path, nodes: Sequence[NodeSpec] | None = None) -> Work
     Raises:
         TableError: A table is missing or holds a wrong value; names file, line, column and value.
     """
-    trials = _distinct(read_rows(folder / TRIALS, _TRIAL_COLUMNS, _TRIAL_OPTIONS), "trial")
+    rows = read_rows(folder / TRIALS, _TRIAL_COLUMNS, (*_TRIAL_OPTIONS, PARAMETERS))
+    trials = _distinct(rows, "trial")
     reports = _reports(folder / REPORTS, trials)
     try:
         return Workload(
@@ -79,7 +83,9 @@ def write_workload(workload: Workload, folder: Path) -> None:
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
     try:
         beside.chmod(0o755)
-        _write(beside / TRIALS, (*_TRIAL_COLUMNS, *_TRIAL_OPTIONS), map(_trial_cells, workload.trials))
+        names = sorted({name for trial in workload.trials for name, _ in trial.parameters})
+        columns = (*_TRIAL_COLUMNS, *_TRIAL_OPTIONS, *(PARAMETER + name for name in names))
+        _write(beside / TRIALS, columns, (_trial_cells(trial, names) for trial in workload.trials))
         reports = ((trial.id, _cell(r.work_s), _cell(r.value)) for trial in workload.trials for r in trial.reports)
         _write(beside / REPORTS, _REPORT_COLUMNS, reports)
         _write(beside / NODES, (*_NODE_COLUMNS, *_NODE_OPTIONS), map(_node_cells, workload.nodes))
@@ -121,6 +127,8 @@ def _trial(row: TableRow, reports: Sequence[Report]) -> TrialSpec:
             _optional(row, "target"),
             _optional(row, "seconds_per_step", above=0.0),
         ),
+        devices=_devices(row),
+        parameters=row.parameters(),
     )
 
 
@@ -159,6 +167,16 @@ def _pairs(row: TableRow, column: str, expected: str) -> tuple[tuple[float, floa
         raise row.problem(column=column, expected=expected) from None
 
 
+def _devices(row: TableRow) -> Devices:
+    counts: dict[str, int] = {}
+    for pair in row.cells.get("devices", "").split():
+        kind, _, count = pair.partition(":")
+        if not (is_device(kind) and count.isdecimal() and len(count) <= _MOST_DIGITS and kind not in counts):
+            raise row.problem(column="devices", expected="pairs KIND:NUMBER, each kind once, such as nvidia.com/gpu:2")
+        counts[kind] = int(count)
+    return Devices.of(counts)
+
+
 def _reports(path: Path, trials: Mapping[str, TableRow]) -> dict[str, list[Report]]:
     found: dict[str, list[Report]] = {}
     for row in read_rows(path, _REPORT_COLUMNS):
@@ -190,6 +208,7 @@ def _node(row: TableRow) -> NodeSpec:
         speed=row.number("speed", 1.0, above=0),
         zone=row.cells.get("zone", ""),
         contention=row.number("contention", 0.0, least=0.0),
+        devices=_devices(row),
     )
     expected = f"pairs SECOND:CORES that rise in time, cores above 0 and up to {node.cpu:g}, such as 0:0.2 60:0.1"
     try:
@@ -198,8 +217,8 @@ def _node(row: TableRow) -> NodeSpec:
         raise row.problem(column="supply", expected=expected) from None
 
 
-def _trial_cells(trial: TrialSpec) -> tuple[str, ...]:
-    goals = trial.goals
+def _trial_cells(trial: TrialSpec, parameters: Sequence[str]) -> tuple[str, ...]:
+    goals, values = trial.goals, dict(trial.parameters)
     return (
         *(trial.id, _cell(trial.submitted_at), _cell(trial.work_s), _cell(trial.cpu)),
         _joined(trial.speedup.points),
@@ -207,14 +226,20 @@ def _trial_cells(trial: TrialSpec) -> tuple[str, ...]:
         *(_cell(trial.limit), "yes" if trial.deaf else "no"),
         *(_cell(goals.deadline_s), _cell(goals.target), _cell(goals.seconds_per_step), _cell(trial.upkeep)),
         *("" if trial.steps_told is None else str(trial.steps_told), _cell(trial.cpu_every_s)),
+        _device_pairs(trial.devices),
+        *(value if isinstance(value := values.get(name), str) else _cell(value) for name in parameters),
     )
 
 
 def _node_cells(node: NodeSpec) -> tuple[str, ...]:
     return (
         *(node.name, _cell(node.cpu), _cell(node.memory), _cell(node.speed), node.zone),
-        *(_joined(node.supply), _cell(node.contention)),
+        *(_joined(node.supply), _cell(node.contention), _device_pairs(node.devices)),
     )
+
+
+def _device_pairs(devices: Devices) -> str:
+    return " ".join(f"{kind}:{count}" for kind, count in devices.counts)
 
 
 def _joined(pairs: Iterable[tuple[float, float]]) -> str:

@@ -1,12 +1,14 @@
 """Where the work is, while places and moves are chosen one after another. Pure."""
 
-from collections.abc import Collection, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controllers.core.model import Migrate, NodeName, Phase, Place, Proposal, Snapshot, TrialId
+from controllers.core.model import Migrate, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import Load, NodeForecast, cost_of, earliest_end, node_forecast
-from controllers.policies.kit.capacity import Capacity
+from controllers.policies.ahead.order import Queue, Waiting, starting_order
+from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.first_attempts import waits
 from controllers.policies.kit.work_left import Estimate
 
@@ -16,17 +18,21 @@ LEAST_GAIN: Final = 0.01
 """Part of all that a state costs which a move must win at least: estimates are no better."""
 NEARLY_DONE: Final = 2.0
 """A trial that has less left than this many times what a move costs stays: it would be done before it pays."""
+MUCH_CONTENTION: Final = 0.05
+"""Part of its speed that a trial loses to each further one from which on trials wait rather than share a full node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """What a choice goes by.
 
-    ``power`` is p of speed ~ cores ** p, ``end`` the weight of the sweep's end beside the mean completion time.
-    ``move_cost`` is the seconds for which a trial that moves does not train.
+    ``power`` is p of speed ~ cores ** p, ``contention`` the part of its speed that each further trial costs a trial of
+    the same node. ``end`` is the weight of the sweep's end beside the mean completion time. ``move_cost`` is the
+    seconds for which a trial that moves does not train.
     """
 
     power: float
+    contention: float
     end: float
     move_cost: float
 
@@ -64,28 +70,39 @@ class WorkPlan:
 
     def earliest_end(self, expected: float = 0.0) -> float:
         """Return the seconds until the whole sweep can be done at the earliest, with ``expected`` work yet to come."""
-        loads = (load for on_it in self._loads.values() for load in on_it.values())
+        loads = ((one.work, one.most) for one in self._estimates.values())
         return earliest_end(loads, self.cores.values(), self._weights.power, expected)
 
     def places(self) -> Iterator[Proposal]:
-        """Yield a place for each trial that waits and fits somewhere, in the order of submission.
+        """Yield a place for each trial that waits and fits somewhere, in the order of ``starting_order``.
 
-        It is the node on which it costs all trials the least; of several, the one with the fewest trials per core.
+        It is the node on which it costs all trials the least; of several, the one with the fewest trials per core. A
+        trial that fits nowhere waits on and does not hold up a smaller one.
         """
         # Placing a trial only takes room away, so what does not fit now will not fit later in this decision.
-        for trial in sorted(filter(waits, self._snapshot.unended), key=lambda trial: (trial.submitted_at, trial.id)):
-            roomy = [node for node in self.cores if self._capacity.fits(trial, node)]
-            near = sorted(roomy, key=lambda node: (self.forecasts[node].bound, len(self._loads[node]), node))
-            one = self._estimates[trial.id]
-            after = {node: self._forecast(node, (one.work, one.most)) for node in near[:CONSIDERED]}
-            if not after:
+        unfit: set[RequestShape] = set()
+        for name in starting_order(self._queues(), protect_end=self._weights.end > 0):
+            trial = self._estimates[name].trial
+            shape = request_shape(trial)
+            free = [] if shape in unfit else [node for node in self.cores if self._capacity.fits(trial, node)]
+            roomy = [node for node in free if not self._held_back(node)]
+            if not roomy:
+                unfit.add(shape)
                 continue
+            near = sorted(roomy, key=lambda node: (self.forecasts[node].bound, len(self._loads[node]), node))
+            one = self._estimates[name]
+            after = {node: self._forecast(node, (one.work, one.most)) for node in near[:CONSIDERED]}
             costs = {node: self._cost({node: forecast}) for node, forecast in after.items()}
             best = min(after, key=lambda node: (costs[node], len(self._loads[node]) / self.cores[node], node))
-            self._capacity.apply(Place(trial.id, best))
-            self._loads[best][trial.id] = one.work, one.most
+            self._capacity.apply(Place(name, best))
+            self._loads[best][name] = one.work, one.most
             self.forecasts[best] = after[best]
-            yield Proposal(Place(trial.id, best), f"placing: it costs all trials the least on {best}")
+            yield Proposal(Place(name, best), f"placing: it costs all trials the least on {best}")
+
+    def _held_back(self, node: NodeName) -> bool:
+        """Whether one more trial would only slow down those of ``node``: they can use all of it, and contend for it."""
+        used = sum(most for _, most in self._loads[node].values())
+        return self._weights.contention >= MUCH_CONTENTION and used >= self.cores[node]
 
     def moves(self, movable: Collection[TrialId]) -> Iterator[Proposal]:
         """Yield moves of ``movable`` trials, the best first, each with those before it counted in, while they pay.
@@ -109,11 +126,40 @@ class WorkPlan:
             self.forecasts[target] = self._forecast(target)
             yield Proposal(Migrate(name, target), f"moving: on {target} it saves all trials {gain:.0f} s in sum")
 
+    def _queues(self) -> list[Queue]:
+        """Return the trials that wait, those that ask for the same together, each with what there is for them."""
+        waiting: dict[RequestShape, list[Trial]] = {}
+        for trial in filter(waits, self._snapshot.unended):
+            waiting.setdefault(_authors_shape(trial), []).append(trial)
+        if not waiting:
+            return []
+        busy: dict[RequestShape, list[float]] = {shape: [] for shape in waiting}
+        for node, loads in self._loads.items():
+            for name in loads:
+                if (shape := _authors_shape(self._estimates[name].trial)) in busy:
+                    busy[shape].append(self._seconds(name, self.cores[node]))
+        largest = max(self.cores.values(), default=1.0)
+        return [
+            Queue(
+                [Waiting(trial.id, trial.submitted_at, self._seconds(trial.id, largest)) for trial in trials],
+                busy[shape],
+                sum(self._capacity.room(trials[0], node) for node in self.cores),
+            )
+            for shape, trials in waiting.items()
+        ]
+
+    def _seconds(self, name: TrialId, cores: float) -> float:
+        """Return how long a trial takes on a node of ``cores`` cores with all that it can use."""
+        one = self._estimates[name]
+        return one.work / math.pow(min(one.most, cores), self._weights.power)
+
     def _best_move(self, movable: Collection[TrialId]) -> tuple[float, TrialId, NodeName] | None:
         before = self._cost({})
         by_end = sorted(self.forecasts, key=lambda node: (self.forecasts[node].last, node))
         best: tuple[float, TrialId, NodeName] | None = None
         for source in by_end[::-1][:CONSIDERED]:
+            if sum(most for _, most in self._loads[source].values()) <= self.cores[source]:
+                continue  # Each has all that it can use, so nobody gains where one leaves.
             for name in self._loads[source]:
                 trial = self._estimates[name].trial
                 if name not in movable or trial.node != source or not self._worth_moving(name):
@@ -131,7 +177,7 @@ class WorkPlan:
 
     def _worth_moving(self, name: TrialId) -> bool:
         one = self._estimates[name]
-        return one.known and one.work / one.most**self._weights.power > NEARLY_DONE * self._weights.move_cost
+        return one.work / math.pow(one.most, self._weights.power) > NEARLY_DONE * self._weights.move_cost
 
     def _moved(self, name: TrialId, target: NodeName) -> Load:
         """Return the load of a trial that moves to ``target``: while it is on its way, it could have worked."""
@@ -147,13 +193,16 @@ class WorkPlan:
         return cost_of(forecasts, len(self._estimates), self._weights.end)
 
 
-def still_arriving(snapshot: Snapshot, submitted: tuple[float, ...]) -> bool:
-    """Return whether more trials are to be expected: the last came not long ago, as the gaps between them go.
+def _authors_shape(trial: Trial) -> RequestShape:
+    """Return what a trial asks for as its author wrote it: that of one that runs may have changed since."""
+    return trial.base_cpu * trial.workers, trial.memory * trial.workers, trial.devices * trial.workers
 
-    Args:
-        snapshot: What there is.
-        submitted: When the newest trials were submitted, rising.
+
+def arriving_until(submitted: Sequence[float]) -> float:
+    """Return until when more trials are to be expected, as the gaps between submissions go; -inf where nothing tells.
+
+    ``submitted`` is when the newest trials were submitted, rising.
     """
     if len(submitted) < 3:  # noqa: PLR2004 - one gap says nothing of how long gaps are
-        return False
-    return snapshot.now - submitted[-1] < 3 * (submitted[-1] - submitted[0]) / (len(submitted) - 1)
+        return -math.inf
+    return submitted[-1] + 3 * (submitted[-1] - submitted[0]) / (len(submitted) - 1)

@@ -25,7 +25,7 @@ from controllers.core.model import (
 )
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
-from controllers.policies.ahead.planning import Weights, WorkPlan, still_arriving
+from controllers.policies.ahead.planning import Weights, WorkPlan, arriving_until
 from controllers.policies.ahead.sharing import Sharing
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import reconciled
@@ -40,7 +40,7 @@ STILL_TO_COME: Final = 0.5
 MOST_MOVES: Final = 4
 GIVEN_COUNTS: Final = 2
 """How many measured moves ``move_cost`` counts as much as."""
-GUESSED: Final = "its length is not known yet: taken from the sweep's other trials"
+GUESSED: Final = "its length is not known yet: estimated by {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ class Ahead(PolicySettings):
     """Brings the sweep's end near its lower bound, and within that lets the shortest trials go first.
 
     **Placement.** A first attempt starts on the node where it costs all trials the least: the sum of their completion
-    times, and an end of the sweep that is late or uneven. While more trials arrive, only the completions count.
+    times, and an end of the sweep that is late or uneven. While more trials arrive, only the completions count. Where
+    more wait than fit, the shortest start first, and the longest early enough that the sweep does not wait for them.
 
     **Shares.** On each node the trials stand in line: first new ones, until their first report; then by the work that
     is left, least first. Each gets as much as it can use. A trial that would end after all others and so end the sweep
@@ -109,11 +110,12 @@ class Ahead(PolicySettings):
         starting = still_starting(snapshot, state.starting)
         submitted = tuple(sorted({*state.submitted, *(trial.submitted_at for trial in snapshot.unended)}))
         submitted = submitted[-KEPT_SUBMISSIONS:]
-        arriving = still_arriving(snapshot, submitted)
+        until = arriving_until(submitted)
+        arriving = snapshot.now < until - CLOCK_SLACK
         scaling = scaling_of(known)
         power = scaling.power
         estimates = estimated(snapshot, known, power)
-        weights = Weights(power, 0.0 if arriving else self.end_weight, self._move_cost(known))
+        weights = Weights(power, scaling.contention, 0.0 if arriving else self.end_weight, self._move_cost(known))
         plan = WorkPlan(with_destinations(snapshot, moves.asked), estimates, starting, weights)
         placing = list(plan.places())
         due = snapshot.now >= state.due_at - CLOCK_SLACK
@@ -135,11 +137,13 @@ class Ahead(PolicySettings):
             if isinstance(proposal.action, Migrate):
                 moves = moves.with_asked(estimates[proposal.action.trial].trial, proposal.action.node)
         due_at = snapshot.now + self.interval if due else state.due_at
-        guessed = {name: Assessment(outlook=GUESSED) for name, one in estimates.items() if not one.known}
+        guessed = {
+            name: Assessment(outlook=GUESSED.format(one.source)) for name, one in estimates.items() if not one.known
+        }
         return Decision(
             AheadState(known, with_places(starting, kept), moves, submitted, due_at),
             kept,
-            due_at if any(trial.live for trial in snapshot.unended) else None,
+            self._wake_at(snapshot, known, due_at, until),
             guessed,
             vetoed,
         )
@@ -149,9 +153,17 @@ class Ahead(PolicySettings):
         given = (self.move_cost,) * GIVEN_COUNTS
         return statistics.fmean((*given, *known.moves))
 
+    def _wake_at(self, snapshot: Snapshot, known: Measured, due_at: float, arriving_until: float) -> float | None:
+        """Return when time alone changes something: a look is due, no more trials are expected, or a probe is over."""
+        live = [known.trials[trial.id] for trial in snapshot.unended if trial.live]
+        probes = [memo.running_since + self.probe for memo in live if memo.newest is None]
+        later = [at for at in (arriving_until, *probes) if snapshot.now + CLOCK_SLACK < at < due_at]
+        return min((due_at, *later)) if live else None
+
     def _sharing(
         self, now: float, known: Measured, estimates: Mapping[TrialId, Estimate], power: float, end: float
     ) -> Sharing:
-        unheard = {name for name, one in estimates.items() if not one.known and known.trials[name].newest is None}
-        new = frozenset(name for name in unheard if now - known.trials[name].running_since < self.probe)
+        # One that moved is known by what it told before; it goes ahead until it reports again all the same.
+        unheard = {name for name in estimates if known.trials[name].newest is None}
+        new = frozenset(name for name in unheard if now < known.trials[name].running_since + self.probe - CLOCK_SLACK)
         return Sharing(estimates, power, end, self.critical, self.floor, new, frozenset(unheard) - new)

@@ -14,7 +14,7 @@ from controllers.policies.kit.work_left import Estimate
 LATE: Final = 1.02
 """A node is late if its last trial ends later than this many times the sweep's earliest end."""
 HEADROOM: Final = 1.1
-"""A trial gets this many times the most cores that it was seen to use: it may be able to use a little more."""
+"""A trial gets this many times the cores that are worth offering to it: it may be able to use a little more."""
 MARGIN: Final = 1.02
 """A trial that would end the sweep keeps this many times the speed at which it would end just in time."""
 LEAST_OF_NODE: Final = 0.02
@@ -86,7 +86,7 @@ class Sharing:
 
     def shares(self, line: Mapping[TrialId, Standing], cores: float, forecast: NodeForecast) -> dict[TrialId, float]:
         """Return the cores of each trial of a node; together about all that there are."""
-        mosts = {name: HEADROOM * min(self.estimates[name].most, cores) for name in line}
+        mosts = {name: HEADROOM * min(self.estimates[name].worth_offering, cores) for name in line}
         even = cores / len(line)
         shares = {name: even if line[name] is Standing.SILENT else self.floor * even for name in line}
         left = cores - sum(shares.values())
@@ -122,7 +122,7 @@ class Sharing:
         if name in self.silent:
             return Standing.SILENT
         alone = one.work / min(one.most, cores) ** self.power
-        last = late and one.known and alone >= self.critical * self.end
+        last = late and one.dependable and alone >= self.critical * self.end
         return Standing.ENDS_LAST if last else Standing.IN_LINE
 
     def _reason(self, name: TrialId, line: Mapping[TrialId, Standing]) -> str:

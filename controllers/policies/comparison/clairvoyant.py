@@ -21,10 +21,15 @@ class Clairvoyant(Stateless):
         default={}, exclude=True, description="seconds that each trial needs alone; given by the simulator"
     )
 
+    steps: Mapping[TrialId, int] = Field(
+        default={}, exclude=True, description="steps of each trial, where the simulator knows better than its reports"
+    )
+
     def remaining(self, trial: Trial) -> float:
         """Return the lone seconds that ``trial`` has left, each step taken to be as long as the others."""
         progress = trial.progress
-        done = progress.step / progress.steps_total if progress is not None and progress.steps_total else 0.0
+        steps = self.steps.get(trial.id) or (progress.steps_total if progress is not None else None)
+        done = progress.step / steps if progress is not None and steps else 0.0
         return self.work.get(trial.id, 0.0) * max(0.0, 1 - done)
 
 
@@ -64,11 +69,17 @@ class LongestRemaining(Clairvoyant):
         return Decision(state, proposals, wake_at=snapshot.now + self.interval if live else None)
 
 
-def informed(policy: Policy[Any], work: Mapping[TrialId, float]) -> Policy[Any]:
-    """Return ``policy`` with every clairvoyant part of it told the ``work`` (lone seconds) of each trial."""
+def informed(
+    policy: Policy[Any], work: Mapping[TrialId, float], steps: Mapping[TrialId, int] | None = None
+) -> Policy[Any]:
+    """Return ``policy`` with every clairvoyant part of it told the ``work`` (lone seconds) of each trial.
+
+    ``steps`` are those that each trial makes in all; what a trial says itself may be less than the truth.
+    """
 
     def told(part: Policy[Any]) -> Policy[Any]:
-        return part.model_copy(update={"work": dict(work)}) if isinstance(part, Clairvoyant) else part
+        known = {"work": dict(work), "steps": dict(steps or {})}
+        return part.model_copy(update=known) if isinstance(part, Clairvoyant) else part
 
     return with_parts(policy, told)
 

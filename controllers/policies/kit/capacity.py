@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import (
     Action,
     Migrate,
@@ -22,6 +23,7 @@ from controllers.core.model import (
 SLACK = 1e-9
 """Cores by which sums of floats may miss: far below a millicore."""
 
+_ANY_NUMBER = 10**9
 Veto = tuple[Proposal, str]
 """A proposal that was not let through, and the reason."""
 
@@ -33,6 +35,7 @@ class _Load:
     cpu: float = 0.0
     base_cpu: float = 0.0
     memory: float = 0.0
+    devices: Devices = NO_DEVICES
 
 
 @dataclass(slots=True)
@@ -52,12 +55,17 @@ class Capacity:
         """Return what ``snapshot`` shows."""
         nodes = {node.name: node for node in sorted(snapshot.nodes, key=lambda node: node.name)}
         capacity = cls(nodes, {trial.id: trial for trial in snapshot.trials})
+        for node in snapshot.nodes:
+            if node.devices_starting:
+                capacity._load(node.name).devices = node.devices_starting
         for trial in snapshot.unended:
-            for node in trial.nodes:
-                load = capacity._load(node)
+            for name in trial.nodes:
+                load = capacity._load(name)
                 load.cpu += trial.cpu
                 load.base_cpu += trial.base_cpu
                 load.memory += trial.memory
+                if trial.devices:
+                    load.devices += trial.devices
             if trial.phase is Phase.MOVING and trial.moving_to and trial.moving_to not in trial.nodes:
                 capacity._arrive(trial, trial.moving_to)
         return capacity
@@ -75,7 +83,19 @@ class Capacity:
         return (
             max(load.cpu, load.base_cpu) + cpu <= place.cpu + SLACK
             and load.memory + trial.memory * trial.workers <= place.memory
+            and (not trial.devices.counts or _devices_fit(trial, place, load))
+            and (not place.only_for or place.only_for <= trial.devices.kinds())
         )
+
+    def room(self, trial: Trial, node: NodeName) -> int:
+        """Return how many trials that ask for the same as ``trial`` ``node`` has room for."""
+        if not self.fits(trial, node):
+            return 0
+        place, load, (cpu, memory, devices) = self.nodes[node], self._load(node), request_shape(trial)
+        free = place.devices - load.devices
+        parts = [(place.cpu + SLACK - max(load.cpu, load.base_cpu), cpu), (place.memory - load.memory, memory)]
+        parts += [(free.count(kind), count) for kind, count in devices.counts]
+        return min((int(left // each) for left, each in parts if each > 0 and left < math.inf), default=_ANY_NUMBER)
 
     def allows(self, action: Action) -> bool:
         """Return whether ``action`` keeps every node within what it has."""
@@ -109,6 +129,10 @@ class Capacity:
             case _:
                 assert_never(action)
 
+    def expect(self, trial: Trial, node: NodeName) -> None:
+        """Count a trial that was placed on ``node`` and has yet to run there; its devices count there already."""
+        self._arrive(replace(trial, devices=NO_DEVICES), node)
+
     def _load(self, node: NodeName) -> _Load:
         # Not setdefault(): it would make a new load at each call, and this is called most of all.
         load = self._loads.get(node)
@@ -121,11 +145,17 @@ class Capacity:
         load.cpu += cpu
         load.base_cpu += cpu
         load.memory += trial.memory * trial.workers
+        if trial.devices:
+            load.devices += trial.devices * trial.workers
 
 
-def request_shape(trial: Trial) -> tuple[float, float]:
-    """Return what ``trial`` asks of a node that it comes to: cores and bytes of all its workers."""
-    return _restart_cpu(trial), trial.memory * trial.workers
+RequestShape = tuple[float, float, Devices]
+"""Cores, bytes and devices that a trial asks of a node: trials of the same fit on the same nodes."""
+
+
+def request_shape(trial: Trial) -> RequestShape:
+    """Return what ``trial`` asks of a node that it comes to, for all its workers."""
+    return _restart_cpu(trial), trial.memory * trial.workers, trial.devices * trial.workers
 
 
 def reconciled(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple[Proposal, ...], tuple[Veto, ...]]:
@@ -163,6 +193,13 @@ def _precedence(action: Action) -> int:
             return 1
         case _:
             assert_never(action)
+
+
+def _devices_fit(trial: Trial, place: Node, load: _Load) -> bool:
+    return all(
+        count * trial.workers <= place.devices.count(kind) - load.devices.count(kind)
+        for kind, count in trial.devices.counts
+    )
 
 
 def _restart_cpu(trial: Trial) -> float:

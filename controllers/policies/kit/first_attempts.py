@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from controllers.core.model import Migrate, Node, NodeName, Phase, Place, Proposal, Resize, Snapshot, Trial, TrialId
-from controllers.policies.kit.capacity import Capacity, request_shape
+from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.occupancy import Occupancy
 
 NodeCost = Callable[[Node, Sequence[Trial]], float]
@@ -31,7 +31,7 @@ def places(
 
     ranks = {node.name: ranked(node) for node in nodes}
     # Placing a trial only takes room away, so what does not fit now will not fit later in this decision.
-    unfit: set[tuple[float, float]] = set()
+    unfit: set[RequestShape] = set()
     for trial in sorted(filter(waits, snapshot.unended), key=lambda trial: (trial.submitted_at, trial.id)):
         shape = request_shape(trial)
         roomy = [] if shape in unfit else [node for node in nodes if capacity.fits(trial, node.name)]

@@ -36,7 +36,8 @@ class Occupancy:
             for node in sorted(heading(trial)):
                 occupancy._on.setdefault(node, {})[trial.id] = trial
             if starting and trial.id in starting:
-                occupancy.place(trial, starting[trial.id])
+                occupancy.capacity.expect(trial, starting[trial.id])
+                occupancy._on.setdefault(starting[trial.id], {})[trial.id] = trial
         return occupancy
 
     def ready(self) -> list[Node]:

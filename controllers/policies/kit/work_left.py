@@ -12,14 +12,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
+from controllers.policies.kit.lengths import Known, Lengths, Source
+from controllers.policies.kit.work_by_parameters import LEAST_SPREAD
 
 KEPT_REPORTS: Final = 24
-KEPT_TOTALS: Final = 200
+KEPT_ENDED: Final = 200
 KEPT_COSTS: Final = 8
 KEPT_MOVES: Final = 20
+DRIFT: Final = 0.08
+SCATTERED: Final = 2.0
+"""The logarithm of a known trial's work is off by the first at its beginning, which falls to nothing at its end, and by
+so many times its scatter: found in simulated sweeps whose steps come to cost more or less as time goes on."""
+SCATTER: Final = 0.15
+"""Scatter of a trial of which two reports are known."""
+MOST_STEPS: Final = 10**12
+MOST_COST: Final = 1e12
+"""Whatever trials report, their work stays finite."""
+DEPENDABLE: Final = math.log(3)
+"""An estimate that is within a factor of three two times of three is better to act on than none: found where trials
+never tell how many steps they make."""
+NEARLY_ALL: Final = 0.9
+"""A trial that ended well after this part of the steps that it told has made all of them."""
 UNUSED: Final = 0.9
 """A trial that uses less than this part of what its weight entitles it to cannot use more."""
+NEARLY_WHOLE: Final = 0.05
+GROWTH: Final = 2.0
+"""A trial that always used all that it was given may be able to use this many times as many cores."""
 NEWEST: Final = 0.4
 """Weight of the newest measurement in a moving average."""
 LIKE: Final = 0.15
@@ -75,12 +94,12 @@ class MeasuredTrial:
     """What the reports of a trial told.
 
     ``reports`` are those of the present attempt, thinned out, ``newest`` the last of all of them, and ``counted`` the
-    last that told of more CPU seconds than those before it. ``cost`` is in core
-    seconds per step, ``cores`` what it used meanwhile. ``most`` is how many cores the trial can use, None while it has
-    used all that it was given; ``used`` the most that it was seen to use. ``costs`` tells what a step cost under unlike
-    conditions. ``running_since`` is when the present attempt was first seen to run.
-    ``left`` is the newest report before a move, as of when the move was first seen; None once it is known what the
-    move cost: ``move_seconds``.
+    last that told of more CPU seconds than those before it. ``cost`` is in core seconds per step, ``cores`` what it
+    used meanwhile, ``scatter`` the standard deviation of the logarithm of the cost between two reports. ``most`` is how
+    many cores the trial can use, None while it has used all that it was given; ``used`` the most that it was seen to
+    use. ``costs`` tells what a step cost under unlike conditions. ``running_since`` is when the present attempt was
+    first seen to run. ``left`` is the newest report before a move, as of when the move was first seen; None once it is
+    known what the move cost: ``move_seconds``.
     """
 
     attempt: int = 0
@@ -91,6 +110,7 @@ class MeasuredTrial:
     steps_total: int | None = None
     cost: float | None = None
     cores: float = 1.0
+    scatter: float = 0.0
     most: float | None = None
     used: float = 0.0
     costs: tuple[CostOfStep, ...] = ()
@@ -107,16 +127,30 @@ class MeasuredNode:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedTrial:
+    """A trial that ended after so many ``steps``, with ``cost`` and ``cores`` as before its end.
+
+    ``whole`` tells that these were all of its steps.
+    """
+
+    parameters: Parameters
+    steps: int
+    whole: bool
+    cost: float
+    cores: float
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """What is known of a sweep.
 
-    ``totals`` holds the whole work (core seconds) of trials that ended, ``moves`` the seconds for which trials that
-    moved did not train. ``spread`` is that of trials that ended.
+    ``ended`` holds the newest of the trials that ended, ``moves`` the seconds for which trials that moved did not
+    train. ``spread`` is that of trials that ended.
     """
 
     trials: Mapping[TrialId, MeasuredTrial] = field(default_factory=dict)
     nodes: Mapping[NodeName, MeasuredNode] = field(default_factory=dict)
-    totals: tuple[float, ...] = ()
+    ended: tuple[EndedTrial, ...] = ()
     moves: tuple[float, ...] = ()
     spread: Spread = Spread()
 
@@ -125,13 +159,26 @@ class Measured:
 class Estimate:
     """A trial with the ``work`` it has left and the ``most`` cores it can use.
 
-    ``known`` tells that its own reports say so. Otherwise the sweep's other trials stand in.
+    ``worth_offering`` are the cores that it may be able to use, as far as it has not shown that they are too many.
+    ``spread`` is the standard deviation of the logarithm of its work, ``source`` what that rests on.
     """
 
     trial: Trial
     work: float
     most: float
-    known: bool
+    spread: float
+    source: Source
+    worth_offering: float
+
+    @property
+    def known(self) -> bool:
+        """Whether its own reports say what work it has left."""
+        return self.source is Source.OWN
+
+    @property
+    def dependable(self) -> bool:
+        """Whether its work is known well enough to hold others back for it."""
+        return self.spread <= DEPENDABLE
 
 
 def measured(snapshot: Snapshot, before: Measured) -> Measured:
@@ -151,15 +198,15 @@ def measured(snapshot: Snapshot, before: Measured) -> Measured:
         trial.id: _measured_trial(trial, before.trials.get(trial.id, MeasuredTrial()), snapshot.now, nodes, cores)
         for trial in snapshot.unended
     }
-    over = [before.trials[trial.id] for trial in snapshot.trials if trial.phase.ended and trial.id in before.trials]
-    ended = tuple(_done(memo, 1.0) for memo in over if memo.cost is not None)
+    over = [trial for trial in snapshot.trials if trial.phase.ended and trial.id in before.trials]
+    ended = tuple(one for trial in over if (one := _ended(trial, before.trials[trial.id])) is not None)
     moved = tuple(
         memo.move_seconds
         for name, memo in trials.items()
         if memo.move_seconds is not None and memo.left is None and name in before.trials and before.trials[name].left
     )
-    totals, moves = (*before.totals, *ended)[-KEPT_TOTALS:], (*before.moves, *moved)[-KEPT_MOVES:]
-    return Measured(trials, nodes, totals, moves, _spread(before.spread, over))
+    kept, moves = (*before.ended, *ended)[-KEPT_ENDED:], (*before.moves, *moved)[-KEPT_MOVES:]
+    return Measured(trials, nodes, kept, moves, _spread(before.spread, (before.trials[trial.id] for trial in over)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,27 +255,35 @@ def _spread(before: Spread, trials: Iterable[MeasuredTrial]) -> Spread:
 def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId, Estimate]:
     """Return the estimate of every trial that has not ended.
 
-    A trial whose length is not known yet is taken for as long as the others of the sweep that are longer than it has
-    run so far, on average (mean residual life); before any is known, all are taken for equal.
+    The length of a trial that is not known yet is guessed from the others of the sweep (``Lengths``); before any is
+    known, all are taken for equal.
     """
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
     told = [memo.most for memo in known.trials.values() if memo.most is not None]
     usual_most = statistics.median(told) if told else largest
-    left = {name: work for name, memo in known.trials.items() if (work := _left(memo, power)) is not None}
-    totals = [*known.totals, *(_done(known.trials[name], power) + work for name, work in left.items())]
+    seen = {trial.id: _known(trial, known.trials[trial.id], power) for trial in snapshot.unended}
+    ended = [
+        Known(one.parameters, one.steps if one.whole else None, _of_a_single_core(one.cost, one.cores, power))
+        for one in known.ended
+    ]
+    lengths = Lengths([*ended, *seen.values()])
     found: dict[TrialId, Estimate] = {}
     for trial in snapshot.unended:
         memo = known.trials[trial.id]
         most = max(usual_most, memo.used) if memo.most is None else memo.most
-        work = left.get(trial.id)
-        guess = _residual(totals, _done(memo, power)) if work is None else work
-        found[trial.id] = Estimate(trial, guess, max(most, 1e-3), known=work is not None)
+        offer = max(most, GROWTH * memo.used) if memo.most is None else most
+        guess = lengths.left(seen[trial.id], _steps_done(trial))
+        found[trial.id] = Estimate(trial, guess.left, max(most, 1e-3), guess.spread, guess.source, max(offer, 1e-3))
     return found
 
 
 def work_seen(known: Measured, estimates: Mapping[TrialId, Estimate], power: float) -> float:
     """Return the work of all trials that have been submitted so far, what they have left of it included."""
-    return sum(known.totals) + sum(_done(known.trials[name], power) + one.work for name, one in estimates.items())
+    done = sum(_of_a_single_core(one.cost, one.cores, power) * one.steps for one in known.ended)
+    for name, one in estimates.items():
+        memo = known.trials[name]
+        done += _of_a_single_core(memo.cost or 0.0, memo.cores, power) * _steps_done(one.trial)
+    return done + sum(one.work for one in estimates.values())
 
 
 def _measured_trial(
@@ -276,7 +331,9 @@ def _with_conditions(
     requested = sum(cpu for _, cpu in nodes[node].requests)
     entitled = cores_of[node] * trial.cpu / requested if requested > 0 else 0.0
     most = memo.most
-    if cores < UNUSED * entitled:
+    # Trials use whole cores where they have more than one: two of 2.9 does not show that three are too many.
+    conclusive = entitled < 1 or entitled >= math.floor(cores + NEARLY_WHOLE) + 1
+    if cores < UNUSED * entitled and conclusive:
         most = cores if most is None else (1 - NEWEST) * most + NEWEST * cores
     elif most is not None:
         most = max(most, cores)
@@ -312,7 +369,7 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
     spent = newest.core_seconds - base.core_seconds
     if steps <= 0 or seconds <= 0 or spent <= 0:
         return memo
-    return replace(memo, cost=spent / steps, cores=spent / seconds)
+    return replace(memo, cost=spent / steps, cores=spent / seconds, scatter=_scatter(memo.reports))
 
 
 def _with_move(memo: MeasuredTrial) -> MeasuredTrial:
@@ -325,23 +382,42 @@ def _with_move(memo: MeasuredTrial) -> MeasuredTrial:
     return replace(memo, left=None, move_seconds=max(0.0, first.at - memo.left.at - training))
 
 
-def _left(memo: MeasuredTrial, power: float) -> float | None:
-    if memo.cost is None or memo.steps_total is None or memo.newest is None:
+def _scatter(reports: Sequence[Report]) -> float:
+    costs: list[float] = []
+    before = reports[0]
+    for after in reports[1:]:
+        spent = after.core_seconds - before.core_seconds
+        if spent > 0 and after.step > before.step:  # some trials count their CPU seconds only now and then
+            costs.append(math.log(spent / (after.step - before.step)))
+            before = after
+    mean = math.fsum(costs) / max(1, len(costs))
+    return math.sqrt((math.fsum((cost - mean) ** 2 for cost in costs) + SCATTER**2) / max(1, len(costs)))
+
+
+def _ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
+    """Return what is kept of a trial that ended; None where nobody knows what it cost."""
+    if memo.cost is None:
         return None
-    return _of_a_single_core(memo, power) * max(0, memo.steps_total - memo.newest.step)
+    steps, whole = _steps_done(trial), trial.phase is Phase.SUCCEEDED
+    if whole and memo.steps_total is not None and steps >= NEARLY_ALL * memo.steps_total:
+        steps = min(memo.steps_total, MOST_STEPS)  # the last reports may come late, or count from 0
+    return EndedTrial(trial.parameters, steps, whole and steps > 0, memo.cost, memo.cores)
 
 
-def _done(memo: MeasuredTrial, power: float) -> float:
-    return 0.0 if memo.newest is None else _of_a_single_core(memo, power) * memo.newest.step
+def _steps_done(trial: Trial) -> int:
+    return 0 if trial.progress is None else min(max(trial.progress.step, 0), MOST_STEPS)
 
 
-def _of_a_single_core(memo: MeasuredTrial, power: float) -> float:
+def _known(trial: Trial, memo: MeasuredTrial, power: float) -> Known:
+    told = None if trial.progress is None else trial.progress.steps_total
+    steps = None if told is None or told <= 0 else min(told, MOST_STEPS)
+    if memo.cost is None:
+        return Known(trial.parameters, steps)
+    ahead = 1 - min(1.0, _steps_done(trial) / steps) if steps else 1.0
+    spread = math.hypot(LEAST_SPREAD + DRIFT * ahead, SCATTERED * memo.scatter)
+    return Known(trial.parameters, steps, _of_a_single_core(memo.cost, memo.cores, power), spread)
+
+
+def _of_a_single_core(cost: float, cores: float, power: float) -> float:
     """Return what a step would cost on a single core: more of them are less efficient where ``power`` is below 1."""
-    return (memo.cost or 0.0) * math.pow(max(memo.cores, LEAST_CORES), power - 1)
-
-
-def _residual(totals: Sequence[float], done: float) -> float:
-    longer = [total - done for total in totals if total > done]
-    if longer:
-        return statistics.fmean(longer)
-    return done / 2 if done else 1.0
+    return min(cost * math.pow(max(cores, LEAST_CORES), power - 1), MOST_COST)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from controllers.core.model import Category, NodeName, Snapshot, Trial, TrialId
-from controllers.policies.kit.capacity import request_shape
+from controllers.policies.kit.capacity import RequestShape, request_shape
 from controllers.policies.kit.occupancy import Occupancy, heading, weight
 
 
@@ -22,7 +22,7 @@ class ScoredNodes:
     categories: Mapping[TrialId, Category]
     trials: Mapping[TrialId, Trial]
     _ranked: list[tuple[float, float, NodeName]] = field(init=False)
-    _full: dict[tuple[float, float], set[NodeName]] = field(init=False)
+    _full: dict[RequestShape, set[NodeName]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._full = {}

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from controllers.core.model import Decision, Node, NodeName, Place, Proposal, Snapshot, Trial, TrialId
+from controllers.policies.kit.capacity import request_shape
 from controllers.policies.kit.first_attempts import placed, waits
 from controllers.policies.wrappers.wrapper import AroundOne
 
@@ -65,5 +66,9 @@ def _problem(trial: Trial, node: Node | None) -> str | None:
         return "is not there"
     if not node.ready:
         return "is not ready"
-    fits = trial.base_cpu * trial.workers <= node.cpu and trial.memory * trial.workers <= node.memory
-    return None if fits else "is too small for it"
+    cpu, memory, devices = request_shape(trial)
+    if cpu > node.cpu or memory > node.memory:
+        return "is too small for it"
+    if not devices.within(node.devices):
+        return f"does not have {devices}"
+    return None if node.only_for <= devices.kinds() else f"takes only trials with {', '.join(sorted(node.only_for))}"

@@ -9,7 +9,8 @@ from typing import Any
 
 from controllers.core import labels
 from controllers.core.goals import AskedGoals, GoalError, goals_in
-from controllers.core.model import Direction, TrialId
+from controllers.core.model import Direction, Parameters, TrialId
+from controllers.core.parameters import parameters_in
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
@@ -24,7 +25,8 @@ _MOST_WARNINGS = 1000
 class TrialDefinition:
     """A trial as its author defined it. ``name`` is short: unique in the workflow, the same in every run of it.
 
-    ``policy`` is None where its author left that open; ``params`` is the JSON text of its hyperparameters.
+    ``policy`` is None where its author left that open; ``params`` is the JSON text of its hyperparameters, and
+    ``parameters`` are those of them that policies see.
     """
 
     id: TrialId
@@ -36,6 +38,7 @@ class TrialDefinition:
     workers: int
     params: str
     goals: AskedGoals = field(default_factory=AskedGoals)
+    parameters: Parameters = ()
 
     @property
     def name(self) -> str:
@@ -86,6 +89,7 @@ def read_definition(
         workers=int(workers),
         params=env.get(contract.ENV_PARAMS, ""),
         goals=_goals(where, annotations),
+        parameters=parameters_in(env.get(contract.ENV_PARAMS, "")),
     )
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.pods import HOSTNAME, OtherPod, PodRecord, Resources
-from controllers.worlds.argo.untrusted import at, epoch, mappings, quantity, text
+from controllers.worlds.argo.untrusted import at, device_kinds, devices_of, epoch, mappings, quantity, text
 
 _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 _SLACK = 1e-9
@@ -15,9 +16,10 @@ _NOTHING = Resources(0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A node: cores and bytes that its pods may request, and whether it takes new ones.
+    """A node: cores, bytes and devices that its pods may request, and whether it takes new ones.
 
-    ``hostname`` is what a pod selects it by; ``unready_since`` in Unix seconds, None while its kubelet is heard.
+    ``hostname`` is what a pod selects it by; ``unready_since`` in Unix seconds, None while its kubelet is heard. Taints
+    keep pods away that do not ask for every device in ``only_for``.
     """
 
     name: str
@@ -26,19 +28,32 @@ class NodeRecord:
     memory: float
     open: bool
     unready_since: float | None
+    devices: Devices = NO_DEVICES
+    only_for: frozenset[str] = frozenset()
 
     @property
     def fit(self) -> bool:
         """Whether a new pod may start there."""
         return self.open and self.unready_since is None
 
-    def without(self, requested: Resources) -> Node:
-        """Return the node for policies, with what is left of it."""
+    def why_no_devices(self, wanted: Devices, taken: Devices) -> str:
+        """Return why a pod that asks for ``wanted`` cannot have them beside those ``taken``; empty where it can."""
+        if not self.only_for <= wanted.kinds():
+            return f"node {self.name} takes only pods that ask for {', '.join(sorted(self.only_for))}"
+        if wanted and not wanted.within(self.devices - taken):
+            return f"{self.name} cannot give {wanted}: it has {self.devices}, and {taken} are requested"
+        return ""
+
+    def without(self, requested: Resources, devices_starting: Devices = NO_DEVICES) -> Node:
+        """Return the node for policies, with what is left of it; of that, ``devices_starting`` are about to be used."""
         return Node(
             name=NodeName(self.name),
             cpu=round(max(0.0, self.cpu - requested.cpu), 6),
             memory=max(0.0, self.memory - requested.memory),
             ready=self.fit,
+            devices=(self.devices - requested.devices).positive() if self.devices else NO_DEVICES,
+            devices_starting=devices_starting,
+            only_for=self.only_for,
         )
 
 
@@ -48,15 +63,23 @@ def project_node(node: Json) -> NodeRecord | None:
     if not name:
         return None
     ready = next((c for c in mappings(node, "status", "conditions") if text(c, "type") == "Ready"), {})
-    tainted = any(text(taint, "effect") in _KEEPS_AWAY for taint in mappings(node, "spec", "taints"))
     since = epoch(ready, "lastTransitionTime") or epoch(node, "metadata", "creationTimestamp") or 0.0
+    allocatable = at(node, "status", "allocatable")
+    devices = devices_of(device_kinds(allocatable), lambda kind: quantity(allocatable, kind))
+    keep_away = [taint for taint in mappings(node, "spec", "taints") if text(taint, "effect") in _KEEPS_AWAY]
+    # By convention a taint with the name of a device keeps pods away that do not ask for it; Kubernetes' admission
+    # plugin ExtendedResourceToleration, and Sweep, let those tolerate it that do.
+    only_for = {key for taint in keep_away if (key := text(taint, "key")) in devices.kinds()}
+    tainted = any(text(taint, "key") not in only_for or text(taint, "effect") != "NoSchedule" for taint in keep_away)
     return NodeRecord(
         name=name,
         hostname=text(node, "metadata", "labels", HOSTNAME, most=253) or name,
-        cpu=quantity(node, "status", "allocatable", "cpu"),
-        memory=quantity(node, "status", "allocatable", "memory"),
+        cpu=quantity(allocatable, "cpu"),
+        memory=quantity(allocatable, "memory"),
         open=not tainted and at(node, "spec", "unschedulable") is not True,
         unready_since=None if text(ready, "status") == "True" else since,
+        devices=devices,
+        only_for=frozenset(only_for),
     )
 
 
@@ -89,16 +112,44 @@ class NodeRequests:
             return _NOTHING
         return there if to_come is None else there + to_come
 
-    def nodes_for(self, own: Iterable[PodRecord]) -> dict[NodeName, Node]:
-        """Return the nodes as a policy sees them: less what all but ``own`` pods request, whose shares it gives."""
+    def nodes_for(
+        self, own: Iterable[PodRecord], starting: Iterable[tuple[str, PodRecord]] = ()
+    ) -> dict[NodeName, Node]:
+        """Return the nodes as a policy sees them: less what all but its own pods request.
+
+        Args:
+            own: Pods whose shares it gives.
+            starting: Its pods with devices that were placed and do not run yet, each after the name of its node. Their
+                cores and memory are nobody's to give; their devices count, so that a pin on one waits for it.
+        """
         less: dict[str, Resources] = {}
+        held: dict[str, Devices] = {}
+
+        def take_out(pod: PodRecord, amount: Resources) -> None:
+            before = less.get(pod.node, self._by_pods_there[pod.node])
+            less[pod.node] = before + amount
+
         for pod in own:
             # What went into the sums comes out of them, not what the pod requests by now.
-            counted = self._counted.get(pod.uid)
-            if counted is not None and counted.on_node and counted.node in self._by_pods_there:
-                before = less.get(counted.node, self._by_pods_there[counted.node])
-                less[counted.node] = before + Resources(-max(counted.share.wanted, counted.share.has), -counted.memory)
-        return self._free | {NodeName(name): self.nodes[name].without(amount) for name, amount in less.items()}
+            if (counted := self._counted_there(pod)) is not None:
+                share = max(counted.share.wanted, counted.share.has)
+                take_out(counted, Resources(-share, -counted.memory, counted.requests.devices * -1))
+        for name, pod in starting:
+            held[name] = held.get(name, NO_DEVICES) + pod.requests.devices
+            if (counted := self._counted_there(pod)) is not None:
+                take_out(counted, Resources(0.0, 0.0, counted.requests.devices * -1))
+        changed = [name for name in {**less, **held} if name in self.nodes]
+        return self._free | {
+            NodeName(name): self.nodes[name].without(
+                less.get(name, self._by_pods_there[name]), held.get(name, NO_DEVICES)
+            )
+            for name in changed
+        }
+
+    def _counted_there(self, pod: PodRecord) -> PodRecord | None:
+        """Return the record of ``pod`` that went into the sums of its node, None where it did not."""
+        counted = self._counted.get(pod.uid)
+        return counted if counted is not None and counted.on_node and counted.node in self._by_pods_there else None
 
 
 class NodeRoom:
@@ -121,7 +172,7 @@ class NodeRoom:
             return f"{wanted.cpu:g} cores do not fit on {name}: {taken.cpu:g} of {node.cpu:g} are requested"
         if wanted.memory and taken.memory + wanted.memory > node.memory:
             return f"{wanted.memory:g} bytes do not fit on {name}: {taken.memory:g} of {node.memory:g} are requested"
-        return ""
+        return node.why_no_devices(wanted.devices, taken.devices)
 
     def lacks(self, name: str, more: float) -> bool:
         """Whether a node does not have ``more`` cores left for a pod that is on it."""

@@ -8,14 +8,14 @@ from controllers.core import labels
 from controllers.core.model import TrialId
 from controllers.core.ports import ComingTrial
 from controllers.worlds.argo.api import Json
+from controllers.worlds.argo.pods import Resources
 from controllers.worlds.argo.untrusted import at, mappings, number, text
 
 _MOST_TRIALS: Final = 20_000
+_NOTHING: Final = Resources(0.0, 0.0)
 
 
-def planned_trials(
-    workflow: Json, sweeps: Iterable[str], requests: Mapping[str, tuple[float, float]]
-) -> list[ComingTrial]:
+def planned_trials(workflow: Json, sweeps: Iterable[str], requests: Mapping[str, Resources]) -> list[ComingTrial]:
     """Return the trials of ``sweeps`` with the delay that each begins with.
 
     The id of a trial that has no number ends in a dot.
@@ -23,15 +23,13 @@ def planned_trials(
     Args:
         workflow: The workflow.
         sweeps: Ids of its sweeps.
-        requests: Cores and bytes that the trials of each template request.
+        requests: What the trials of each template request.
     """
     names = {sweep.rpartition(".")[2]: sweep for sweep in sweeps}
     return list(itertools.islice(_planned(workflow, names, requests), _MOST_TRIALS))
 
 
-def _planned(
-    workflow: Json, sweeps: Mapping[str, str], requests: Mapping[str, tuple[float, float]]
-) -> Iterator[ComingTrial]:
+def _planned(workflow: Json, sweeps: Mapping[str, str], requests: Mapping[str, Resources]) -> Iterator[ComingTrial]:
     for template in mappings(workflow, "spec", "templates"):
         name = text(template, "name")
         steps = template.get("steps") if name in sweeps else None
@@ -41,7 +39,8 @@ def _planned(
                 for item in items if isinstance(items, list) else ():
                     trial = TrialId(f"{sweeps[name]}.{text(item, labels.INPUT_TRIAL, most=63)}")
                     delay = number(text(item, labels.INPUT_DELAY, most=32).removesuffix("s") or "0")
-                    yield ComingTrial(trial, delay or 0.0, *requests.get(name + labels.SUFFIX_TRIAL, (0.0, 0.0)))
+                    asked = requests.get(name + labels.SUFFIX_TRIAL, _NOTHING)
+                    yield ComingTrial(trial, delay or 0.0, asked.cpu, asked.memory, asked.devices)
 
 
 def holds_trials_back(workflow: Json) -> bool:

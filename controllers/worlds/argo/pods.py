@@ -7,9 +7,21 @@ from enum import StrEnum
 from typing import Any, Final
 
 from controllers.core import labels
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, read_definition
-from controllers.worlds.argo.untrusted import at, count, epoch, mappings, number, quantity, text, whole
+from controllers.worlds.argo.untrusted import (
+    at,
+    count,
+    device_kinds,
+    devices_of,
+    epoch,
+    mappings,
+    number,
+    quantity,
+    text,
+    whole,
+)
 
 MAIN: Final = "main"
 """Name of the container that Argo runs a template's program in."""
@@ -39,13 +51,14 @@ class ResizeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Cores and bytes that pods request of a node, as the scheduler counts them."""
+    """Cores, bytes and devices that pods request of a node, as the scheduler counts them."""
 
     cpu: float
     memory: float
+    devices: Devices = NO_DEVICES
 
     def __add__(self, other: "Resources") -> "Resources":
-        return Resources(self.cpu + other.cpu, self.memory + other.memory)
+        return Resources(self.cpu + other.cpu, self.memory + other.memory, self.devices + other.devices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +209,9 @@ def requests_of(pod: Json) -> Resources:
         whole_pod = quantity(pod, "spec", "resources", "requests", resource)
         return (whole_pod or max(running + beside, peak)) + quantity(pod, "spec", "overhead", resource)
 
-    return Resources(amount("cpu"), amount("memory"))
+    containers = (*mappings(pod, "spec", "containers"), *mappings(pod, "spec", "initContainers"))
+    kinds = {kind for container in containers for kind in device_kinds(container, "resources", "requests")}
+    return Resources(amount("cpu"), amount("memory"), devices_of(kinds, amount))
 
 
 def env_of(container: Mapping[str, Any]) -> dict[str, str]:

@@ -44,6 +44,11 @@ class PendingAction:
         """Whether it opens the gate of a first attempt."""
         return isinstance(self.action, Place)
 
+    @property
+    def first_node(self) -> NodeName | None:
+        """The node that it starts a first attempt on, where it chooses one."""
+        return self.action.node if isinstance(self.action, Place) else None
+
     def shown_by(self, pod: PodRecord | None) -> bool:
         """Whether the trial's newest pod shows that it was carried out, or that it no longer can be."""
         if pod is None or pod.uid != self.pod_uid or pod.over or time.monotonic() > self.until:
@@ -119,7 +124,12 @@ def take_snapshot(
         if not trials[trial].steady or trial in pending:
             _reserve(room, state, pending.get(trial))
     live = [state.pod for trial, state in states.items() if state.pod is not None and trials[trial].live]
-    nodes = requests.nodes_for(live)
+    starting = [
+        (node, state.pod)
+        for trial, state in states.items()
+        if state.pod is not None and (node := _starts_on(state, state.pod, pending.get(trial)))
+    ]
+    nodes = requests.nodes_for(live, starting)
     return CampaignSnapshot(version, time.monotonic(), workflow, states, trials, nodes, room, set(pending))
 
 
@@ -157,9 +167,19 @@ def _trial_states(
     return states
 
 
+def _starts_on(state: TrialState, pod: PodRecord, pending: PendingAction | None) -> str:
+    """Return the node on which a pod with devices was placed that does not run yet; empty where there is none."""
+    if not pod.requests.devices or pod.over or state.phase is not Phase.PENDING:
+        return ""
+    chosen = pending.first_node if pending is not None and pod.gated else pod.marks.placed_on
+    return pod.node or chosen or ""
+
+
 def _reserve(room: NodeRoom, state: TrialState, pending: PendingAction | None) -> None:
-    """Reserve what a move or a resize under way will request."""
+    """Reserve what a place, a move or a resize under way will request."""
     pod = state.pod
+    if pending is not None and pending.first_node is not None and pod is not None and pod.gated:
+        room.reserve(pending.first_node, pod.requests)
     if pending is not None and pending.cpu is not None and pod is not None:
         room.reserve(pod.node, Resources(pending.cpu - max(pod.share.wanted, pod.share.has), 0.0))
     target = state.target

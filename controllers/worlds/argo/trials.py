@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.expressions import LEFT
 from controllers.core.model import NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.results import TrialResult
@@ -147,12 +148,19 @@ class TrialState:
         return 0.0 if self.step is None else self.step.memory
 
     @property
+    def devices(self) -> Devices:
+        """Devices that its author asked for."""
+        if self.history.newest is not None:
+            return self.history.newest.requests.devices
+        return NO_DEVICES if self.step is None else self.step.devices
+
+    @property
     def next_requests(self) -> Resources:
         """What its next pod will request: what its author asked for, whatever it has now."""
         pod = self.history.newest
         sidecars = 0.0 if pod is None else pod.requests.cpu - max(pod.share.wanted, pod.share.has)
         memory = self.memory if pod is None else pod.requests.memory
-        return Resources(self.base_cpu + max(0.0, sidecars), memory)
+        return Resources(self.base_cpu + max(0.0, sidecars), memory, self.devices)
 
     @property
     def attempt(self) -> int:
@@ -213,6 +221,8 @@ class TrialState:
             moving_to=self.target if phase is Phase.MOVING else None,
             gated=phase is Phase.PENDING and pod is not None and pod.gated and pod.attempt == 1 and not gate_opens,
             goals=self.definition.goals.since(submitted_at),
+            devices=self.devices,
+            parameters=self.definition.parameters,
         )
 
     def result(self, name: str, sample: Sample | None, origin: float) -> TrialResult:

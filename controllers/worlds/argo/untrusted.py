@@ -3,12 +3,13 @@
 import base64
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
+from controllers.core.devices import MOST_KINDS, MOST_OF_A_KIND, Devices, is_device
 from controllers.core.errors import SpeconError
 
 MOST_TEXT = 4096
@@ -66,6 +67,22 @@ def quantity(value: object, *path: str) -> float:
     except (ValueError, ArithmeticError):
         return 0.0
     return amount if math.isfinite(amount) and amount >= 0 else 0.0
+
+
+def device_kinds(value: object, *path: str) -> set[str]:
+    """Return the names of the devices among the resources along ``path``."""
+    found = at(value, *path)
+    names = found if isinstance(found, Mapping) else {}
+    return {name for name in names if isinstance(name, str) and is_device(name)}
+
+
+def devices_of(kinds: Iterable[str], amount: Callable[[str], float]) -> Devices:
+    """Return the devices of ``kinds`` with the ``amount`` of each; only so many kinds, and no absurd amounts.
+
+    Kubernetes takes whole numbers only, so a part of a device counts as a whole one.
+    """
+    kept = sorted(kinds)[:MOST_KINDS]
+    return Devices.of({kind: math.ceil(min(amount(kind), MOST_OF_A_KIND)) for kind in kept})
 
 
 def number(written: str) -> float | None:

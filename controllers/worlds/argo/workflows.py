@@ -10,13 +10,24 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from controllers.core import labels
+from controllers.core.devices import Devices
 from controllers.core.expressions import SWEEP_UID
 from controllers.core.ports import ComingTrial
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, read_definition, warn_once
 from controllers.worlds.argo.planned import holds_trials_back, planned_trials
-from controllers.worlds.argo.pods import env_of, strings
-from controllers.worlds.argo.untrusted import PackedError, at, epoch, gunzipped, mappings, quantity, text
+from controllers.worlds.argo.pods import Resources, env_of, strings
+from controllers.worlds.argo.untrusted import (
+    PackedError,
+    at,
+    device_kinds,
+    devices_of,
+    epoch,
+    gunzipped,
+    mappings,
+    quantity,
+    text,
+)
 from mlflow_hooks import contract
 
 _MOST_NODES_BYTES = 128 * 2**20
@@ -43,7 +54,7 @@ class Attempt:
 class Step:
     """A trial's step over all its attempts; it has ended only when Argo is done with it or has given up.
 
-    ``cpu`` in cores and ``memory`` in bytes are what its template asks for, 0 where that is not plain.
+    ``cpu`` in cores, ``memory`` in bytes and ``devices`` are what its template asks for, 0 where that is not plain.
     """
 
     name: str
@@ -54,6 +65,7 @@ class Step:
     attempts: tuple[Attempt, ...]
     cpu: float
     memory: float
+    devices: Devices
 
     @property
     def succeeded(self) -> bool:
@@ -75,6 +87,7 @@ class _Template:
     env: tuple[tuple[str, str], ...]
     cpu: float
     memory: float
+    devices: Devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +181,9 @@ def _to_come(
     # Argo sends the whole workflow for every change of a step: most workflows need no second look at all their items.
     if not holds_trials_back(workflow):
         return ()
-    requests = {name: (template.cpu, template.memory) for name, template in templates.items()}
+    requests = {
+        name: Resources(template.cpu, template.memory, template.devices) for name, template in templates.items()
+    }
     begun = {step.definition.id for step in steps.values()}
     planned = planned_trials(workflow, (sweep.id for sweep in sweeps), requests)
     return tuple(trial for trial in planned if trial.id not in begun and not trial.id.endswith("."))
@@ -193,12 +208,15 @@ def _trial_templates(workflow: Json) -> dict[str, _Template]:
 def _template(template: Mapping[str, Any], given: Mapping[str, str]) -> _Template:
     found = at(template, "container") or at(template, "script")
     container = found if isinstance(found, Mapping) else {}
+    # Limits: where a template gives no request of a device, the API server takes its limit for one.
+    limits = at(container, "resources", "limits")
     return _Template(
         labels=tuple(given.items()),
         annotations=tuple(strings(template, "metadata", "annotations").items()),
         env=tuple(env_of(container).items()),
         cpu=quantity(container, "resources", "requests", "cpu"),
         memory=quantity(container, "resources", "requests", "memory"),
+        devices=devices_of(device_kinds(limits), lambda kind: quantity(limits, kind)),
     )
 
 
@@ -272,6 +290,7 @@ def _step(
         attempts=tuple(Attempt(text(one, "hostNodeName", most=253), _exit_code(one)) for one in tries),
         cpu=template.cpu,
         memory=template.memory,
+        devices=template.devices,
     )
 
 

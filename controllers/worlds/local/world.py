@@ -24,6 +24,7 @@ from controllers.core.model import (
     Trial,
     TrialId,
 )
+from controllers.core.parameters import parameters_in
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.kube_scheduler import NodeLoad, choose, scores
@@ -216,6 +217,7 @@ class LocalWorld:
             moving_to=NodeName(job.target) if job.phase is Phase.MOVING else None,
             gated=self._gated(job),
             goals=goals_in(job.step.annotations).since(job.submitted_at),
+            parameters=parameters_in(job.step.env.get(contract.ENV_PARAMS, "")),
         )
 
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:

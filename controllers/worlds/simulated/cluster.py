@@ -53,7 +53,7 @@ class SimulatedCluster:
         }
         for run in self.runs.values():
             if not any(node.could_hold(run) for node in self.nodes.values()):
-                asked = f"{run.spec.cpu:g} cores and {run.spec.memory:g} bytes of memory"
+                asked = f"{run.spec.cpu:g} cores, {run.spec.memory:g} bytes of memory and {run.spec.devices}"
                 message = f"trial {run.spec.id} requests {asked}: no node has as much"
                 raise WorkloadError(message)
             self.queue.put(run.spec.submitted_at, ClusterEvent(ClusterEventKind.ARRIVES, run.spec.id))

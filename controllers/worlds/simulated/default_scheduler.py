@@ -7,9 +7,10 @@ Kubernetes 1.33 it takes pods from the back-off queue too while nothing else wai
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from controllers.core.devices import Devices
 from controllers.core.model import NodeName, TrialId
 from controllers.worlds.kube_scheduler import NodeLoad, choose, image_locality, scores
 from controllers.worlds.simulated.node_run import NodeRun
@@ -78,6 +79,7 @@ class _Shape:
 
     cpu: float
     memory: float
+    devices: Devices
     pinned: NodeName | None
 
 
@@ -114,7 +116,7 @@ class DefaultScheduler:
         pin = None if run.attempt else self._pinned.get(run.spec.id)
         if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].could_hold(run)):
             pin = None  # Otherwise the trial would wait for ever.
-        shape = _Shape(run.spec.cpu, run.spec.memory, pin)
+        shape = _Shape(run.spec.cpu, run.spec.memory, run.spec.devices, pin)
         self._waiting.setdefault(shape, deque()).append((self._number, run))
         self._tried[shape] = False
         self._number += 1
@@ -144,8 +146,7 @@ class DefaultScheduler:
 
     def _node_for(self, shape: _Shape) -> NodeName | None:
         if shape.pinned is not None:
-            fits = scores(shape.cpu, shape.memory, [self._load(shape.pinned)])
-            return shape.pinned if fits else None
+            return shape.pinned if self._scores_of(shape, [shape.pinned]) else None
         found = self._found(self._scored(shape))
         return choose(found, self._random.choice) if found else None
 
@@ -155,12 +156,16 @@ class DefaultScheduler:
             if len(self._scores) == _MOST_SHAPES:
                 del self._scores[next(iter(self._scores))]
             scored = self._scores[shape] = _Scores(stale=set(self._order))
-        fresh = scores(shape.cpu, shape.memory, [self._load(name) for name in scored.stale])
+        fresh = self._scores_of(shape, scored.stale)
         for name in scored.stale:
             scored.by_node.pop(name, None)
         scored.by_node.update((NodeName(name), score) for name, score in fresh.items())
         scored.stale = set()
         return scored.by_node
+
+    def _scores_of(self, shape: _Shape, nodes: Iterable[NodeName]) -> dict[str, int]:
+        loads = [self._load(name) for name in nodes]
+        return scores(shape.cpu, shape.memory, loads, pod_devices=shape.devices)
 
     def _found(self, scored: dict[NodeName, int]) -> dict[NodeName, int]:
         """Return the nodes that are scored: on a large cluster the first that fit, after those looked at last."""
@@ -190,4 +195,5 @@ class DefaultScheduler:
             node.without_cpu,
             node.without_memory,
             self._images.points(name),
+            node.spec.devices - node.devices_requested,
         )

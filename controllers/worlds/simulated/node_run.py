@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName, TrialId
 from controllers.worlds.simulated.trial_run import TrialRun
 from controllers.worlds.simulated.workload import NodeSpec
@@ -90,6 +91,11 @@ class NodeRun:
         return sum(run.spec.memory for run in self._all())
 
     @property
+    def devices_requested(self) -> Devices:
+        """Devices requested of it, moves towards it included."""
+        return _devices_of(self._all()) if self.spec.devices else NO_DEVICES
+
+    @property
     def without_cpu(self) -> int:
         """How many of its pods request no CPU."""
         return sum(not run.spec.cpu for run in self._all())
@@ -109,11 +115,16 @@ class NodeRun:
             return f"{spec.cpu:g} cores do not fit on {self.name}: {requested:g} of {self.spec.cpu:g} are requested"
         if spec.memory and self.memory_requested + spec.memory > self.spec.memory:
             return f"{spec.memory:g} bytes do not fit on {self.name}"
+        if spec.devices and not spec.devices.within(self.spec.devices - self.devices_requested):
+            taken = f"it has {self.spec.devices}, and {self.devices_requested} are requested"
+            return f"{self.name} cannot give {spec.devices}: {taken}"
         return ""
 
     def could_hold(self, run: TrialRun) -> bool:
         """Whether the trial would fit here if nothing else were there."""
-        return run.spec.cpu <= self.spec.cpu + _SLACK and run.spec.memory <= self.spec.memory
+        spec = run.spec
+        enough = spec.cpu <= self.spec.cpu + _SLACK and spec.memory <= self.spec.memory
+        return enough and spec.devices.within(self.spec.devices)
 
     def has_cores_for(self, run: TrialRun, cpu: float) -> bool:
         """Whether the share of a trial that is here can become ``cpu`` cores, once shrinks under way took hold."""
@@ -143,7 +154,14 @@ class NodeRun:
     def shown(self) -> Node:
         """Return the node for policies."""
         left = max(0.0, self.spec.cpu - self.others_cpu)
-        return Node(self.spec.name, left, self.spec.memory, self._cpu_used, self.ready)
+        devices, starting = self.spec.devices, NO_DEVICES
+        if devices:
+            starting = _devices_of(run for run in self.runs.values() if run.shown_on is None)
+        return Node(self.spec.name, left, self.spec.memory, self._cpu_used, self.ready, devices, starting)
 
     def _all(self) -> Iterable[TrialRun]:
         return (*self.runs.values(), *self.expected.values())
+
+
+def _devices_of(runs: Iterable[TrialRun]) -> Devices:
+    return sum((run.spec.devices for run in runs), NO_DEVICES)

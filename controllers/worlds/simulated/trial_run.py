@@ -127,6 +127,11 @@ class TrialRun:
             return Phase.MOVING
         return Phase.RUNNING if self.stage in _RUNNING else Phase.PENDING
 
+    @property
+    def shown_on(self) -> NodeName | None:
+        """The node that policies see it on: none before it runs."""
+        return self.node if self.phase in {Phase.RUNNING, Phase.MOVING} else None
+
     def change(self) -> None:
         """Note that it does not look as it did."""
         self._shown = None
@@ -135,7 +140,6 @@ class TrialRun:
         """Return the trial for policies."""
         if self._shown is None:
             phase, spec = self.phase, self.spec
-            visible = self.node is not None and phase in {Phase.RUNNING, Phase.MOVING}
             self._shown = Trial(
                 id=spec.id,
                 phase=phase,
@@ -144,12 +148,14 @@ class TrialRun:
                 memory=spec.memory,
                 direction=spec.direction,
                 submitted_at=spec.submitted_at,
-                nodes=(self.node,) if visible and self.node is not None else (),
+                nodes=() if self.shown_on is None else (self.shown_on,),
                 attempt=self.attempt,
                 moves=self.moves,
                 moving_to=self.target if phase is Phase.MOVING else None,
                 gated=self.stage is Stage.GATED,
                 goals=spec.goals.since(spec.submitted_at),
+                devices=spec.devices,
+                parameters=spec.parameters,
             )
         return self._shown
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
-from controllers.core.model import Direction, NodeName, TrialId
+from controllers.core.model import Direction, NodeName, Parameters, TrialId
+from controllers.core.parameters import bounded
 
 
 class WorkloadError(SpeconError, ValueError):
@@ -81,6 +83,7 @@ class TrialSpec:
     meant to reach. ``upkeep`` is the cores that go into logging while it trains, however few it has. ``steps_told`` is
     how many steps it says that it has in all: None for as many as it reports, 0 if it never says. It counts its CPU
     seconds with a report only ``cpu_every_s`` seconds after it last did; the reports between repeat the older count.
+    ``devices`` are those that its pods hold, ``parameters`` its hyperparameters.
     """
 
     id: TrialId
@@ -99,6 +102,8 @@ class TrialSpec:
     upkeep: float = 0.0
     steps_told: int | None = None
     cpu_every_s: float = 0.0
+    devices: Devices = NO_DEVICES
+    parameters: Parameters = ()
 
     @property
     def steps_total(self) -> int | None:
@@ -111,6 +116,9 @@ class TrialSpec:
 
     def __post_init__(self) -> None:
         self._check_amounts()
+        if self.parameters != bounded(dict(self.parameters)):
+            message = f"trial {self.id}: parameters must be finite numbers and short texts by name: {self.parameters}"
+            raise WorkloadError(message)
         marks = [0.0, *(report.work_s for report in self.reports), self.work_s * (1 + 1e-9)]
         if any(not a <= b for a, b in pairwise(marks)):
             message = f"trial {self.id}: work_s of its reports must rise from 0 to {self.work_s}"
@@ -121,6 +129,7 @@ class TrialSpec:
             if not 0 <= (getattr(self, name) or 0) < math.inf:
                 message = f"trial {self.id}: {name} must be at least 0, not {getattr(self, name)}"
                 raise WorkloadError(message)
+        _check_devices(f"trial {self.id}", self.devices)
         for name in ("work_s", "checkpoint_every_s", "limit"):
             amount = getattr(self, name)
             endless = name == "limit" and amount == math.inf
@@ -129,9 +138,15 @@ class TrialSpec:
                 raise WorkloadError(message)
 
 
+def _check_devices(whose: str, devices: Devices) -> None:
+    if devices != devices.positive():
+        message = f"{whose}: it cannot have fewer devices than none, not {devices}"
+        raise WorkloadError(message)
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A node: cores, bytes of memory, and the ``speed`` of its cores relative to those that work was measured on.
+    """A node: cores, bytes, devices, and the ``speed`` of its cores relative to those that work was measured on.
 
     ``supply`` holds pairs (from when in seconds, cores) where whatever else runs on the machine leaves the trials
     less than ``cpu``, however much of it they request; up to the first pair they get all of it.
@@ -146,12 +161,14 @@ class NodeSpec:
     zone: str = ""
     supply: tuple[tuple[float, float], ...] = ()
     contention: float = 0.0
+    devices: Devices = NO_DEVICES
 
     def __post_init__(self) -> None:
         for name in ("cpu", "memory", "speed"):
             if not getattr(self, name) > 0:
                 message = f"node {self.name}: {name} must be greater than 0, not {getattr(self, name)}"
                 raise WorkloadError(message)
+        _check_devices(f"node {self.name}", self.devices)
         if not 0 <= self.contention < math.inf:
             message = f"node {self.name}: contention must be at least 0, not {self.contention}"
             raise WorkloadError(message)

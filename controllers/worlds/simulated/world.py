@@ -82,7 +82,7 @@ class SimulatedWorld:
         """Return every trial that has not been submitted yet."""
         cluster = self._cluster
         return [
-            ComingTrial(name, run.spec.submitted_at, run.spec.cpu, run.spec.memory)
+            ComingTrial(name, run.spec.submitted_at, run.spec.cpu, run.spec.memory, run.spec.devices)
             for name, run in cluster.runs.items()
             if name not in cluster.submitted
         ]

@@ -15,11 +15,15 @@ CLAIM: Final = "specon-state"
 STATE_ROOT: Final = "/mnt/specon"
 # The first converges in a few steps, the others go on improving to their end.
 RATES: Final = (0.3, 0.02, 0.015, 0.01)
+SMALL: Final = Resources(cpu_request="50m", memory_request="200Mi")
 SETTINGS: Final = {"steps": "120", "pause-ms": "250", "work-ms": "0", "deaf": "no"}
 
 
 def descent(
-    rates: Sequence[float], deadlines: Sequence[str] | None = None, arrivals: Arrivals | None = None
+    rates: Sequence[float],
+    deadlines: Sequence[str] | None = None,
+    arrivals: Arrivals | None = None,
+    resources: Resources = SMALL,
 ) -> Workflow:
     """Return a workflow with a trial for each of these learning rates.
 
@@ -30,11 +34,13 @@ def descent(
         entrypoint=NAME,
         arguments=[Parameter(name=name, value=value) for name, value in SETTINGS.items()],
     ) as made:
-        _sweep(rates, deadlines, arrivals)
+        _sweep(rates, deadlines, arrivals, resources)
     return made
 
 
-def _sweep(rates: Sequence[float], deadlines: Sequence[str] | None, arrivals: Arrivals | None) -> None:
+def _sweep(
+    rates: Sequence[float], deadlines: Sequence[str] | None, arrivals: Arrivals | None, resources: Resources
+) -> None:
     Sweep(
         name=NAME,
         image="hera-specon/trainer:0.1.0",
@@ -43,7 +49,7 @@ def _sweep(rates: Sequence[float], deadlines: Sequence[str] | None, arrivals: Ar
         space={"lr": choice(*rates)},
         search="grid",
         objective=minimize("loss"),
-        resources=Resources(cpu_request="50m", memory_request="200Mi"),
+        resources=resources,
         deadline=None if deadlines is None else list(deadlines),
         arrivals=arrivals,
         grace=10,

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
+from controllers.core.devices import NO_DEVICES
 from controllers.core.engine import Engine
 from controllers.core.model import ACTION_KINDS
 from controllers.core.policy import Policy
@@ -29,6 +30,7 @@ from controllers.policies.registry import POLICIES
 from controllers.policies.wrappers.guarded import Guarded
 from controllers.worlds.simulated.cluster import SimulatedCluster
 from controllers.worlds.simulated.faults import NodeLoss, WorldFault
+from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.trial_run import TrialRun
 from controllers.worlds.simulated.workload import WorkloadError
 from tests.lab.fault_search.mutants import (
@@ -96,6 +98,11 @@ def _free_failures(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
     return run_case
 
 
+def _overcommitted_devices(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
+    patch.setattr(NodeRun, "devices_requested", NO_DEVICES)
+    return run_case
+
+
 @pytest.mark.parametrize(
     ("breaking", "invariant"),
     [
@@ -105,6 +112,7 @@ def _free_failures(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
         (_policy(ForgetsInfinity()), "state can be read back"),
         (_policy(Guarded(policy=PlacesOnce())), "the sweep ends"),
         (_free_failures, "every attempt has a cause"),
+        (_overcommitted_devices, "no device is given twice"),
     ],
 )
 def test_what_is_broken_on_purpose_is_found(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controllers.core.devices import Devices
 from controllers.core.model import NodeName, TrialId
 from controllers.core.policy import Policy
 from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound
@@ -26,9 +27,19 @@ POLICIES: list[Policy[Any]] = [
 ]
 
 
-def trial(number: int, at: float, work_s: float, speedup: Speedup, limit: float = float("inf")) -> TrialSpec:
+GPU = "example.com/gpu"
+
+
+def gpus(count: int) -> Devices:
+    return Devices.of({GPU: count})
+
+
+def trial(
+    number: int, at: float, work_s: float, speedup: Speedup, limit: float = float("inf"), devices: int = 0
+) -> TrialSpec:
     reports = tuple(Report(work_s * part / 10, 1 / part) for part in range(1, 11))
-    return TrialSpec(TrialId(f"t{number}"), at, work_s, reports, 0.5, speedup, limit=limit)
+    name, asked = TrialId(f"t{number}"), gpus(devices)
+    return TrialSpec(name, at, work_s, reports, 0.5, speedup, limit=limit, devices=asked)
 
 
 def workload(trials: list[TrialSpec], *nodes: NodeSpec) -> Workload:
@@ -50,11 +61,17 @@ def workloads(draw: st.DrawFn) -> Workload:
             draw(st.floats(1, 80)),
             draw(speedups),
             draw(st.sampled_from([float("inf"), 0.8])),
+            draw(st.integers(0, 2)),
         )
         for number in range(draw(st.integers(1, 7)))
     ]
     nodes = [
-        NodeSpec(NodeName(f"n{number}"), draw(st.floats(4, 8)), speed=draw(st.sampled_from([1.0, 1.5])))
+        NodeSpec(
+            NodeName(f"n{number}"),
+            draw(st.floats(4, 8)),
+            speed=draw(st.sampled_from([1.0, 1.5])),
+            devices=gpus(draw(st.integers(0, 2)) if number else 2),
+        )
         for number in range(draw(st.integers(1, 3)))
     ]
     return workload(trials, *nodes)
@@ -97,6 +114,32 @@ def test_a_crowd_of_equal_trials_on_two_nodes_can_not_all_be_first() -> None:
     trials = [trial(n, 0.0, 10.0, WIDE) for n in range(8)]
     two = workload(trials, NODE, NodeSpec(NodeName("m"), 4.0))
     assert mean_completion_bound(two) == pytest.approx(sum(2.5 + 5 * n for n in range(8)) / 8 + 5)
+
+
+def test_with_as_many_devices_so_many_trials_train_at_once() -> None:
+    # Four cores would train all six at once in 10 s; two devices train them in three pairs, done at 10, 20 and 30 s.
+    six = [trial(n, 0.0, 10.0, Speedup.linear(0.5), devices=1) for n in range(6)]
+    held = workload(six, NodeSpec(NodeName("n"), 4.0, devices=gpus(2)))
+    assert makespan_bound(held) == 30.0
+    assert mean_completion_bound(held) == 20.0
+
+
+def test_a_trial_with_two_devices_keeps_as_many_others_waiting_and_those_without_wait_for_nobody() -> None:
+    asked = [
+        trial(0, 0.0, 10.0, NARROW, devices=2),
+        trial(1, 0.0, 10.0, NARROW, devices=1),
+        trial(2, 0.0, 10.0, NARROW),
+    ]
+    held = workload(asked, NodeSpec(NodeName("n"), 4.0, devices=gpus(2)))
+    assert makespan_bound(held) == 15.0
+    # Of those with devices, the device seconds are given at 2.5 s and 10 s in the mean, 5 s before the end at least.
+    assert mean_completion_bound(held) == pytest.approx(((2.5 + 5) + (10 + 5) + 10) / 3)
+
+
+def test_only_nodes_with_the_device_count_for_how_fast_a_trial_is() -> None:
+    slow, fast = NodeSpec(NodeName("n"), 4.0, devices=gpus(1)), NodeSpec(NodeName("m"), 4.0, speed=2.0)
+    assert makespan_bound(workload([trial(0, 0.0, 10.0, NARROW, devices=1)], slow, fast)) == 10.0
+    assert makespan_bound(workload([trial(0, 0.0, 10.0, NARROW)], slow, fast)) == 5.0
 
 
 def test_faster_nodes_lower_the_bounds_and_limits_raise_them() -> None:

@@ -69,7 +69,9 @@ def test_curves_are_kept_apart_by_task_and_configuration(tmp_path: Path) -> None
     path = tmp_path / "curves.csv.gz"
     path.write_bytes(gzip.compress(TABLE.encode()))
     curves = read_curves(path, "val_cross_entropy")
-    assert curves == {"3945": {"3945.0": (Report(10.53, 0.6352), Report(17.29, 0.6579)), "3945.1": (Report(4.5, 0.5),)}}
+    reports = {name: found.reports for name, found in curves["3945"].items()}
+    assert list(curves) == ["3945"]
+    assert reports == {"3945.0": (Report(10.53, 0.6352), Report(17.29, 0.6579)), "3945.1": (Report(4.5, 0.5),)}
     assert metrics_in(path) == ("val_accuracy", "val_cross_entropy")
 
 
@@ -101,3 +103,18 @@ def test_a_truncated_archive_is_refused(tmp_path: Path) -> None:
     (path := tmp_path / "curves.csv.gz").write_bytes(gzip.compress(TABLE.encode() * 100)[:60])
     with pytest.raises(TableError, match="as a table"):
         read_curves(path, "val_accuracy")
+
+
+def test_columns_of_hyperparameters_are_no_metrics_and_become_the_parameters_of_trials(tmp_path: Path) -> None:
+    lines = [
+        "task,config,epoch,seconds,parameter.width,parameter.kind,loss",
+        "t,0,1,1.5,64,mlp,0.5",
+        "t,1,1,2.5,,cnn,0.5",
+    ]
+    (path := tmp_path / "curves.csv").write_text("\n".join(lines))
+    assert metrics_in(path) == ("loss",)
+    trials = curve_sweep(path, "loss", Direction.MINIMIZE, 2, nodes=1).workload(0).trials
+    assert {trial.id: trial.parameters for trial in trials} == {
+        "t.0": (("kind", "mlp"), ("width", 64.0)),
+        "t.1": (("kind", "cnn"),),
+    }

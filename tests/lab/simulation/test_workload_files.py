@@ -5,9 +5,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from controllers.core.devices import Devices
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
+from controllers.core.parameters import bounded
 from controllers.lab.simulation.tables import TableError
 from controllers.lab.simulation.workload_file import read_workload, write_workload
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
@@ -23,6 +25,17 @@ def test_what_may_be_left_out_has_defaults(tables: Path) -> None:
     workload = read_workload(tables)
     assert workload.trials[0] == TrialSpec(TrialId("a"), 0.0, 10.0, (Report(5.0, 1.0), Report(10.0, 0.5)), 0.1)
     assert workload.nodes == (NodeSpec(NodeName("node-1"), 0.5),)
+
+
+def test_hyperparameters_are_numbers_where_they_read_as_such_and_texts_elsewhere(tables: Path) -> None:
+    change(
+        tables,
+        "trials.csv",
+        "cpu\na,0,10,0.1\nb,5,20,0.1",
+        "cpu,parameter.lr,parameter.kind\na,0,10,0.1,1e-3,\nb,5,20,0.1,2,cnn",
+    )
+    a, b = read_workload(tables).trials
+    assert (a.parameters, b.parameters) == ((("lr", 0.001),), (("kind", "cnn"), ("lr", 2.0)))
 
 
 def test_nodes_given_replace_those_of_the_table(tables: Path) -> None:
@@ -77,6 +90,12 @@ def test_nodes_given_replace_those_of_the_table(tables: Path) -> None:
             "cpu,deaf\na,0,10,0.1,1\nb,5,20,0.1,",
             "column deaf: expected yes or no, found '1'",
         ),
+        (
+            "trials.csv",
+            "cpu\na,0,10,0.1\nb,5,20,0.1",
+            "cpu,parameter.note\na,0,10,0.1,short\nb,5,20,0.1," + "x" * 65,
+            "line 3, column parameter.note: expected one of at most 32 parameters",
+        ),
         ("reports.csv", "b,10,2.0", "c,10,2.0", "line 4, column trial: expected a trial of trials.csv, found 'c'"),
         (
             "reports.csv",
@@ -92,6 +111,15 @@ def test_nodes_given_replace_those_of_the_table(tables: Path) -> None:
             "cpu\nnode-1,0.5",
             "cpu,supply\nnode-1,0.5,0:0.6",
             "line 2, column supply: expected pairs SECOND:CORES",
+        ),
+        *(
+            (
+                "nodes.csv",
+                "cpu\nnode-1,0.5",
+                f"cpu,devices\nnode-1,0.5,{written}",
+                "line 2, column devices: expected pairs KIND:NUMBER, each kind once, such as nvidia.com/gpu:2, found",
+            )
+            for written in ("gpu:1", "a.b/c", "a.b/c:-1", "a.b/c:1.5", "a.b/c:1 a.b/c:2", "a.b/c:" + "9" * 10)
         ),
         ("nodes.csv", "node-1,0.5", "", "a workload needs at least one node"),
     ],
@@ -139,6 +167,7 @@ def test_a_writing_that_fails_leaves_nothing(tables: Path, tmp_path: Path, monke
 
 NAMES = st.text(st.characters(exclude_categories=("Cc", "Cs", "Z")), min_size=1, max_size=8)
 AMOUNTS = st.floats(1e-3, 1e6)
+KINDS = st.sampled_from(["nvidia.com/gpu", "amd.com/gpu", "example.com/mig-1g.5gb"])
 
 
 @st.composite
@@ -160,6 +189,8 @@ def trials(draw: st.DrawFn) -> TrialSpec:
         upkeep=draw(st.floats(0, 1)),
         steps_told=draw(st.none() | st.integers(0, 10**6)),
         cpu_every_s=draw(st.floats(0, 60)),
+        devices=Devices.of(draw(st.dictionaries(KINDS, st.integers(1, 99), max_size=2))),
+        parameters=bounded(draw(st.dictionaries(st.text(max_size=4), st.floats() | st.text(max_size=6), max_size=3))),
         goals=AskedGoals(draw(st.none() | AMOUNTS), draw(st.none() | st.floats(-9, 9)), draw(st.none() | AMOUNTS)),
     )
 
@@ -169,9 +200,9 @@ def trials(draw: st.DrawFn) -> TrialSpec:
 def test_what_was_written_reads_back_the_same(
     tmp_path_factory: pytest.TempPathFactory, made: list[TrialSpec], memory: float
 ) -> None:
-    workload = Workload(
-        tuple(made), (NodeSpec(NodeName("n"), 0.3, memory, 1.5, "zone a", ((1.5, 0.1), (20.0, 0.3)), 0.05),)
-    )
+    devices = Devices.of({"nvidia.com/gpu": 8})
+    node = NodeSpec(NodeName("n"), 0.3, memory, 1.5, "zone a", ((1.5, 0.1), (20.0, 0.3)), 0.05, devices)
+    workload = Workload(tuple(made), (node,))
     folder = tmp_path_factory.mktemp("written") / "workload"
     write_workload(workload, folder)
     assert read_workload(folder) == workload

@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,12 +78,32 @@ def test_the_best_of_what_grows_is_the_largest() -> None:
     assert sample.best == 5.0
 
 
+@pytest.mark.parametrize(("told", "total"), [(None, 10), (25, 25), (0, None)])
+def test_a_trial_tells_the_steps_that_it_has_or_others_or_none(told: int | None, total: int | None) -> None:
+    log = ReportLog(trial("a", 100, steps_told=told))
+    log.go_on(0.0, 0.0, 1.0, (0.0, 1.0))
+    sample = log.read(10.0)
+    assert sample is not None
+    assert sample.steps_total == total
+
+
+def test_cpu_seconds_that_are_counted_now_and_then_are_repeated_until_the_next_count() -> None:
+    log = ReportLog(trial("a", 100, cpu_every_s=15.0))
+    log.go_on(0.0, 0.0, 1.0, (0.0, 2.0))
+    told = [(sample.step, sample.cpu_seconds) for at in (10, 20, 30, 40, 50) if (sample := log.read(float(at)))]
+    assert told == [(1, 20.0), (2, 20.0), (3, 60.0), (4, 60.0), (5, 100.0)]
+
+
 @given(
     st.lists(st.tuples(st.floats(0.1, 20.0), st.sampled_from([0.0, 0.25, 1.0, 1.75])), min_size=1, max_size=8),
     st.integers(1, 40),
+    st.sampled_from([0.0, 7.5]),
 )
-def test_reading_often_or_once_shows_the_same_newest_report(stretches: list[tuple[float, float]], reads: int) -> None:
-    often, once, now, work = ReportLog(trial("a", 60)), ReportLog(trial("a", 60)), 0.0, 0.0
+def test_reading_often_or_once_shows_the_same_newest_report(
+    stretches: list[tuple[float, float]], reads: int, cpu_every_s: float
+) -> None:
+    often, once = (ReportLog(trial("a", 60, cpu_every_s=cpu_every_s)) for _ in range(2))
+    now = work = 0.0
     for seconds, rate in stretches:
         for log in (often, once):
             log.go_on(now, work, rate, (now, 1.0))

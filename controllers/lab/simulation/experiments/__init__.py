@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
+from controllers.lab.simulation.experiments.device_experiments import DEVICE_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.experiments.goal_experiments import DEADLINE_EXPERIMENTS, TARGET_EXPERIMENTS
+from controllers.lab.simulation.experiments.length_experiments import LENGTH_EXPERIMENTS
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
 _ALL: Final[tuple[Setup, ...]] = (
@@ -13,6 +15,8 @@ _ALL: Final[tuple[Setup, ...]] = (
     *DEADLINE_EXPERIMENTS,
     *TARGET_EXPERIMENTS,
     *EVERYDAY_EXPERIMENTS,
+    *DEVICE_EXPERIMENTS,
+    *LENGTH_EXPERIMENTS,
 )
 EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}
 """By id, in the order of the documentation."""

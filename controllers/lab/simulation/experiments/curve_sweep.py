@@ -4,37 +4,47 @@ The table is as LCBench gives it (Zimmer et al., Auto-PyTorch Tabular, 2021).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from controllers.core.model import Direction, NodeName, TrialId
+from controllers.core.model import Direction, NodeName, Parameters, TrialId
 from controllers.lab.simulation.experiments.arrivals import generator
 from controllers.lab.simulation.experiments.experiment import OwnExperiment
 from controllers.lab.simulation.experiments.jobs import NODE_CORES
-from controllers.lab.simulation.tables import TableError, read_rows
+from controllers.lab.simulation.tables import PARAMETER, TableError, read_rows
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 
 _COLUMNS: Final = ("task", "config", "epoch", "seconds")
 
 
 def metrics_in(path: Path) -> tuple[str, ...]:
-    """Return the columns of ``path`` that hold metrics.
+    """Return the columns of ``path`` that hold metrics: those that are no hyperparameter's either.
 
     Raises:
         TableError: It is no table of curves, or has no rows.
     """
     for row in read_rows(path, _COLUMNS):
-        return tuple(column for column in row.cells if column not in _COLUMNS)
+        return tuple(column for column in row.cells if not (column in _COLUMNS or column.startswith(PARAMETER)))
     raise _without_rows(path)
 
 
-def read_curves(path: Path, metric: str) -> dict[str, dict[TrialId, tuple[Report, ...]]]:
-    """Return the curve of ``metric`` of each configuration, by its task and the id ``TASK.CONFIG``.
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The curve of a configuration, and its hyperparameters as far as the table tells."""
+
+    reports: tuple[Report, ...]
+    parameters: Parameters = ()
+
+
+def read_curves(path: Path, metric: str) -> dict[str, dict[TrialId, Configuration]]:
+    """Return each configuration with its curve of ``metric``, by its task and the id ``TASK.CONFIG``.
 
     Args:
         path: A ``.csv`` or ``.csv.gz`` with the columns task, config, epoch, seconds (of training so far, alone on
-            all the cores it can use) and any number of metrics; the rows of a configuration in the order of epochs.
+            all the cores it can use), any number of metrics, and ``parameter.NAME`` for each hyperparameter (read from
+            a configuration's first row); the rows of a configuration in the order of epochs.
         metric: Column of the values.
 
     Raises:
@@ -42,6 +52,7 @@ def read_curves(path: Path, metric: str) -> dict[str, dict[TrialId, tuple[Report
     """
     tasks: dict[str, dict[TrialId, list[Report]]] = {}
     epochs: dict[tuple[str, TrialId], int] = {}
+    parameters: dict[tuple[str, TrialId], Parameters] = {}
     for row in read_rows(path, (*_COLUMNS, metric)):
         task = row.text("task")
         name = TrialId(f"{task}.{row.text('config')}")
@@ -51,11 +62,16 @@ def read_curves(path: Path, metric: str) -> dict[str, dict[TrialId, tuple[Report
             raise row.problem(column="epoch", expected=f"more than the {before} of the row before it")
         if curve and seconds < curve[-1].work_s:
             raise row.problem(column="seconds", expected=f"at least the {curve[-1].work_s:g} of the epoch before it")
+        if not curve:
+            parameters[task, name] = row.parameters()
         curve.append(Report(seconds, row.number(metric)))
         epochs[task, name] = epoch
     if not tasks:
         raise _without_rows(path)
-    return {task: {name: tuple(curve) for name, curve in curves.items()} for task, curves in tasks.items()}
+    return {
+        task: {name: Configuration(tuple(curve), parameters[task, name]) for name, curve in curves.items()}
+        for task, curves in tasks.items()
+    }
 
 
 def _without_rows(path: Path) -> TableError:
@@ -90,8 +106,12 @@ def curve_sweep(path: Path, metric: str, direction: Direction, trials: int, node
             raise TableError(message)
     choices = tuple(
         tuple(
-            TrialSpec(name, 0.0, reports[-1].work_s, reports, _REQUEST, _SPEEDUP, direction=direction)
-            for name, reports in curves.items()
+            TrialSpec(
+                *(name, 0.0, found.reports[-1].work_s, found.reports, _REQUEST, _SPEEDUP),
+                direction=direction,
+                parameters=found.parameters,
+            )
+            for name, found in curves.items()
         )
         for curves in tasks.values()
     )

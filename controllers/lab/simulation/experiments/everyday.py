@@ -244,6 +244,3 @@ EVERYDAY_EXPERIMENTS: Final = tuple(
     for name, title, draw, costs in _EVERY
 )
 """A1 to A25. Nothing was published of any: ``published`` only names the policies that they are run under."""
-UNTOLD: Final = ("A13", "A14", "A15", "A16")
-NOISY: Final = ("A17", "A18", "A24")
-"""Those in which reports tell less than the truth."""

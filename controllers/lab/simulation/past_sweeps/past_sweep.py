@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controllers.core.errors import SpeconError
-from controllers.core.model import Direction, NodeName, TrialId
+from controllers.core.model import Direction, NodeName, Parameters, TrialId
 from controllers.worlds.simulated.workload import NodeSpec
 
 
@@ -37,7 +37,7 @@ class PastTrial:
     Times are in seconds since the sweep began; ``began_epoch_s`` is its submission in Unix seconds, where known.
     ``objective`` is not empty, and rises in ``step`` as ``cpu_seconds`` does, which is empty where nobody counted;
     ``total_cpu_s`` is what its world counted over all attempts from start to end. ``cpu`` is the cores it requested,
-    ``stays`` where it was when, as far as that is known.
+    ``stays`` where it was when, as far as that is known. ``parameters`` are its hyperparameters.
     """
 
     id: TrialId
@@ -51,6 +51,7 @@ class PastTrial:
     cpu: float | None = None
     began_epoch_s: float = 0.0
     stays: tuple[Stay, ...] = ()
+    parameters: Parameters = ()
 
     @property
     def completion_s(self) -> float:

@@ -108,6 +108,7 @@ def _trial(trial: PastTrial, use: CpuUse, start_cpu_s: float, sweep: PastSweep, 
         cpu=_fitting_request(sweep, target) if trial.cpu is None else trial.cpu,
         speedup=Speedup.linear(use.cores),
         direction=sweep.direction,
+        parameters=trial.parameters,
     )
 
 

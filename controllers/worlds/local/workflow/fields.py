@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from controllers.core.devices import is_device
 from controllers.worlds.local.workflow.findings import Findings
 
 HONOURED: Final[Mapping[str, frozenset[str]]] = {
@@ -113,10 +114,19 @@ REASONS: Final[Mapping[str, str]] = {
 }
 
 
+_AMOUNTS: Final = frozenset({"requests", "limits"})
+
+
 def check_fields(found: Findings, kind: str, node: Mapping[str, Any], path: str) -> None:
     """Note each field of ``node``, a thing of ``kind``, that is neither honoured nor ignorable."""
     known = HONOURED[kind] | IGNORED.get(kind, {}).keys()
     for name, value in node.items():
         if name not in known and value not in (None, [], {}, ""):
-            reason = REASONS.get(name, "the local world cannot honour this field")
-            found.unsupported(f"{path}.{name}" if path else str(name), reason)
+            found.unsupported(f"{path}.{name}" if path else str(name), _reason(kind, str(name), value))
+
+
+def _reason(kind: str, name: str, value: object) -> str:
+    if kind in _AMOUNTS and is_device(name):
+        asked = str(value)[:20]
+        return f"{asked!r} is asked for, but the local world gives out no devices: use a cluster or leave it out"
+    return REASONS.get(name, "the local world cannot honour this field")

@@ -1,0 +1,81 @@
+"""Whole devices, such as GPUs: what a trial's worker holds alone, because it cannot be shared.
+
+Kubernetes calls them extended resources.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+MOST_KINDS: Final = 64
+"""Kinds of devices that are read of a pod or node: its labels and requests are anybody's to write."""
+MOST_OF_A_KIND: Final = 2**31 - 1
+_MOST_NAME: Final = 253 + 1 + 63
+_KIND = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_NATIVE: Final = "kubernetes.io/"
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """How many of each kind, sorted by kind; a kind of which there is none is left out.
+
+    A difference of two may hold negative numbers.
+    """
+
+    counts: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> "Devices":
+        """Return the devices that ``counts`` gives by kind."""
+        return cls(tuple(sorted((kind, count) for kind, count in counts.items() if count)))
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def __add__(self, other: "Devices") -> "Devices":
+        if not other.counts:
+            return self  # most trials ask for none
+        counts = dict(self.counts)
+        for kind, count in other.counts:
+            counts[kind] = counts.get(kind, 0) + count
+        return Devices.of(counts)
+
+    def __sub__(self, other: "Devices") -> "Devices":
+        return self + other * -1
+
+    def __mul__(self, times: int) -> "Devices":
+        return self if times == 1 else Devices.of({kind: count * times for kind, count in self.counts})
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {kind}" for kind, count in self.counts) or "no devices"
+
+    def count(self, kind: str) -> int:
+        """Return how many there are of ``kind``."""
+        for known, count in self.counts:  # not next(): policies ask for every trial and node
+            if known == kind:
+                return count
+        return 0
+
+    def kinds(self) -> frozenset[str]:
+        """Return the kinds that there are."""
+        return frozenset(kind for kind, _ in self.counts)
+
+    def within(self, free: "Devices") -> bool:
+        """Return whether ``free`` holds as many of each kind."""
+        return all(count <= free.count(kind) for kind, count in self.counts)
+
+    def positive(self) -> "Devices":
+        """Return these without the kinds of which there are less than none."""
+        return Devices(tuple((kind, count) for kind, count in self.counts if count > 0))
+
+
+NO_DEVICES: Final = Devices()
+
+
+def is_device(resource: str) -> bool:
+    """Return whether a resource of this name is a device to Kubernetes: it has a domain that is not Kubernetes' own.
+
+    As IsExtendedResourceName does in pkg/apis/core/v1/helper, ``cpu``, ``hugepages-2Mi`` and the like are none.
+    """
+    return len(resource) <= _MOST_NAME and _NATIVE not in resource and _KIND.fullmatch(resource) is not None

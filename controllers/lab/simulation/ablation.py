@@ -1,0 +1,43 @@
+"""A policy without one kind of its actions, to see what each of its rules is worth. For the lab, not for users."""
+
+from dataclasses import replace
+from typing import Any
+
+from controllers.core.model import Action, Decision, Snapshot
+from controllers.policies.kit.settings import RULE_OF
+from controllers.policies.wrappers.wrapper import AroundOne
+
+
+class Without(AroundOne):
+    """Drops every action of the kind ``left_out`` that ``policy`` wants, and lets all others through.
+
+    The policy is not told; to it, an action that is dropped looks like one that was refused. Without ``Place``, no
+    first attempt is held back: the default scheduler places it.
+    """
+
+    left_out: type[Action]
+
+    @property
+    def name(self) -> str:
+        """Name of the policy, and of the rule that it lacks."""
+        return f"{self.policy.name} without {RULE_OF[self.left_out][0]}"
+
+    @property
+    def needs(self) -> frozenset[type[Action]]:
+        """Whatever the policy needs, but for what is left out."""
+        return self.policy.needs - {self.left_out}
+
+    @property
+    def state_type(self) -> type[Any]:
+        """Type of the policy's state."""
+        return self.policy.state_type
+
+    def initial(self) -> Any:  # noqa: ANN401 - each policy has its own state
+        """Return the policy's state before the first decision."""
+        return self.policy.initial()
+
+    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - as above
+        """Ask the policy and drop what is left out."""
+        wanted = self.policy.decide(snapshot, state)
+        kept = (proposal for proposal in wanted.proposals if not isinstance(proposal.action, self.left_out))
+        return replace(wanted, proposals=tuple(kept))

@@ -1,0 +1,135 @@
+"""How long trials are of which nobody knows yet: by their parameters, or like the sweep's other trials. Pure."""
+
+import math
+import statistics
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+from controllers.core.model import Parameters
+from controllers.policies.kit.work_by_parameters import (
+    LEAST_SPREAD,
+    MOST_SPREAD,
+    UNKNOWN_SPREAD,
+    Law,
+    law_of,
+    left_beyond,
+    log_of,
+)
+
+DIGITS: Final = 2
+"""Of the logarithm of what a step costs, as laws see it: a per cent, which is less than what costs are known to."""
+
+
+class Source(StrEnum):
+    """What an estimate rests on."""
+
+    OWN = "its own reports"
+    PARAMETERS = "its parameters"
+    OTHERS = "the sweep's other trials"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a trial: its steps in all, and what one costs in core seconds as on a single core.
+
+    ``spread`` is the standard deviation of the logarithm of that cost, as it will be over the steps to come.
+    """
+
+    parameters: Parameters = ()
+    steps: float | None = None
+    cost: float | None = None
+    spread: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """Something that is left to do, the standard deviation of its logarithm, and what it rests on."""
+
+    left: float
+    spread: float
+    source: Source
+
+
+class Lengths:
+    """What the trials of a sweep tell of one another.
+
+    Steps and what a step costs each follow a law of their own, so that a trial of which one is known needs only the
+    other. Where the parameters explain nothing, a trial is taken for as long as the others that are longer than it has
+    run so far, on average (mean residual life).
+
+    Args:
+        trials: What is known of each, in any order.
+    """
+
+    def __init__(self, trials: Sequence[Known]) -> None:
+        self._trials = trials
+
+    def left(self, trial: Known, done: float) -> Guess:
+        """Return the work that is left of ``trial``, in seconds on a single core, after ``done`` steps."""
+        if trial.steps is not None and trial.cost is not None:
+            return Guess(max(0.0, trial.steps - done) * trial.cost, trial.spread, Source.OWN)
+        steps = self._steps_left(trial, done)
+        cost = self._cost(trial)
+        explained = any(part is not None and part.source is Source.PARAMETERS for part in (steps, cost))
+        if steps is None or cost is None or not (explained or trial.cost or trial.steps):
+            worked = done * (trial.cost or 0.0)
+            return _residual(self._all_work, worked) if worked else self._unreported
+        source = Source.PARAMETERS if explained else Source.OTHERS
+        return Guess(steps.left * cost.left, math.hypot(steps.spread, cost.spread), source)
+
+    def _steps_left(self, trial: Known, done: float) -> Guess | None:
+        if trial.steps is not None:
+            return Guess(max(0.0, trial.steps - done), 0.0, Source.OWN)
+        if self._steps is None:
+            return None
+        if self._steps.terms or not done:
+            return Guess(*left_beyond(*self._steps.of(trial.parameters), done), _source(self._steps))
+        return _residual(self._all_steps, done)
+
+    def _cost(self, trial: Known) -> Guess | None:
+        if trial.cost is not None:
+            return Guess(trial.cost, trial.spread, Source.OWN)
+        if self._costs is None:
+            return None
+        return Guess(*left_beyond(*self._costs.of(trial.parameters), 0.0), _source(self._costs))
+
+    # Found only when a trial needs them: late in a sweep every trial has told its length.
+    @cached_property
+    def _steps(self) -> Law | None:
+        return law_of([(one.parameters, log_of(one.steps)) for one in self._trials if one.steps is not None])
+
+    @cached_property
+    def _costs(self) -> Law | None:
+        known = [(one.parameters, one.cost) for one in self._trials if one.cost is not None]
+        return law_of([(parameters, round(log_of(cost), DIGITS)) for parameters, cost in known])
+
+    @cached_property
+    def _all_steps(self) -> list[float]:
+        return sorted(one.steps for one in self._trials if one.steps is not None)
+
+    @cached_property
+    def _all_work(self) -> list[float]:
+        known = ((one.steps, one.cost) for one in self._trials)
+        return sorted(steps * cost for steps, cost in known if steps is not None and cost is not None)
+
+    @cached_property
+    def _unreported(self) -> Guess:
+        return _residual(self._all_work, 0.0)
+
+
+def _source(law: Law) -> Source:
+    return Source.PARAMETERS if law.terms else Source.OTHERS
+
+
+def _residual(totals: Sequence[float], done: float) -> Guess:
+    """Return what those of ``totals`` (rising) that are greater than ``done`` have left beyond it, on average."""
+    longer = totals[bisect_right(totals, done) :]
+    if not longer:
+        return Guess(done / 2 if done else 1.0, MOST_SPREAD, Source.OTHERS)
+    logs = [math.log(total - done) for total in longer]
+    spread = statistics.stdev(logs) if len(logs) > 1 else UNKNOWN_SPREAD
+    return Guess(statistics.fmean(longer) - done, max(spread, LEAST_SPREAD), Source.OTHERS)

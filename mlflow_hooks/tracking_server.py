@@ -1,0 +1,284 @@
+"""MLflow as the hooks need it: over plain HTTP where that is enough, else through MLflow's own library.
+
+Importing the library takes one to three CPU seconds: on a small share that is half a minute without a report, and as
+much training lost after each move.
+"""
+
+import http.client
+import importlib.metadata
+import json
+import math
+import os
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from mlflow_hooks.journal import Point
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+NOT_FOUND: Final = "RESOURCE_DOES_NOT_EXIST"
+EXISTS: Final = "RESOURCE_ALREADY_EXISTS"
+REFUSED: Final = "INVALID_PARAMETER_VALUE"
+
+_OLDEST_FIRST: Final = ("attributes.start_time ASC", "attributes.run_id ASC")
+_USER: Final = "unknown"
+"""Whom MLflow's own client names where nobody does."""
+_MOST_BYTES: Final = 16 * 2**20
+_AWAY: Final = frozenset({408, 429, 500, 502, 503, 504})
+"""Answers of whatever stands before a server that is away or busy."""
+_ONLY_LIBRARY: Final = (
+    "MLFLOW_TRACKING_USERNAME",
+    "MLFLOW_TRACKING_PASSWORD",
+    "MLFLOW_TRACKING_TOKEN",
+    "MLFLOW_TRACKING_AUTH",
+    "MLFLOW_TRACKING_AWS_SIGV4",
+    "MLFLOW_TRACKING_INSECURE_TLS",
+    "MLFLOW_TRACKING_CLIENT_CERT_PATH",
+    "MLFLOW_TRACKING_SERVER_CERT_PATH",
+    "MLFLOW_WORKSPACE",
+)
+"""Settings that MLflow's library heeds and the plain client does not."""
+_CREDENTIALS: Final = Path(".mlflow", "credentials")
+_HEADER_PLUGINS: Final = "mlflow.request_header_provider"
+
+
+class TrackingError(Exception):
+    """MLflow is away or refuses. ``code`` is MLflow's own error code, empty where it gave none."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class NotMlflowError(TrackingError):
+    """A server answered, but not as MLflow's REST API does: a log-in page, a redirection."""
+
+
+class TrackingServer(Protocol):
+    """What is asked of MLflow. Every method may raise ``TrackingError``; times are in milliseconds since 1970."""
+
+    def experiment(self, name: str) -> str | None:
+        """Return the id of an experiment, None where there is none."""
+        ...
+
+    def create_experiment(self, name: str) -> str:
+        """Create an experiment and return its id."""
+        ...
+
+    def runs(self, experiment: str, wanted: str, most: int) -> list[str]:
+        """Return the ids of up to ``most`` runs that the filter ``wanted`` selects, the oldest first."""
+        ...
+
+    def create_run(self, experiment: str, name: str, tags: Mapping[str, str]) -> str:
+        """Create a run and return its id."""
+        ...
+
+    def delete_run(self, run: str) -> None:
+        """Delete a run."""
+        ...
+
+    def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
+        """Set a run's status, and when it ended."""
+        ...
+
+    def log_metrics(self, run: str, points: Sequence[Point]) -> None:
+        """Log up to 1,000 points."""
+        ...
+
+    def log_params(self, run: str, params: Mapping[str, str]) -> None:
+        """Log up to 100 parameters."""
+        ...
+
+
+def tracking_server() -> TrackingServer:
+    """Return the server that ``MLFLOW_TRACKING_URI`` names, without MLflow's library where nothing needs it."""
+    uri = os.environ.get("MLFLOW_TRACKING_URI", "")
+    return RestServer(uri) if _plain(uri) else LibraryServer()
+
+
+def _plain(uri: str) -> bool:
+    return (
+        uri.startswith(("http://", "https://"))
+        and "@" not in urllib.parse.urlsplit(uri).netloc
+        and not any(os.environ.get(name) for name in _ONLY_LIBRARY)
+        and not Path("~", _CREDENTIALS).expanduser().exists()
+        and not importlib.metadata.entry_points(group=_HEADER_PLUGINS)
+    )
+
+
+class RestServer:
+    """MLflow's REST API (version 2.0), as its documentation describes it. See ``TrackingServer``."""
+
+    def __init__(self, uri: str) -> None:
+        self._base = f"{uri.rstrip('/')}/api/2.0/mlflow/"
+
+    def experiment(self, name: str) -> str | None:
+        """See ``TrackingServer``."""
+        query = urllib.parse.urlencode({"experiment_name": name})
+        try:
+            found = self._asked(f"experiments/get-by-name?{query}")
+        except TrackingError as error:
+            if error.code == NOT_FOUND:
+                return None
+            raise
+        return str(found["experiment"]["experiment_id"])
+
+    def create_experiment(self, name: str) -> str:
+        """See ``TrackingServer``."""
+        return str(self._asked("experiments/create", {"name": name})["experiment_id"])
+
+    def runs(self, experiment: str, wanted: str, most: int) -> list[str]:
+        """See ``TrackingServer``."""
+        question = {"experiment_ids": [experiment], "filter": wanted, "max_results": most}
+        found = self._asked("runs/search", {**question, "order_by": _OLDEST_FIRST})
+        return [str(run["info"]["run_id"]) for run in found.get("runs", [])]
+
+    def create_run(self, experiment: str, name: str, tags: Mapping[str, str]) -> str:
+        """See ``TrackingServer``."""
+        about = {"experiment_id": experiment, "run_name": name, "user_id": _USER, "start_time": int(time.time() * 1000)}
+        created = self._asked("runs/create", {**about, "tags": _pairs(tags)})
+        return str(created["run"]["info"]["run_id"])
+
+    def delete_run(self, run: str) -> None:
+        """See ``TrackingServer``."""
+        self._asked("runs/delete", {"run_id": run})
+
+    def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
+        """See ``TrackingServer``."""
+        ended = {} if ended_at is None else {"end_time": ended_at}
+        self._asked("runs/update", {"run_id": run, "status": status, **ended})
+
+    def log_metrics(self, run: str, points: Sequence[Point]) -> None:
+        """See ``TrackingServer``."""
+        metrics = [
+            {"key": of.key, "value": _number(of.value), "step": of.step, "timestamp": of.timestamp} for of in points
+        ]
+        self._asked("runs/log-batch", {"run_id": run, "metrics": metrics})
+
+    def log_params(self, run: str, params: Mapping[str, str]) -> None:
+        """See ``TrackingServer``."""
+        self._asked("runs/log-batch", {"run_id": run, "params": _pairs(params)})
+
+    def _asked(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request (POST where it has a body) and return the answer."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self._base + path, data, headers)  # noqa: S310 - _plain() let only HTTP pass
+        timeout = float(os.environ.get("MLFLOW_HTTP_REQUEST_TIMEOUT") or 10)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310 - as above
+                text = answer.read(_MOST_BYTES)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _refusal(error.code, error.read(_MOST_BYTES)) from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise TrackingError(str(error)) from error
+        found = _object(text)
+        if found is None:
+            message = f"{self._base}{path} did not answer with JSON"
+            raise NotMlflowError(message)
+        return found
+
+
+def _refusal(status: int, text: bytes) -> TrackingError:
+    told = _object(text) or {}
+    if "error_code" in told:
+        return TrackingError(f"{told['error_code']}: {told.get('message', '')}", str(told["error_code"]))
+    return (TrackingError if status in _AWAY else NotMlflowError)(f"HTTP status {status}")
+
+
+def _object(text: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _pairs(values: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"key": key, "value": value} for key, value in values.items()]
+
+
+def _number(value: float) -> float | str:
+    """Return a value as protobuf's JSON has it, where NaN and infinities are words."""
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+class LibraryServer:
+    """Whatever MLflow's own library reaches: files, databases, servers that ask for credentials."""
+
+    def __init__(self) -> None:
+        import mlflow  # noqa: PLC0415 - takes seconds, and only who needs it shall pay
+
+        self._client: MlflowClient = mlflow.MlflowClient()
+
+    def experiment(self, name: str) -> str | None:
+        """See ``TrackingServer``."""
+        with _translated():
+            found = self._client.get_experiment_by_name(name)
+        return None if found is None else str(found.experiment_id)
+
+    def create_experiment(self, name: str) -> str:
+        """See ``TrackingServer``."""
+        with _translated():
+            return str(self._client.create_experiment(name))
+
+    def runs(self, experiment: str, wanted: str, most: int) -> list[str]:
+        """See ``TrackingServer``."""
+        with _translated():
+            found = self._client.search_runs([experiment], wanted, max_results=most, order_by=list(_OLDEST_FIRST))
+        return [str(run.info.run_id) for run in found]
+
+    def create_run(self, experiment: str, name: str, tags: Mapping[str, str]) -> str:
+        """See ``TrackingServer``."""
+        with _translated():
+            return str(self._client.create_run(experiment, tags=dict(tags), run_name=name).info.run_id)
+
+    def delete_run(self, run: str) -> None:
+        """See ``TrackingServer``."""
+        with _translated():
+            self._client.delete_run(run)
+
+    def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
+        """See ``TrackingServer``."""
+        with _translated():
+            if ended_at is None:
+                self._client.update_run(run, status=status)
+                return
+            # A script's stdout is its result in Argo; MLflow would add a line with the run's address.
+            os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+            self._client.set_terminated(run, status, ended_at)
+
+    def log_metrics(self, run: str, points: Sequence[Point]) -> None:
+        """See ``TrackingServer``."""
+        from mlflow.entities import Metric  # noqa: PLC0415 - see __init__
+
+        metrics = [Metric(point.key, point.value, point.timestamp, point.step) for point in points]
+        with _translated():
+            self._client.log_batch(run, metrics=metrics, synchronous=True)
+
+    def log_params(self, run: str, params: Mapping[str, str]) -> None:
+        """See ``TrackingServer``."""
+        from mlflow.entities import Param  # noqa: PLC0415 - see __init__
+
+        with _translated():
+            self._client.log_batch(run, params=[Param(*pair) for pair in params.items()], synchronous=True)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    from mlflow.exceptions import MlflowException  # noqa: PLC0415 - see LibraryServer
+
+    try:
+        yield
+    except MlflowException as error:
+        raise TrackingError(error.message, error.error_code) from error

@@ -1,0 +1,125 @@
+"""In what order ``ahead`` starts trials that wait for room: near the best mean and the earliest end at a time."""
+
+import random
+import statistics
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.core.model import TrialId
+from controllers.policies.ahead.order import PATIENCE, Queue, Waiting, starting_order
+
+Order = Callable[[Queue], list[TrialId]]
+
+
+def waiting(*seconds: float, at: float = 0.0) -> list[Waiting]:
+    return [Waiting(TrialId(f"t{number:03}"), at, one) for number, one in enumerate(seconds)]
+
+
+def dealt(queue: Queue) -> list[TrialId]:
+    return starting_order([queue], protect_end=True)
+
+
+def shortest_first(queue: Queue) -> list[TrialId]:
+    return [one.trial for one in sorted(queue.waiting, key=lambda one: one.seconds)]
+
+
+def longest_first(queue: Queue) -> list[TrialId]:
+    return [one.trial for one in sorted(queue.waiting, key=lambda one: -one.seconds)]
+
+
+def completions(order: Order, seconds: Sequence[float], places: int) -> list[float]:
+    """Return when each trial is done on so many places, each of which takes the next in order when it is free."""
+    left = {one.trial: one for one in waiting(*seconds)}
+    free_at, done = [0.0] * places, []
+    heapify(free_at)
+    while left:
+        now = free_at[0]
+        free = sum(at <= now for at in free_at)
+        queue = Queue(list(left.values()), [at - now for at in free_at if at > now], free)
+        for name in order(queue)[:free]:
+            heappop(free_at)
+            done.append(now + left.pop(name).seconds)
+            heappush(free_at, done[-1])
+    return done
+
+
+def test_the_shortest_goes_first_where_that_costs_the_end_nothing() -> None:
+    assert dealt(Queue(waiting(5.0, 3.0, 4.0, 1.0), [], 1)) == ["t003", "t001", "t002", "t000"]
+
+
+def test_a_trial_that_would_end_the_sweep_goes_before_shorter_ones() -> None:
+    # Two places, 20 s in all: the one of 10 s must start now, or it ends at 15 s at best.
+    assert dealt(Queue(waiting(5.0, 5.0, 10.0), [], 2))[:2] == ["t000", "t002"]
+
+
+def test_a_trial_that_runs_for_long_leaves_its_place_to_nobody_and_the_others_share_what_is_free() -> None:
+    # The busy place is done last anyway, so that the free one may begin with the shortest.
+    assert dealt(Queue(waiting(8.0, 2.0, 4.0), [30.0], 1))[0] == "t001"
+
+
+def test_more_long_trials_than_places_do_not_all_wait_for_the_short_ones() -> None:
+    seconds = [1000.0] * 20 + [100.0] * 100
+    assert max(completions(shortest_first, seconds, 16)) == 2600.0
+    assert max(completions(dealt, seconds, 16)) == 2000.0
+
+
+@pytest.mark.parametrize("places", [2, 8, 16])
+def test_random_sweeps_end_as_early_as_the_longest_first_and_have_the_mean_of_the_shortest_first(places: int) -> None:
+    ends, means = [], []
+    for seed in range(12):
+        chance = random.Random(seed)  # noqa: S311 - draws lengths
+        seconds = [60 * 20 ** chance.random() for _ in range(4 * places)]
+        done = completions(dealt, seconds, places)
+        ends.append(max(done) / max(completions(longest_first, seconds, places)))
+        means.append(statistics.fmean(done) / statistics.fmean(completions(shortest_first, seconds, places)))
+    assert statistics.fmean(ends) < 1.01
+    assert statistics.fmean(means) < 1.02
+
+
+def test_trials_of_which_nothing_is_known_start_in_the_order_of_submission() -> None:
+    queue = Queue([Waiting(TrialId(f"t{n}"), float(9 - n), 60.0) for n in range(9)], [60.0, 20.0], 2)
+    assert dealt(queue) == [f"t{n}" for n in reversed(range(9))]
+
+
+def test_where_all_fit_the_order_is_that_of_submission() -> None:
+    queue = Queue([Waiting(TrialId("a"), 2.0, 1.0), Waiting(TrialId("b"), 1.0, 9.0)], [], 2)
+    assert starting_order([queue], protect_end=False) == ["b", "a"]
+
+
+lengths = st.floats(1.0, 1000.0)
+trials = st.lists(st.tuples(st.floats(0.0, 3000.0), lengths), min_size=1, max_size=12)
+queues = st.lists(st.tuples(trials, st.lists(lengths, max_size=4), st.integers(0, 5)), min_size=1, max_size=3).map(
+    lambda drawn: [
+        Queue([Waiting(TrialId(f"q{q}t{t:02}"), *one) for t, one in enumerate(members)], busy, free)
+        for q, (members, busy, free) in enumerate(drawn)
+    ]
+)
+
+
+@given(queues, st.booleans())
+def test_each_trial_stands_once_in_line_and_only_behind_those_submitted_before_it_was_due(
+    given_queues: list[Queue],
+    protect_end: bool,  # noqa: FBT001 - drawn
+) -> None:
+    known = {one.trial: one for queue in given_queues for one in queue.waiting}
+    order = starting_order(given_queues, protect_end=protect_end)
+    assert sorted(order) == sorted(known)
+    latest = float("-inf")
+    for one in map(known.__getitem__, order):
+        latest = max(latest, one.submitted_at)
+        assert latest <= one.submitted_at + PATIENCE * one.seconds
+
+
+def test_an_endless_stream_of_short_trials_lets_a_long_one_start_once_it_is_due() -> None:
+    now, waits = 0.0, [Waiting(TrialId("long"), 0.0, 100.0)]
+    while waits[0].trial == "long":
+        waits += [Waiting(TrialId(f"short{now}-{n}"), now, 10.0) for n in range(2)]
+        first = starting_order([Queue(waits, [], 1)], protect_end=True)[0]
+        waits = [one for one in waits if one.trial != first]
+        # Two come while one is trained. Those that came until the long one was due may go first, and no others.
+        assert now <= 2 * (PATIENCE * 100.0 + 10.0)
+        now += 10.0
