@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from typing import Final
 from zlib import crc32
 
@@ -18,6 +19,17 @@ Seen = tuple[float, bool]
 PRIOR_SPREAD: Final = 0.6
 """Spread of the logarithms of lengths before any two are known; it counts as much as half a trial."""
 PRIOR_WEIGHT: Final = 0.5
+SPREADS: Final = tuple(0.1 * 1.25**place for place in range(15))
+"""Spreads of the logarithms of lengths that are reckoned with where trials run on."""
+USUAL_SPREAD, DOUBT_OF_SPREAD = 0.5, 0.4
+"""The likeliest of them before anything is known, and the spread of its logarithm."""
+MEANS: Final = 30
+FAR: Final = 4.0
+"""Standard errors of a mean that are reckoned with."""
+BOUNDS: Final = 20
+FAR_SCORE: Final = 5.0
+TINY: Final = 1e-9
+MOST_LOG: Final = 60.0
 OWN_SPREAD: Final = 0.2
 """Part of the lengths' uncertainty that each trial has for itself; the rest is common to all that are drawn."""
 LIKE: Final = 3
@@ -31,10 +43,12 @@ WHOLE: Final = 0.95
 """A trial that ended after this part of its steps has made all of them: the last few are seldom seen."""
 
 
+_NORMAL: Final = statistics.NormalDist()
+
+
 @cache
 def _normal_scores(draws: int) -> tuple[float, ...]:
-    normal = statistics.NormalDist()
-    return tuple(normal.inv_cdf((place + 0.5) / draws) for place in range(draws))
+    return tuple(_NORMAL.inv_cdf((place + 0.5) / draws) for place in range(draws))
 
 
 def _places(name: str, draws: int) -> list[int]:
@@ -91,17 +105,15 @@ class Deck:
 
 
 class Lengths:
-    """How long the trials of a sweep are, in core seconds of a single core.
+    """How long trials are that have not begun, by those of which it is known.
 
     Args:
-        totals: Of trials that ended or tell it.
-        running: Work done by trials that do not tell theirs.
+        totals: Of trials of which it is known.
         draws: How many lengths of each trial will be drawn.
     """
 
-    def __init__(self, totals: Sequence[float], running: Iterable[float], draws: int) -> None:
-        seen = [*((total, True) for total in totals), *((done, False) for done in running if done > 0)]
-        self._deck = Deck(seen)
+    def __init__(self, totals: Sequence[float], draws: int) -> None:
+        self._deck = Deck((total, True) for total in totals)
         logs = sorted(math.log(total) for total in totals)
         usual = statistics.fmean(logs)
         spread = PRIOR_WEIGHT * PRIOR_SPREAD**2 + sum((log - usual) ** 2 for log in logs)
@@ -114,29 +126,77 @@ class Lengths:
         # Beyond all that were seen, the logarithm grows by what the greatest of them are apart (Hill 1975).
         greatest = logs[-max(2, math.isqrt(len(logs))) :]
         self._apart = statistics.fmean(log - greatest[0] for log in greatest)
-        # Where a trial has done more than any length seen, it is exponential: all exposure over all ends.
-        mean, error = sum(value for value, _ in seen) / len(totals), 1 / math.sqrt(len(totals) + 1)
-        self._more = [mean * math.exp(error * score) for score in normal("more", draws)]
-        self._greatest = math.exp(logs[-1])
 
-    def drawn(self, name: str, done: float) -> list[tuple[float, float]]:
-        """Return a length that some other trial has, and that length with its uncertainty; for each draw.
-
-        Args:
-            name: Of the trial.
-            done: Work that it has done already.
-        """
+    def drawn(self, name: str) -> list[tuple[float, float]]:
+        """Return a length that some other trial has, and that length with its uncertainty; for each draw."""
         draws = len(self._common)
         found: list[tuple[float, float]] = []
         for draw, (chance, score) in enumerate(zip(uniform(name, draws), normal(f"{name} own", draws), strict=True)):
-            seen, beyond = self._deck.drawn(done, chance, open_ended=True)
+            seen, beyond = self._deck.drawn(0.0, chance, open_ended=True)
             if beyond is not None:
-                waiting = -math.log(1 - beyond)
-                more = self._more[draw] * waiting if seen > self._greatest else 0.0
-                seen = max(seen + more, seen * math.exp(self._apart * waiting))
-            total = seen * self._common[draw] * math.exp(self._own * score)
-            found.append((seen, max(total, done)))
+                seen *= math.pow(1 - beyond, -self._apart)
+            found.append((seen, seen * self._common[draw] * math.exp(self._own * score)))
         return found
+
+
+class LengthsBeyond:
+    """How long trials are that run and do not tell it, by what they have done and by those of which it is known.
+
+    Lengths are taken for lognormal. Each draw has a mean and a spread of their logarithms, as likely as the lengths
+    make these, in which a trial that still runs counts by the chance to be longer than what it has done.
+
+    Args:
+        totals: Of trials of which it is known.
+        running: What each of the others has done; greater than 0.
+        draws: How many lengths of each trial will be drawn.
+    """
+
+    def __init__(self, totals: Sequence[float], running: Iterable[float], draws: int) -> None:
+        logs, bounds = [math.log(total) for total in totals], _thinned([math.log(done) for done in running])
+        usual, n = statistics.fmean(logs), len(logs)
+        squares = sum((log - usual) ** 2 for log in logs)
+        laws: list[tuple[float, float]] = []
+        likely: list[float] = []
+        for spread in SPREADS:
+            reach = FAR * spread / math.sqrt(n)
+            low, high = usual - reach, max([usual + reach, *(bound + 2 * spread for bound, _ in bounds)])
+            prior = math.log(high - low) - (math.log(spread / USUAL_SPREAD) / DOUBT_OF_SPREAD) ** 2 / 2
+            for place in range(MEANS):
+                mean = low + (high - low) * (place + 0.5) / MEANS
+                known = n * math.log(spread) + (squares + n * (usual - mean) ** 2) / (2 * spread**2)
+                beyond = sum([times * _log_beyond((bound - mean) / spread) for bound, times in bounds])
+                laws.append((mean, spread))
+                likely.append(prior - known + beyond)
+        most = max(likely)
+        cumulated = list(accumulate(math.exp(one - most) for one in likely))
+        self._laws = [
+            laws[min(bisect_left(cumulated, chance * cumulated[-1]), len(laws) - 1)]
+            for chance in uniform("length", draws)
+        ]
+
+    def drawn(self, name: str, done: float) -> list[float]:
+        """Return the length of a trial that has done ``done``, for each draw."""
+        log, found = math.log(done), []
+        for (mean, spread), chance in zip(self._laws, uniform(name, len(self._laws)), strict=True):
+            score = (log - mean) / spread
+            below = _NORMAL.cdf(score)
+            at = below + (1 - below) * chance
+            score = _NORMAL.inv_cdf(at) if at < 1 - TINY else score - math.log(1 - chance) / max(1.0, score)
+            found.append(max(done, math.exp(min(mean + spread * score, MOST_LOG))))
+        return found
+
+
+def _thinned(bounds: Sequence[float]) -> list[tuple[float, float]]:
+    """Return at most ``BOUNDS`` of ``bounds`` that stand for all, and how many each stands for."""
+    ordered, kept = sorted(bounds), min(len(bounds), BOUNDS)
+    return [(ordered[int((place + 0.5) * len(ordered) / kept)], len(ordered) / kept) for place in range(kept)]
+
+
+def _log_beyond(score: float) -> float:
+    """Return the logarithm of the chance that a normal score is greater."""
+    if score < FAR_SCORE:
+        return math.log(math.erfc(score / math.sqrt(2)) / 2)
+    return -(score**2) / 2 - math.log(score * math.sqrt(2 * math.pi))
 
 
 class Stops:

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -53,9 +53,9 @@ class KnownJob:
 
     ``weight`` is that of its share, in cores. Of its work (core seconds of a single core) ``done`` is done and ``left``
     is left, the latter with ``error``, the spread of its logarithm; ``left`` is None where it must be drawn.
-    ``startup`` comes before it. ``most`` is how many cores the trial can use; None while all that is known is how many
-    it ``used`` at most. ``made`` is the part of its steps that it has made, ``others`` how many ran beside it while its
-    steps were measured.
+    ``step`` is the work of one step, 0 while nobody knows it. ``startup`` comes before all of it. ``most`` is how many
+    cores the trial can use; None while all that is known is how many it ``used`` at most. ``made`` is the part of its
+    steps that it has made, ``others`` how many ran beside it while its steps were measured.
     """
 
     name: TrialId
@@ -64,6 +64,7 @@ class KnownJob:
     done: float = 0.0
     left: float | None = None
     error: float = 0.0
+    step: float = 0.0
     startup: float = 0.0
     most: float | None = None
     used: float = 0.0
@@ -72,17 +73,26 @@ class KnownJob:
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """A trial of which the length is known: its steps and its work (core seconds of a single core) in all."""
+
+    steps: float
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
 class KnownSweep:
     """All trials that have not ended, in the order of submission, and all nodes that take trials, by name.
 
-    ``totals`` is the whole work of trials that ended, ``parts`` how much of their steps they had made by then.
+    ``totals`` are the lengths of trials that ended or tell them, ``parts`` is how much of the steps that they told
+    trials had made when they ended.
     ``contention`` is the part of its speed that each further trial takes from all on its node. The rest is as in
     ``fluid.Model``.
     """
 
     jobs: Sequence[KnownJob]
     rooms: Sequence[Room]
-    totals: Sequence[float]
+    totals: Sequence[Whole]
     parts: Sequence[float]
     power: float
     contention: float
@@ -109,13 +119,16 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
     told = any(trial.parameters for trial in trials)
     guesses = estimated(snapshot, measured, scaling.power) if told else {}
     jobs: list[KnownJob] = []
+    totals: list[Whole] = []
     for trial in trials:
-        node = _node_of(trial)
+        node, memo = _node_of(trial), measured.trials[trial.id]
         number, at = None if node is None else numbers.get(node), move_s if trial.phase is Phase.MOVING else 0.0
         cpu, memory, devices = _asked(trial)
         job = Job(cpu, memory, number, at, max(0, most_moves - trial.moves), devices)
-        one = _with_work(trial, job, measured.trials[trial.id], snapshot.now, scaling.power, startup)
-        if one.left is None and told and guesses[trial.id].source is Source.PARAMETERS:
+        one = _with_work(trial, job, memo, snapshot.now, scaling.power, startup)
+        if one.left is not None and memo.steps_total is not None:
+            totals.append(Whole(min(HUGE, max(1.0, memo.steps_total)), one.done + one.left))
+        elif told and guesses[trial.id].source is Source.PARAMETERS:
             guess = guesses[trial.id]
             one = replace(one, left=min(HUGE, max(TINY, guess.work)), error=guess.spread)
         jobs.append(replace(one, others=max(0, together[trial.node] - 1)))
@@ -129,7 +142,7 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
     return KnownSweep(
         jobs,
         _rooms(nodes, trials),
-        [total for one in measured.ended if (total := _total(one, scaling.power)) > 0],
+        [*_ended(measured.ended, scaling.power), *totals],
         [min(1.0, made) for trial in snapshot.trials if trial.phase.ended and (made := _made(trial)) is not None],
         scaling.power,
         scaling.contention,
@@ -155,8 +168,11 @@ def _calm_at(submitted: Iterable[float], jobs: Iterable[KnownJob], now: float) -
     return newest[-1] + 3 * (newest[-1] - newest[0]) / (len(newest) - 1) - now
 
 
-def _total(one: EndedTrial, power: float) -> float:
-    return min(HUGE, one.cost * math.pow(max(one.cores, LEAST_CORES), power - 1) * one.steps)
+def _ended(trials: Iterable[EndedTrial], power: float) -> Iterator[Whole]:
+    for one in trials:
+        work = min(HUGE, one.cost * math.pow(max(one.cores, LEAST_CORES), power - 1) * one.steps)
+        if work > 0:
+            yield Whole(one.steps, work)
 
 
 def _node_of(trial: Trial) -> NodeName | None:
@@ -201,7 +217,7 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: f
         cost = max(newest.core_seconds - startup, LEAST_OF_FIRST * newest.core_seconds) / newest.step
         error = FIRST_SPREAD
     step = min(cost * speed / cores, HUGE / newest.step)
-    known = replace(known, done=step * newest.step)
+    known = replace(known, done=step * newest.step, step=step, error=error)
     if memo.steps_total is None:
         return known
     steps_left = max(0, memo.steps_total - newest.step)

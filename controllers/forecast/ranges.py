@@ -5,6 +5,7 @@ range holds nine of ten of these ends.
 """
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
@@ -13,9 +14,9 @@ from controllers.core.forecast import WITHIN, EndRange, Forecast
 from controllers.core.model import Migrate, Resize, Snapshot
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
-from controllers.forecast.fluid import Course, Model, ends
-from controllers.forecast.guesses import Lengths, Like, Mosts, Stops, normal, uniform
-from controllers.forecast.jobs import KnownSweep, known_sweep
+from controllers.forecast.fluid import Course, Job, Model, ends
+from controllers.forecast.guesses import Lengths, LengthsBeyond, Like, Mosts, Stops, normal, uniform
+from controllers.forecast.jobs import KnownJob, KnownSweep, known_sweep
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.kit.work_left import Measured
 from controllers.policies.wrappers.wrapper import most_moves, parts
@@ -32,6 +33,8 @@ FOREVER_S: Final = 10 * 365 * 86_400.0
 """Nothing is said of an end that may be so many seconds away."""
 DOUBT_OF_CONTENTION: Final = 0.02
 """Part of its speed that each further trial on a node may take from all others there, beyond what was measured."""
+COMMON: Final = 0.3
+"""Part of the uncertainty of what steps cost that all trials have in common: they run the same code."""
 LEAST: Final = 0.02
 """Part of a length that is left at least of a trial that has not ended."""
 END_S: Final = 2.0
@@ -63,7 +66,7 @@ class Steering:
         if self.shortest_first:
             return Spread(end=0.05, trial=0.1, moves=1.0)
         if not (self.reweighs or self.most_moves):
-            return Spread()
+            return Spread(end=0.03, trial=0.02)
         return Spread(0.03, 0.03 if self.reweighs else 0.1, 0.7 if self.reweighs else 0.0, 0.5)
 
 
@@ -108,21 +111,27 @@ def forecast(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTri
     for place, one in enumerate(known.jobs):
         sweeps.setdefault(one.name.rpartition(".")[0], []).append(place)
     spread, submitted = steering.spread, {trial.id for trial in snapshot.unended}
-    of_sweeps = {
-        sweep: _range(sweep, [max([of_draw[place] for place in own]) for of_draw in found], spread.end, now)
-        for sweep, own in sweeps.items()
-    }
+
+    def told(name: str, places: Sequence[int], part: float) -> EndRange | None:
+        coming = max(_comes_at(known.jobs[place].job) for place in places)
+        left = [max([of_draw[place] for place in places]) for of_draw in found]
+        return _range(name, left, part, now, coming)
+
+    of_sweeps = {sweep: told(sweep, own, spread.end) for sweep, own in sweeps.items()}
     of_trials = {
-        one.name: _range(one.name, [of_draw[place] for of_draw in found], spread.trial, now)
-        for place, one in enumerate(known.jobs)
-        if one.name in submitted
+        one.name: told(one.name, [place], spread.trial) for place, one in enumerate(known.jobs) if one.name in submitted
     }
     return Forecast(
         now,
-        _range("all", [max(of_draw) for of_draw in found], spread.end, now),
-        {sweep: told for sweep, told in of_sweeps.items() if told is not None},
-        {trial: told for trial, told in of_trials.items() if told is not None},
+        told("all", range(len(known.jobs)), spread.end),
+        {sweep: end for sweep, end in of_sweeps.items() if end is not None},
+        {trial: end for trial, end in of_trials.items() if end is not None},
     )
+
+
+def _comes_at(job: Job) -> float:
+    """Return in how many seconds a trial will be submitted: it cannot end sooner."""
+    return job.at or 0.0 if job.node is None else 0.0
 
 
 class _Row(NamedTuple):
@@ -133,14 +142,44 @@ class _Row(NamedTuple):
     weights: list[float]
 
 
+class _Works:
+    """What is drawn of the work of trials that have not told it.
+
+    One that runs makes as many steps as others, or does as much work: whichever differs less among those that are
+    known. One that has made no step does as much work as any other.
+    """
+
+    def __init__(self, known: KnownSweep, draws: int) -> None:
+        steps, works = [whole.steps for whole in known.totals], [whole.work for whole in known.totals]
+        self._in_steps = _spread(steps) <= _spread(works)
+        begun = [one for one in known.jobs if one.left is None and one.step > 0]
+        done = [one.done / self._unit(one) for one in begun]
+        self._begun = LengthsBeyond(steps if self._in_steps else works, done, draws)
+        expected = [statistics.median(total for _, total in self.drawn(one)) for one in begun]
+        self._others = Lengths([*works, *expected], draws)
+
+    def _unit(self, one: KnownJob) -> float:
+        return one.step if self._in_steps else 1.0
+
+    def drawn(self, one: KnownJob) -> list[tuple[float, float]]:
+        """Return, for each draw, a work in all as other trials have it, and that work with its uncertainty."""
+        if one.step <= 0:
+            return self._others.drawn(one.name)
+        unit = self._unit(one)
+        return [(total * unit, total * unit) for total in self._begun.drawn(one.name, one.done / unit)]
+
+
+def _spread(values: Sequence[float]) -> float:
+    return statistics.pstdev(map(math.log, values))
+
+
 def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
     """Return the ways in which the sweep may go on; none while no length is known."""
     jobs, rooms = known.jobs, known.rooms
     draws = next((draws for draws in DRAWS if draws * len(jobs) <= MOST_JOBS), DRAWS[-1])
-    totals = [*known.totals, *(one.done + one.left for one in jobs if one.left is not None)]
-    if not (totals and rooms):
+    if not (known.totals and rooms):
         return []
-    lengths = Lengths(totals, [one.done for one in jobs if one.left is None], draws)
+    unknown = _Works(known, draws)
     like = [
         Like(one.done + one.left, (one.used, False) if one.most is None else (one.most, True))
         for one in jobs
@@ -149,15 +188,19 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
     mosts = Mosts(like, max(room.cores for room in rooms), draws)
     stops = Stops(known.parts, [one.made for one in jobs if one.left is not None])
     contention = [known.contention + DOUBT_OF_CONTENTION * chance**2 for chance in uniform("contention", draws)]
+    common = [math.sqrt(COMMON) * score for score in normal("cost", draws)]
     rows: list[_Row] = []
     for one in jobs:
+        own = (math.sqrt(1 - COMMON) * score for score in normal(f"{one.name} cost", draws))
+        errors = [sum(both) for both in zip(common, own, strict=True)]
         if one.left is None:
-            drawn = lengths.drawn(one.name, one.done)
+            drawn = unknown.drawn(one)
             seen = [total for total, _ in drawn]
-            works = [max(total - one.done, LEAST * total) + one.startup for _, total in drawn]
+            rests = [max(total - one.done, LEAST * total) + one.startup for _, total in drawn]
+            works = [rest * math.exp(one.error * error) for rest, error in zip(rests, errors, strict=True)]
         else:
             seen = [one.done + one.left] * draws
-            rest, errors = stops.left(one.name, one.made, draws), normal(one.name, draws)
+            rest = stops.left(one.name, one.made, draws)
             works = [one.left * part * math.exp(one.error * error) for part, error in zip(rest, errors, strict=True)]
         # What steps cost was measured beside others, which the model slows down by itself.
         works = [work / (1 + of_draw * one.others) for work, of_draw in zip(works, contention, strict=True)]
@@ -181,11 +224,12 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
     ]
 
 
-def _range(name: str, left: Sequence[float], spread: float, now: float) -> EndRange | None:
-    """Return the range of an end by the seconds left in each draw; None where it may never come."""
+def _range(name: str, left: Sequence[float], spread: float, now: float, least: float) -> EndRange | None:
+    """Return the range of an end by the seconds left in each draw, ``least`` at least; None where it may never come."""
     draws = len(left)
     ordered = sorted(
-        seconds * math.exp(spread * score) for seconds, score in zip(left, normal(f"{name} end", draws), strict=True)
+        least + max(0.0, seconds - least) * math.exp(spread * score)
+        for seconds, score in zip(left, normal(f"{name} end", draws), strict=True)
     )
     if not ordered[-1] < FOREVER_S:
         return None
@@ -196,4 +240,4 @@ def _range(name: str, left: Sequence[float], spread: float, now: float) -> EndRa
         return max(0.0, ordered[below] + (place - below) * (ordered[below + 1] - ordered[below]))
 
     low, likely, high = (quantile(part) for part in ((1 - WITHIN) / 2, 0.5, (1 + WITHIN) / 2))
-    return EndRange(now + max(0.0, low - END_S), now + likely, now + high + END_S)
+    return EndRange(now + max(least, low - END_S), now + likely, now + high + END_S)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.forecast.guesses import Deck, Lengths, Like, Mosts, Stops, normal, uniform
+from controllers.forecast.guesses import Deck, Lengths, LengthsBeyond, Like, Mosts, Stops, normal, uniform
 
 DRAWS = 61
 CHANCES = [(place + 0.5) / 600 for place in range(600)]
@@ -43,23 +43,50 @@ def test_beyond_all_that_was_seen_nothing_but_the_bound_is_told() -> None:
     assert Deck([(3.0, False)]).drawn(2.0, 0.5) == (3.0, 0.5)
 
 
-def lengths(totals: list[float], running: list[float], done: float = 0.0) -> list[float]:
-    return sorted(total for _, total in Lengths(totals, running, DRAWS).drawn("trial", done))
+def lengths(totals: list[float]) -> list[float]:
+    return sorted(total for _, total in Lengths(totals, DRAWS).drawn("trial"))
 
 
 def test_trials_of_one_length_are_taken_for_of_about_that_length_the_more_so_the_more_there_are() -> None:
-    few, many = lengths([100.0] * 2, []), lengths([100.0] * 20, [])
+    few, many = lengths([100.0] * 2), lengths([100.0] * 20)
 
     assert statistics.median(few) == pytest.approx(100.0, rel=0.1)
     assert few[-4] / few[3] > many[-4] / many[3] > 1.0
 
 
+def test_a_trial_may_be_longer_than_all_that_were_seen_the_more_so_the_more_these_differ() -> None:
+    alike, unlike = lengths([90.0, 100.0, 110.0] * 4), lengths([10.0, 100.0, 1000.0] * 4)
+
+    assert 110.0 < alike[-1] < 200.0
+    assert unlike[-1] > 2000.0
+
+
+def beyond(totals: list[float], running: list[float], done: float) -> list[float]:
+    return sorted(LengthsBeyond(totals, running, DRAWS).drawn("trial", done))
+
+
 def test_a_trial_is_longer_than_what_it_has_done() -> None:
-    assert min(lengths([100.0, 200.0, 400.0], [], done=150.0)) >= 150.0
+    assert min(beyond([100.0, 200.0, 400.0], [150.0], 150.0)) >= 150.0
+    assert min(beyond([100.0] * 9, [1e9], 1e9)) >= 1e9
+
+
+def test_a_trial_that_runs_is_taken_for_of_about_the_one_length_that_all_have() -> None:
+    found = beyond([200.0] * 9, [50.0], 50.0)
+
+    assert statistics.median(found) == pytest.approx(200.0, rel=0.05)
+    assert found[-4] / found[3] < 2.0
 
 
 def test_trials_that_run_on_without_a_total_make_others_longer() -> None:
-    assert statistics.median(lengths([100.0] * 3, [300.0] * 9)) > 2 * statistics.median(lengths([100.0] * 3, []))
+    few, many = beyond([100.0] * 3, [10.0], 10.0), beyond([100.0] * 3, [10.0, *[300.0] * 9], 10.0)
+
+    assert statistics.median(many) > 2 * statistics.median(few)
+
+
+def test_hundreds_of_trials_that_run_on_count_as_much_as_if_each_were_looked_at() -> None:
+    some, hundreds = beyond([100.0] * 3, [300.0] * 20, 10.0), beyond([100.0] * 3, [300.0] * 400, 10.0)
+
+    assert statistics.median(hundreds) > statistics.median(some)
 
 
 def test_of_trials_that_stop_early_the_others_have_less_left() -> None:

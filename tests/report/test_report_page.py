@@ -81,7 +81,7 @@ def test_what_was_foreseen_is_drawn_beside_what_came_true(folder: Path) -> None:
     ForecastFile(folder / "00-default" / "forecasts.jsonl").append(told)
 
     html = page(load_run(folder))
-    chart = json.loads(read(html).charts[2])
+    chart = json.loads(read(html).charts[1])
 
     assert "Under default, 1 of 2 ranges told of single trials did." in html
     assert [trace.get("name") for trace in chart["data"]] == [None, "range", "expected end", "came true"]

@@ -43,7 +43,9 @@ def judged(experiment: Setup, policy: str, seed: int, parts: Sequence[float] = P
     looks = _Looks()
     run = simulate(Scenario(workload, experiment.costs, seed, pinned), _Awake(policy=steers), (looks,))
     ends = {TrialId(trial.id): trial.completed_s for trial in run.result.trials}
-    to_come = [ComingTrial(trial.id, trial.submitted_at, trial.cpu, trial.memory) for trial in workload.trials]
+    to_come = [
+        ComingTrial(trial.id, trial.submitted_at, trial.cpu, trial.memory, trial.devices) for trial in workload.trials
+    ]
     last = max(ends.values())
     found = []
     for part in parts:
