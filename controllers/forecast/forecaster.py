@@ -16,8 +16,10 @@ LOOK_S: Final = 1.0
 """Seconds between two looks at the reports; a large sweep takes longer to look at."""
 FORECAST_S: Final = 5.0
 TRIALS_A_LOOK: Final = 1000.0
-TRIALS_A_FORECAST: Final = 100.0
-"""Trials by which the seconds between two looks, or two forecasts, grow by one."""
+TRIALS_A_FORECAST: Final = 20.0
+"""Trials, those to come included, by which the seconds between two looks, or two forecasts, grow by one."""
+MOST_TRIALS: Final = 5000
+"""Of more trials nothing is foreseen: the sweep's controller would have to wait for it for seconds."""
 
 
 class Forecaster:
@@ -49,20 +51,24 @@ class Forecaster:
         del assessments, reasons
         if snapshot.now < self._look_at:
             return
-        trials = len(snapshot.unended)
-        self._look_at = snapshot.now + max(LOOK_S, trials / TRIALS_A_LOOK)
-        found = self._found(snapshot, due=snapshot.now >= self._forecast_at or not trials)
-        if found is not None:
-            self._forecast_at = snapshot.now + max(FORECAST_S, trials / TRIALS_A_FORECAST)
-            for tell in self._told:
-                tell(found)
-
-    def _found(self, snapshot: Snapshot, *, due: bool) -> Forecast | None:
+        self._look_at = snapshot.now + max(LOOK_S, len(snapshot.unended) / TRIALS_A_LOOK)
         try:
             self._measured = measured(snapshot, self._measured)
-            return forecast(snapshot, self._measured, self._to_come(), self._steering) if due else None
+            found = self._found(snapshot) if snapshot.now >= self._forecast_at or not snapshot.unended else None
         except Exception:  # noqa: BLE001 - whatever reports hold, the sweep is steered on
             if not self._failed:
                 _LOG.exception("no forecast of this sweep")
             self._failed = True
-            return None
+            return
+        if found is not None:
+            for tell in self._told:
+                tell(found)
+
+    def _found(self, snapshot: Snapshot) -> Forecast:
+        self._forecast_at = snapshot.now + FORECAST_S
+        to_come = self._to_come()
+        trials = len(snapshot.unended) + len(to_come)
+        self._forecast_at = snapshot.now + max(FORECAST_S, trials / TRIALS_A_FORECAST)
+        if trials > MOST_TRIALS:
+            return Forecast(snapshot.now)
+        return forecast(snapshot, self._measured, to_come, self._steering)

@@ -69,12 +69,22 @@ def test_a_forecast_that_goes_wrong_is_logged_once_and_harms_nobody(caplog: pyte
     assert [record.message for record in caplog.records] == ["no forecast of this sweep"]
 
 
-def test_a_large_sweep_is_forecast_less_often() -> None:
+def told_of(trials: int, coming: int) -> list[Forecast]:
     told: list[Forecast] = []
-    forecaster = Forecaster(Default(), nothing_to_come, (told.append,))
-    snapshot, _ = seen((0.0, [trial("a")]))
-    many = tuple(replace(snapshot.trials[0], id=TrialId(f"uid.sweep.t{number}")) for number in range(2000))
+    to_come = [ComingTrial(TrialId(f"uid.sweep.c{number}"), 1e3, 1.0) for number in range(coming)]
+    forecaster = Forecaster(Default(), lambda: to_come, (told.append,))
+    snapshot, _ = seen((0.0, [at_step(trial("a"), 1, 0.0, 1.0)]))
+    many = tuple(replace(snapshot.trials[0], id=TrialId(f"uid.sweep.t{number}")) for number in range(trials))
     for second in range(0, 31, 5):
         forecaster.observe(Snapshot(float(second), many, snapshot.nodes), {}, {})
+    return told
 
-    assert [forecast.at for forecast in told] == [0.0, 20.0]
+
+@pytest.mark.parametrize(("trials", "coming"), [(400, 0), (1, 399)])
+def test_a_large_sweep_is_forecast_less_often(trials: int, coming: int) -> None:
+    assert [forecast.at for forecast in told_of(trials, coming)] == [0.0, 20.0]
+
+
+def test_of_more_trials_than_can_be_followed_nothing_is_foreseen() -> None:
+    assert told_of(1, 1)[0].end is not None
+    assert told_of(1, 6000) == [Forecast(0.0)]
