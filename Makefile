@@ -34,12 +34,9 @@ help: ## List all targets
 
 install: .venv/.installed ## Set up .venv with every extra
 
-# Trials of a minute or two need intervals of seconds. In so short a time, the noise of a validation loss is a few
-# per cent of the whole gain. So the demo uses the larger of the thesis's two usual alphas.
-demo: .venv/.demo-installed ## Train a real sweep under the default scheduler, then under SpeCon with FlowCon
+demo: .venv/.demo-installed ## Train a real sweep under the default scheduler, then under ahead
 	@mkdir -p .specon
-	$(BIN)/specon run workflows/demo.py --policy default --policy specon:interval=5,alpha=0.05+flowcon:interval=5 \
-	  --nodes 4 --fresh --json .specon/demo.json
+	$(BIN)/specon run workflows/demo.py --policy default --policy ahead --nodes 4 --fresh --json .specon/demo.json
 
 # A worker for each core, four at most. Workers take tests one by one, as a few take a thousand times as long as most.
 BESIDE := -n logical --maxprocesses 4 --maxschedchunk 1

@@ -7,7 +7,9 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import yaml
@@ -62,18 +64,26 @@ def load_workflow(path: Path) -> WorkflowFile:
     )
 
 
+class _AlwaysTheSource(SourceFileLoader):
+    """Reads the file itself: Python takes bytecode for that of a file edited twice in a second to the same size."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
 def _from_python(path: Path) -> dict[str, Any]:
     name = f"specon_workflow_file_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise WorkflowFileError(path, "Python cannot load it")
-    module = importlib.util.module_from_spec(spec)
+    loader = _AlwaysTheSource(name, str(path))
+    module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
+    module.__file__ = str(path)
     sys.modules[name] = module  # dataclasses in the file look their module up
     before = list(sys.path)
     sys.path[:0] = [str(path.resolve().parent), str(Path.cwd())]
     try:
         with _naming_the_line(path):
-            spec.loader.exec_module(module)
+            loader.exec_module(module)
         workflow = vars(module).get("w")
         if not isinstance(workflow, Workflow):
             found = "w is missing" if workflow is None else f"w is a {type(workflow).__name__}"

@@ -34,7 +34,7 @@ ON_THIS_MACHINE: Final = Plan(
     },
     policies=("default", "specon:interval=5,alpha=0.05+flowcon:interval=5", "ahead", "fifo"),
     nodes=4,
-    cores=0.45,
+    cores=0.4,
     seeds=5,
 )
 ON_A_CLUSTER: Final = Plan(

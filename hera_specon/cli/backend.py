@@ -55,7 +55,7 @@ def real_backend() -> Backend:
     return Backend(lambda path: load_workflow(path).manifest, parse_policy, run_locally)
 
 
-DEFAULT_POLICY = "specon+flowcon"
+DEFAULT_POLICY = "ahead"
 
 
 class PolicyChoiceError(SpeconError):

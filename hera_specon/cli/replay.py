@@ -42,7 +42,7 @@ class Request:
 @click.argument("sweep", metavar="EXPERIMENT_OR_RUN")
 @policies_option(
     "Policy to simulate; `specon policies` lists them. With several, the later ones are compared with the first.",
-    default=("default", "specon+flowcon"),
+    default=("default", "ahead"),
     show_default=True,
 )
 @click.option("--nodes", type=NodeCount(), help="Nodes to simulate on.  [default: those it ran on]")

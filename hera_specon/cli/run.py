@@ -52,7 +52,7 @@ class Request:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @policies_option(
     "Policy to run under; `specon policies` lists them. Given several times, the sweep runs once under each, and the "
-    "later runs are compared with the first.  [default: the policy that the workflow names, else specon+flowcon]"
+    "later runs are compared with the first.  [default: the policy that the workflow names, else ahead]"
 )
 @click.option(
     "--nodes",
@@ -88,7 +88,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     To find out which policy suits a sweep, try it. This runs the sweep twice and compares:
 
     \b
-      specon run sweep.py --policy default --policy specon+flowcon --json figures.json
+      specon run sweep.py --policy default --policy ahead --json figures.json
 
     Exit codes: 0 all trials succeeded, 1 some failed, 2 the command or FILE is wrong (nothing was
     started), 130 interrupted.

@@ -101,7 +101,7 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
     Examples:
       specon simulate S4 --policy default --policy specon --seeds 30
       specon simulate F1 F2
-      specon simulate S6 --policy default --policy specon+flowcon --policy shortest-remaining
+      specon simulate S6 --policy default --policy ahead --policy shortest-remaining
       specon simulate D1 D1-half D1-most
       specon simulate --all --json figures.json
       specon simulate my-trials --policy default --policy specon:interval=10

@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -28,6 +29,17 @@ def test_a_python_file_gives_its_workflow(tmp_path: Path) -> None:
     assert (found.path, found.name, found.sweeps) == (path, "vae", ("vae",))
     assert [template["name"] for template in found.manifest["spec"]["templates"]] == ["vae", "vae-trial"]
     assert json.loads(json.dumps(found.manifest)) == found.manifest
+
+
+def test_a_file_edited_twice_in_a_second_to_the_same_size_is_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = written(tmp_path, SWEEP.replace('"x"', '"mine:1"'))
+    then = path.stat().st_mtime
+    load_workflow(path)
+    os.utime(written(tmp_path, SWEEP.replace('"x"', '"mine:2"')), (then, then))
+    assert "mine:2" in json.dumps(load_workflow(path).manifest)
 
 
 def test_a_file_may_import_its_neighbours(tmp_path: Path) -> None:

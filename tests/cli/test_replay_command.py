@@ -34,7 +34,7 @@ def test_it_says_what_was_what_would_have_been_and_what_was_assumed(replay: Repl
         "past sweep: 4 trials, simulated with 3 seeds on 2 nodes of 2 cores together",
         "nobody counted CPU seconds",
         "error of the makespan",
-        "specon+flowcon would have changed the makespan by",
+        "ahead would have changed the makespan by",
     ):
         assert told in done.output
 

@@ -85,11 +85,11 @@ def specon(runs: FakeRuns) -> Specon:
     return lambda *arguments: CliRunner().invoke(main, arguments, obj=runs.backend())
 
 
-def test_a_sweep_runs_under_specon_with_flowcon_where_nobody_chose(specon: Specon, runs: FakeRuns, sweep: str) -> None:
+def test_a_sweep_runs_under_ahead_where_nobody_chose(specon: Specon, runs: FakeRuns, sweep: str) -> None:
     result = specon("run", sweep)
 
     assert result.exit_code == 0, result.stderr
-    assert runs.started == [(["specon+flowcon"], LocalSettings())]
+    assert runs.started == [(["ahead"], LocalSettings())]
 
 
 @pytest.mark.parametrize("place", ["workflow", "template"])

@@ -48,9 +48,9 @@ def settings(*arguments: str, **environment: str) -> ControllerSettings:
     return found
 
 
-def test_without_a_word_it_steers_its_own_namespace_under_specon_and_flowcon() -> None:
+def test_without_a_word_it_steers_its_own_namespace_under_ahead() -> None:
     found = settings()
-    assert (found.namespaces, found.policy, found.lease_namespace) == (("own",), "specon+flowcon", "own")
+    assert (found.namespaces, found.policy, found.lease_namespace) == (("own",), "ahead", "own")
     assert found.leader_elect
     assert not found.recommend
 

@@ -26,7 +26,7 @@ def test_a_real_sweep_is_recorded_and_simulated_as_it_was(workbench: Workbench) 
     recorded = [json.loads(path.read_text()) for path in sorted(workbench.newest_run.glob("*/result.json"))]
     checks = figures["checks"]
     assert [check["makespan_s"] for check in checks] == pytest.approx([run["makespan_s"] for run in recorded])
-    assert [policy["policy"] for policy in figures["policies"]] == ["default", "specon+flowcon"]
+    assert [policy["policy"] for policy in figures["policies"]] == ["default", "ahead"]
 
     workload = read_workload(workbench.folder / "workload")
     assert sorted(len(trial.reports) for trial in workload.trials) == [60, 60, 120, 120]

@@ -1,6 +1,6 @@
 """Twenty-four PyTorch models of five kinds and four lengths, all submitted at once, of which sixteen fit.
 
-Made for four nodes of 0.45 core: a request of a tenth of a core lets four trials onto a node. About 180 CPU seconds.
+Made for four nodes of 0.4 core: a request of a tenth of a core lets four trials onto a node. About 180 CPU seconds.
 """
 
 import os

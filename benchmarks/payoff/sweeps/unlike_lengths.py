@@ -1,6 +1,6 @@
 """Twenty PyTorch models of five kinds within 40 seconds, of which two train for about six times as long as the others.
 
-Made for four nodes of 0.45 core: about 160 CPU seconds. Two sweeps, so that every seed draws just two long trials.
+Made for four nodes of 0.4 core: about 160 CPU seconds. Two sweeps, so that every seed draws just two long trials.
 """
 
 import os

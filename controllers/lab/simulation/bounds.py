@@ -11,10 +11,12 @@ d_j V_j / u_j device seconds, at most d_j of them each second, of the devices th
 that have as many devices as a trial asks for count for its u_j.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import pairwise
 
+from controllers.core.model import TrialId
 from controllers.worlds.simulated.workload import NodeSpec, TrialSpec, Workload
 
 
@@ -62,6 +64,32 @@ def mean_completion_bound(workload: Workload) -> float:
     cores, *devices = _pools(workload)
     sums = [cores.sum_of_completions(), *(pool.sum_of_completions() + cores.alone - pool.alone for pool in devices)]
     return max(sums) / len(workload.trials)
+
+
+def unusable_seconds(workload: Workload, ended_at: Mapping[TrialId, float]) -> float:
+    """Return for how long, in sum, all cores stood still since no policy could use them with the trials there were.
+
+    A trial trains on one node at a time. So of n trials on m nodes at most n - m nodes have more than one, and each of
+    the others gives its cores to one trial, which may be able to use fewer. This counts what the pool of the bounds
+    could have given to the trials that were there and the nodes could not. A schedule that ends the short trials early
+    has to bear that. ``ended_at`` is when each trial ended, on the clock of the submissions.
+    """
+    pool, *_ = _pools(workload)
+    sizes = sorted((node.cpu * node.speed for node in workload.nodes), reverse=True)
+    spans = [
+        (demand.release, ended_at[trial.id], demand.rate)
+        for trial, demand in zip(workload.trials, pool.demands, strict=True)
+    ]
+    changes = sorted({at for begin, end, _ in spans for at in (begin, end)})
+    unusable = 0.0
+    for since, until in pairwise(changes):
+        rates = [rate for begin, end, rate in spans if begin <= since and end >= until]
+        if rates:
+            alone = [min(size, max(rates)) for size in sizes[: len(rates)]]
+            left_over = sorted((size - used for size, used in zip(sizes, alone, strict=False)), reverse=True)
+            usable = sum(alone) + sum(left_over[: max(0, len(rates) - len(sizes))])
+            unusable += max(0.0, min(pool.capacity, sum(rates)) - usable) * (until - since)
+    return unusable / pool.capacity
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,11 +143,13 @@ class ExperimentPlan:
     """An experiment and the policies to run it under, as they were asked for; the first is the baseline.
 
     ``without`` is a kind of action that no policy takes (``Without``), None where all may do what they want.
+    ``measures`` are taken beside those of the experiment.
     """
 
     experiment: Setup
     policies: tuple[str, ...]
     without: type[Action] | None = None
+    measures: tuple[RunMeasure, ...] = ()
 
     def effective(self) -> tuple[Policy[Any], ...]:
         """Return the policies with the experiment's parameters wherever they were named without their own.
@@ -166,7 +168,8 @@ def run_seed(plan: ExperimentPlan, seed: int) -> tuple[RunFigures, ...]:
     runs = simulate_seed(plan, seed)
     workload = plan.experiment.workload(seed)
     bounds = (makespan_bound(workload), mean_completion_bound(workload))
-    return tuple(_figures(ComparedRun(workload, run, runs[0]), bounds, plan.experiment.measures) for run in runs)
+    measures = (*plan.experiment.measures, *plan.measures)
+    return tuple(_figures(ComparedRun(workload, run, runs[0]), bounds, measures) for run in runs)
 
 
 def simulate_seed(plan: ExperimentPlan, seed: int) -> tuple[SimulatedRun, ...]:

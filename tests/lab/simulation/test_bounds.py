@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from controllers.core.devices import Devices
 from controllers.core.model import NodeName, TrialId
 from controllers.core.policy import Policy
-from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound
+from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound, unusable_seconds
 from controllers.lab.simulation.run import simulate
 from controllers.policies import FairShare, Fifo, FlowCon, Gandiva, ShortestRemaining, SpeCon
 from controllers.policies.comparison.clairvoyant import informed
@@ -84,6 +84,31 @@ def test_no_simulated_run_beats_a_bound(given_workload: Workload, policy: Policy
     result = simulate(Scenario(given_workload, Costs.free()), told).result
     assert result.makespan_s >= makespan_bound(given_workload) * ROUNDING
     assert result.mean_completion_s >= mean_completion_bound(given_workload) * ROUNDING
+
+
+@settings(max_examples=60)
+@given(workloads(), st.sampled_from(POLICIES))
+def test_no_simulated_run_uses_what_counts_as_unusable(given_workload: Workload, policy: Policy[Any]) -> None:
+    told = informed(policy, {spec.id: spec.work_s for spec in given_workload.trials})
+    result = simulate(Scenario(given_workload, Costs.free()), told).result
+    ends = {TrialId(trial.id): trial.completed_s for trial in result.trials}
+    cores = sum(node.cpu * node.speed for node in given_workload.nodes)
+    # No trial needs less than its work on one core of speed 1 where it is the most efficient.
+    needed = sum(
+        spec.work_s / max(speed / used for used, speed in spec.speedup.points) for spec in given_workload.trials
+    )
+    first = min(spec.submitted_at for spec in given_workload.trials)
+    assert needed / cores <= (max(ends.values()) - first - unusable_seconds(given_workload, ends)) / ROUNDING
+
+
+def test_what_the_last_trial_of_each_node_cannot_use_counts_as_unusable() -> None:
+    nodes = [NodeSpec(NodeName(name), 4.0) for name in ("n", "m")]
+    three = Speedup.linear(3.0)
+    two, more = ([trial(number, 0.0, 20.0, three) for number in range(count)] for count in (2, 3))
+    all_end = {TrialId(f"t{number}"): 20.0 for number in range(3)}
+    assert unusable_seconds(workload(two, *nodes), all_end) == 0.0, "no more than six cores could be used in any case"
+    # Three trials could use all eight cores of one big node; on two nodes, one trial is alone, so one core is idle.
+    assert unusable_seconds(workload(more, *nodes), all_end) == pytest.approx(20.0 / 8)
 
 
 NODE = NodeSpec(NodeName("n"), 4.0)
