@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -45,6 +45,9 @@ EVEN_SPREAD: Final = 0.41
 TINY, HUGE = 1e-3, 1e10
 """Core seconds that are left at least, and at most: no trial is three hundred years of a core."""
 MOST_MOVE_S: Final = 600.0
+ONE_CORE: Final = 1.0
+"""Cores that training can always use: if it uses less, others were in its way, on its node or beside it."""
+LEAST_GIVEN: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,8 @@ class KnownSweep:
 
     ``totals`` are the lengths of trials that ended or tell them, ``parts`` is how much of the steps that they told
     trials had made when they ended.
-    ``contention`` is the part of its speed that each further trial takes from all on its node. The rest is as in
-    ``fluid.Model``.
+    ``contention`` is the part of its speed that each further trial takes from all on its node. ``given`` is the part of
+    their cores that nodes give the trials of late: other programs may use the rest. The rest is as in ``fluid.Model``.
     """
 
     jobs: Sequence[KnownJob]
@@ -98,6 +101,7 @@ class KnownSweep:
     contention: float
     calm_at: float
     move_s: float
+    given: float
 
 
 def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], most_moves: int) -> KnownSweep:
@@ -148,7 +152,25 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
         scaling.contention,
         _calm_at([trial.submitted_at for trial in snapshot.trials], jobs, snapshot.now),
         move_s,
+        _given(snapshot, measured),
     )
+
+
+def _given(snapshot: Snapshot, measured: Measured) -> float:
+    """Return the part of their cores that nodes give, by trials that use less than their share and less than a core."""
+    held_back = {
+        trial.node
+        for trial in snapshot.unended
+        if trial.live and (most := measured.trials[trial.id].most) is not None and most < ONE_CORE
+    }
+    used: dict[NodeName | None, float] = defaultdict(float)
+    for trial in snapshot.unended:
+        memo = measured.trials[trial.id]
+        if trial.live and trial.node in held_back:
+            used[trial.node] += memo.cores if memo.cost is not None else math.inf
+    parts = [used[node.name] / node.cpu for node in snapshot.nodes if node.name in held_back and node.cpu > 0]
+    known = [part for part in parts if part < math.inf]
+    return min(1.0, max(LEAST_GIVEN, statistics.fmean(known))) if known else 1.0
 
 
 def _made(trial: Trial) -> float | None:
@@ -204,7 +226,8 @@ def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
 def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: float, startup: float) -> KnownJob:
     """Return a trial with its work, as far as its reports tell."""
     weight = max(trial.cpu * max(1, len(trial.nodes)), LEAST_WEIGHT)
-    known = KnownJob(trial.id, job, weight, most=memo.most, used=memo.used)
+    most = memo.most if memo.most is not None and memo.most >= ONE_CORE else None
+    known = KnownJob(trial.id, job, weight, most=most, used=memo.used)
     newest = memo.newest or memo.left or _told(trial)  # a trial that has moved goes on from where it was
     if newest is None:
         return replace(known, startup=startup if memo.cost is None else 0.0)

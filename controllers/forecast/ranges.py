@@ -188,6 +188,7 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
     mosts = Mosts(like, max(room.cores for room in rooms), draws)
     stops = Stops(known.parts, [one.made for one in jobs if one.left is not None])
     contention = [known.contention + DOUBT_OF_CONTENTION * chance**2 for chance in uniform("contention", draws)]
+    given = [math.pow(known.given, chance) for chance in uniform("given", draws)]
     common = [math.sqrt(COMMON) * score for score in normal("cost", draws)]
     rows: list[_Row] = []
     for one in jobs:
@@ -204,6 +205,7 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
             works = [one.left * part * math.exp(one.error * error) for part, error in zip(rest, errors, strict=True)]
         # What steps cost was measured beside others, which the model slows down by itself.
         works = [work / (1 + of_draw * one.others) for work, of_draw in zip(works, contention, strict=True)]
+        works = [work / of_draw for work, of_draw in zip(works, given, strict=True)]
         most = mosts.drawn(one.name, seen, one.used) if one.most is None else [one.most] * draws
         weights = [one.weight * math.exp(spread.weight * score) for score in normal(f"{one.name} weight", draws)]
         rows.append(_Row(works, most, weights))

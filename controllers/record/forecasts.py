@@ -41,7 +41,7 @@ class ToldForecast:
             fields = json.loads(line)
             end = None if fields["end"] is None else _range(fields["end"])
             told = cls(float(fields["at"]), end, {str(name): _range(of) for name, of in fields["trials"].items()})
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             message = f"not a forecast: {line[:80]!r}"
             raise ValueError(message) from error
         if not math.isfinite(told.at):

@@ -146,3 +146,14 @@ def test_whatever_reports_hold_ranges_are_in_order_and_in_the_future(reports: li
         found = forecast(snapshot, measured, [], Steering(shortest_first=True, most_moves=2))
         for told in (*found.trials.values(), *found.sweeps.values(), *([found.end] if found.end else [])):
             assert snapshot.now <= told.low <= told.likely <= told.high
+
+
+def test_a_node_that_gives_less_than_its_cores_may_go_on_so_or_give_them_all() -> None:
+    looks = [
+        (10.0 * step, [at_step(trial(name), step, 10.0 * step, 4.0) for name in ("a", "b")]) for step in range(1, 9)
+    ]
+    found = end_of(forecast(*seen(*looks), [], DEFAULT)).left(80.0)
+
+    # Of their core each, both use 0.4, and need 92 * 4 core seconds more.
+    assert found.low < 368 * 1.3
+    assert found.high > 368 / 0.4 * 0.8

@@ -68,6 +68,8 @@ def test_forecasts_come_back_from_the_file_as_they_were(tmp_path: Path) -> None:
         '{"at": 1, "end": [1, 2], "trials": {}}',
         '{"at": 1, "end": null, "trials": {"a": [1, 2, Infinity]}}',
         '{"at": 1, "end": null, "trials": []}',
+        f'{{"at": 1, "end": [1, 2, 1{"0" * 400}], "trials": {{}}}}',
+        f'{{"at": 1{"0" * 400}, "end": null, "trials": {{}}}}',
     ],
 )
 def test_what_is_no_forecast_is_passed_over(tmp_path: Path, line: str) -> None:
