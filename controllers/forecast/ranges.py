@@ -7,7 +7,7 @@ range holds nine of ten of these ends.
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
 from controllers.core.forecast import WITHIN, EndRange, Forecast
@@ -96,6 +96,8 @@ def forecast(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTri
     now, known = snapshot.now, known_sweep(snapshot, measured, to_come, steering.most_moves)
     if not known.jobs:
         return Forecast(now, EndRange(now, now, now))
+    if steering.shortest_first:
+        known = replace(known, jobs=sorted(known.jobs, key=_shortest_first))
     model = Model(
         [one.job for one in known.jobs],
         known.rooms,
@@ -127,6 +129,11 @@ def forecast(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTri
         {sweep: end for sweep, end in of_sweeps.items() if end is not None},
         {trial: end for trial, end in of_trials.items() if end is not None},
     )
+
+
+def _shortest_first(one: KnownJob) -> float:
+    """Return by what trials that wait begin (``ahead.order``), as far as it is known how long they are."""
+    return one.left if one.job.node is None and one.left is not None else 0.0
 
 
 def _comes_at(job: Job) -> float:

@@ -157,3 +157,16 @@ def test_a_node_that_gives_less_than_its_cores_may_go_on_so_or_give_them_all() -
     # Of their core each, both use 0.4, and need 92 * 4 core seconds more.
     assert found.low < 368 * 1.3
     assert found.high > 368 / 0.4 * 0.8
+
+
+def test_of_trials_that_wait_the_shortest_starts_first_where_the_policy_does_so() -> None:
+    running = [
+        (at, [at_step(trial("a", cpu=2.0), 10 * look, at, 4.0), at_step(trial("b", N2, cpu=2.0), 5 * look, at, 8.0)])
+        for look, at in ((1, 20.0), (2, 40.0))
+    ]
+    waiting = [at_step(trial(name, None, cpu=2.0), step, 10.0, 4.0) for name, step in (("c", 10), ("d", 90))]
+    known = seen(*((at, [*trials, *waiting]) for at, trials in running))
+    in_order, shortest = (forecast(*known, [], Steering(shortest_first=first)) for first in (False, True))
+    last = TrialId("uid.sweep.d")
+
+    assert shortest.trials[last].high < in_order.trials[last].low
