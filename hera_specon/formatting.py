@@ -9,6 +9,8 @@ MINUTE = 60
 HOUR = 3600
 COUNTED_TOGETHER = 10
 """From here on a number of seconds is shown without its fraction."""
+_SPAN_IN_SECONDS, _SPAN_IN_MINUTES = 90, 5400
+"""Up to how many seconds a span is told in seconds, and in minutes."""
 
 
 def seconds(value: float | None) -> str:
@@ -23,6 +25,18 @@ def seconds(value: float | None) -> str:
     if whole < HOUR:
         return f"{whole // MINUTE} m {whole % MINUTE:02d} s"
     return f"{whole // HOUR} h {whole % HOUR // MINUTE:02d} m"
+
+
+def span(low: float, likely: float, high: float) -> str:
+    """Return seconds that are not known exactly, such as ``40 s (35-52)``, ``5 min (4-7)`` or ``2.5 h (2.2-3.1)``."""
+    unit, each, digits = "h", HOUR, 1
+    if likely < _SPAN_IN_SECONDS:
+        unit, each, digits = "s", 1, 0
+    elif likely < _SPAN_IN_MINUTES:
+        unit, each, digits = "min", MINUTE, 0
+    step = 10.0**digits
+    least, most = math.floor(low / each * step) / step, math.ceil(high / each * step) / step
+    return f"{likely / each:.{digits}f} {unit} ({least:.{digits}f}{DASH}{most:.{digits}f})"
 
 
 def ratio(value: float) -> str:

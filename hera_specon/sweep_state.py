@@ -1,74 +1,12 @@
 """A sweep at one moment, wherever it runs: its trials, its nodes, how many have ended, when it will end. Pure."""
 
-import statistics
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Category, NodeName, Phase, Snapshot, TrialId
 from hera_specon import formatting
-
-WINDOW = 120.0
-"""Seconds that a pace looks back: long enough to smooth, short enough to follow a new share."""
-
-Mark = tuple[float, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Where each trial was when: pairs of time (seconds) and step, oldest first."""
-
-    marks: Mapping[TrialId, tuple[Mark, ...]] = field(default_factory=dict)
-
-    def after(self, snapshot: Snapshot) -> "Pace":
-        """Return the pace with ``snapshot`` taken in; marks older than the window are dropped."""
-        seen = {trial.id: (snapshot.now, trial.progress.step) for trial in snapshot.trials if trial.progress}
-        oldest = snapshot.now - WINDOW
-        return Pace(
-            {
-                trial: (*(old for old in self.marks.get(trial, ()) if old[0] >= oldest), mark)
-                for trial, mark in seen.items()
-            }
-        )
-
-    def steps_per_second(self, trial: TrialId) -> float | None:
-        """Return the trial's pace over the window, None while it has not moved on within it."""
-        marks = self.marks.get(trial, ())
-        if len(marks) < 2:  # noqa: PLR2004 - a pace needs two points
-            return None
-        (before, first), (now, last) = marks[0], marks[-1]
-        return (last - first) / (now - before) if last > first and now > before else None
-
-
-def average_pace(snapshot: Snapshot) -> Pace:
-    """Return the pace of each trial at work over all its time so far: what one look at a sweep can tell."""
-    at_work = [trial for trial in snapshot.trials if trial.live and trial.progress]
-    return Pace({t.id: ((t.submitted_at, 0), (snapshot.now, t.progress.step)) for t in at_work if t.progress})
-
-
-def seconds_left(pace: Pace, snapshot: Snapshot) -> float | None:
-    """Return the seconds until the last trial ends, if every pace stays as it is.
-
-    A trial of unknown pace or length is taken to be like the median of those known, so the
-    figure is a lower bound while trials wait for a place. None while nothing is known.
-    """
-    open_trials = [trial for trial in snapshot.trials if not trial.phase.ended]
-    if not open_trials:
-        return 0.0
-    paces = {trial.id: pace.steps_per_second(trial.id) for trial in snapshot.trials}
-    known_paces = [rate for rate in paces.values() if rate is not None]
-    lengths = [t.progress.steps_total for t in snapshot.trials if t.progress and t.progress.steps_total]
-    typical_pace = statistics.median(known_paces) if known_paces else None
-    typical_length = statistics.median(lengths) if lengths else None
-    left = []
-    for trial in open_trials:
-        rate = paces[trial.id] or typical_pace
-        total = (trial.progress.steps_total if trial.progress else None) or typical_length
-        if rate is None or total is None:
-            return None
-        left.append(max(0.0, total - (trial.progress.step if trial.progress else 0)) / rate)
-    return max(left)
-
 
 ORDER = {Phase.RUNNING: 0, Phase.MOVING: 0, Phase.PENDING: 1, Phase.FAILED: 2, Phase.SUCCEEDED: 3}
 """How trials are listed: those at work first, then those that wait, then those that have ended."""
@@ -80,7 +18,8 @@ class TrialRow:
 
     CPU is in cores. ``share`` runs from 0 to 1 and is the part of its node that a live trial holds; 0 where the size
     of the node is not known. ``category`` and ``growth`` are None unless the trial is at work. ``outlook`` is what its
-    policy foresees, ``reason`` why it was acted on last. None stands for what is not known.
+    policy foresees, ``reason`` why it was acted on last. ``left`` is in how many seconds it will end. None stands for
+    what is not known.
     """
 
     id: TrialId
@@ -99,6 +38,7 @@ class TrialRow:
     metric: float | None
     reason: str
     outlook: str
+    left: EndRange | None
 
     @property
     def done(self) -> float | None:
@@ -126,15 +66,20 @@ class NodeRow:
 
 
 def trial_rows(
-    snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
+    snapshot: Snapshot,
+    assessments: Mapping[TrialId, Assessment],
+    reasons: Mapping[TrialId, str],
+    forecast: Forecast | None = None,
 ) -> list[TrialRow]:
     """Return a row for each trial, in the order of ``ORDER``."""
+    foreseen = {} if forecast is None else forecast.trials
     capacity = {node.name: node.cpu for node in snapshot.nodes}
     rows = []
     for trial in sorted(snapshot.trials, key=lambda trial: (ORDER[trial.phase], trial.id)):
         seen, assessment = trial.progress, assessments.get(trial.id)
         judged = assessment if trial.phase in {Phase.RUNNING, Phase.MOVING} else None
         cpu = capacity.get(trial.node) if trial.node else None
+        end = None if trial.phase.ended else foreseen.get(trial.id)
         rows.append(
             TrialRow(
                 id=trial.id,
@@ -153,6 +98,7 @@ def trial_rows(
                 metric=seen.latest if seen else None,
                 reason=reasons.get(trial.id, ""),
                 outlook=assessment.outlook if assessment else "",
+                left=None if end is None else end.left(snapshot.now),
             )
         )
     return rows
@@ -201,8 +147,8 @@ class SweepState:
     """What is known of a sweep now.
 
     ``name`` is what people call it, ``where`` the place it runs, ``total`` the trials it has in all. ``steered``
-    says who acts on it. ``missing`` says what could not be learnt and why. Times of ``snapshot`` are seconds since
-    the sweep began.
+    says who acts on it. ``missing`` says what could not be learnt and why. ``forecast`` is what whoever steers it
+    foresaw last. Times of ``snapshot`` and ``forecast`` are seconds since the sweep began.
     """
 
     name: str
@@ -215,6 +161,7 @@ class SweepState:
     assessments: Mapping[TrialId, Assessment] = field(default_factory=dict)
     reasons: Mapping[TrialId, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    forecast: Forecast | None = None
     over: bool = False
 
     @property
@@ -223,17 +170,16 @@ class SweepState:
         return tally(self.snapshot, self.total)
 
     @property
-    def left(self) -> float | None:
-        """Seconds until its end at the average pace so far, None while that is not known."""
-        if self.over:
-            return 0.0
-        left = seconds_left(average_pace(self.snapshot), self.snapshot)
-        return left or None  # 0 means that all ended that are there, and more will come
+    def left(self) -> EndRange | None:
+        """Seconds until its end, None while that is not foreseen."""
+        if self.over or self.forecast is None or self.forecast.end is None:
+            return None
+        return self.forecast.end.left(self.snapshot.now)
 
     @property
     def rows(self) -> list[TrialRow]:
         """A line for each trial."""
-        return trial_rows(self.snapshot, self.assessments, self.reasons)
+        return trial_rows(self.snapshot, self.assessments, self.reasons, self.forecast)
 
 
 def to_json(state: SweepState) -> dict[str, Any]:
@@ -247,7 +193,7 @@ def to_json(state: SweepState) -> dict[str, Any]:
         "steered": state.steered,
         "over": state.over,
         "elapsed_s": round(state.snapshot.now, 1),
-        "left_s": None if state.left is None else round(state.left, 1),
+        **({"left_s": 0.0, "left_low_s": 0.0, "left_high_s": 0.0} if state.over else _left(state.left)),
         "counts": {**asdict(count), "ended": count.ended},
         "missing": list(state.missing),
         "trials": [
@@ -266,7 +212,16 @@ def to_json(state: SweepState) -> dict[str, Any]:
                 "metric": row.metric,
                 "reason": row.reason,
                 "outlook": row.outlook,
+                **_left(row.left),
             }
             for row in state.rows
         ],
     }
+
+
+def _left(left: EndRange | None) -> dict[str, float | None]:
+    """Return when something will end as scripts read it, in seconds from now."""
+    names = ("left_s", "left_low_s", "left_high_s")
+    if left is None:
+        return dict.fromkeys(names)
+    return {name: round(at, 1) for name, at in zip(names, (left.likely, left.low, left.high), strict=True)}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from controllers.core.model import ACTION_KINDS, Action, Node, NodeName, Sample, Trial, TrialId
-from controllers.core.ports import DONE, Outcome
+from controllers.core.ports import DONE, ComingTrial, Outcome
 from controllers.core.results import TrialResult
 
 
@@ -19,6 +19,9 @@ class QuietWorld:
         return False
 
     def trials(self) -> Sequence[Trial]:
+        return []
+
+    def to_come(self) -> Sequence[ComingTrial]:
         return []
 
     def nodes(self) -> Sequence[Node]:

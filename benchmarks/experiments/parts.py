@@ -6,6 +6,7 @@ from pathlib import Path
 from benchmarks.experiments import markdown, pictures
 from benchmarks.experiments.ahead import ahead
 from benchmarks.experiments.fig_6_25 import figure_6_25
+from benchmarks.experiments.forecasts import forecasts
 from controllers.core.errors import SpeconError
 from controllers.lab.simulation.evaluation import (
     Estimate,
@@ -183,4 +184,5 @@ PARTS: Mapping[str, Part] = {
     "sensitivity": sensitivities,
     "figure-6-25": figure_6_25,
     "ahead": ahead,
+    "forecasts": forecasts,
 }

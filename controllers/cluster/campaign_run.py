@@ -25,8 +25,10 @@ from controllers.core.results import RunResult
 from controllers.driving.assembly import assemble, check_policy, guarded
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
+from controllers.forecast.forecaster import Forecaster
 from controllers.policies import Default, Pinned
 from controllers.policies.registry import parse_policy
+from controllers.record.forecasts import ForecastRecorder
 from controllers.record.recorder import Recorder
 from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.background import BackgroundReader
@@ -193,6 +195,13 @@ class CampaignRun:
         parent = record.parent_of
         compose = recommended_tags(parent, report.recommended) if services.recommend else done_tags(parent)
         tags = stack.enter_context(services.tags.board(lambda: self._source.run_ids, compose))
+        foreseen = stack.enter_context(
+            services.tags.forecasts(lambda: self._source.run_ids, record.run_ids, self._clock.to_epoch)
+        )
+        forecasts = ForecastRecorder(record.append_forecasts, world.short)
+        # Under a controller that only recommends, the default scheduler shares the nodes.
+        decides = Default() if services.recommend else policy
+        forecaster = Forecaster(decides, world.to_come, (foreseen.tell, forecasts.tell))
         usage = ReportedUsage()
         recorder = Recorder(record.append, usage.cores_used, world.short)
         first = first_nodes(campaign)
@@ -203,7 +212,7 @@ class CampaignRun:
             background,
             self._store,
             logs=(report,),
-            observers=(tags, usage, recorder),
+            observers=(tags, usage, recorder, forecaster),
             guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
         )
         return Driver(engine, world, self._beats, self._clock.now())

@@ -1,4 +1,4 @@
-"""The record of a campaign in MLflow: its parent runs, its timeline in pieces, and in the end its result."""
+"""The record of a campaign in MLflow: its parent runs, timeline and forecasts in pieces, and in the end its result."""
 
 import json
 import logging
@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, Protocol
 
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
@@ -16,6 +16,7 @@ from mlflow.tracking import MlflowClient
 from controllers.cluster.logs import fields
 from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
+from controllers.record.forecasts import ToldForecast
 from controllers.record.timeline import TimelineEvent
 from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.sweep_runs import Steering, SweepRun, close_sweep, figures_of, open_sweep, sweep_is_closed
@@ -24,6 +25,8 @@ _LOG = logging.getLogger(__name__)
 _FLUSH_S = 10.0
 _MOST_WAITING = 200_000
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+TIMELINE: Final = "timeline"
+FORECASTS: Final = "forecasts"
 _NO_EXPERIMENT = "Default"
 """Where trials log that name no experiment: the hooks' own default."""
 
@@ -44,9 +47,17 @@ class Ending:
     result: Callable[[], RunResult] | None = None
 
 
+class Line(Protocol):
+    """Something that is recorded as one line."""
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part of the timeline that is being sent."""
+    """A part of the timeline, or of the forecasts, that is being sent."""
 
     name: str
     text: str
@@ -69,7 +80,7 @@ class SweepRecord:
         self._over = over
         self._wanted: Mapping[str, str] = {}
         self._opened: dict[str, SweepRun] = {}
-        self._waiting: deque[TimelineEvent] = deque(maxlen=_MOST_WAITING)
+        self._waiting: dict[str, deque[Line]] = {name: deque(maxlen=_MOST_WAITING) for name in (TIMELINE, FORECASTS)}
         self._piece: _Piece | None = None
         self._pieces = 0
         self._began_ms = time.time_ns() // 1_000_000
@@ -98,7 +109,11 @@ class SweepRecord:
 
     def append(self, events: Sequence[TimelineEvent]) -> None:
         """Add to the timeline; return at once."""
-        self._waiting.extend(events)
+        self._waiting[TIMELINE].extend(events)
+
+    def append_forecasts(self, forecasts: Sequence[ToldForecast]) -> None:
+        """Add to the forecasts; return at once."""
+        self._waiting[FORECASTS].extend(forecasts)
 
     def experiment_ids(self) -> Sequence[str]:
         """Return the experiments of the sweeps that are open."""
@@ -107,6 +122,10 @@ class SweepRecord:
     def sweep_ids(self) -> Sequence[str]:
         """Return the ids of the sweeps that are open."""
         return list(self._opened)
+
+    def run_ids(self) -> Mapping[str, str]:
+        """Return the parent run of each sweep that is open."""
+        return {sweep: run.run_id for sweep, run in list(self._opened.items())}
 
     def parent_of(self, trial: str) -> str | None:
         """Return the parent run of a trial's sweep, None where there is none yet."""
@@ -163,16 +182,17 @@ class SweepRecord:
         if self._ending is not None:
             figures = self._conclude(self._ending)
             for run in self._opened.values():
-                close_sweep(self._client, run, figures, None, self._ending.status)
+                close_sweep(self._client, run, figures, status=self._ending.status)
             self.closed = True
 
     def _upload(self) -> None:
-        """Send the timeline piece by piece. A piece that did not reach every run is sent again under the same name."""
-        while self._opened and (self._piece or self._waiting):
+        """Send what waits piece by piece. A piece that did not reach every run is sent again under the same name."""
+        while self._opened and (self._piece or any(self._waiting.values())):
             if self._piece is None:
-                lines = [self._waiting.popleft().to_json() for _ in range(len(self._waiting))]
+                folder, waiting = next((folder, lines) for folder, lines in self._waiting.items() if lines)
+                lines = [waiting.popleft().to_json() for _ in range(len(waiting))]
                 self._pieces += 1
-                name = f"timeline/{self._began_ms}-{self._pieces:06d}.jsonl"
+                name = f"{folder}/{self._began_ms}-{self._pieces:06d}.jsonl"
                 self._piece = _Piece(name, "".join(f"{line}\n" for line in lines))
             for run in self._opened.values():
                 self._client.log_text(run.run_id, self._piece.text, self._piece.name)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Action, Assessment, Node, NodeName, Sample, Snapshot, Trial, TrialId
 from controllers.core.results import TrialResult
 
@@ -48,6 +49,21 @@ def refused(why: str) -> Outcome:
     return Outcome(OutcomeKind.REFUSED, why)
 
 
+@dataclass(frozen=True, slots=True)
+class ComingTrial:
+    """A trial that has not been submitted yet, as far as its world knows it.
+
+    ``at`` is when it is due at the earliest, in seconds of the sweep's clock. ``cpu`` (cores), ``memory`` (bytes) and
+    ``devices`` are what it will request over all its workers.
+    """
+
+    id: TrialId
+    at: float
+    cpu: float
+    memory: float = 0.0
+    devices: Devices = NO_DEVICES
+
+
 class World(Protocol):
     """Where the trials of one sweep run: what it shows of them, and what it can do to them.
 
@@ -79,6 +95,10 @@ class World(Protocol):
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far, ended ones included, without ``progress``."""
+        ...
+
+    def to_come(self) -> Sequence[ComingTrial]:
+        """Return every trial that is known to be submitted later; a few may be missing, or not come."""
         ...
 
     def nodes(self) -> Sequence[Node]:

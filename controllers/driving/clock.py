@@ -17,3 +17,7 @@ class SweepClock:
     def from_epoch(self, epoch_s: float) -> float:
         """Return the sweep time of a Unix time in seconds, as MLflow stamps metrics."""
         return epoch_s - self._epoch_origin
+
+    def to_epoch(self, sweep_s: float) -> float:
+        """Return the Unix time in seconds of a sweep time, if nothing interrupts the sweep until then."""
+        return sweep_s + self._epoch_origin

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from controllers.core.model import Action, Node, NodeName, Sample, Trial, TrialId
-from controllers.core.ports import Outcome, World
+from controllers.core.ports import ComingTrial, Outcome, World
 from controllers.core.results import TrialResult
 
 
@@ -35,6 +35,10 @@ class WrappedWorld:
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
         return self._world.trials()
+
+    def to_come(self) -> Sequence[ComingTrial]:
+        """Return every trial that is known to be submitted later."""
+        return self._world.to_come()
 
     def nodes(self) -> Sequence[Node]:
         """Return every node."""

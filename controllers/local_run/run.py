@@ -23,6 +23,7 @@ from controllers.local_run.checks import check_nodes, check_sweep
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_result
 from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, Screen, sweeps_of
 from controllers.policies.registry import policy_spec
+from controllers.record.forecasts import FORECASTS_FILE
 from controllers.tracking.access import be_impatient, problem_with
 from controllers.tracking.sweep_runs import close_sweep, figures_of
 from controllers.worlds.local.jobs import file_name, write_whole
@@ -214,7 +215,8 @@ def _run_one(plan: Plan, services: RunServices) -> RunResult:
     result = sweep.run()
     write_whole(plan.folder / "result.json", json.dumps(result.to_dict(), indent=1).encode())
     for run in sweep.sweep_runs:
-        close_sweep(MlflowClient(plan.tracking_uri), run, figures_of(result), plan.folder / "timeline.jsonl")
+        records = [path for name in ("timeline.jsonl", FORECASTS_FILE) if (path := plan.folder / name).exists()]
+        close_sweep(MlflowClient(plan.tracking_uri), run, figures_of(result), records)
     return result
 
 

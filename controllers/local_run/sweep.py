@@ -13,12 +13,15 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError, SweepInterrupted
+from controllers.core.forecast import Forecast
 from controllers.core.policy import Policy
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
 from controllers.driving.assembly import assemble
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
+from controllers.forecast.forecaster import Forecaster
+from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastRecorder
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import TimelineFile
 from controllers.tracking.background import BackgroundReader
@@ -50,6 +53,10 @@ class Screen(Observer, Protocol):
 
     def begin(self, policy: str, trials: int, position: int, of: int) -> None:
         """Take note that the ``position``-th of ``of`` policies begins (from 1) with ``trials`` known trials."""
+        ...
+
+    def foresee(self, forecast: Forecast) -> None:
+        """Take note of when the trials and the sweep will end."""
         ...
 
     def end(self, result: RunResult) -> None:
@@ -131,6 +138,11 @@ class LocalSweep:
             tags = stack.enter_context(writer.board(lambda: source.run_ids, trial_tags))
             timeline = TimelineFile(self._plan.folder / "timeline.jsonl")
             recorder = Recorder(timeline.append, world.cores_used, world.short)
+            sweeps = {run.sweep_id: run.run_id for run in self._runs}
+            foreseen = stack.enter_context(writer.forecasts(lambda: source.run_ids, lambda: sweeps, clock.to_epoch))
+            forecasts = ForecastRecorder(ForecastFile(self._plan.folder / FORECASTS_FILE).append, world.short)
+            told = (self._services.screen.foresee, foreseen.tell, forecasts.tell)
+            forecaster = Forecaster(self._plan.policy, world.to_come, told)
             store = StateFile(self._plan.folder, clock.now)
             engine = assemble(
                 self._plan.policy,
@@ -138,7 +150,7 @@ class LocalSweep:
                 background,
                 store,
                 logs=(ActionFile(self._plan.folder),),
-                observers=(tags, recorder, self._services.screen),
+                observers=(tags, recorder, forecaster, self._services.screen),
             )
             self._drive(world, Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now()), source, clock)
             self._deliver(world.jobs())

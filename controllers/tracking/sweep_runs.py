@@ -1,6 +1,6 @@
 """The parent run of each sweep in MLflow."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -73,14 +73,14 @@ def close_sweep(
     client: MlflowClient,
     sweep: SweepRun,
     figures: Mapping[str, float],
-    report: Path | None,
+    records: Iterable[Path] = (),
     status: Literal["FINISHED", "FAILED", "KILLED"] = "FINISHED",
 ) -> None:
-    """Log what the sweep came to and end its parent run."""
+    """Log what the sweep came to, keep its ``records`` as artifacts, and end its parent run."""
     for key, value in figures.items():
         client.log_metric(sweep.run_id, key, value)
-    if report is not None:
-        client.log_artifact(sweep.run_id, str(report))
+    for record in records:
+        client.log_artifact(sweep.run_id, str(record))
     client.set_terminated(sweep.run_id, status)
 
 

@@ -5,13 +5,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
+from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Goals, Snapshot, Trial, TrialId
 from mlflow_hooks import contract
 
@@ -20,6 +22,18 @@ Compose = Callable[[Trial, Assessment | None, str | None], dict[str, str]]
 _REST: Final = 3.0
 """After each write, rest this many times as long as it took: so writing takes a quarter of one connection at most."""
 _STOP_S: Final = 15.0
+
+
+class Board(Protocol):
+    """Tags of some runs that are to be kept up to date."""
+
+    def due(self, *, also_minor: bool) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Yield a name, its run and the tags that changed; ``also_minor``: also what can wait."""
+        ...
+
+    def wrote(self, name: str, news: Mapping[str, str]) -> None:
+        """Note what the run of ``name`` shows by now."""
+        ...
 
 
 class TagBoard:
@@ -38,7 +52,7 @@ class TagBoard:
         self._compose = compose
         self._changed = changed
         self._wanted: Mapping[TrialId, dict[str, str]] = {}
-        self._written: dict[TrialId, dict[str, str]] = {}
+        self._written: dict[str, dict[str, str]] = {}
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
@@ -50,7 +64,7 @@ class TagBoard:
         }
         self._changed()
 
-    def due(self, *, also_minor: bool) -> Iterator[tuple[TrialId, str, dict[str, str]]]:
+    def due(self, *, also_minor: bool) -> Iterator[tuple[str, str, dict[str, str]]]:
         """Yield each trial with its run and the tags that changed; ``also_minor``: also where only the growth did."""
         run_ids = self._run_ids()
         for trial, tags in self._wanted.items():
@@ -59,9 +73,53 @@ class TagBoard:
             if news and trial in run_ids and (also_minor or news.keys() != {contract.TAG_GROWTH}):
                 yield trial, run_ids[trial], news
 
-    def wrote(self, trial: TrialId, news: Mapping[str, str]) -> None:
+    def wrote(self, name: str, news: Mapping[str, str]) -> None:
         """Note what a trial's run shows by now."""
-        self._written[trial] = {**self._written.get(trial, {}), **news}
+        self._written[name] = {**self._written.get(name, {}), **news}
+
+
+class ForecastBoard:
+    """Keeps the forecast ends of trials and sweeps on their runs; written only if they say something else than before.
+
+    Args:
+        trials: tells the MLflow run of each trial that has one.
+        sweeps: tells that of each sweep.
+        to_epoch: turns seconds of the sweep's clock into Unix seconds.
+    """
+
+    def __init__(
+        self,
+        trials: Callable[[], Mapping[TrialId, str]],
+        sweeps: Callable[[], Mapping[str, str]],
+        to_epoch: Callable[[float], float],
+    ) -> None:
+        self._trials = trials
+        self._sweeps = sweeps
+        self._to_epoch = to_epoch
+        self._newest = Forecast(0.0)
+        self._offered: dict[str, EndRange] = {}
+        self._written: dict[str, EndRange] = {}
+
+    def tell(self, forecast: Forecast) -> None:
+        """Note the newest forecast; return at once. Nobody waits for its tags: they come with the next others."""
+        self._newest = forecast
+
+    def due(self, *, also_minor: bool) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Yield each trial or sweep of which something else is foreseen; all of these can wait."""
+        if not also_minor:
+            return
+        newest, trials, sweeps = self._newest, self._trials(), self._sweeps()
+        found = [(name, sweeps.get(name), end) for name, end in newest.sweeps.items()]
+        found += [(trial, trials.get(trial), end) for trial, end in newest.trials.items()]
+        for name, run_id, end in found:
+            if run_id is not None and end.is_news_after(self._written.get(name)):
+                self._offered[name] = end
+                yield name, run_id, end_tags(end, self._to_epoch)
+
+    def wrote(self, name: str, news: Mapping[str, str]) -> None:
+        """Note that a run shows what was yielded of it."""
+        del news
+        self._written[name] = self._offered[name]
 
 
 class TagWriter:
@@ -79,7 +137,7 @@ class TagWriter:
         self._client = client
         self._round_s = round_s
         self._again_s = again_s
-        self._boards: list[TagBoard] = []
+        self._boards: list[Board] = []
         self._changed = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mlflow-tags", daemon=True)
@@ -99,9 +157,26 @@ class TagWriter:
     def board(self, run_ids: Callable[[], Mapping[TrialId, str]], compose: Compose) -> Iterator[TagBoard]:
         """Write the tags of a sweep while the context lasts."""
         board = TagBoard(run_ids, compose, self._changed.set)
+        with self._writing(board):
+            yield board
+
+    @contextmanager
+    def forecasts(
+        self,
+        trials: Callable[[], Mapping[TrialId, str]],
+        sweeps: Callable[[], Mapping[str, str]],
+        to_epoch: Callable[[float], float],
+    ) -> Iterator[ForecastBoard]:
+        """Write the forecasts of trials and sweeps while the context lasts."""
+        board = ForecastBoard(trials, sweeps, to_epoch)
+        with self._writing(board):
+            yield board
+
+    @contextmanager
+    def _writing(self, board: Board) -> Iterator[None]:
         self._boards.append(board)
         try:
-            yield board
+            yield
         finally:
             self._boards.remove(board)
 
@@ -116,13 +191,13 @@ class TagWriter:
         """Write what is due, minor changes for a round at most; return whether MLflow took all of it."""
         began = time.monotonic()
         for board in list(self._boards):
-            for trial, run_id, news in board.due(also_minor=also_minor):
+            for name, run_id, news in board.due(also_minor=also_minor):
                 if self._stop.is_set() or (also_minor and time.monotonic() - began > self._round_s):
                     self._changed.set()
                     return True
                 if not self._send(run_id, news):
                     return False
-                board.wrote(trial, news)
+                board.wrote(name, news)
         return True
 
     def _send(self, run_id: str, tags: Mapping[str, str]) -> bool:
@@ -148,6 +223,12 @@ def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) 
     if reason is not None:
         tags[contract.TAG_REASON] = reason
     return tags
+
+
+def end_tags(end: EndRange, to_epoch: Callable[[float], float]) -> dict[str, str]:
+    """Return what a run shows of a forecast: instants, which stay right while time passes."""
+    told = {contract.TAG_END: end.likely, contract.TAG_END_EARLIEST: end.low, contract.TAG_END_LATEST: end.high}
+    return {tag: f"{datetime.fromtimestamp(to_epoch(at), UTC):%Y-%m-%dT%H:%M:%SZ}" for tag, at in told.items()}
 
 
 def _judged(assessment: Assessment) -> dict[str, str]:

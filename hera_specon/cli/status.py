@@ -119,6 +119,8 @@ def _show(read: Reader, *, watch: bool) -> None:
                 if number == len(screens):
                     screens.append(PlainScreen(click.echo))
                     screens[number].begin(state.policy, state.total, number + 1, len(states))
+                if state.forecast is not None:
+                    screens[number].foresee(state.forecast)
                 screens[number].observe(state.snapshot, state.assessments, state.reasons)
 
 

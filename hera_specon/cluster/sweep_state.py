@@ -3,7 +3,8 @@
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -13,13 +14,15 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
+from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Category, NodeName, Progress, Snapshot, Trial, TrialId
-from controllers.worlds.argo.api import Json
+from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
-from controllers.worlds.argo.untrusted import epoch, mappings, text
+from controllers.worlds.argo.untrusted import epoch, text
 from controllers.worlds.argo.workflows import WorkflowRecord
 from hera_specon.cluster.access import Access, find_workflow, read_pods, workflow_record
+from hera_specon.records.tracked import TAG_POLICY
 from hera_specon.sweep_state import SweepState
 from mlflow_hooks import contract
 
@@ -28,6 +31,7 @@ _MOST_RUNS: Final = 20_000
 _MOST_TEXT: Final = 300
 _MOST_ERROR: Final = 100
 _MOST_MESSAGE: Final = 300
+_END_TAGS: Final = (contract.TAG_END_EARLIEST, contract.TAG_END, contract.TAG_END_LATEST)
 RECOMMENDED: Final = "specon.recommended."
 """Begins the tags of a controller that acts on nothing; the rest is that of the tag it stands for."""
 
@@ -56,6 +60,14 @@ class Tracked:
         """Return why it was acted on last."""
         return self._told(contract.TAG_REASON)[:_MOST_TEXT]
 
+    def end(self, origin: float) -> EndRange | None:
+        """Return when it will end, in seconds after ``origin`` (Unix seconds); None where nobody has said."""
+        instants = (_instant(self.tags.get(tag, "")) for tag in _END_TAGS)
+        low, likely, high = (None if instant is None else instant - origin for instant in instants)
+        if low is None or likely is None or high is None or not low <= likely <= high:
+            return None
+        return EndRange(low, likely, high)
+
     def progress(self, objective: str) -> Progress | None:
         """Return how far it has come, None where it has not logged its objective; times are left out."""
         newest = self.metrics.get(objective)
@@ -82,8 +94,32 @@ def open_tracking(uri: str) -> MlflowClient:
     return MlflowClient(uri)
 
 
-def tracked_trials(client: MlflowClient, sweeps: Mapping[str, str]) -> Mapping[TrialId, Tracked]:
-    """Return what is known of each trial of ``sweeps``, which gives the experiment of each sweep id.
+def _instant(text: str) -> float | None:
+    """Return the Unix seconds of an instant as a forecast's tags have it."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedSweeps:
+    """What MLflow knows of each trial, and of each sweep by its id."""
+
+    trials: Mapping[TrialId, Tracked] = field(default_factory=dict)
+    sweeps: Mapping[str, Tracked] = field(default_factory=dict)
+
+    def forecast(self, origin: float) -> Forecast:
+        """Return what was foreseen last, in seconds after ``origin`` (Unix seconds)."""
+        ends = {name: end for name, tracked in self.sweeps.items() if (end := tracked.end(origin)) is not None}
+        trials = {name: end for name, tracked in self.trials.items() if (end := tracked.end(origin)) is not None}
+        whole = [max(of) for of in zip(*((end.low, end.likely, end.high) for end in ends.values()), strict=True)]
+        known = whole and len(ends) == len(self.sweeps)
+        return Forecast(0.0, EndRange(*whole) if known else None, ends, trials)
+
+
+def tracked_sweeps(client: MlflowClient, sweeps: Mapping[str, str]) -> TrackedSweeps:
+    """Return what is known of ``sweeps``, which gives the experiment of each sweep id, and of their trials.
 
     Raises:
         TrackingError: MLflow does not answer.
@@ -92,13 +128,17 @@ def tracked_trials(client: MlflowClient, sweeps: Mapping[str, str]) -> Mapping[T
         experiments = [found for name in sorted(set(sweeps.values())) if (found := client.get_experiment_by_name(name))]
         ids = [experiment.experiment_id for experiment in experiments]
         runs = [run for sweep in sweeps for run in _runs(client, ids, sweep)] if ids else []
+        parents = {sweep: run for sweep in sweeps for run in _parents(client, ids, sweep)} if ids else {}
     except (MlflowException, OSError) as error:
         message = f"MLflow does not answer ({str(error)[:_MOST_ERROR]})"
         raise TrackingError(message) from error
     # run.data.metrics drops the step; the protobuf form keeps it.
     newest = [{metric.key: (metric.value, metric.step) for metric in run.data.to_proto().metrics} for run in runs]
     trials = [Tracked(metrics, run.data.tags) for run, metrics in zip(runs, newest, strict=True)]
-    return {TrialId(trial.tags[contract.TAG_TRIAL_ID]): trial for trial in trials}
+    return TrackedSweeps(
+        {TrialId(trial.tags[contract.TAG_TRIAL_ID]): trial for trial in trials},
+        {sweep: Tracked({}, run.data.tags) for sweep, run in parents.items()},
+    )
 
 
 def _runs(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Iterator[Run]:
@@ -113,6 +153,14 @@ def _runs(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Itera
         token = page.token
         if not token:
             return
+
+
+def _parents(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Sequence[Run]:
+    """Return the newest run of a sweep itself, none where it has none yet."""
+    wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep}' AND tags.`{TAG_POLICY}` != ''"
+    newest = ["attributes.start_time DESC"]
+    found = client.search_runs(list(experiments), wanted, max_results=1, order_by=newest)
+    return [run for run in found if contract.TAG_TRIAL_ID not in run.data.tags]
 
 
 def _finite(text: str) -> float | None:
@@ -138,7 +186,8 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
     workflow = find_workflow(access, wanted)
     record = workflow_record(workflow)
     pods = [pod for pod in read_pods(access, record.name) if pod.workflow_uid == record.uid]
-    tracked, missing = _tracked(record, tracking_uri)
+    known, missing = _tracked(record, tracking_uri)
+    tracked = known.trials
     states = _trial_states(record, pods)
     if record.finished and states and not record.steps:
         missing = (*missing, "Argo keeps the steps of this workflow in a database: trials without pods are not shown.")
@@ -156,26 +205,18 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         phase=(record.phase or "Pending") + (f" ({message})" if message else ""),
         policy=", ".join(sorted({sweep.policy or "of the controller" for sweep in record.sweeps})),
         steered=steered,
-        total=max(len(states), planned_trials(workflow, record)),
+        total=max(len(states), len(planned_trials(workflow, (sweep.id for sweep in record.sweeps), {}))),
         snapshot=Snapshot(
             now=max(0.0, (ended or time.time()) - record.created_at),
             trials=tuple(_shown(state, record, tracked.get(name)) for name, state in sorted(states.items())),
             nodes=(),
         ),
-        assessments={name: found for name, known in tracked.items() if (found := known.assessment()) is not None},
-        reasons={name: known.reason() for name, known in tracked.items()},
+        assessments={name: found for name, one in tracked.items() if (found := one.assessment()) is not None},
+        reasons={name: one.reason() for name, one in tracked.items()},
         missing=missing,
+        forecast=known.forecast(record.created_at),
         over=record.finished,
     )
-
-
-def planned_trials(workflow: Json, record: WorkflowRecord) -> int:
-    """Return how many trials the sweeps of a workflow have by their templates, begun or not."""
-    names = {sweep.id.removeprefix(f"{record.sweep_uid}.") for sweep in record.sweeps}
-    starting = [template for template in mappings(workflow, "spec", "templates") if text(template, "name") in names]
-    groups = [group for template in starting for group in template.get("steps") or [] if isinstance(group, list)]
-    items = [step.get("withItems") for group in groups for step in group if isinstance(step, Mapping)]
-    return sum(len(found) for found in items if isinstance(found, list))
 
 
 def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[TrialId, TrialState]:
@@ -199,11 +240,11 @@ def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -
     return trial if tracked is None else replace(trial, progress=tracked.progress(state.definition.objective))
 
 
-def _tracked(record: WorkflowRecord, given: str | None) -> tuple[Mapping[TrialId, Tracked], tuple[str, ...]]:
+def _tracked(record: WorkflowRecord, given: str | None) -> tuple[TrackedSweeps, tuple[str, ...]]:
     uri = given or next((sweep.tracking_uri for sweep in record.sweeps if sweep.tracking_uri), "")
     try:
-        return tracked_trials(open_tracking(uri), {sweep.id: sweep.experiment for sweep in record.sweeps}), ()
+        return tracked_sweeps(open_tracking(uri), {sweep.id: sweep.experiment for sweep in record.sweeps}), ()
     except TrackingError as error:
         advice = "" if given else "; say where it answers from here with --mlflow-tracking-uri"
         told = f"Category, growth, step, metric and reason are missing: {uri or 'no MLflow is named'}: {error}{advice}"
-        return {}, (told,)
+        return TrackedSweeps(), (told,)

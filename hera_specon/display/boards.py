@@ -9,6 +9,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from controllers.core.forecast import EndRange
 from controllers.core.model import Category, Phase
 from hera_specon import formatting
 from hera_specon.sweep_state import NodeRow, SweepState, Tally, TrialRow
@@ -26,19 +27,33 @@ BAR_WIDTH = 14
 SHARE_WIDTH = 8
 LONGEST_ID = 24
 """Characters of a trial's id that are shown even where lines are short."""
-TITLES = ("trial", "category", "node", "share", "cores", "progress", "step", "objective", "moves", "last action")
-ONLY_WIDE = frozenset({"share", "step", "last action"})
+TITLES = (
+    "trial", "category", "node", "share", "cores", "progress", "ends in", "step", "objective", "moves", "last action",
+)  # fmt: skip
+ONLY_WIDE = frozenset({"share", "ends in", "step", "last action"})
 
 
-def headline(tally: Tally, elapsed: float, left: float | None) -> RenderableType:
+def in_words(left: EndRange | None) -> str:
+    """Return the seconds that are left as people say them, empty where they are not known."""
+    return "" if left is None else formatting.span(left.low, left.likely, left.high)
+
+
+def when_it_ends(tally: Tally, left: EndRange | None) -> str:
+    """Return when the sweep will end; empty once all its trials have."""
+    if tally.ended == tally.total:
+        return ""
+    return f"ends in about {in_words(left)}" if left is not None else "time left not known yet"
+
+
+def headline(tally: Tally, elapsed: float, left: EndRange | None, *, over: bool = False) -> RenderableType:
     """Return the sweep's own bar: trials ended, running, moving, failed, and the time left."""
     bar = _bar(tally.ended / max(1, tally.total), 30, "green")
     parts = [f"{tally.ended} of {tally.total} trials ended", f"{tally.running} running"]
     parts += [f"{tally.moving} moving"] if tally.moving else []
     parts += [f"[bold red]{tally.failed} failed[/]"] if tally.failed else []
-    soon = f", about {formatting.seconds(left)} left" if left is not None else ", time left not known yet"
-    soon = "" if left == 0 else soon
-    about = Text.from_markup(f" {', '.join(parts)}; {formatting.seconds(elapsed)} elapsed{soon}")
+    times = [f"{formatting.seconds(elapsed)} elapsed"]
+    times += [soon] if not over and (soon := when_it_ends(tally, left)) else []
+    about = Text.from_markup(f" {', '.join(parts)}; {', '.join(times)}")
     return Padding(Columns([bar, about], padding=(0, 1)), (0, 0, 1, 0))
 
 
@@ -65,6 +80,7 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
             "share": _bar(row.share, SHARE_WIDTH, NEUTRAL) if row.share else Text(""),
             "cores": Text(formatting.cores(row.cpu) if row.share else "", style="dim"),
             "progress": _bar(row.done or 0.0, BAR_WIDTH, _style(row) or NEUTRAL),
+            "ends in": Text(in_words(row.left), style="dim"),
             "step": Text(f"{row.step}/{row.steps_total or '?'}" if row.step else "", style="dim"),
             "objective": Text(formatting.figure(row.metric)),
             "moves": Text(str(row.moves) if row.moves else ""),
@@ -102,7 +118,7 @@ def status_table(state: SweepState, most: int | None = None) -> RenderableType:
     pieces: list[RenderableType] = [
         Text.assemble((name, "bold"), f"  {where}: {state.phase}"),
         Text(policy, style="dim"),
-        headline(state.counted, state.snapshot.now, state.left),
+        headline(state.counted, state.snapshot.now, state.left, over=state.over),
     ]
     if rows:
         pieces.append(_status_rows(shown))
@@ -112,7 +128,7 @@ def status_table(state: SweepState, most: int | None = None) -> RenderableType:
 
 
 def _status_rows(rows: Sequence[TrialRow]) -> Table:
-    """Return the table of ``rows``; it has a column for outlooks only if there are any."""
+    """Return the table of ``rows``; it has columns for forecasts and outlooks only if there are any."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for row in rows:
         category = (row.category.value, CATEGORY_STYLE[row.category]) if row.category else (formatting.DASH, "dim")
@@ -127,8 +143,10 @@ def _status_rows(rows: Sequence[TrialRow]) -> Table:
             "growth": (formatting.figure(row.growth), "dim"),
             "step": (formatting.DASH if row.step is None else f"{row.step}/{row.steps_total or '?'}", "dim"),
             "metric": (formatting.figure(row.metric), ""),
-            "reason": (row.reason, "dim"),
         }
+        if any(other.left for other in rows):
+            cells["ends in"] = (in_words(row.left), "")
+        cells["reason"] = (row.reason, "dim")
         if any(other.outlook for other in rows):
             cells["outlook"] = (row.outlook, "yellow")
         if not table.columns:

@@ -9,11 +9,12 @@ from rich.live import Live
 from rich.markup import escape
 from rich.panel import Panel
 
+from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Category, Phase, Snapshot, TrialId
 from controllers.core.results import RunResult
 from hera_specon import formatting
-from hera_specon.display.boards import headline, nodes_board, trials_board
-from hera_specon.sweep_state import Pace, node_rows, seconds_left, tally, trial_rows
+from hera_specon.display.boards import headline, nodes_board, trials_board, when_it_ends
+from hera_specon.sweep_state import node_rows, tally, trial_rows
 
 REFRESHES_PER_SECOND = 4
 WIDE = 110
@@ -30,7 +31,7 @@ class LiveScreen:
         self._live = Live(console=console, refresh_per_second=REFRESHES_PER_SECOND, transient=True)
         self._title = ""
         self._trials = 0
-        self._pace = Pace()
+        self._forecast: Forecast | None = None
 
     def __enter__(self) -> Self:
         """Start drawing."""
@@ -51,19 +52,22 @@ class LiveScreen:
         """Start the view of the sweep under one more policy."""
         self._title = f"{policy} ({position} of {of})" if of > 1 else policy
         self._trials = trials
-        self._pace = Pace()
+        self._forecast = None
+
+    def foresee(self, forecast: Forecast) -> None:
+        """Show from now on when trials and sweep will end."""
+        self._forecast = forecast
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         """Redraw after a tick."""
-        self._pace = self._pace.after(snapshot)
         nodes = node_rows(snapshot)
         room = max(3, self._console.height - LINES_BESIDE_TRIALS - len(nodes))
-        left = seconds_left(self._pace, snapshot)
+        rows = trial_rows(snapshot, assessments, reasons, self._forecast)
         body = Group(
-            headline(tally(snapshot, self._trials), snapshot.now, left),
-            trials_board(trial_rows(snapshot, assessments, reasons), room, wide=self._console.width >= WIDE),
+            headline(tally(snapshot, self._trials), snapshot.now, _left(self._forecast, snapshot.now)),
+            trials_board(rows, room, wide=self._console.width >= WIDE),
             nodes_board(nodes),
         )
         self._live.update(Panel(body, title=escape(self._title), title_align="left", border_style="dim"))
@@ -76,6 +80,10 @@ class LiveScreen:
         """Say how the sweep went and clear the view."""
         self._live.update("")
         self.say(ended_line(result))
+
+
+def _left(forecast: Forecast | None, now: float) -> EndRange | None:
+    return None if forecast is None or forecast.end is None else forecast.end.left(now)
 
 
 EVERY = 10.0
@@ -91,7 +99,7 @@ class PlainScreen:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._trials = 0
-        self._pace = Pace()
+        self._forecast: Forecast | None = None
         self._phases: dict[TrialId, Phase] = {}
         self._due = 0.0
 
@@ -110,21 +118,25 @@ class PlainScreen:
 
     def begin(self, policy: str, trials: int, position: int, of: int) -> None:
         """Name the policy whose turn it is."""
-        self._trials, self._pace, self._phases, self._due = trials, Pace(), {}, 0.0
+        self._trials, self._forecast, self._phases, self._due = trials, None, {}, 0.0
         turn = f" ({position} of {of})" if of > 1 else ""
         self._write(f"policy {policy}{turn}: {trials} trials")
+
+    def foresee(self, forecast: Forecast) -> None:
+        """Tell from now on when the sweep will end."""
+        self._forecast = forecast
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         """Tell what changed, and progress when it is due."""
-        self._pace = self._pace.after(snapshot)
         for line in changes(self._phases, snapshot, reasons):
             self._write(line)
         self._phases = {trial.id: trial.phase for trial in snapshot.trials}
         if snapshot.now >= self._due:
             self._due = snapshot.now + EVERY
-            self._write(progress_line(snapshot, assessments, self._trials, seconds_left(self._pace, snapshot)))
+            left = _left(self._forecast, snapshot.now)
+            self._write(progress_line(snapshot, assessments, self._trials, left))
 
     def end(self, result: RunResult) -> None:
         """Say how the sweep went."""
@@ -149,7 +161,7 @@ def changes(before: Mapping[TrialId, Phase], snapshot: Snapshot, reasons: Mappin
 
 
 def progress_line(
-    snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], trials: int, left: float | None
+    snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], trials: int, left: EndRange | None
 ) -> str:
     """Return one line on the whole sweep."""
     count = tally(snapshot, trials)
@@ -159,8 +171,8 @@ def progress_line(
     running = {trial.id for trial in snapshot.trials if trial.phase is Phase.RUNNING}
     categories = [assessments[trial].category for trial in running if trial in assessments]
     parts += [f"{n} {category.value}" for category in Category if (n := categories.count(category))]
-    soon = f"about {formatting.seconds(left)} left" if left is not None else "time left not known yet"
-    return f"[{formatting.seconds(snapshot.now)}] {', '.join(parts)}; {soon}"
+    told = [", ".join(parts)] + ([soon] if (soon := when_it_ends(count, left)) else [])
+    return f"[{formatting.seconds(snapshot.now)}] {'; '.join(told)}"
 
 
 def ended_line(result: RunResult) -> str:

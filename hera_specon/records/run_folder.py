@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from controllers.core.errors import SpeconError
+from controllers.core.forecast import Forecast
 from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.results import RunResult
+from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
 from hera_specon.records.comparison import labels
 from hera_specon.records.history import History, history
@@ -31,11 +33,12 @@ class BrokenRunError(SpeconError):
 
 @dataclass(frozen=True, slots=True)
 class PolicyRun:
-    """The sweep under one policy; ``result`` is None where it has not finished."""
+    """The sweep under one policy; ``result`` is None where it has not finished. ``forecasts`` may be missing."""
 
     policy: str
     history: History
     result: RunResult | None
+    forecasts: tuple[ToldForecast, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ def told_apart(runs: Sequence[PolicyRun], specs: Sequence[str]) -> tuple[PolicyR
     """Return ``runs`` under names that differ: their policies' names, or ``specs`` where those are not enough."""
     names = labels([run.policy for run in runs], specs)
     return tuple(
-        PolicyRun(name, run.history, replace(run.result, policy=name) if run.result else None)
+        replace(run, policy=name, result=replace(run.result, policy=name) if run.result else None)
         for run, name in zip(runs, names, strict=True)
     )
 
@@ -123,15 +126,16 @@ def _policy_run(part: Path, spec: Sequence[str]) -> PolicyRun:
         events = list(read_timeline(part / "timeline.jsonl"))
     except TimelineError as error:
         raise BrokenRunError(str(error)) from error
+    forecasts = tuple(read_forecasts(part / FORECASTS_FILE))
     file = part / "result.json"
     if not file.is_file():
-        return PolicyRun(_PARAMETERS.sub("", spec[0]) if spec else name, history(events), None)
+        return PolicyRun(_PARAMETERS.sub("", spec[0]) if spec else name, history(events), None, forecasts)
     try:
         result = RunResult.from_dict(_json(file))
     except (KeyError, TypeError) as error:
         message = f"{file} is not a result that specon wrote: {error}. Run the sweep again with --fresh."
         raise BrokenRunError(message) from error
-    return PolicyRun(result.policy, history(events), result)
+    return PolicyRun(result.policy, history(events), result, forecasts)
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -175,8 +179,17 @@ def _state(name: str, part: Path, run: PolicyRun) -> SweepState:
         snapshot=Snapshot(run.history.end, tuple(_trial(trial, by_trial[trial]) for trial in sorted(by_trial)), ()),
         assessments={TrialId(trial): _assessment(events) for trial, events in by_trial.items()},
         reasons=reasons,
+        forecast=_newest(run.forecasts),
         over=run.result is not None,
     )
+
+
+def _newest(told: Sequence[ToldForecast]) -> Forecast | None:
+    """Return what was foreseen last of the sweep and of each trial."""
+    if not told:
+        return None
+    trials = {TrialId(trial): end for forecast in told for trial, end in forecast.trials.items()}
+    return Forecast(told[-1].at, told[-1].end, trials=trials)
 
 
 def _trial(name: str, events: Events) -> Trial:

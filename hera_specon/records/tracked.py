@@ -18,18 +18,21 @@ from pydantic import TypeAdapter
 from controllers.core.errors import SpeconError
 from controllers.core.model import Category, Phase
 from controllers.core.results import RunResult
+from controllers.record.forecasts import forecasts_in
 from controllers.record.timeline import TimelineEvent
 from hera_specon.records.history import history
 from hera_specon.records.run_folder import BrokenRunError, PolicyRun, RunNotFoundError, RunRecord, told_apart
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
 
 TAG_POLICY: Final = "specon.policy"
-_PIECE: Final = re.compile(r"timeline/(\d{1,16})-(\d{1,9})\.jsonl")
+_PIECE: Final = re.compile(r"(?:timeline|forecasts)/(\d{1,16})-(\d{1,9})\.jsonl")
 _RESULT: Final = "result.json"
 _MOST_PIECES: Final = 20_000
 _MOST_BYTES: Final = 256 * 2**20
 """Of all pieces of a timeline together."""
 _MOST_LINE: Final = 64 * 2**10
+_MOST_FORECAST: Final = 2**20
+"""Characters of a forecast: it may hold a range for each of thousands of trials."""
 _MOST_TEXT: Final = 200
 _MOST_RUNS: Final = 50
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
@@ -96,16 +99,7 @@ def tracked_timeline(client: MlflowClient, parent: Run) -> list[TimelineEvent]:
     Raises:
         BrokenRunError: There is nothing yet, or what is there makes no sense.
     """
-    run_id = parent.info.run_id
-    files = client.list_artifacts(run_id, "timeline")
-    found = {match[0]: (int(match[1]), int(match[2])) for f in files if (match := _PIECE.fullmatch(str(f.path)))}
-    size = sum(file.file_size or 0 for file in files)
-    if len(found) > _MOST_PIECES or size > _MOST_BYTES:
-        message = f"the timeline of run {run_id} is too long: {len(found)} pieces of {size} bytes together"
-        raise BrokenRunError(message)
-    with tempfile.TemporaryDirectory(prefix="specon-report-") as folder:
-        pieces = sorted(found, key=lambda path: found[path])  # each controller's in order
-        lines = [line for piece in pieces for line in _text(client, parent, piece, folder).splitlines()]
+    run_id, lines = parent.info.run_id, _lines(client, parent, "timeline")
     if not lines:
         message = f"run {run_id} has no timeline yet: its controller has written nothing"
         raise BrokenRunError(message)
@@ -113,11 +107,26 @@ def tracked_timeline(client: MlflowClient, parent: Run) -> list[TimelineEvent]:
     return [_event(line, run_id) for line in dict.fromkeys(lines) if line]
 
 
+def _lines(client: MlflowClient, parent: Run, folder: str) -> list[str]:
+    """Return the lines of all pieces in an artifact folder, each controller's in order."""
+    files = client.list_artifacts(parent.info.run_id, folder)
+    found = {match[0]: (int(match[1]), int(match[2])) for f in files if (match := _PIECE.fullmatch(str(f.path)))}
+    size = sum(file.file_size or 0 for file in files)
+    if len(found) > _MOST_PIECES or size > _MOST_BYTES:
+        message = f"the {folder} of run {parent.info.run_id} is too long: {len(found)} pieces of {size} bytes together"
+        raise BrokenRunError(message)
+    with tempfile.TemporaryDirectory(prefix="specon-report-") as kept:
+        pieces = sorted(found, key=lambda path: found[path])
+        return [line for piece in pieces for line in _text(client, parent, piece, kept).splitlines()]
+
+
 def _policy_run(client: MlflowClient, parent: Run) -> PolicyRun:
     events = tracked_timeline(client, parent)
+    lines = (line for line in _lines(client, parent, "forecasts") if len(line) <= _MOST_FORECAST)
+    forecasts = tuple(forecasts_in(dict.fromkeys(lines)))
     policy = str(parent.data.tags[TAG_POLICY])[:_MOST_TEXT]
     if _RESULT not in {file.path for file in client.list_artifacts(parent.info.run_id)}:
-        return PolicyRun(policy, history(events), None)
+        return PolicyRun(policy, history(events), None, forecasts)
     with tempfile.TemporaryDirectory(prefix="specon-report-") as folder:
         text = _text(client, parent, _RESULT, folder)
     try:
@@ -129,7 +138,7 @@ def _policy_run(client: MlflowClient, parent: Run) -> PolicyRun:
     if not result.trials or not all(math.isfinite(time) for time in times):
         message = f"{_RESULT} has no trials, or times that are no numbers"
         raise BrokenRunError(message)
-    return PolicyRun(policy, history(events), result)
+    return PolicyRun(policy, history(events), result, forecasts)
 
 
 def _text(client: MlflowClient, parent: Run, path: str, folder: str) -> str:

@@ -122,6 +122,41 @@ def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], object
     return html(figure)
 
 
+def forecast_chart(runs: Sequence[PolicyRun], end: float) -> str:
+    """Return when each sweep was expected to end, over the time at which that was told, as HTML; empty without any."""
+    shown = [(run, told) for run in runs if (told := [(one.at, one.end) for one in run.forecasts if one.end])]
+    if not shown:
+        return ""
+    figure = make_subplots(
+        rows=len(shown), cols=1, shared_xaxes=True, vertical_spacing=0.12 / len(shown),
+        subplot_titles=[f"<b>{text(run.policy)}</b>" for run, _ in shown],
+    )  # fmt: skip
+    for row, (run, told) in enumerate(shown, start=1):
+        ended = max(trial.completed_s for trial in run.result.trials) if run.result else None
+        times = [*(at for at, _ in told), run.history.end]
+        ranges = [*(forecast for _, forecast in told), told[-1][1]]  # what was told last held to the end
+        common = {"x": times, "mode": "lines", "showlegend": row == 1}
+        step = {"shape": "hv", "color": POLICIES[1], "width": 1.8}
+        traces = [
+            go.Scatter(**common | {"showlegend": False}, y=[r.high for r in ranges], hoverinfo="skip",
+                       line={"shape": "hv", "width": 0}),
+            go.Scatter(**common, y=[r.low for r in ranges], name="range", fill="tonexty", hoverinfo="skip",
+                       fillcolor="rgba(47,126,216,.18)", line={"shape": "hv", "width": 0}),
+            go.Scatter(**common, y=[r.likely for r in ranges], name="expected end", line=step,
+                       hovertemplate="expected at %{x:.0f} s: %{y:.0f} s<extra></extra>"),
+        ]  # fmt: skip
+        if ended is not None:
+            line = {"color": "#e5731f", "width": 1.6, "dash": "dot"}
+            traces.append(go.Scatter(**common | {"x": [0.0, end]}, y=[ended, ended], name="came true", line=line))
+        for trace in traces:
+            figure.add_trace(trace, row=row, col=1)
+    figure.update_annotations(x=0, xanchor="left", font_size=13)
+    figure.update_yaxes(title_text="end in seconds", rangemode="tozero")
+    figure.update_xaxes(range=[0, end])
+    figure.update_xaxes(title_text="seconds since the sweep began", row=len(shown), col=1)
+    return html(dress(figure, 200 * len(shown) + 90))
+
+
 def completion_chart(results: Sequence[RunResult]) -> str:
     """Return each trial's completion time under every policy, the greatest gain on top, as HTML."""
     times = [completions(result) for result in results]

@@ -14,7 +14,7 @@ from hera_specon import formatting
 from hera_specon.records.comparison import comparison_rows
 from hera_specon.records.history import Move
 from hera_specon.records.run_folder import PolicyRun, RunRecord, load_run
-from hera_specon.report.curves import completion_chart, learning_chart, share_chart
+from hera_specon.report.curves import completion_chart, forecast_chart, learning_chart, share_chart
 from hera_specon.report.gantt import gantt
 from hera_specon.report.style import trial_colours
 
@@ -66,7 +66,16 @@ def page(record: RunRecord) -> str:
         shares=[(run.policy, share_chart(run, colours, end)) for run in record.runs],
         learning=learning_chart(record.runs, colours, str(record.about.get("objective") or "objective")),
         completion=completion_chart(results) if results else "",
+        foreseen=forecast_chart(record.runs, end),
+        held=[(run.policy, *counts) for run in record.runs if (counts := held_ranges(run))[1]],
     )
+
+
+def held_ranges(run: PolicyRun) -> tuple[int, int]:
+    """Return how many of the ranges that were told of trials held their ends, and how many were told."""
+    ends = {trial.id: trial.completed_s for trial in run.result.trials} if run.result else {}
+    told = [(ends[name], end) for one in run.forecasts for name, end in one.trials.items() if name in ends]
+    return sum(end.holds(at) for at, end in told), len(told)
 
 
 def tone(ratio: float) -> str:

@@ -11,7 +11,7 @@ from controllers.worlds.argo.nodes import project_node
 from controllers.worlds.argo.pods import ResizeState, project_other, project_pod, requests_of
 from controllers.worlds.argo.untrusted import quantity
 from controllers.worlds.argo.workflows import project_workflow
-from tests.argo_world.objects import node, pod, steps, workflow
+from tests.argo_world.objects import node, pod, steps, template, workflow
 
 Json = dict[str, Any]
 ODD = st.recursive(
@@ -118,3 +118,50 @@ def test_inputs_fill_in_the_templates_placeholders() -> None:
     assert found is not None
     (step,) = found.steps.values()
     assert (step.definition.id, step.definition.name) == ("uid-of-workflow.vae.t007", "sweep.t007")
+
+
+def planned(items: list[object], **more: object) -> Json:
+    """Return a workflow whose sweep starts a trial for each of ``items``."""
+    trial = template("sweep-trial")
+    trial["metadata"]["labels"]["hera-specon.io/trial"] = "{{inputs.parameters.trial}}"
+    trial["container"]["env"][0]["value"] = "{{workflow.uid}}.sweep.{{inputs.parameters.trial}}"
+    trial["container"]["env"].append({"name": "SPECON_SWEEP_ID", "value": "{{workflow.uid}}.sweep"})
+    sweep = {"name": "sweep", "steps": [[{"name": "arrival", "template": "sweep-arrival", "withItems": items}]], **more}
+    return workflow({}, templates=[sweep, trial, {"name": "sweep-delay", "suspend": {"duration": "1s"}}])
+
+
+def to_come(item: Json) -> list[tuple[str, float]]:
+    found = project_workflow(item)
+    assert found is not None
+    return [(trial.id, trial.at) for trial in found.to_come]
+
+
+def test_trials_that_will_be_submitted_later_are_read_off_the_sweeps_items() -> None:
+    item = planned([{"trial": "t000", "delay": "0s"}, {"trial": "t001", "delay": "12.5s"}, {"trial": "t002"}])
+    assert to_come(item) == [
+        ("uid-of-workflow.sweep.t000", 0.0),
+        ("uid-of-workflow.sweep.t001", 12.5),
+        ("uid-of-workflow.sweep.t002", 0.0),
+    ]
+    found = project_workflow(item)
+    assert found is not None
+    assert (found.to_come[0].cpu, found.to_come[0].memory) == (0.1, 16 * 2**20)
+
+
+def test_a_trial_with_a_step_is_not_to_come_any_more() -> None:
+    item = planned([{"trial": "t000"}, {"trial": "t001"}])
+    begun = steps("a", "Running", ("n1", None))
+    begun["sweep-x-a"]["templateName"] = "sweep-trial"
+    begun["sweep-x-a"]["inputs"] = {"parameters": [{"name": "trial", "value": "t000"}]}
+    item["status"]["nodes"] = begun
+    assert to_come(item) == [("uid-of-workflow.sweep.t001", 0.0)]
+
+
+@pytest.mark.parametrize("odd", [None, 3, "t", [], {"trial": 7}, {"delay": "-5s"}, {"trial": ""}])
+def test_an_odd_item_is_no_trial_to_come(odd: object) -> None:
+    assert to_come(planned([odd])) == []
+
+
+@pytest.mark.parametrize("delay", ["soon", "1e999s", "-5s", "nans", 5])
+def test_an_odd_delay_is_none(delay: object) -> None:
+    assert to_come(planned([{"trial": "t000", "delay": delay}])) == [("uid-of-workflow.sweep.t000", 0.0)]

@@ -1,10 +1,13 @@
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from controllers.core.forecast import EndRange
 from controllers.core.labels import ANNOTATION_MOVE_TO
+from controllers.record.forecasts import ForecastFile, ToldForecast
 from tests.cli.api_server import Cluster
 from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
 from tests.cli.conftest import Specon
@@ -75,6 +78,9 @@ def test_each_trial_is_told_with_what_kubernetes_and_mlflow_know(specon_there: S
         "metric": 0.25,
         "reason": "fell behind",
         "outlook": "",
+        "left_s": None,
+        "left_low_s": None,
+        "left_high_s": None,
     }
     assert (second["phase"], second["node"], second["attempt"]) == ("moving", "n2 → n3", 2)
     assert second["category"] is None
@@ -108,6 +114,46 @@ def test_what_is_foreseen_stands_beside_its_trial_in_table_and_json(specon_there
     assert (trial["category"], trial["outlook"]) == (None, "will miss its deadline by 12 min")
     assert "outlook" in table
     assert "will miss its deadline by 12 min" in table
+
+
+def ends(earliest: str, likely: str, latest: str) -> dict[str, str]:
+    return {"end_earliest": earliest, "end": likely, "end_latest": latest}
+
+
+def in_seconds(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_when_a_trial_will_end_is_told_as_its_run_says(specon_there: Specon, cluster: Cluster) -> None:
+    hold(cluster, workflow(), pods=(pod(0),))
+    track(cluster, run("t000", 0.25, 12, **ends(in_seconds(240), in_seconds(300), in_seconds(400))))
+
+    state = told(specon_there, cluster)
+    table = specon_there("status", "--mlflow-tracking-uri", cluster.url).stdout
+
+    (trial,) = state["trials"]
+    assert trial["left_s"] == pytest.approx(300, abs=20)
+    assert trial["left_low_s"] < trial["left_s"] < trial["left_high_s"] < 410
+    assert "5 min (" in table
+    assert state["left_s"] is None  # the sweep's own run says nothing
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        ends("soon", "later", "never"),
+        ends(in_seconds(300), in_seconds(200), in_seconds(100)),
+        {"end": in_seconds(100)},
+        ends("0000-00-00T00:00:00Z", in_seconds(1), in_seconds(2)),
+    ],
+)
+def test_a_forecast_that_makes_no_sense_is_not_shown(
+    specon_there: Specon, cluster: Cluster, odd: dict[str, str]
+) -> None:
+    hold(cluster, workflow(), pods=(pod(0),))
+    track(cluster, run("t000", 0.25, 12, **odd))
+
+    assert told(specon_there, cluster)["trials"][0]["left_s"] is None
 
 
 def test_what_a_controller_would_do_is_shown_where_it_only_recommends(specon_there: Specon, cluster: Cluster) -> None:
@@ -221,6 +267,22 @@ def test_a_run_on_this_machine_is_shown_by_its_name(specon_there: Specon, cluste
     assert before["counts"]["succeeded"] == 12
     assert sum(trial["moves"] for trial in after["trials"]) > 0
     assert after["trials"][0]["metric"] > 0
+
+
+def test_the_end_of_a_run_on_this_machine_is_told_as_it_foresaw_it_last(specon_there: Specon, tmp_path: Path) -> None:
+    folder = write_example_run(tmp_path)
+    (folder / "01-specon-flowcon" / "result.json").unlink()
+    about_ended = {"trial-0": EndRange(500.0, 600.0, 700.0), "trial-1": EndRange(1.0, 2.0, 3.0)}
+    told = [ToldForecast(1.0, EndRange(1e4, 2e4, 3e4), about_ended), ToldForecast(2.0, EndRange(1e4, 1e5, 1e6))]
+    ForecastFile(folder / "01-specon-flowcon" / "forecasts.jsonl").append(told)
+
+    over, running = json.loads(specon_there("status", "demo-1", "--state-dir", str(tmp_path), "--json").stdout)
+
+    assert (over["left_s"], over["left_high_s"]) == (0.0, 0.0)
+    elapsed = running["elapsed_s"]
+    assert running["left_s"] == pytest.approx(1e5 - elapsed, abs=1)
+    assert running["left_high_s"] == pytest.approx(1e6 - elapsed, abs=1)
+    assert {trial["left_s"] for trial in running["trials"]} == {None}  # all of them have ended
 
 
 def test_a_cluster_that_is_away_is_told(specon_there: Specon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

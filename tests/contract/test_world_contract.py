@@ -248,6 +248,13 @@ def test_a_trial_that_ignores_the_request_is_ended_after_its_grace_and_moves_all
     assert (bench.trial("a").node, bench.trial("a").attempt) == (target, 2)
 
 
+def test_a_trial_that_was_submitted_is_not_to_come_any_more(bench: Bench) -> None:
+    bench.submit(a=Behaviour(steps=3), b=LONG)
+    bench.until(lambda: bench.ended("a"))
+    bench.until_running("b")
+    assert list(bench.world.to_come()) == []
+
+
 def test_a_failing_trial_is_retried_within_its_budget(bench: Bench) -> None:
     bench.submit(a=Behaviour(steps=3, failures=2, retries=2), b=Behaviour(steps=3, failures=9, retries=2))
     bench.until(lambda: bench.ended("a", "b"))

@@ -17,7 +17,7 @@ from controllers.core.model import (
     Trial,
     TrialId,
 )
-from controllers.core.ports import DONE, Outcome, World, refused
+from controllers.core.ports import DONE, ComingTrial, Outcome, World, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.view import Campaign
 
@@ -81,6 +81,9 @@ class MemoryWorld:
 
     def trial(self, name: TrialId) -> Trial | None:
         return self.now.get(name)
+
+    def to_come(self) -> Sequence[ComingTrial]:
+        return []
 
     def nodes(self) -> Sequence[Node]:
         return [Node(ONE, 4.0), Node(TWO, 4.0)]

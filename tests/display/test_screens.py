@@ -3,6 +3,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import (
     Assessment,
     Category,
@@ -17,7 +18,7 @@ from controllers.core.model import (
 )
 from controllers.core.results import RunResult, TrialResult
 from hera_specon.display.screens import LiveScreen, PlainScreen
-from hera_specon.formatting import cores, figure, params, seconds, short_id
+from hera_specon.formatting import DASH, cores, figure, params, seconds, short_id, span
 from hera_specon.sweep_state import node_rows, tally, trial_rows
 
 N1, N2 = NodeName("node-1"), NodeName("node-2")
@@ -92,9 +93,61 @@ def test_plain_lines_tell_moves_at_once_and_progress_now_and_then() -> None:
         "[0.0 s] 0/4 trials ended, 1 running; time left not known yet",
         "[2.0 s] d moves from node-1 to node-2: node-2 is idle",
         "[12 s] d succeeded",
-        "[12 s] 1/4 trials ended, 0 running; about 0.0 s left",
+        "[12 s] 1/4 trials ended, 0 running; time left not known yet",
         "specon: makespan 1 m 30 s, mean completion 1 m 30 s, 1 of 1 trials FAILED",
     ]
+
+
+FORESEEN = Forecast(60.0, EndRange(300.0, 365.0, 480.0), {}, {TrialId("c"): EndRange(95.0, 105.0, 120.0)})
+
+
+def test_plain_lines_tell_when_the_sweep_will_end_until_all_has_ended() -> None:
+    lines: list[str] = []
+    screen = PlainScreen(lines.append)
+    screen.begin("specon", 1, 1, 1)
+    screen.foresee(FORESEEN)
+    screen.observe(at(65.0, trial("c", Phase.RUNNING)), {}, {})
+    screen.observe(at(80.0, trial("c", Phase.SUCCEEDED)), {}, {})
+
+    assert lines[1] == f"[1 m 05 s] 0/1 trials ended, 1 running; ends in about 5 min (3{DASH}7)"
+    assert lines[-1] == "[1 m 20 s] 1/1 trials ended, 0 running"
+
+
+def test_the_live_view_shows_when_trials_and_sweep_will_end() -> None:
+    out = StringIO()
+    screen = LiveScreen(Console(file=out, force_terminal=True, width=160, height=40))
+
+    with screen:
+        screen.begin("specon", 4, 1, 1)
+        screen.foresee(FORESEEN)
+        screen.observe(SNAPSHOT, JUDGED, REASONS)
+        screen.redraw()
+
+    assert f"ends in about 5 min (3{DASH}7)" in out.getvalue()
+    assert f"40 s (30{DASH}55)" in out.getvalue()
+
+
+def test_a_forecast_is_of_its_policy_only() -> None:
+    lines: list[str] = []
+    screen = PlainScreen(lines.append)
+    screen.foresee(FORESEEN)
+    screen.begin("specon", 1, 2, 2)
+    screen.observe(at(0.0, trial("c", Phase.RUNNING)), {}, {})
+
+    assert lines[-1].endswith("time left not known yet")
+
+
+@pytest.mark.parametrize(
+    ("left", "told"),
+    [
+        ((0.0, 3.2, 9.5), f"3 s (0{DASH}10)"),
+        ((50.0, 70.0, 130.0), f"70 s (50{DASH}130)"),
+        ((240.0, 300.0, 415.0), f"5 min (4{DASH}7)"),
+        ((7_900.0, 9_000.0, 11_200.0), f"2.5 h (2.1{DASH}3.2)"),
+    ],
+)
+def test_a_span_reads_well_and_is_never_narrower_than_it_is(left: tuple[float, float, float], told: str) -> None:
+    assert span(*left) == told
 
 
 def test_the_live_view_shows_trials_nodes_messages_and_the_end() -> None:

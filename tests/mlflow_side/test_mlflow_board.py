@@ -19,13 +19,13 @@ def test_a_workflow_that_continues_another_ones_sweep_has_a_parent_run_of_its_ow
     first = open_sweep(client, "uid.s", "continued", STEERING)
     later = replace(STEERING, title="t · default", workflow="later")
     assert open_sweep(client, "uid.s", "continued", later) != first
-    close_sweep(client, first, {}, None)
+    close_sweep(client, first, {})
     assert sweep_is_closed(client, "uid.s", "continued", STEERING)
     assert not sweep_is_closed(client, "uid.s", "continued", later)
 
 
 def test_a_finished_sweep_shows_its_figures(client: MlflowClient) -> None:
     sweep = open_sweep(client, "uid.s", "finished", STEERING)
-    close_sweep(client, sweep, {"specon.makespan_s": 12.5}, None)
+    close_sweep(client, sweep, {"specon.makespan_s": 12.5})
     run = client.get_run(sweep.run_id)
     assert (run.info.status, run.data.metrics["specon.makespan_s"]) == ("FINISHED", 12.5)

@@ -8,6 +8,7 @@ from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
+from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.tracking.tags import TagWriter, trial_tags
 from mlflow_hooks import contract
@@ -100,3 +101,54 @@ def test_what_mlflow_refused_is_written_when_it_is_back() -> None:
         board.observe(look(RUNNING), {}, {})
         until(lambda: len(written.writes) == 1)
     assert written.writes[0][1][contract.TAG_NODE] == "node-1"
+
+
+SOON, LATER = EndRange(50.0, 60.0, 80.0), EndRange(80.0, 95.0, 120.0)
+
+
+def foreseen(end: EndRange) -> Forecast:
+    return Forecast(10.0, end, {"uid.s": end}, {A: end})
+
+
+def test_forecast_ends_stand_on_trials_and_sweep_as_instants_and_are_written_again_only_as_news() -> None:
+    written = Written()
+    runs, sweeps = {A: "a"}, {"uid.s": "s"}
+    with writer(written) as tags, tags.forecasts(lambda: runs, lambda: sweeps, lambda at: 1_700_000_000 + at) as board:
+        board.tell(foreseen(SOON))
+        until(lambda: len(written.writes) == 2)
+        board.tell(foreseen(EndRange(51.0, 61.0, 81.0)))
+        board.tell(foreseen(EndRange(50.0, 63.0, 80.0)))
+        board.tell(foreseen(LATER))
+        until(lambda: len(written.writes) == 4)
+    assert {run for run, _ in written.writes} == {"a", "s"}
+    first, last = written.writes[0][1], written.writes[-1][1]
+    assert first == {
+        contract.TAG_END: "2023-11-14T22:14:20Z",
+        contract.TAG_END_EARLIEST: "2023-11-14T22:14:10Z",
+        contract.TAG_END_LATEST: "2023-11-14T22:14:40Z",
+    }
+    assert last[contract.TAG_END] == "2023-11-14T22:14:55Z"
+
+
+def test_what_was_decided_goes_before_forecasts() -> None:
+    written = Written()
+    with (
+        writer(written) as tags,
+        tags.forecasts(lambda: {A: "a"}, dict, lambda at: at) as forecasts,
+        tags.board(lambda: {B: "b"}, trial_tags) as board,
+    ):
+        forecasts.tell(foreseen(SOON))
+        board.observe(look(replace(RUNNING, id=B)), {}, {})
+        until(lambda: len(written.writes) == 2)
+    assert [run for run, _ in written.writes] == ["b", "a"]
+
+
+def test_a_forecast_of_a_trial_without_a_run_waits_for_it() -> None:
+    written = Written()
+    runs: dict[TrialId, str] = {}
+    with writer(written) as tags, tags.forecasts(lambda: runs, dict, lambda at: at) as board:
+        board.tell(foreseen(SOON))
+        time.sleep(0.3)
+        assert written.writes == []
+        runs[A] = "a"
+        until(lambda: len(written.writes) == 1)

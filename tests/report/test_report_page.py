@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from controllers.core.forecast import EndRange
+from controllers.record.forecasts import ForecastFile, ToldForecast
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
 from hera_specon.records.run_folder import BrokenRunError, RunNotFoundError, find_run, load_run
 from hera_specon.report.page import page, write_report
@@ -70,6 +72,20 @@ def test_every_chart_is_whole_and_has_what_it_should(folder: Path) -> None:
     assert [trace["name"] for trace in completion["data"] if "name" in trace] == ["default", "specon+flowcon"]
     assert len(learning["data"]) == 24
     assert len(shares) == 2
+
+
+def test_what_was_foreseen_is_drawn_beside_what_came_true(folder: Path) -> None:
+    assert "expected to end" not in page(load_run(folder))
+    right, wrong = EndRange(1.0, 50.0, 1e4), EndRange(1.0, 1.5, 2.0)
+    told = [ToldForecast(10.0, wrong, {"trial-0": right, "trial-1": wrong}), ToldForecast(20.0, right)]
+    ForecastFile(folder / "00-default" / "forecasts.jsonl").append(told)
+
+    html = page(load_run(folder))
+    chart = json.loads(read(html).charts[1])
+
+    assert "Under default, 1 of 2 ranges told of single trials did." in html
+    assert [trace.get("name") for trace in chart["data"]] == [None, "range", "expected end", "came true"]
+    assert chart["data"][2]["y"] == [1.5, 50.0, 50.0]
 
 
 def test_what_a_run_is_called_cannot_break_the_page(folder: Path) -> None:

@@ -3,7 +3,7 @@
 import gc
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from controllers.core.errors import SpeconError
 from controllers.core.model import Place
 from controllers.core.policy import Policy
+from controllers.core.ports import Observer
 from controllers.core.results import RunResult
 from controllers.driving.assembly import assemble, check_policy
 from controllers.driving.driver import Driver, VirtualBeats
@@ -33,8 +34,8 @@ class SimulatedRun:
     ticks: int
 
 
-def simulate(scenario: Scenario, policy: Policy[Any]) -> SimulatedRun:
-    """Run ``scenario`` under ``policy`` to its end. The same arguments give the same result.
+def simulate(scenario: Scenario, policy: Policy[Any], observers: Sequence[Observer] = ()) -> SimulatedRun:
+    """Run ``scenario`` under ``policy`` to its end. The same arguments give the same result; ``observers`` only watch.
 
     Raises:
         SpeconError: the policy needs an action that this world cannot do, or leaves trials waiting for ever.
@@ -42,7 +43,7 @@ def simulate(scenario: Scenario, policy: Policy[Any]) -> SimulatedRun:
     """
     check_policy(policy, SimulatedWorld.can, "simulated")
     with _uncollected():
-        return _Sweep(scenario, policy).run()
+        return _Sweep(scenario, policy, observers).run()
 
 
 @contextmanager
@@ -63,13 +64,13 @@ def _uncollected() -> Iterator[None]:
 class _Sweep:
     """A world, its engine, and the virtual time that takes both from one event or tick to the next."""
 
-    def __init__(self, scenario: Scenario, policy: Policy[Any]) -> None:
+    def __init__(self, scenario: Scenario, policy: Policy[Any], observers: Sequence[Observer]) -> None:
         self._policy = policy
         self._world = SimulatedWorld(scenario, gated=Place in policy.needs)
         self._source = SimulatedMetrics(self._world, scenario.costs.metric_delay_s)
         self._timeline: list[TimelineEvent] = []
         recorder = Recorder(self._timeline.extend, dict)
-        engine = assemble(policy, self._world, self._source, MemoryStore(), observers=(recorder,))
+        engine = assemble(policy, self._world, self._source, MemoryStore(), observers=(recorder, *observers))
         self._driver = Driver(engine, self._world, VirtualBeats(scenario.costs.heartbeat_s))
         self._ticks = 0
         self._idle = 0

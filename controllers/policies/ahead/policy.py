@@ -78,6 +78,7 @@ class Ahead(PolicySettings):
     shares: ClassVar[str] = "all it can use to the trial with the least left, and enough to those that would end last"
     moves: ClassVar[str] = "those that save all trials more than they cost"
     most_moves: ClassVar[int | None] = MOST_MOVES
+    shortest_first: ClassVar[bool] = True
 
     interval: float = Field(default=10.0, gt=0, description="seconds between two looks for moves")
     floor: float = Field(default=0.05, ge=0, lt=1, description="part of a node that all its trials share evenly")

@@ -44,6 +44,7 @@ class ShortestRemaining(Clairvoyant):
     summary: ClassVar[str] = "trains on each node the trial with the least left to do; only in the simulator"
     source: ClassVar[str] = "Schrage 1968 (SRPT); for comparison"
     shares: ClassVar[str] = "all to the one with the least left"
+    shortest_first: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
         """Order each node's trials by what they have left, least first."""

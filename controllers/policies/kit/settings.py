@@ -86,6 +86,7 @@ class PolicySettings(BaseModel):
     moves: ClassVar[str] = ""
     goal: ClassVar[str] = ""
     most_moves: ClassVar[int | None] = 0
+    shortest_first: ClassVar[bool] = False
 
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - pydantic checks them
         try:

@@ -361,7 +361,10 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
     if newest is None:
         return memo
     half = (memo.reports[0].step + newest.step) / 2
-    base = max((report for report in memo.reports if report.step <= half), key=lambda report: report.step)
+    older = [report for report in memo.reports if report.step <= half]
+    if not older:
+        return memo  # its steps went back, as those of a program that begins to count anew do
+    base = max(older, key=lambda report: report.step)
     steps, seconds = newest.step - base.step, newest.at - base.at
     spent = newest.core_seconds - base.core_seconds
     if steps <= 0 or seconds <= 0 or spent <= 0:

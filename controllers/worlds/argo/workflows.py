@@ -12,9 +12,11 @@ from typing import Any, Final
 from controllers.core import labels
 from controllers.core.devices import Devices
 from controllers.core.expressions import SWEEP_UID
+from controllers.core.ports import ComingTrial
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, read_definition, warn_once
-from controllers.worlds.argo.pods import env_of, strings
+from controllers.worlds.argo.planned import holds_trials_back, planned_trials
+from controllers.worlds.argo.pods import Resources, env_of, strings
 from controllers.worlds.argo.untrusted import (
     PackedError,
     at,
@@ -103,7 +105,8 @@ class WorkflowRecord:
     """A workflow that has sweeps.
 
     ``sweep_uid`` begins the ids of its trials: its own uid, or that of the workflow which it continues.
-    ``steps`` is by Argo's name of the step; empty where Argo keeps them in a database.
+    ``steps`` is by Argo's name of the step; empty where Argo keeps them in a database. ``to_come`` are trials that
+    have no step yet.
     """
 
     uid: str
@@ -116,6 +119,7 @@ class WorkflowRecord:
     annotations: Mapping[str, str]
     sweeps: tuple[SweepDefinition, ...]
     steps: Mapping[str, Step] = field(default_factory=dict)
+    to_come: tuple[ComingTrial, ...] = ()
 
     @property
     def finished(self) -> bool:
@@ -152,6 +156,7 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
     sweep_uid = continued or uid
     known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
     annotations = strings(workflow, "metadata", "annotations")
+    sweeps, steps = _sweeps(templates, known), _steps(workflow, templates, known)
     return WorkflowRecord(
         uid=uid,
         sweep_uid=sweep_uid,
@@ -161,9 +166,27 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
         created_at=epoch(workflow, "metadata", "creationTimestamp") or 0.0,
         finished_at=epoch(workflow, "status", "finishedAt"),
         annotations={name: value for name, value in annotations.items() if name.startswith(_OURS)},
-        sweeps=_sweeps(templates, known),
-        steps=_steps(workflow, templates, known),
+        sweeps=sweeps,
+        steps=steps,
+        to_come=_to_come(workflow, templates, sweeps, steps),
     )
+
+
+def _to_come(
+    workflow: Json,
+    templates: Mapping[str, _Template],
+    sweeps: tuple[SweepDefinition, ...],
+    steps: Mapping[str, Step],
+) -> tuple[ComingTrial, ...]:
+    # Argo sends the whole workflow for every change of a step: most workflows need no second look at all their items.
+    if not holds_trials_back(workflow):
+        return ()
+    requests = {
+        name: Resources(template.cpu, template.memory, template.devices) for name, template in templates.items()
+    }
+    begun = {step.definition.id for step in steps.values()}
+    planned = planned_trials(workflow, (sweep.id for sweep in sweeps), requests)
+    return tuple(trial for trial in planned if trial.id not in begun and not trial.id.endswith("."))
 
 
 def _trial_templates(workflow: Json) -> dict[str, _Template]:

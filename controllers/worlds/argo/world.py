@@ -7,7 +7,7 @@ from typing import assert_never
 
 from controllers.core import labels
 from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
-from controllers.core.ports import BUSY, DONE, Outcome, refused
+from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.api import WORKFLOWS, ApiError
 from controllers.worlds.argo.commands import Command, OpenGate, Planner, Recreate, Timeouts
@@ -85,6 +85,13 @@ class ArgoWorld:
     def trial(self, name: TrialId) -> Trial | None:
         """Return one trial."""
         return self._current().trials.get(name)
+
+    def to_come(self) -> Sequence[ComingTrial]:
+        """Return every trial that the workflow has by its templates and Argo has not begun."""
+        current = self._current()
+        planned = () if current.workflow is None or current.workflow.finished else current.workflow.to_come
+        own = self._campaign.sweeps
+        return [trial for trial in planned if trial.id not in current.trials and trial.id.rpartition(".")[0] in own]
 
     def nodes(self) -> Sequence[Node]:
         """Return every node with what it has for this campaign's trials: less what all other pods request."""

@@ -25,7 +25,7 @@ from controllers.core.model import (
     TrialId,
 )
 from controllers.core.parameters import parameters_in
-from controllers.core.ports import BUSY, DONE, Outcome, refused
+from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.kube_scheduler import NodeLoad, choose, scores
 from controllers.worlds.local.attempts import Attempts, Ended
@@ -64,6 +64,10 @@ class LocalWorld:
         self._machine = machine
         self._attempts = attempts
         self._now = 0.0
+        self._planned = [
+            ComingTrial(TrialId(planned.step.env.get(contract.ENV_TRIAL_ID, "")), planned.delay, planned.step.cpu)
+            for planned in program.trials()
+        ]
         self._jobs = {
             # What ran when the last controller died starts again, on the node where it belongs.
             name: replace(job, phase=Phase.PENDING, target=job.target or job.node, asked_at=None) if job.placed else job
@@ -113,6 +117,11 @@ class LocalWorld:
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
         return [self._trial(job) for job in self._jobs.values() if job.trial]
+
+    def to_come(self) -> Sequence[ComingTrial]:
+        """Return every trial of the workflow that is known before running and has not been submitted yet."""
+        submitted = {job.trial for job in self._jobs.values()}
+        return [trial for trial in self._planned if trial.id not in submitted]
 
     def nodes(self) -> Sequence[Node]:
         """Return the slices of this machine, with the cores busy on each of late."""

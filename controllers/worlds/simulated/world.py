@@ -6,7 +6,7 @@ from heapq import heappop
 from typing import assert_never
 
 from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
-from controllers.core.ports import BUSY, DONE, Outcome, refused
+from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.simulated.cluster import SimulatedCluster
 from controllers.worlds.simulated.fault_injection import crash, timed_effects
@@ -82,6 +82,15 @@ class SimulatedWorld:
         self._shown.update((name, run.shown()) for name, run in unseen.items() if name in submitted)
         unseen.clear()
         return list(self._shown.values())
+
+    def to_come(self) -> Sequence[ComingTrial]:
+        """Return every trial that has not been submitted yet."""
+        cluster = self._cluster
+        return [
+            ComingTrial(name, run.spec.submitted_at, run.spec.cpu, run.spec.memory, run.spec.devices)
+            for name, run in cluster.runs.items()
+            if name not in cluster.submitted
+        ]
 
     def nodes(self) -> Sequence[Node]:
         """Return every node, with the cores busy on it now."""

@@ -1,0 +1,74 @@
+"""Forecasts while a sweep runs, for whoever wants to be told."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from controllers.core.forecast import Forecast
+from controllers.core.model import Assessment, Snapshot, TrialId
+from controllers.core.policy import Policy
+from controllers.core.ports import ComingTrial
+from controllers.forecast.ranges import Steering, forecast
+from controllers.policies.kit.work_left import Measured, measured
+
+_LOG = logging.getLogger(__name__)
+LOOK_S: Final = 1.0
+"""Seconds between two looks at the reports; a large sweep takes longer to look at."""
+FORECAST_S: Final = 5.0
+TRIALS_A_LOOK: Final = 1000.0
+TRIALS_A_FORECAST: Final = 20.0
+"""Trials, those to come included, by which the seconds between two looks, or two forecasts, grow by one."""
+MOST_TRIALS: Final = 5000
+"""Of more trials nothing is foreseen: the sweep's controller would have to wait for it for seconds."""
+
+
+class Forecaster:
+    """An observer that forecasts every few seconds; it costs a small part of a core, however large the sweep is.
+
+    Args:
+        policy: What steers the sweep.
+        to_come: Tells the trials that have not been submitted.
+        told: Whoever is told of each forecast.
+    """
+
+    def __init__(
+        self,
+        policy: Policy[Any],
+        to_come: Callable[[], Sequence[ComingTrial]],
+        told: Sequence[Callable[[Forecast], None]],
+    ) -> None:
+        self._steering = Steering.by(policy)
+        self._to_come = to_come
+        self._told = told
+        self._measured = Measured()
+        self._look_at = self._forecast_at = 0.0
+        self._failed = False
+
+    def observe(
+        self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
+    ) -> None:
+        """Take in what the reports tell, and forecast where that is due."""
+        del assessments, reasons
+        if snapshot.now < self._look_at:
+            return
+        self._look_at = snapshot.now + max(LOOK_S, len(snapshot.unended) / TRIALS_A_LOOK)
+        try:
+            self._measured = measured(snapshot, self._measured)
+            found = self._found(snapshot) if snapshot.now >= self._forecast_at or not snapshot.unended else None
+        except Exception:  # noqa: BLE001 - whatever reports hold, the sweep is steered on
+            if not self._failed:
+                _LOG.exception("no forecast of this sweep")
+            self._failed = True
+            return
+        if found is not None:
+            for tell in self._told:
+                tell(found)
+
+    def _found(self, snapshot: Snapshot) -> Forecast:
+        self._forecast_at = snapshot.now + FORECAST_S
+        to_come = self._to_come()
+        trials = len(snapshot.unended) + len(to_come)
+        self._forecast_at = snapshot.now + max(FORECAST_S, trials / TRIALS_A_FORECAST)
+        if trials > MOST_TRIALS:
+            return Forecast(snapshot.now)
+        return forecast(snapshot, self._measured, to_come, self._steering)

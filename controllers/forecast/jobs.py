@@ -1,0 +1,279 @@
+"""What is known of each trial of a sweep and of its nodes, as the jobs and rooms of the fluid model. Pure."""
+
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from controllers.core.devices import Devices
+from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.ports import ComingTrial
+from controllers.forecast.fluid import Job, Room
+from controllers.policies.kit.lengths import Source
+from controllers.policies.kit.work_left import (
+    LEAST_CORES,
+    EndedTrial,
+    Measured,
+    MeasuredTrial,
+    Report,
+    estimated,
+    scaling_of,
+)
+
+LEAST_WEIGHT: Final = 2 / 1024
+"""Cores that a request of nothing weighs: cpu.shares are never below 2, and 1024 of them are a core."""
+USUAL_MOVES_S: Final = (5.0, 5.0)
+"""Seconds that moves take, to which those of the sweep are added."""
+HELD_AFTER_S: Final = 10.0
+"""A trial that could have come so long ago is held back until another ends."""
+COST_SPREAD: Final = 0.05
+"""Spread of what the steps left cost against those made: models and whatever else runs change meanwhile."""
+STEP_SPREAD: Final = 0.3
+"""Spread of what a single step costs, as a part of the mean."""
+LEAST_LEFT: Final = 0.1
+"""Part of a step that is left at least of a trial that has not ended."""
+LATE_S: Final = 10.0
+"""Seconds for which a trial without news is taken to go on as before; one and a half steps where these are longer."""
+FIRST_SPREAD: Final = 0.2
+"""Spread of what a step costs by a first report, which tells of imports and warming up as well."""
+LEAST_OF_FIRST: Final = 0.2
+"""Part of the CPU seconds of a first report that steps took at least."""
+EVEN_SPREAD: Final = 0.41
+"""Standard deviation of the difference of two numbers that lie evenly between 0 and 1."""
+TINY, HUGE = 1e-3, 1e10
+"""Core seconds that are left at least, and at most: no trial is three hundred years of a core."""
+MOST_MOVE_S: Final = 600.0
+ONE_CORE: Final = 1.0
+"""Cores that training can always use: if it uses less, others were in its way, on its node or beside it."""
+LEAST_GIVEN: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class KnownJob:
+    """A trial that has not ended, and what is known of it.
+
+    ``weight`` is that of its share, in cores. Of its work (core seconds of a single core) ``done`` is done and ``left``
+    is left, the latter with ``error``, the spread of its logarithm; ``left`` is None where it must be drawn.
+    ``step`` is the work of one step, 0 while nobody knows it. ``startup`` comes before all of it. ``most`` is how many
+    cores the trial can use; None while all that is known is how many it ``used`` at most. ``made`` is the part of its
+    steps that it has made, ``others`` how many ran beside it while its steps were measured.
+    """
+
+    name: TrialId
+    job: Job
+    weight: float
+    done: float = 0.0
+    left: float | None = None
+    error: float = 0.0
+    step: float = 0.0
+    startup: float = 0.0
+    most: float | None = None
+    used: float = 0.0
+    made: float = 0.0
+    others: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A trial of which the length is known: its steps and its work (core seconds of a single core) in all."""
+
+    steps: float
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSweep:
+    """All trials that have not ended, in the order of submission, and all nodes that take trials, by name.
+
+    ``totals`` are the lengths of trials that ended or tell them, ``parts`` is how much of the steps that they told
+    trials had made when they ended.
+    ``contention`` is the part of its speed that each further trial takes from all on its node. ``given`` is the part of
+    their cores that nodes give the trials of late: other programs may use the rest. The rest is as in ``fluid.Model``.
+    """
+
+    jobs: Sequence[KnownJob]
+    rooms: Sequence[Room]
+    totals: Sequence[Whole]
+    parts: Sequence[float]
+    power: float
+    contention: float
+    calm_at: float
+    move_s: float
+    given: float
+
+
+def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], most_moves: int) -> KnownSweep:
+    """Return what is known of a sweep.
+
+    Args:
+        snapshot: What there is.
+        measured: What the reports told so far, ``snapshot`` included.
+        to_come: Trials that have not been submitted.
+        most_moves: How often the policy moves a trial at most.
+    """
+    scaling = scaling_of(measured)
+    move_s = min(MOST_MOVE_S, statistics.fmean((*USUAL_MOVES_S, *measured.moves)))
+    nodes = [node for node in snapshot.nodes if node.ready and node.cpu > 0]
+    numbers = {node.name: number for number, node in enumerate(nodes)}
+    trials = sorted(snapshot.unended, key=lambda trial: (trial.submitted_at, trial.id))
+    together = Counter(trial.node for trial in trials if trial.live)
+    startup = _startup(measured)
+    told = any(trial.parameters for trial in trials)
+    guesses = estimated(snapshot, measured, scaling.power) if told else {}
+    jobs: list[KnownJob] = []
+    totals: list[Whole] = []
+    for trial in trials:
+        node, memo = _node_of(trial), measured.trials[trial.id]
+        number, at = None if node is None else numbers.get(node), move_s if trial.phase is Phase.MOVING else 0.0
+        cpu, memory, devices = _asked(trial)
+        job = Job(cpu, memory, number, at, max(0, most_moves - trial.moves), devices)
+        one = _with_work(trial, job, memo, snapshot.now, scaling.power, startup)
+        if one.left is not None and memo.steps_total is not None:
+            totals.append(Whole(min(HUGE, max(1.0, memo.steps_total)), one.done + one.left))
+        elif told and guesses[trial.id].source is Source.PARAMETERS:
+            guess = guesses[trial.id]
+            one = replace(one, left=min(HUGE, max(TINY, guess.work)), error=guess.spread)
+        jobs.append(replace(one, others=max(0, together[trial.node] - 1)))
+    submitted = {trial.id for trial in snapshot.trials}
+    for coming in sorted(to_come, key=lambda coming: (coming.at, coming.id)):
+        if coming.id not in submitted:
+            due = coming.at - snapshot.now
+            starts_at = None if due < -HELD_AFTER_S else max(0.0, due)
+            job = Job(coming.cpu, coming.memory, None, starts_at, most_moves, coming.devices)
+            jobs.append(KnownJob(coming.id, job, max(coming.cpu, LEAST_WEIGHT), startup=startup))
+    return KnownSweep(
+        jobs,
+        _rooms(nodes, trials),
+        [*_ended(measured.ended, scaling.power), *totals],
+        [min(1.0, made) for trial in snapshot.trials if trial.phase.ended and (made := _made(trial)) is not None],
+        scaling.power,
+        scaling.contention,
+        _calm_at([trial.submitted_at for trial in snapshot.trials], jobs, snapshot.now),
+        move_s,
+        _given(snapshot, measured),
+    )
+
+
+def _given(snapshot: Snapshot, measured: Measured) -> float:
+    """Return the part of their cores that nodes give, by trials that use less than their share and less than a core."""
+    held_back = {
+        trial.node
+        for trial in snapshot.unended
+        if trial.live and (most := measured.trials[trial.id].most) is not None and most < ONE_CORE
+    }
+    used: dict[NodeName | None, float] = defaultdict(float)
+    for trial in snapshot.unended:
+        memo = measured.trials[trial.id]
+        if trial.live and trial.node in held_back:
+            used[trial.node] += memo.cores if memo.cost is not None else math.inf
+    parts = [used[node.name] / node.cpu for node in snapshot.nodes if node.name in held_back and node.cpu > 0]
+    known = [part for part in parts if part < math.inf]
+    return min(1.0, max(LEAST_GIVEN, statistics.fmean(known))) if known else 1.0
+
+
+def _made(trial: Trial) -> float | None:
+    """Return the part of its steps that a trial has made, None where it has not told of so many."""
+    progress = trial.progress
+    if progress is None or progress.steps_total is None or progress.steps_total <= 0:
+        return None
+    return max(0.0, progress.step / progress.steps_total)
+
+
+def _calm_at(submitted: Iterable[float], jobs: Iterable[KnownJob], now: float) -> float:
+    """Return in how many seconds a policy will see that no more trials come (``ahead.planning.still_arriving``)."""
+    coming = (now + (one.job.at or 0.0) for one in jobs if one.job.node is None)
+    newest = sorted({*submitted, *coming})[-16:]
+    if len(newest) < 3:  # noqa: PLR2004 - one gap says nothing of how long gaps are
+        return 0.0
+    return newest[-1] + 3 * (newest[-1] - newest[0]) / (len(newest) - 1) - now
+
+
+def _ended(trials: Iterable[EndedTrial], power: float) -> Iterator[Whole]:
+    for one in trials:
+        work = min(HUGE, one.cost * math.pow(max(one.cores, LEAST_CORES), power - 1) * one.steps)
+        if work > 0:
+            yield Whole(one.steps, work)
+
+
+def _node_of(trial: Trial) -> NodeName | None:
+    return trial.moving_to if trial.phase is Phase.MOVING and trial.moving_to else trial.node
+
+
+def _asked(trial: Trial) -> tuple[float, float, Devices]:
+    return trial.base_cpu * trial.workers, trial.memory * trial.workers, trial.devices * trial.workers
+
+
+def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
+    cpu = {node.name: node.cpu for node in nodes}
+    memory = {node.name: node.memory for node in nodes}
+    devices = {node.name: node.devices - node.devices_starting for node in nodes}
+    for trial in trials:
+        node = _node_of(trial)
+        if node in cpu:
+            own_cpu, own_memory, own_devices = _asked(trial)
+            cpu[node] -= own_cpu
+            memory[node] -= own_memory
+            if own_devices:
+                devices[node] -= own_devices
+    return [
+        Room(node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for)
+        for node in nodes
+    ]
+
+
+def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: float, startup: float) -> KnownJob:
+    """Return a trial with its work, as far as its reports tell."""
+    weight = max(trial.cpu * max(1, len(trial.nodes)), LEAST_WEIGHT)
+    most = memo.most if memo.most is not None and memo.most >= ONE_CORE else None
+    known = KnownJob(trial.id, job, weight, most=most, used=memo.used)
+    newest = memo.newest or memo.left or _told(trial)  # a trial that has moved goes on from where it was
+    if newest is None:
+        return replace(known, startup=startup if memo.cost is None else 0.0)
+    if newest.step < 1 or newest.core_seconds <= 0:
+        return known
+    cores = max(memo.cores, LEAST_CORES)
+    speed, cost, error = cores**power, memo.cost, COST_SPREAD
+    if cost is None:
+        # One report tells of the steps and of what came before them.
+        cost = max(newest.core_seconds - startup, LEAST_OF_FIRST * newest.core_seconds) / newest.step
+        error = FIRST_SPREAD
+    step = min(cost * speed / cores, HUGE / newest.step)
+    known = replace(known, done=step * newest.step, step=step, error=error)
+    if memo.steps_total is None:
+        return known
+    steps_left = max(0, memo.steps_total - newest.step)
+    # A report tells nothing of what was done since. A trial that has been silent for long may have done nothing.
+    since = min(now - newest.at, max(LATE_S, 1.5 * step / speed)) if trial.phase is Phase.RUNNING else 0.0
+    left = min(HUGE, max(step * steps_left - max(0.0, since) * speed, LEAST_LEFT * step, TINY))
+    few_steps = STEP_SPREAD * math.sqrt(1 / newest.step + 1 / max(1, steps_left))
+    return replace(known, left=left, error=math.hypot(error, few_steps, _lag(memo)), made=_made(trial) or 0.0)
+
+
+def _told(trial: Trial) -> Report | None:
+    progress = trial.progress
+    if progress is None or progress.cpu_seconds is None:
+        return None
+    return Report(progress.at, progress.step, progress.cpu_seconds)
+
+
+def _lag(memo: MeasuredTrial) -> float:
+    """Return how far the CPU seconds lag behind the steps, as a part of those that a step's cost was measured by."""
+    counts = len({report.core_seconds for report in memo.reports})
+    if counts == len(memo.reports) or memo.cost is None or memo.newest is None:
+        return 0.0
+    first, last = memo.reports[0], memo.newest
+    apart = (last.at - first.at) / max(1, counts - 1)
+    newer_half = max(1, last.step - first.step) / 2 * memo.cost
+    return min(1.0, EVEN_SPREAD * apart * memo.cores / newer_half)
+
+
+def _startup(measured: Measured) -> float:
+    """Return the core seconds that trials use before their first step (imports, data), on the median."""
+    found = [
+        memo.newest.core_seconds - memo.cost * memo.newest.step
+        for memo in measured.trials.values()
+        if memo.cost is not None and memo.newest is not None and memo.attempt == 1
+    ]
+    return min(HUGE, max(0.0, statistics.median(found))) if found else 0.0

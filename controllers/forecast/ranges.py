@@ -1,0 +1,252 @@
+"""From what is known of a sweep to the ranges in which its trials and the sweep itself will end. Pure.
+
+What nobody knows is drawn (``guesses``), the sweep is followed to its end once for each draw (``fluid``), and the
+range holds nine of ten of these ends.
+"""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Self
+
+from controllers.core.forecast import WITHIN, EndRange, Forecast
+from controllers.core.model import Migrate, Resize, Snapshot
+from controllers.core.policy import Policy
+from controllers.core.ports import ComingTrial
+from controllers.forecast.fluid import Course, Job, Model, ends
+from controllers.forecast.guesses import Lengths, LengthsBeyond, Like, Mosts, Stops, normal, uniform
+from controllers.forecast.jobs import KnownJob, KnownSweep, known_sweep
+from controllers.policies.kit.settings import PolicySettings
+from controllers.policies.kit.work_left import Measured
+from controllers.policies.wrappers.wrapper import most_moves, parts
+
+DRAWS: Final = (61, 43, 31, 23, 17, 13, 11, 7, 5, 3)
+"""How often a sweep may be followed: primes, as ``guesses.uniform`` needs them."""
+MOST_JOBS: Final = 4000
+"""Trials times draws of a forecast: a large sweep is followed less often."""
+MANY_MOVES: Final = 4
+"""Moves of a trial that are reckoned with under a policy that knows no limit."""
+WAYS_TO_SHARE: Final = (math.inf, 4.0, 2.0, 1.0)
+"""Exponents of ``ahead.forecast.allocated``; infinity stands for 1 / (1 - power)."""
+FOREVER_S: Final = 10 * 365 * 86_400.0
+"""Nothing is said of an end that may be so many seconds away."""
+DOUBT_OF_CONTENTION: Final = 0.02
+"""Part of its speed that each further trial on a node may take from all others there, beyond what was measured."""
+COMMON: Final = 0.3
+"""Part of the uncertainty of what steps cost that all trials have in common: they run the same code."""
+LEAST: Final = 0.02
+"""Part of a length that is left at least of a trial that has not ended."""
+END_S: Final = 2.0
+"""Seconds by which an end may be missed: it takes a while until a trial has gone, and until that is seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """What there is to know of the policy that steers a sweep.
+
+    ``reweighs`` tells that it changes shares by something else than the work left. ``most_moves`` is how often it
+    moves a trial at most.
+    """
+
+    shortest_first: bool = False
+    reweighs: bool = False
+    most_moves: int = 0
+
+    @classmethod
+    def by(cls, policy: Policy[Any]) -> Self:
+        """Return what there is to know of ``policy``."""
+        shortest = any(part.shortest_first for part in parts(policy) if isinstance(part, PolicySettings))
+        moves = most_moves(policy) if Migrate in policy.needs else 0
+        return cls(shortest, Resize in policy.needs and not shortest, MANY_MOVES if moves is None else moves)
+
+    @property
+    def spread(self) -> "Spread":
+        """What such a policy leaves open, even if all lengths were known."""
+        if self.shortest_first:
+            return Spread(end=0.05, trial=0.1, moves=1.0)
+        if not (self.reweighs or self.most_moves):
+            return Spread(end=0.03, trial=0.02)
+        return Spread(0.03, 0.03 if self.reweighs else 0.1, 0.7 if self.reweighs else 0.0, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What the model misses, as spreads of logarithms, found on simulated sweeps (docs/experiments/forecasts.md).
+
+    ``end`` is of the time left to the sweep's end, ``trial`` of that to a trial's, ``weight`` of the shares to come.
+    ``moves`` is the chance that trials move to where cores are idle.
+    """
+
+    end: float = 0.01
+    trial: float = 0.01
+    weight: float = 0.0
+    moves: float = 0.0
+
+
+def forecast(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], steering: Steering) -> Forecast:
+    """Return when the trials of ``snapshot`` and the sweep will end; without ranges while nothing is known.
+
+    Args:
+        snapshot: What there is.
+        measured: What the reports told so far, ``snapshot`` included.
+        to_come: Trials that have not been submitted.
+        steering: What shares the nodes, and how.
+    """
+    now, known = snapshot.now, known_sweep(snapshot, measured, to_come, steering.most_moves)
+    if not known.jobs:
+        return Forecast(now, EndRange(now, now, now))
+    if steering.shortest_first:
+        known = replace(known, jobs=sorted(known.jobs, key=_shortest_first))
+    model = Model(
+        [one.job for one in known.jobs],
+        known.rooms,
+        known.power,
+        steering.shortest_first,
+        known.calm_at,
+        known.move_s,
+    )
+    found = [ends(model, course) for course in _courses(known, steering.spread)]
+    if not found:
+        return Forecast(now)
+    sweeps: dict[str, list[int]] = {}
+    for place, one in enumerate(known.jobs):
+        sweeps.setdefault(one.name.rpartition(".")[0], []).append(place)
+    spread, submitted = steering.spread, {trial.id for trial in snapshot.unended}
+
+    def told(name: str, places: Sequence[int], part: float) -> EndRange | None:
+        coming = max(_comes_at(known.jobs[place].job) for place in places)
+        left = [max([of_draw[place] for place in places]) for of_draw in found]
+        return _range(name, left, part, now, coming)
+
+    of_sweeps = {sweep: told(sweep, own, spread.end) for sweep, own in sweeps.items()}
+    of_trials = {
+        one.name: told(one.name, [place], spread.trial) for place, one in enumerate(known.jobs) if one.name in submitted
+    }
+    return Forecast(
+        now,
+        told("all", range(len(known.jobs)), spread.end),
+        {sweep: end for sweep, end in of_sweeps.items() if end is not None},
+        {trial: end for trial, end in of_trials.items() if end is not None},
+    )
+
+
+def _shortest_first(one: KnownJob) -> float:
+    """Return by what trials that wait begin (``ahead.order``), as far as it is known how long they are."""
+    return one.left if one.job.node is None and one.left is not None else 0.0
+
+
+def _comes_at(job: Job) -> float:
+    """Return in how many seconds a trial will be submitted: it cannot end sooner."""
+    return job.at or 0.0 if job.node is None else 0.0
+
+
+class _Row(NamedTuple):
+    """What was drawn of a job, for each draw."""
+
+    works: list[float]
+    mosts: list[float]
+    weights: list[float]
+
+
+class _Works:
+    """What is drawn of the work of trials that have not told it.
+
+    One that runs makes as many steps as others, or does as much work: whichever differs less among those that are
+    known. One that has made no step does as much work as any other.
+    """
+
+    def __init__(self, known: KnownSweep, draws: int) -> None:
+        steps, works = [whole.steps for whole in known.totals], [whole.work for whole in known.totals]
+        self._in_steps = _spread(steps) <= _spread(works)
+        begun = [one for one in known.jobs if one.left is None and one.step > 0]
+        done = [one.done / self._unit(one) for one in begun]
+        self._begun = LengthsBeyond(steps if self._in_steps else works, done, draws)
+        expected = [statistics.median(total for _, total in self.drawn(one)) for one in begun]
+        self._others = Lengths([*works, *expected], draws)
+
+    def _unit(self, one: KnownJob) -> float:
+        return one.step if self._in_steps else 1.0
+
+    def drawn(self, one: KnownJob) -> list[tuple[float, float]]:
+        """Return, for each draw, a work in all as other trials have it, and that work with its uncertainty."""
+        if one.step <= 0:
+            return self._others.drawn(one.name)
+        unit = self._unit(one)
+        return [(total * unit, total * unit) for total in self._begun.drawn(one.name, one.done / unit)]
+
+
+def _spread(values: Sequence[float]) -> float:
+    return statistics.pstdev(map(math.log, values))
+
+
+def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
+    """Return the ways in which the sweep may go on; none while no length is known."""
+    jobs, rooms = known.jobs, known.rooms
+    draws = next((draws for draws in DRAWS if draws * len(jobs) <= MOST_JOBS), DRAWS[-1])
+    if not (known.totals and rooms):
+        return []
+    unknown = _Works(known, draws)
+    like = [
+        Like(one.done + one.left, (one.used, False) if one.most is None else (one.most, True))
+        for one in jobs
+        if one.left is not None and (one.most is not None or one.used > 0)
+    ]
+    mosts = Mosts(like, max(room.cores for room in rooms), draws)
+    stops = Stops(known.parts, [one.made for one in jobs if one.left is not None])
+    contention = [known.contention + DOUBT_OF_CONTENTION * chance**2 for chance in uniform("contention", draws)]
+    given = [math.pow(known.given, chance) for chance in uniform("given", draws)]
+    common = [math.sqrt(COMMON) * score for score in normal("cost", draws)]
+    rows: list[_Row] = []
+    for one in jobs:
+        own = (math.sqrt(1 - COMMON) * score for score in normal(f"{one.name} cost", draws))
+        errors = [sum(both) for both in zip(common, own, strict=True)]
+        if one.left is None:
+            drawn = unknown.drawn(one)
+            seen = [total for total, _ in drawn]
+            rests = [max(total - one.done, LEAST * total) + one.startup for _, total in drawn]
+            works = [rest * math.exp(one.error * error) for rest, error in zip(rests, errors, strict=True)]
+        else:
+            seen = [one.done + one.left] * draws
+            rest = stops.left(one.name, one.made, draws)
+            works = [one.left * part * math.exp(one.error * error) for part, error in zip(rest, errors, strict=True)]
+        # What steps cost was measured beside others, which the model slows down by itself.
+        works = [work / (1 + of_draw * one.others) for work, of_draw in zip(works, contention, strict=True)]
+        works = [work / of_draw for work, of_draw in zip(works, given, strict=True)]
+        most = mosts.drawn(one.name, seen, one.used) if one.most is None else [one.most] * draws
+        weights = [one.weight * math.exp(spread.weight * score) for score in normal(f"{one.name} weight", draws)]
+        rows.append(_Row(works, most, weights))
+    ties = [uniform(f"node {number}", draws) for number in range(len(rooms))]
+    ways = [1 / (1 - min(known.power, 0.99)) if math.isinf(way) else way for way in WAYS_TO_SHARE]
+    moves, way = uniform("moves", draws), uniform("way", draws)
+    return [
+        Course(
+            [row.works[draw] for row in rows],
+            [row.mosts[draw] for row in rows],
+            [row.weights[draw] for row in rows],
+            [of_node[draw] for of_node in ties],
+            moves[draw] < spread.moves,
+            contention[draw],
+            ways[int(way[draw] * len(ways))],
+        )
+        for draw in range(draws)
+    ]
+
+
+def _range(name: str, left: Sequence[float], spread: float, now: float, least: float) -> EndRange | None:
+    """Return the range of an end by the seconds left in each draw, ``least`` at least; None where it may never come."""
+    draws = len(left)
+    ordered = sorted(
+        least + max(0.0, seconds - least) * math.exp(spread * score)
+        for seconds, score in zip(left, normal(f"{name} end", draws), strict=True)
+    )
+    if not ordered[-1] < FOREVER_S:
+        return None
+
+    def quantile(part: float) -> float:
+        place = part * (draws + 1) - 1  # of N numbers, the n-th is about the n / (N + 1) quantile
+        below = min(max(0, math.floor(place)), draws - 2)
+        return max(0.0, ordered[below] + (place - below) * (ordered[below + 1] - ordered[below]))
+
+    low, likely, high = (quantile(part) for part in ((1 - WITHIN) / 2, 0.5, (1 + WITHIN) / 2))
+    return EndRange(now + max(least, low - END_S), now + likely, now + high + END_S)
