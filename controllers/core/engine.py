@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar, assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
 from controllers.core.goals import with_goals_told
-from controllers.core.model import Action, Migrate, Place, Progress, Proposal, Resize, Sample, Snapshot, Trial, TrialId
+from controllers.core.model import Action, Migrate, Place, Progress, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import ActionLog, MetricSource, Observer, Outcome, OutcomeKind, StateStore, World
-from controllers.core.progress import merge
+from controllers.core.sight import Sight
 
 S = TypeVar("S")
 
@@ -63,8 +63,8 @@ class Engine(Generic[S]):
         self._store = store
         self._logs = logs
         self._observers = observers
-        self._state, self._progress, self._reasons = self._restored()
-        self._seen: dict[TrialId, tuple[Trial, Sample | None, Trial]] = {}
+        self._state, progress, self._reasons = self._restored()
+        self._sight = Sight(progress)
 
     def tick(self, now: float) -> Tick:
         """Look, decide and act once, at ``now`` seconds of the sweep's clock."""
@@ -74,8 +74,7 @@ class Engine(Generic[S]):
         self._save(urgent=bool(decision.proposals))
         for proposal, objection in decision.vetoed:
             self._record(now, proposal, Outcome(OutcomeKind.VETOED, objection))
-        before = {trial.id: trial for trial in snapshot.trials}
-        outcomes = [self._act(now, proposal, before) for proposal in decision.proposals]
+        outcomes = [self._act(proposal, snapshot) for proposal in decision.proposals]
         assessments = with_goals_told(snapshot, decision.assessments)
         for observer in self._observers:
             observer.observe(snapshot, assessments, self._reasons)
@@ -83,25 +82,13 @@ class Engine(Generic[S]):
 
     def _snapshot(self, now: float) -> Snapshot:
         samples = self._source.poll()
-        trials = tuple(self._informed(trial, samples.get(trial.id)) for trial in self._world.trials())
-        return Snapshot(now, trials, tuple(self._world.nodes()))
+        trials = self._sight.look(self._world.trials(), samples)
+        return Snapshot.in_order(now, trials, self._sight.unended, tuple(self._world.nodes()))
 
-    def _informed(self, trial: Trial, sample: Sample | None) -> Trial:
-        """Return ``trial`` with its progress; the same object as last time where nothing has come in since."""
-        seen = self._seen.get(trial.id)
-        if seen is not None and seen[0] is trial and seen[1] is sample:
-            return seen[2]
-        merged = None if sample is None else merge(self._progress.get(trial.id), sample, trial.direction)
-        if merged is not None:
-            self._progress[trial.id] = merged
-        informed = replace(trial, progress=self._progress.get(trial.id))
-        self._seen[trial.id] = trial, sample, informed
-        return informed
-
-    def _act(self, now: float, proposal: Proposal, seen: Mapping[TrialId, Trial]) -> Outcome:
-        changed = self._changed_since(proposal.action, seen)
+    def _act(self, proposal: Proposal, seen: Snapshot) -> Outcome:
+        changed = self._changed_since(proposal.action, seen.named)
         outcome = Outcome(OutcomeKind.CHANGED, changed) if changed else self._world.apply(proposal.action)
-        self._record(now, proposal, outcome)
+        self._record(seen.now, proposal, outcome)
         if outcome.done:
             self._reasons[proposal.action.trial] = proposal.reason
         return outcome
@@ -127,7 +114,7 @@ class Engine(Generic[S]):
                 assert_never(action)
 
     def _save(self, *, urgent: bool) -> None:
-        state, progress, reasons = self._state, dict(self._progress), dict(self._reasons)
+        state, progress, reasons = self._state, dict(self._sight.progress), dict(self._reasons)
 
         def dumped() -> str:
             memory = Memory(self._policy.name, dump_state(self._policy, state), progress, reasons)

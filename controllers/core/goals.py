@@ -49,7 +49,10 @@ def reached(value: float, target: float, direction: Direction) -> bool:
 
 def with_goals_told(snapshot: Snapshot, assessments: Mapping[TrialId, Assessment]) -> Mapping[TrialId, Assessment]:
     """Return a policy's ``assessments`` with what is to be told of the goals of trials, whatever the policy goes by."""
-    told = {trial.id: words for trial in snapshot.unended if (words := "; ".join(_became_of(trial, snapshot.now)))}
+    asked = [t for t in snapshot.unended if t.goals.deadline_at is not None or t.goals.target is not None]
+    told = {trial.id: words for trial in asked if (words := "; ".join(_became_of(trial, snapshot.now)))}
+    if not told:
+        return assessments
     return {**assessments, **{name: _also(assessments.get(name, Assessment()), words) for name, words in told.items()}}
 
 

@@ -50,13 +50,22 @@ def merge(previous: Progress | None, sample: Sample, direction: Direction) -> Pr
     first = _finite(sample.first)
     if first is None:
         first = sample.value if previous is None else previous.first
-    bests = (first, sample.value, _finite(sample.best), None if previous is None else previous.best)
-    best = (min if direction is Direction.MINIMIZE else max)(value for value in bests if value is not None)
+    bests = [first, sample.value] if previous is None else [first, sample.value, previous.best]
+    if (told := _finite(sample.best)) is not None:
+        bests.append(told)
+    best = min(bests) if direction is Direction.MINIMIZE else max(bests)
     steps_total = previous.steps_total if previous is not None and sample.steps_total is None else sample.steps_total
-    newest = Progress(first, best, sample.value, sample.step, sample.at, _finite(sample.cpu_seconds), steps_total)
-    if previous is None:
-        return newest
-    return replace(newest, dropped=previous.dropped, dropped_report=previous.dropped_report)
+    return Progress(
+        first=first,
+        best=best,
+        latest=sample.value,
+        step=sample.step,
+        at=sample.at,
+        cpu_seconds=_finite(sample.cpu_seconds),
+        steps_total=steps_total,
+        dropped=0 if previous is None else previous.dropped,
+        dropped_report=None if previous is None else previous.dropped_report,
+    )
 
 
 def is_stale(progress: Progress, now: float, bound: float) -> bool:

@@ -1,7 +1,9 @@
 """Keeps the timeline of a run: what changed from one look at the sweep to the next."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
+from operator import attrgetter, is_not
 
 from controllers.core.model import Assessment, Phase, Snapshot, Trial, TrialId
 from controllers.record.timeline import EventKind, TimelineEvent
@@ -28,6 +30,8 @@ class Recorder:
         self._short = short
         self._cores_used = cores_used
         self._before: dict[TrialId, Trial] = {}
+        self._trials: tuple[Trial, ...] = ()
+        self._judged: dict[TrialId, Assessment] = {}
         self._categories: dict[TrialId, str] = {}
         self._outlooks: dict[TrialId, str] = {}
         self._usage_due = 0.0
@@ -37,18 +41,24 @@ class Recorder:
     ) -> None:
         """Append one event for each thing that changed."""
         events: list[TimelineEvent] = []
-        for trial in snapshot.trials:
-            before = self._before.get(trial.id)
-            if before is trial:
-                continue
-            events += _events(snapshot.now, self._short(trial.id), before, trial, reasons.get(trial.id))
-            self._before[trial.id] = trial
+        seen = self._before
+        # Most trials look as they did. With thousands of them, it takes long to look for each by its name, too.
+        before: Iterable[Trial | None] = self._trials
+        if len(self._trials) != len(snapshot.trials):
+            before = map(seen.get, map(attrgetter("id"), snapshot.trials))
+        for trial in list(compress(snapshot.trials, map(is_not, snapshot.trials, before))):
+            events += _events(snapshot.now, self._short(trial.id), seen.get(trial.id), trial, reasons.get(trial.id))
+            seen[trial.id] = trial
+        self._trials = snapshot.trials
         self._append([*events, *self._judgements(snapshot.now, assessments), *self._usage(snapshot)])
 
     def _judgements(self, now: float, assessments: Mapping[TrialId, Assessment]) -> list[TimelineEvent]:
-        sorted_now = {name: a.category for name, a in assessments.items() if a.category is not None}
+        # A policy hands on the same object while nothing of it changes: most of them need no closer look.
+        new = {name: a for name, a in assessments.items() if self._judged.get(name) is not a}
+        self._judged |= new
+        sorted_now = {name: a.category for name, a in new.items() if a.category is not None}
         news = {name: category for name, category in sorted_now.items() if self._categories.get(name) != category}
-        told = {name: a.outlook for name, a in assessments.items() if self._outlooks.get(name, "") != a.outlook}
+        told = {name: a.outlook for name, a in new.items() if self._outlooks.get(name, "") != a.outlook}
         self._categories |= news
         self._outlooks |= told
         return [
@@ -68,10 +78,11 @@ class Recorder:
         if snapshot.now < self._usage_due:
             return []
         self._usage_due = snapshot.now + _USAGE_EVERY_S
-        nodes = {trial.id: trial.node for trial in snapshot.trials}
+        used = self._cores_used()
+        nodes = {name: trial.node for name in used if (trial := snapshot.named.get(name)) is not None}
         return [
             TimelineEvent(snapshot.now, EventKind.USAGE, self._short(name), node=nodes.get(name), value=round(cores, 4))
-            for name, cores in self._cores_used().items()
+            for name, cores in used.items()
         ]
 
 
@@ -88,7 +99,7 @@ def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: s
         events.append(TimelineEvent(now, EventKind.RESIZE, name, node=trial.node, cpu=trial.cpu, reason=reason))
     if trial.moving_to is not None and (before is None or before.moving_to != trial.moving_to):
         events.append(TimelineEvent(now, EventKind.MOVE, name, node=trial.moving_to, reason=reason))
-    if trial.progress is not None and (before is None or before.progress != trial.progress):
+    if trial.progress is not None and (before is None or before.progress is not trial.progress):
         report = trial.progress
         events.append(TimelineEvent(now, EventKind.REPORT, name, value=report.latest, step=report.step))
     return events

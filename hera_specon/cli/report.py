@@ -74,6 +74,12 @@ def _record(runs: Sequence[str], folders: Sequence[Path | None], uri: str | None
     from hera_specon.records.tracked import tracked_record  # noqa: PLC0415
 
     be_impatient()
-    client = MlflowClient(uri)
-    pairs = zip(runs, folders, strict=True)
-    return combined([tracked_record(client, run) if folder is None else load_run(folder) for run, folder in pairs])
+    found: list[RunRecord] = []
+    client: MlflowClient | None = None
+    for run, folder in zip(runs, folders, strict=True):
+        if folder is None:
+            client = client or MlflowClient(uri)  # not sooner: without an address it makes a database right here
+            found.append(tracked_record(client, run))
+        else:
+            found.append(load_run(folder))
+    return combined(found)

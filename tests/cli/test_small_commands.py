@@ -71,7 +71,8 @@ def test_a_report_goes_where_it_was_asked_for(tmp_path: Path) -> None:
 def test_several_runs_make_one_page_and_a_table_of_how_they_compare(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # MLflow makes a database where nobody says where one is
+    (here := tmp_path / "here").mkdir()
+    monkeypatch.chdir(here)
     names = [write_example_run(tmp_path, name).name for name in ("demo-1", "demo-2")]
     out = tmp_path / "page.html"
 
@@ -82,6 +83,7 @@ def test_several_runs_make_one_page_and_a_table_of_how_they_compare(
     assert "How the policies compare" in result.stderr
     html = out.read_text()
     assert all(policy in html for policy in ("default · demo-1", "specon+flowcon · demo-2"))
+    assert not list(here.iterdir()), "nothing else is left behind, such as a database of MLflow's"
 
 
 def test_a_report_of_no_run_says_which_there_are(tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ _STRANGE = (math.nan, math.inf, -math.inf, 1e300, -1e300)
 STACKED = ("specon+flowcon", "procon+flowcon+specon")
 _SPANS_S = (20.0, 60.0, 150.0)
 _WITHOUT_DEVICES = 0.7
+_PARTS = (0.0, 0.0, 0.3, 1.0)
+"""Of the trials of a workload, that part which tells less than it might."""
 _EDGES = ((0, 4), (5, 8), (5, 8), (5, 30))
 
 
@@ -48,8 +50,9 @@ def every_policy() -> tuple[str, ...]:
 def draw_case(seed: int, policy: str) -> Case:
     """Return the case of ``seed`` under ``policy``, whose intervals are drawn where it has no parameters."""
     chance = random.Random(seed)  # noqa: S311 - draws cases
-    # Devices have a generator of their own, so that all else of a seed is as it was before there were any.
+    # Devices and tellings have generators of their own, so that all else of a seed is as it was before there were any.
     workload = with_devices(draw_workload(chance), random.Random(f"{seed}:devices"))  # noqa: S311 - as above
+    workload = with_tellings(workload, random.Random(f"{seed}:tellings"))  # noqa: S311 - as above
     trials, nodes = [trial.id for trial in workload.trials], [node.name for node in workload.nodes]
     crowded, part = chance.choice((nodes[:1], nodes)), chance.choice((0.0, 0.2, 0.9))
     pinned = {trial: chance.choice(crowded) for trial in trials if chance.random() < part}
@@ -129,6 +132,26 @@ def with_devices(workload: Workload, chance: random.Random) -> Workload:
     trials = tuple(replace(trial, devices=_gpus(chance.choice((0, 1, 1, 2)))) for trial in workload.trials)
     nodes = tuple(replace(node, devices=_gpus(chance.choice((2, 3)))) for node in workload.nodes)
     return replace(workload, trials=trials, nodes=nodes)
+
+
+def with_tellings(workload: Workload, chance: random.Random) -> Workload:
+    """Return ``workload`` with trials that tell no steps in all, or wrong ones, or CPU seconds only now and then."""
+    silent, wrong, seldom = (chance.choice(_PARTS) for _ in range(3))
+
+    def steps_told() -> int | None:
+        if chance.random() < silent:
+            return 0
+        return chance.choice((1, 10, 1000)) if chance.random() < wrong / 4 else None
+
+    trials = tuple(
+        replace(
+            trial,
+            steps_told=steps_told(),
+            cpu_every_s=chance.choice((2.0, 15.0, 1e6)) if chance.random() < seldom else 0.0,
+        )
+        for trial in workload.trials
+    )
+    return replace(workload, trials=trials)
 
 
 def _gpus(count: int) -> Devices:

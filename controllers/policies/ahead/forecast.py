@@ -3,6 +3,8 @@
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import truediv
 from typing import Final
 
 Load = tuple[float, float]
@@ -39,18 +41,25 @@ def allocated(mosts: Sequence[float], cores: float, exponent: float) -> list[flo
     e = 1 / (1 - p) is the best for the mean where speed grows as cores ** p (heSRPT: Berg, Vesilo and Harchol-Balter
     2020), and e = 1 gives all the same, which wastes least.
     """
-    shares = [0.0] * len(mosts)
-    left = cores
     if exponent < math.inf:
-        n = len(mosts)
-        for k, most in enumerate(mosts):
-            shares[k] = min((((n - k) / n) ** exponent - ((n - k - 1) / n) ** exponent) * cores, most)
-            left -= shares[k]
+        shares = [min(part * cores, most) for part, most in zip(_parts(len(mosts), exponent), mosts, strict=True)]
+    else:
+        shares = [0.0] * len(mosts)
+    left = cores
+    for share in shares:
+        left -= share
     for k, most in enumerate(mosts):
-        more = min(most - shares[k], max(0.0, left))
+        if left <= 0:
+            break
+        more = min(most - shares[k], left)
         shares[k] += more
         left -= more
     return shares
+
+
+@lru_cache(maxsize=1024)
+def _parts(n: int, exponent: float) -> tuple[float, ...]:
+    return tuple(((n - k) / n) ** exponent - ((n - k - 1) / n) ** exponent for k in range(n))
 
 
 def node_forecast(loads: Iterable[Load], cores: float, power: float) -> NodeForecast:
@@ -59,26 +68,17 @@ def node_forecast(loads: Iterable[Load], cores: float, power: float) -> NodeFore
     Where speed grows more slowly than cores there are several ways to share; the best has the least sum of
     completions and (with a weight for each trial) last completion.
     """
-    queue = sorted(loads)
-    if not queue or cores <= 0:
-        return NodeForecast()
+    queue = tuple(sorted(loads))
+    return _node_forecast(queue, cores, power) if queue and cores > 0 else NodeForecast()
+
+
+# Most nodes come to what they came to at the last look, and equal nodes to the same.
+@lru_cache(maxsize=2**14)
+def _node_forecast(queue: tuple[Load, ...], cores: float, power: float) -> NodeForecast:
     exponents = (math.inf,) if power >= LINEAR else (1 / (1 - power), 4.0, 2.0, 1.0)
-    found = [_shared(queue, cores, power, exponent) for exponent in exponents]
-    return min(found, key=lambda one: one.completions + LAST_WEIGHT * len(queue) * one.last)
-
-
-def cost_of(forecasts: Iterable[NodeForecast], trials: int, end_weight: float) -> float:
-    """Return what a state of all nodes costs, in trial seconds: all completions, and an end that is late or uneven.
-
-    The end is half the latest of the nodes' bounds, half their 4-norm: a node that is not the last should be done early
-    too, since its cores are what the last one's trials can move to.
-    """
-    nodes = list(forecasts)
-    if not nodes:
-        return 0.0
-    spread = math.pow(sum(math.pow(node.bound, 4) for node in nodes) / len(nodes), 1 / 4)
-    latest = max(node.bound for node in nodes)
-    return sum(node.completions for node in nodes) + end_weight * trials * (spread + latest) / 2
+    found = [(*_shared(queue, cores, power, exponent), exponent) for exponent in exponents]
+    completions, last, exponent = min(found, key=lambda one: one[0] + LAST_WEIGHT * len(queue) * one[1])
+    return NodeForecast(completions, last, _bound(queue, cores, cores, power), exponent)
 
 
 def earliest_end(loads: Iterable[Load], cores: Collection[float], power: float, expected: float = 0.0) -> float:
@@ -95,23 +95,35 @@ def earliest_end(loads: Iterable[Load], cores: Collection[float], power: float, 
 def _bound(loads: Sequence[Load], capacity: float, largest: float, power: float, expected: float = 0.0) -> float:
     """Return the greater of what all need together and what the longest needs alone."""
     evenly = capacity / len(loads)
-    together = sum(work * math.pow(min(most, evenly), 1 - power) for work, most in loads) / capacity
-    left = sum(work for work, _ in loads)
-    together *= 1 + expected / left if left > 0 else 1.0
-    return max(together, *(work / math.pow(min(most, largest), power) for work, most in loads))
+    together = sum([work * math.pow(min(most, evenly), 1 - power) for work, most in loads]) / capacity
+    if expected and (left := sum([work for work, _ in loads])) > 0:
+        together *= 1 + expected / left
+    return max(together, *[work / math.pow(min(most, largest), power) for work, most in loads])
 
 
-def _shared(queue: Sequence[Load], cores: float, power: float, exponent: float) -> NodeForecast:
-    left = [[work, min(most, cores)] for work, most in queue]
+def _shared(queue: Sequence[Load], cores: float, power: float, exponent: float) -> tuple[float, float]:
+    """Return the sum of the completion times, and the last of them."""
+    works, mosts = [work for work, _ in queue], [min(most, cores) for _, most in queue]
+    least = min(mosts)
     now = completions = 0.0
-    while left:
-        shares = allocated([most for _, most in left], cores, exponent)
-        speeds = [math.pow(share, power) for share in shares]
-        step = min(one[0] / speed for one, speed in zip(left, speeds, strict=True) if speed > 0)
+    while works:
+        largest, speeds = _speeds((cores,) * len(works), cores, power, exponent)
+        if largest > least:  # somebody cannot use the share that it would get beside those that can use any
+            _, speeds = _speeds(tuple(mosts), cores, power, exponent)
+        step = min(map(truediv, works, speeds))
         now += step
-        for one, speed in zip(left, speeds, strict=True):
-            one[0] -= speed * step
-        going_on = [one for one in left if one[0] > NOTHING]
-        completions += now * (len(left) - len(going_on))
-        left = going_on
-    return NodeForecast(completions, now, _bound(queue, cores, cores, power), exponent)
+        # What gets nothing stands last, and stays as it is.
+        works[: len(speeds)] = [work - speed * step for work, speed in zip(works, speeds, strict=False)]
+        over = [k for k, work in enumerate(works) if work <= NOTHING]
+        completions += now * len(over)
+        for k in reversed(over):
+            del works[k], mosts[k]
+    return completions, now
+
+
+# Trials stand in line again and again beside the same others.
+@lru_cache(maxsize=2**14)
+def _speeds(mosts: tuple[float, ...], cores: float, power: float, exponent: float) -> tuple[float, Sequence[float]]:
+    """Return the largest share of a node's trials, and the speeds of those that have one, who stand first."""
+    shares = allocated(mosts, cores, exponent)
+    return max(shares), [math.pow(share, power) for share in shares if share > 0]

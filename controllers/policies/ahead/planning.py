@@ -1,13 +1,16 @@
 """Where the work is, while places and moves are chosen one after another. Pure."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from controllers.core.model import Migrate, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
-from controllers.policies.ahead.forecast import Load, NodeForecast, cost_of, earliest_end, node_forecast
+from controllers.policies.ahead.forecast import Load, NodeForecast, earliest_end, node_forecast
 from controllers.policies.ahead.order import Queue, Waiting, starting_order
+from controllers.policies.ahead.tally import Line, Tally
 from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.first_attempts import waits
 from controllers.policies.kit.work_left import Estimate
@@ -66,7 +69,13 @@ class WorkPlan:
             node = moving or trial.node or starting.get(name)
             if node in self._loads:
                 self._loads[node][name] = one.work, one.most
-        self.forecasts = {node: self._forecast(node) for node in self._loads}
+        nodes = {node: (self._forecast(node), len(loads)) for node, loads in self._loads.items()}
+        self._tally = Tally(nodes, len(estimates), weights.end)
+
+    @property
+    def forecasts(self) -> Mapping[NodeName, NodeForecast]:
+        """What each node comes to."""
+        return self._tally.forecasts
 
     def earliest_end(self, expected: float = 0.0) -> float:
         """Return the seconds until the whole sweep can be done at the earliest, with ``expected`` work yet to come."""
@@ -79,51 +88,52 @@ class WorkPlan:
         It is the node on which it costs all trials the least; of several, the one with the fewest trials per core. A
         trial that fits nowhere waits on and does not hold up a smaller one.
         """
-        # Placing a trial only takes room away, so what does not fit now will not fit later in this decision.
-        unfit: set[RequestShape] = set()
+        lines: dict[RequestShape, Line] = {}
         for name in starting_order(self._queues(), protect_end=self._weights.end > 0):
-            trial = self._estimates[name].trial
+            trial, one = self._estimates[name].trial, self._estimates[name]
             shape = request_shape(trial)
-            free = [] if shape in unfit else [node for node in self.cores if self._capacity.fits(trial, node)]
-            roomy = [node for node in free if not self._held_back(node)]
-            if not roomy:
-                unfit.add(shape)
+            if shape not in lines:
+                lines[shape] = Line(self._tally, partial(self._has_room, trial))
+            near = lines[shape].first(CONSIDERED)
+            if not near:
                 continue
-            near = sorted(roomy, key=lambda node: (self.forecasts[node].bound, len(self._loads[node]), node))
-            one = self._estimates[name]
-            after = {node: self._forecast(node, (one.work, one.most)) for node in near[:CONSIDERED]}
-            costs = {node: self._cost({node: forecast}) for node, forecast in after.items()}
+            after = {node: self._forecast(node, (one.work, one.most)) for node in near}
+            costs = {node: self._tally.cost({node: forecast}) for node, forecast in after.items()}
             best = min(after, key=lambda node: (costs[node], len(self._loads[node]) / self.cores[node], node))
             self._capacity.apply(Place(name, best))
             self._loads[best][name] = one.work, one.most
-            self.forecasts[best] = after[best]
+            self._tally.change(best, after[best], len(self._loads[best]))
             yield Proposal(Place(name, best), f"placing: it costs all trials the least on {best}")
+
+    def _has_room(self, trial: Trial, node: NodeName) -> bool:
+        return self._capacity.fits(trial, node) and not self._held_back(node)
 
     def _held_back(self, node: NodeName) -> bool:
         """Whether one more trial would only slow down those of ``node``: they can use all of it, and contend for it."""
-        used = sum(most for _, most in self._loads[node].values())
-        return self._weights.contention >= MUCH_CONTENTION and used >= self.cores[node]
+        if self._weights.contention < MUCH_CONTENTION:
+            return False
+        return sum(most for _, most in self._loads[node].values()) >= self.cores[node]
 
-    def moves(self, movable: Collection[TrialId]) -> Iterator[Proposal]:
+    def moves(self, movable: Iterable[TrialId]) -> Iterator[Proposal]:
         """Yield moves of ``movable`` trials, the best first, each with those before it counted in, while they pay.
 
         At most a quarter of the trials that run are on their way at a time.
         """
-        live = [trial for trial in self._snapshot.unended if trial.live]
+        live, left = [trial for trial in self._snapshot.unended if trial.live], set(movable)
         moving = sum(trial.phase is Phase.MOVING for trial in live)
         for _ in range(max(1, len(live) // 4) - moving):
-            found = self._best_move(movable)
+            found = self._best_move(left)
             if found is None:
                 return
             gain, name, target = found
             trial = self._estimates[name].trial
-            movable = [other for other in movable if other != name]
+            left.remove(name)
             for source in trial.nodes[:1]:
                 del self._loads[source][name]
-                self.forecasts[source] = self._forecast(source)
+                self._count(source)
             self._capacity.apply(Migrate(name, target))
             self._loads[target][name] = self._moved(name, target)
-            self.forecasts[target] = self._forecast(target)
+            self._count(target)
             yield Proposal(Migrate(name, target), f"moving: on {target} it saves all trials {gain:.0f} s in sum")
 
     def _queues(self) -> list[Queue]:
@@ -153,11 +163,10 @@ class WorkPlan:
         one = self._estimates[name]
         return one.work / math.pow(min(one.most, cores), self._weights.power)
 
-    def _best_move(self, movable: Collection[TrialId]) -> tuple[float, TrialId, NodeName] | None:
-        before = self._cost({})
-        by_end = sorted(self.forecasts, key=lambda node: (self.forecasts[node].last, node))
+    def _best_move(self, movable: AbstractSet[TrialId]) -> tuple[float, TrialId, NodeName] | None:
+        before, targets = self._tally.cost({}), self._tally.first_done(CONSIDERED)
         best: tuple[float, TrialId, NodeName] | None = None
-        for source in by_end[::-1][:CONSIDERED]:
+        for source in self._tally.last_done(CONSIDERED):
             if sum(most for _, most in self._loads[source].values()) <= self.cores[source]:
                 continue  # Each has all that it can use, so nobody gains where one leaves.
             for name in self._loads[source]:
@@ -165,11 +174,11 @@ class WorkPlan:
                 if name not in movable or trial.node != source or not self._worth_moving(name):
                     continue
                 without = self._forecast(source, leaving=name)
-                for target in by_end[:CONSIDERED]:
+                for target in targets:
                     if target == source or not self._capacity.fits(trial, target):
                         continue
                     changed = {source: without, target: self._forecast(target, self._moved(name, target))}
-                    gain = before - self._cost(changed)
+                    gain = before - self._tally.cost(changed)
                     if best is None or (-gain, name, target) < (-best[0], best[1], best[2]):
                         best = gain, name, target
         pays = best is not None and best[0] > max(self._weights.move_cost, LEAST_GAIN * before)
@@ -188,9 +197,9 @@ class WorkPlan:
         loads = [load for name, load in self._loads[node].items() if name != leaving]
         return node_forecast([*loads, *coming], self.cores[node], self._weights.power)
 
-    def _cost(self, changed: Mapping[NodeName, NodeForecast]) -> float:
-        forecasts = (changed.get(node, forecast) for node, forecast in self.forecasts.items())
-        return cost_of(forecasts, len(self._estimates), self._weights.end)
+    def _count(self, node: NodeName) -> None:
+        """Count the loads of ``node`` as they are now."""
+        self._tally.change(node, self._forecast(node), len(self._loads[node]))
 
 
 def _authors_shape(trial: Trial) -> RequestShape:

@@ -1,9 +1,13 @@
 """What FlowCon remembers of each trial and node, and how it measures how efficiently a trial grows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import attrgetter
+from typing import Final
 
-from controllers.core.model import Category, NodeName, Snapshot, Trial, TrialId
+from controllers.core.model import Assessment, Category, NodeName, Snapshot, Trial, TrialId
+from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import (
     Mark,
     growth,
@@ -16,8 +20,10 @@ from controllers.core.progress import (
 )
 from controllers.policies.kit.settings import Threshold
 
+_ID: Final = attrgetter("id")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class FlowConMemo:
     """One trial: its list, its growth efficiency now and at its best, and its soft limit (share of a node).
 
@@ -32,6 +38,11 @@ class FlowConMemo:
     limit: float = 1.0
     stale: bool = False
 
+    @cached_property
+    def assessment(self) -> Assessment:
+        """What is shown to people."""
+        return Assessment(self.category, self.growth)
+
 
 @dataclass(frozen=True, slots=True)
 class NodeMemo:
@@ -40,6 +51,10 @@ class NodeMemo:
     members: tuple[TrialId, ...]
     interval: float
     due_at: float
+
+    def rests(self, members: Iterable[Trial], now: float) -> bool:
+        """Return whether the node is not due at ``now`` and still shared by the same trials."""
+        return now < self.due_at - CLOCK_SLACK and self.members == tuple(map(_ID, members))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +65,7 @@ class FlowConState:
     nodes: Mapping[NodeName, NodeMemo] = field(default_factory=dict)
 
 
-_UNKNOWN = FlowConMemo()
+_UNKNOWN: Final = FlowConMemo()
 
 
 def recalled(snapshot: Snapshot, state: FlowConState) -> dict[TrialId, FlowConMemo]:
@@ -69,7 +84,8 @@ def measured(trial: Trial, memo: FlowConMemo, threshold: Threshold, now: float) 
     trial's own peak efficiency.
     """
     known = trial.progress
-    memo = replace(memo, stale=known is not None and is_stale(known, now, threshold.stale_after))
+    stale = known is not None and is_stale(known, now, threshold.stale_after)
+    memo = memo if memo.stale == stale else replace(memo, stale=stale)
     progress = usable(known, now, threshold.stale_after)
     if progress is None or (memo.mark and not reported_since(progress, memo.mark)):
         return memo

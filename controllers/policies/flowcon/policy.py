@@ -6,13 +6,13 @@ sets their limits, Algorithm 2 listens for trials that come and go; limits then 
 
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import ClassVar
 
 from pydantic import Field
 
 from controllers.core.model import (
     Action,
-    Assessment,
     Category,
     Decision,
     NodeName,
@@ -21,11 +21,11 @@ from controllers.core.model import (
     Snapshot,
     TrialId,
 )
-from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import Normalise
 from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState, NodeMemo, measured, recalled
+from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter, Threshold
-from controllers.policies.kit.shares import SharedNode, shared_nodes, shrinks_first
+from controllers.policies.kit.shares import SharedNode, shared_node, sharers, shrinks_first
 
 BACK_OFF_CAP = 8
 """How many times the interval the back-off may reach; the thesis doubles without end."""
@@ -52,17 +52,21 @@ class FlowConRule(PolicySettings):
 
     def share(self, snapshot: Snapshot, state: FlowConState) -> Decision[FlowConState]:
         """Run on every node that is due, or whose trials have changed."""
-        trials = recalled(snapshot, state)
+        trials, capacity = recalled(snapshot, state), Capacity.of(snapshot)
         nodes: dict[NodeName, NodeMemo] = {}
         proposals: list[Proposal] = []
-        for name, place in shared_nodes(snapshot).items():
-            nodes[name], changes = self._visit(place, state.nodes.get(name), trials, snapshot.now)
-            proposals += changes
+        for name, members in sharers(snapshot).items():
+            memo = state.nodes.get(name)
+            if memo is not None and memo.rests(members, snapshot.now):
+                nodes[name] = memo
+            else:
+                nodes[name], changes = self._visit(shared_node(members, capacity), memo, trials, snapshot.now)
+                proposals += changes
         return Decision(
             FlowConState(trials, nodes),
             shrinks_first(proposals, snapshot),
             wake_at=min((node.due_at for node in nodes.values()), default=None),
-            assessments={trial: Assessment(memo.category, memo.growth) for trial, memo in trials.items()},
+            assessments=dict(zip(trials, map(attrgetter("assessment"), trials.values()), strict=True)),
         )
 
     def _visit(
@@ -70,8 +74,6 @@ class FlowConRule(PolicySettings):
     ) -> tuple[NodeMemo, list[Proposal]]:
         """Listen (Algorithm 2): a change of the node's trials resets its interval and runs Algorithm 1 now."""
         changed = memo is None or memo.members != place.names
-        if memo is not None and not changed and now < memo.due_at - CLOCK_SLACK:
-            return memo, []
         measured_any = self._measure(place, trials, now)
         interval = self.interval if memo is None or changed else memo.interval
         if all(trials[name].category is Category.CONVERGED for name in place.names):

@@ -25,9 +25,9 @@ class AskedMove:
 def with_destinations(snapshot: Snapshot, asked: Mapping[TrialId, AskedMove]) -> Snapshot:
     """Return ``snapshot`` with the destinations that were asked for, of trials whose world does not tell theirs."""
     told = {
-        trial.id: replace(trial, moving_to=asked[trial.id].destination)
-        for trial in snapshot.unended
-        if trial.phase is Phase.MOVING and not trial.moving_to and trial.id in asked
+        name: replace(trial, moving_to=move.destination)
+        for name, move in asked.items()
+        if (trial := snapshot.named.get(name)) and trial.phase is Phase.MOVING and not trial.moving_to
     }
     if not told:
         return snapshot

@@ -1,8 +1,9 @@
 """What is requested of each node, while actions are tried one after another, and which of them go together."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from controllers.core.devices import NO_DEVICES, Devices
@@ -29,16 +30,6 @@ Veto = tuple[Proposal, str]
 
 
 @dataclass(slots=True)
-class _Load:
-    """Requests on a node: ``cpu`` as they are, ``base_cpu`` as their authors wrote them, in cores; bytes."""
-
-    cpu: float = 0.0
-    base_cpu: float = 0.0
-    memory: float = 0.0
-    devices: Devices = NO_DEVICES
-
-
-@dataclass(slots=True)
 class Capacity:
     """Requests on every node beside what it has; nodes by name. A move under way counts at both ends.
 
@@ -48,42 +39,53 @@ class Capacity:
 
     nodes: Mapping[NodeName, Node]
     trials: Mapping[TrialId, Trial]
-    _loads: dict[NodeName, _Load] = field(default_factory=dict)
+    _cpu: dict[NodeName, float]
+    _base_cpu: dict[NodeName, float]
+    _memory: dict[NodeName, float]
+    _devices: dict[NodeName, Devices]
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Capacity":
-        """Return what ``snapshot`` shows."""
-        nodes = {node.name: node for node in sorted(snapshot.nodes, key=lambda node: node.name)}
-        capacity = cls(nodes, {trial.id: trial for trial in snapshot.trials})
-        for node in snapshot.nodes:
-            if node.devices_starting:
-                capacity._load(node.name).devices = node.devices_starting
+        """Return what ``snapshot`` shows: a ledger of its own for each who asks, summed up once for all of them."""
+        return snapshot.once(cls._summed).copy()
+
+    @classmethod
+    def _summed(cls, snapshot: Snapshot) -> "Capacity":
+        cpu: defaultdict[NodeName, float] = defaultdict(float)
+        base_cpu: defaultdict[NodeName, float] = defaultdict(float)
+        memory: defaultdict[NodeName, float] = defaultdict(float)
+        devices = {node.name: node.devices_starting for node in snapshot.nodes if node.devices_starting}
+        nodes = {node.name: node for node in snapshot.nodes}
+        capacity = cls(nodes, snapshot.named, cpu, base_cpu, memory, devices)
         for trial in snapshot.unended:
-            for name in trial.nodes:
-                load = capacity._load(name)
-                load.cpu += trial.cpu
-                load.base_cpu += trial.base_cpu
-                load.memory += trial.memory
-                if trial.devices:
-                    load.devices += trial.devices
-            if trial.phase is Phase.MOVING and trial.moving_to and trial.moving_to not in trial.nodes:
+            for node in trial.nodes:
+                cpu[node] += trial.cpu
+                base_cpu[node] += trial.base_cpu
+                memory[node] += trial.memory
+                if trial.devices.counts:  # asked of every trial at every tick: its truth would be a call
+                    devices[node] = devices.get(node, NO_DEVICES) + trial.devices
+            if trial.moving_to and trial.phase is Phase.MOVING and trial.moving_to not in trial.nodes:
                 capacity._arrive(trial, trial.moving_to)
         return capacity
 
+    def copy(self) -> "Capacity":
+        """Return a ledger that says the same, and goes on by itself."""
+        sums = dict(self._cpu), dict(self._base_cpu), dict(self._memory), dict(self._devices)
+        return Capacity(self.nodes, self.trials, *sums)
+
     def requested(self, node: NodeName) -> float:
         """Return the cores requested of ``node``, including those of trials that move there."""
-        return self._load(node).cpu
+        return self._cpu.get(node, 0.0)
 
     def fits(self, trial: Trial, node: NodeName) -> bool:
         """Return whether all of the trial's workers may go to ``node``: known, ready, and with room for them."""
         place = self.nodes.get(node)
         if place is None or not place.ready:
             return False
-        load, cpu = self._load(node), _restart_cpu(trial)
         return (
-            max(load.cpu, load.base_cpu) + cpu <= place.cpu + SLACK
-            and load.memory + trial.memory * trial.workers <= place.memory
-            and (not trial.devices.counts or _devices_fit(trial, place, load))
+            self._planned(node) + _restart_cpu(trial) <= place.cpu + SLACK
+            and self._memory.get(node, 0.0) + trial.memory * trial.workers <= place.memory
+            and (not trial.devices.counts or self._devices_fit(trial, place))
             and (not place.only_for or place.only_for <= trial.devices.kinds())
         )
 
@@ -91,9 +93,10 @@ class Capacity:
         """Return how many trials that ask for the same as ``trial`` ``node`` has room for."""
         if not self.fits(trial, node):
             return 0
-        place, load, (cpu, memory, devices) = self.nodes[node], self._load(node), request_shape(trial)
-        free = place.devices - load.devices
-        parts = [(place.cpu + SLACK - max(load.cpu, load.base_cpu), cpu), (place.memory - load.memory, memory)]
+        place, (cpu, memory, devices) = self.nodes[node], request_shape(trial)
+        free = place.devices - self._devices.get(node, NO_DEVICES)
+        parts = [(place.cpu + SLACK - self._planned(node), cpu)]
+        parts += [(place.memory - self._memory.get(node, 0.0), memory)]
         parts += [(free.count(kind), count) for kind, count in devices.counts]
         return min((int(left // each) for left, each in parts if each > 0 and left < math.inf), default=_ANY_NUMBER)
 
@@ -109,7 +112,7 @@ class Capacity:
                 change = action.cpu - trial.cpu
                 return math.isfinite(action.cpu) and all(
                     change <= 0
-                    or self._load(node).cpu + change * trial.nodes.count(node) <= self.nodes[node].cpu + SLACK
+                    or self.requested(node) + change * trial.nodes.count(node) <= self.nodes[node].cpu + SLACK
                     for node in sorted(set(trial.nodes))
                     if node in self.nodes
                 )
@@ -125,28 +128,32 @@ class Capacity:
                     self._arrive(trial, action.node)
             case Resize():
                 for node in trial.nodes:
-                    self._load(node).cpu += action.cpu - trial.cpu
+                    self._cpu[node] = self.requested(node) + (action.cpu - trial.cpu)
             case _:
                 assert_never(action)
 
     def expect(self, trial: Trial, node: NodeName) -> None:
         """Count a trial that was placed on ``node`` and has yet to run there; its devices count there already."""
-        self._arrive(replace(trial, devices=NO_DEVICES), node)
+        cpu, memory = _restart_cpu(trial), trial.memory * trial.workers
+        self._cpu[node] = self._cpu.get(node, 0.0) + cpu
+        self._base_cpu[node] = self._base_cpu.get(node, 0.0) + cpu
+        self._memory[node] = self._memory.get(node, 0.0) + memory
 
-    def _load(self, node: NodeName) -> _Load:
-        # Not setdefault(): it would make a new load at each call, and this is called most of all.
-        load = self._loads.get(node)
-        if load is None:
-            load = self._loads[node] = _Load()
-        return load
+    def _planned(self, node: NodeName) -> float:
+        """Return the cores that count as requested of ``node`` where somebody wants to come to it."""
+        return max(self._cpu.get(node, 0.0), self._base_cpu.get(node, 0.0))
+
+    def _devices_fit(self, trial: Trial, place: Node) -> bool:
+        held = self._devices.get(place.name, NO_DEVICES)
+        return all(
+            count * trial.workers <= place.devices.count(kind) - held.count(kind)
+            for kind, count in trial.devices.counts
+        )
 
     def _arrive(self, trial: Trial, node: NodeName) -> None:
-        load, cpu = self._load(node), _restart_cpu(trial)
-        load.cpu += cpu
-        load.base_cpu += cpu
-        load.memory += trial.memory * trial.workers
+        self.expect(trial, node)
         if trial.devices:
-            load.devices += trial.devices * trial.workers
+            self._devices[node] = self._devices.get(node, NO_DEVICES) + trial.devices * trial.workers
 
 
 RequestShape = tuple[float, float, Devices]
@@ -193,13 +200,6 @@ def _precedence(action: Action) -> int:
             return 1
         case _:
             assert_never(action)
-
-
-def _devices_fit(trial: Trial, place: Node, load: _Load) -> bool:
-    return all(
-        count * trial.workers <= place.devices.count(kind) - load.devices.count(kind)
-        for kind, count in trial.devices.counts
-    )
 
 
 def _restart_cpu(trial: Trial) -> float:

@@ -48,17 +48,24 @@ class SharedNode:
 def shared_nodes(snapshot: Snapshot) -> Mapping[NodeName, SharedNode]:
     """Return the nodes that have trials to resize, by name; trials on several nodes are left out."""
     capacity = Capacity.of(snapshot)
+    return {name: shared_node(members, capacity) for name, members in sharers(snapshot).items()}
+
+
+def sharers(snapshot: Snapshot) -> Mapping[NodeName, tuple[Trial, ...]]:
+    """Return for each node, by name, its trials that may be resized; trials on several nodes are left out."""
     members: dict[NodeName, list[Trial]] = {}
     for trial in snapshot.unended:
-        if trial.steady and trial.nodes.count(trial.nodes[0]) == len(trial.nodes) and trial.nodes[0] in capacity.nodes:
+        if trial.steady and (len(trial.nodes) == 1 or len(set(trial.nodes)) == 1):
             members.setdefault(trial.nodes[0], []).append(trial)
-    found: dict[NodeName, SharedNode] = {}
-    for name in sorted(members):
-        asked = sum(trial.base_cpu * len(trial.nodes) for trial in members[name])
-        others = capacity.requested(name) - sum(trial.cpu * len(trial.nodes) for trial in members[name])
-        budget = max(0.0, min(asked, capacity.nodes[name].cpu - others))
-        found[name] = SharedNode(tuple(members[name]), budget)
-    return found
+    return {node.name: tuple(members[node.name]) for node in snapshot.nodes if node.name in members}
+
+
+def shared_node(members: tuple[Trial, ...], capacity: Capacity) -> SharedNode:
+    """Return the node of ``members``, the trials that may be resized there, with what is theirs of its cores."""
+    name = members[0].nodes[0]
+    asked = sum(trial.base_cpu * len(trial.nodes) for trial in members)
+    others = capacity.requested(name) - sum(trial.cpu * len(trial.nodes) for trial in members)
+    return SharedNode(members, max(0.0, min(asked, capacity.nodes[name].cpu - others)))
 
 
 def within_budget(now: Mapping[TrialId, float], wanted: Mapping[TrialId, float], budget: float) -> dict[TrialId, float]:
@@ -77,12 +84,11 @@ def within_budget(now: Mapping[TrialId, float], wanted: Mapping[TrialId, float],
 
 def shrinks_first(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[Proposal, ...]:
     """Return ``proposals`` in an order that never asks for more of a node than it ends up with."""
-    now = {trial.id: trial.cpu for trial in snapshot.unended}
 
     def grows(proposal: Proposal) -> bool:
         match proposal.action:
             case Resize() as resize:
-                return resize.cpu > now[resize.trial]
+                return resize.cpu > snapshot.named[resize.trial].cpu
             case Migrate() | Place():
                 return False
             case _ as other:

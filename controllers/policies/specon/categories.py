@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 
-from controllers.core.model import Category, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Assessment, Category, Phase, Snapshot, Trial, TrialId
 from controllers.core.progress import Mark, growth, mark, recategorised, reported_since, usable
 from controllers.policies.kit.asked_moves import AskedMove
 from controllers.policies.kit.settings import Threshold
@@ -24,7 +25,7 @@ class PendingMove(AskedMove):
     kind: MoveKind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SpeConMemo:
     """One trial: its category and the gain before, since when it is converged, and its moves."""
 
@@ -40,6 +41,11 @@ class SpeConMemo:
     def migrated(self) -> bool:
         """Whether it was moved for having converged, or was found to be in the best place already."""
         return self.migrated_at is not None
+
+    @cached_property
+    def assessment(self) -> Assessment:
+        """What is shown to people."""
+        return Assessment(self.category, self.growth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +64,14 @@ def recalled(snapshot: Snapshot, state: SpeConState) -> dict[TrialId, SpeConMemo
 
     A moving trial may hold no node, and be new to this state, where a controller begins in mid-move.
     """
-    return {
-        trial.id: _with_answer(trial, state.trials.get(trial.id, _UNKNOWN), snapshot.now)
+    memos = {
+        trial.id: state.trials.get(trial.id, _UNKNOWN)
         for trial in snapshot.unended
-        if trial.live or trial.phase is Phase.MOVING or trial.id in state.trials
+        if trial.id in state.trials or trial.live or trial.phase is Phase.MOVING
     }
+    for name in [name for name, memo in memos.items() if memo.pending]:
+        memos[name] = _with_answer(snapshot.named[name], memos[name], snapshot.now)
+    return memos
 
 
 def categorised(trial: Trial, memo: SpeConMemo, threshold: Threshold, now: float) -> SpeConMemo:

@@ -3,14 +3,15 @@
 Algorithm 3 categorises (``categories``), Algorithm 4 places and Algorithm 5 evens out what is left (``placement``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from controllers.core.model import Action, Assessment, Decision, Migrate, NodeName, Proposal, Snapshot, Trial, TrialId
+from controllers.core.model import Action, Decision, Migrate, NodeName, Proposal, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import Normalise
 from controllers.policies.kit.asked_moves import with_destinations
@@ -33,22 +34,17 @@ class _Turn:
 
     snapshot: Snapshot
     memos: dict[TrialId, SpeConMemo]
-    trials: dict[TrialId, Trial] = field(init=False)
+    trials: Mapping[TrialId, Trial] = field(init=False)
 
     def __post_init__(self) -> None:
         pending = {name: memo.pending for name, memo in self.memos.items() if memo.pending}
         self.snapshot = with_destinations(self.snapshot, pending)
-        self.trials = {trial.id: trial for trial in self.snapshot.unended}
+        self.trials = self.snapshot.named
 
     @cached_property
     def nodes(self) -> ScoredNodes:
         """The nodes by score. To be looked at only once all trials are categorised: scores follow from that."""
         return ScoredNodes.of(self.snapshot, {trial: memo.category for trial, memo in self.memos.items()})
-
-    @cached_property
-    def placed(self) -> tuple[TrialId, ...]:
-        """The trials that were on a node, or on their way to one, as the decision began."""
-        return tuple(trial.id for trial in self.trials.values() if trial.live or trial.moving_to)
 
     def movable(self, name: TrialId) -> bool:
         """Whether the trial runs, alone, with no move of it asked for."""
@@ -114,8 +110,8 @@ class SpeCon(PolicySettings):
         return Decision(
             SpeConState(due_at, turn.memos),
             tuple(proposals),
-            wake_at=due_at if turn.placed else None,
-            assessments={trial: Assessment(memo.category, memo.growth) for trial, memo in turn.memos.items()},
+            wake_at=due_at if any(map(_is_placed, turn.snapshot.unended)) else None,
+            assessments=dict(zip(turn.memos, map(attrgetter("assessment"), turn.memos.values()), strict=True)),
         )
 
     def _categorise(self, turn: _Turn) -> tuple[TrialId, ...]:
@@ -145,10 +141,12 @@ class SpeCon(PolicySettings):
 
     def _rebalancing(self, turn: _Turn) -> Iterator[Proposal]:
         """Run Algorithm 5 once every live trial is eligible for it."""
-        since = {name: self._eligible_since(turn.trials[name], turn.memos[name]) for name in turn.placed}
-        eligible = {name: at for name, at in since.items() if at is not None}
-        if len(eligible) < len(since):
-            return
+        eligible: dict[TrialId, float] = {}
+        for trial in filter(_is_placed, turn.snapshot.unended):
+            since = self._eligible_since(trial, turn.memos[trial.id])
+            if since is None:
+                return
+            eligible[trial.id] = since
         offered = {name: at for name, at in eligible.items() if turn.movable(name) and not turn.memos[name].rebalanced}
         for trial, node in rebalance(turn.nodes, offered):
             reason = f"rebalancing: every trial has converged and {node} has the room"
@@ -158,3 +156,8 @@ class SpeCon(PolicySettings):
         if memo.migrated or (self.rebalance_when == "migrated" and trial.workers == 1):
             return memo.migrated_at
         return memo.converged_at
+
+
+def _is_placed(trial: Trial) -> bool:
+    """Return whether the trial is on a node, or on its way to one."""
+    return trial.live or bool(trial.moving_to)

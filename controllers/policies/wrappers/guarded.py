@@ -65,11 +65,10 @@ class Guarded(AroundOne):
     def decide(self, snapshot: Snapshot, state: GuardedState[Any]) -> Decision[GuardedState[Any]]:
         """Ask the policy and check what it wants, in its order."""
         wanted = self.policy.decide(snapshot, state.policy)
-        ended = {trial.id for trial in snapshot.trials if trial.phase.ended} if state.acted_at else set()
         cooling = {
-            trial: at
-            for trial, at in sorted(state.acted_at.items())
-            if snapshot.now - at < self.cooldown and trial not in ended
+            name: at
+            for name, at in sorted(state.acted_at.items())
+            if snapshot.now - at < self.cooldown and not ((trial := snapshot.named.get(name)) and trial.phase.ended)
         }
         passed: list[Proposal] = []
         vetoed = list(wanted.vetoed)
@@ -104,9 +103,9 @@ class _Review:
     def __init__(self, guards: Guarded, snapshot: Snapshot, cooling: Mapping[TrialId, float]) -> None:
         self.guards, self.now, self.cooling = guards, snapshot.now, cooling
         self.capacity = Capacity.of(snapshot)
-        live = [trial for trial in snapshot.unended if trial.phase is not Phase.PENDING]
-        self.moving = sum(trial.phase is Phase.MOVING for trial in live)
-        self.most_moving = max(1, math.floor(len(live) * guards.disruption))
+        phases = [trial.phase for trial in snapshot.unended]
+        self.moving = phases.count(Phase.MOVING)
+        self.most_moving = max(1, math.floor((len(phases) - phases.count(Phase.PENDING)) * guards.disruption))
         self.acted_on: set[TrialId] = set()
 
     def let_through(self, action: Action) -> None:

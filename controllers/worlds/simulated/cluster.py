@@ -11,7 +11,7 @@ from controllers.worlds.simulated.default_scheduler import DefaultScheduler, Ima
 from controllers.worlds.simulated.events import ClusterEvent, ClusterEventKind, EventQueue
 from controllers.worlds.simulated.faults import FaultLookup, WorldFault
 from controllers.worlds.simulated.node_run import NodeRun
-from controllers.worlds.simulated.report_log import ReportLog
+from controllers.worlds.simulated.report_log import ReportLog, Upcoming
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
 from controllers.worlds.simulated.workload import WorkloadError
@@ -32,7 +32,13 @@ class SimulatedCluster:
     def __init__(self, scenario: Scenario, *, gated: bool, faults: Sequence[WorldFault] = ()) -> None:
         workload = scenario.workload
         self.nodes = {spec.name: NodeRun(spec) for spec in workload.nodes}
-        self.runs = {spec.id: TrialRun(spec, Stage.AWAY, ReportLog(spec), spec.cpu) for spec in workload.trials}
+        self.unseen: dict[TrialId, TrialRun] = {}
+        """The trials that look different since the world has shown them last."""
+        self.upcoming: Upcoming = []
+        self.runs = {
+            spec.id: TrialRun(spec, Stage.AWAY, ReportLog(spec, self.upcoming), spec.cpu, self.unseen)
+            for spec in workload.trials
+        }
         self.submitted: dict[TrialId, TrialRun] = {}
         self.costs = scenario.costs
         self.queue = EventQueue()

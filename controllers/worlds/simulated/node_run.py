@@ -54,6 +54,7 @@ class NodeRun:
         self.losses = 0
         self.others_cpu = 0.0
         self._cpu_used = 0.0
+        self._shown: Node | None = None
 
     @property
     def name(self) -> NodeName:
@@ -152,12 +153,22 @@ class NodeRun:
         return min((run.stage_ends_at for run in computing), default=float("inf"))
 
     def shown(self) -> Node:
-        """Return the node for policies."""
-        left = max(0.0, self.spec.cpu - self.others_cpu)
-        devices, starting = self.spec.devices, NO_DEVICES
-        if devices:
+        """Return the node for policies; the same object as last time if nothing of it has changed."""
+        left, last, starting = max(0.0, self.spec.cpu - self.others_cpu), self._shown, NO_DEVICES
+        if self.spec.devices.counts:
             starting = _devices_of(run for run in self.runs.values() if run.shown_on is None)
-        return Node(self.spec.name, left, self.spec.memory, self._cpu_used, self.ready, devices, starting)
+        seen = left, self._cpu_used, self.ready, starting
+        if last is None or (last.cpu, last.cpu_used, last.ready, last.devices_starting) != seen:
+            last = self._shown = Node(
+                self.spec.name,
+                left,
+                self.spec.memory,
+                self._cpu_used,
+                self.ready,
+                self.spec.devices,
+                starting,
+            )
+        return last
 
     def _all(self) -> Iterable[TrialRun]:
         return (*self.runs.values(), *self.expected.values())

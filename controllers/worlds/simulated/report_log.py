@@ -5,9 +5,10 @@ from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heappush
 from itertools import accumulate
 
-from controllers.core.model import Direction, Sample
+from controllers.core.model import Direction, Sample, TrialId
 from controllers.worlds.simulated.workload import TrialSpec
 
 _SLACK = 1e-9
@@ -27,11 +28,21 @@ class _Stretch:
         return self.work + self.rate * (time - self.at) if self.rate else self.work
 
 
-class ReportLog:
-    """The reports of one trial over all its attempts. Work that is made anew after a failure is not reported again."""
+Upcoming = list[tuple[float, TrialId]]
+"""A heap of when trials will report next, as was foreseen; what a log says by now counts."""
 
-    def __init__(self, spec: TrialSpec) -> None:
+
+class ReportLog:
+    """The reports of one trial over all its attempts. Work that is made anew after a failure is not reported again.
+
+    Args:
+        spec: the trial.
+        upcoming: where the log puts itself whenever its next report is expected at another time.
+    """
+
+    def __init__(self, spec: TrialSpec, upcoming: Upcoming) -> None:
         self._spec = spec
+        self._upcoming = upcoming
         self._works = [report.work_s for report in spec.reports]
         self._slack = spec.work_s * _SLACK
         self._stretches: deque[_Stretch] = deque()
@@ -70,7 +81,7 @@ class ReportLog:
         else:
             stretch = _Stretch(at, max(work, self._most), rate if work >= self._most else 0.0, cpu_seconds, cores)
         self._stretches.append(stretch)
-        self.next_at = self._expected()
+        self._foresee()
 
     def read(self, until: float) -> Sample | None:
         """Return the newest report logged until then, None where there is none; ``until`` never goes back."""
@@ -84,16 +95,20 @@ class ReportLog:
             if until < end:
                 break
             self._stretches.popleft()
-        self.next_at = self._expected()
+        self._foresee()
         return self.newest
+
+    def _foresee(self) -> None:
+        self.next_at = self._expected()
+        if self.next_at < math.inf:
+            heappush(self._upcoming, (self.next_at, self._spec.id))
 
     def _expected(self) -> float:
         if self.exhausted:
             return math.inf
-        ends = [*(stretch.at for stretch in self._stretches), math.inf][1:]
-        for stretch, end in zip(self._stretches, ends, strict=True):
+        for number, stretch in enumerate(self._stretches, start=1):
             at = self._logged_at(self._read, stretch)
-            if at <= end:
+            if number == len(self._stretches) or at <= self._stretches[number].at:
                 return at
         return math.inf
 

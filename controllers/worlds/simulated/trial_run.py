@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from controllers.core.model import NodeName, Phase, Trial
+from controllers.core.model import NodeName, Phase, Trial, TrialId
 from controllers.worlds.simulated.report_log import ReportLog
 from controllers.worlds.simulated.workload import TrialSpec
 
@@ -55,12 +55,14 @@ class TrialRun:
     ``version`` goes on with each stage, so that what was due in an earlier one is void. ``wanted_cpu`` is a share that
     was asked for and has not taken hold yet. ``target`` is where a move that is under way leads, ``moved_from`` where
     the move that its next attempt completes began.
+    ``unseen`` is where a trial of a cluster puts itself when it no longer looks as it did.
     """
 
     spec: TrialSpec
     stage: Stage
     log: ReportLog
     cpu: float
+    unseen: dict[TrialId, "TrialRun"] = field(repr=False)
     node: NodeName | None = None
     target: NodeName | None = None
     wanted_cpu: float | None = None
@@ -82,7 +84,7 @@ class TrialRun:
     version: int = 0
     moved_from: NodeName | None = None
     usage: list[Usage] = field(default_factory=list)
-    _shown: Trial | None = field(default=None)
+    _shown: Trial | None = None
 
     @property
     def computes(self) -> bool:
@@ -135,6 +137,7 @@ class TrialRun:
     def change(self) -> None:
         """Note that it does not look as it did."""
         self._shown = None
+        self.unseen[self.spec.id] = self
 
     def shown(self) -> Trial:
         """Return the trial for policies."""
@@ -163,7 +166,7 @@ class TrialRun:
         """Begin ``stage``; what was due in the one before is void."""
         self.stage = stage
         self.version += 1
-        self._shown = None
+        self.change()
 
     def void(self) -> None:
         """Let nothing come of what was due in this stage."""

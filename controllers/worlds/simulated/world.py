@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop
 from typing import assert_never
 
 from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
@@ -30,6 +31,7 @@ class SimulatedWorld:
 
     def __init__(self, scenario: Scenario, *, gated: bool = False, faults: Sequence[WorldFault] = ()) -> None:
         self._cluster = SimulatedCluster(scenario, gated=gated, faults=faults)
+        self._shown: dict[TrialId, Trial] = {}
         for at, effect in timed_effects(self._cluster, faults):
             self._cluster.call_at(at, effect)
 
@@ -76,7 +78,10 @@ class SimulatedWorld:
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
-        return [run.shown() for run in self._cluster.submitted.values()]
+        unseen, submitted = self._cluster.unseen, self._cluster.submitted
+        self._shown.update((name, run.shown()) for name, run in unseen.items() if name in submitted)
+        unseen.clear()
+        return list(self._shown.values())
 
     def to_come(self) -> Sequence[ComingTrial]:
         """Return every trial that has not been submitted yet."""
@@ -194,18 +199,21 @@ class SimulatedMetrics:
         self._world = world
         self._delay_s = delay_s
         self._samples: dict[TrialId, Sample] = {}
-        self._logs = {run.spec.id: run.log for run in world.runs if run.spec.reports}
+        self._upcoming = world.cluster.upcoming
+        self._logs = {run.spec.id: run.log for run in world.runs}
 
     def poll(self) -> Mapping[TrialId, Sample]:
         """Return the newest sample of each trial that has one."""
         until = self._world.now - self._delay_s
-        due = [(trial, log) for trial, log in self._logs.items() if log.next_at <= until]
-        for trial, log in due:
-            sample = log.read(until)
+        due: set[TrialId] = set()
+        while self._upcoming and self._upcoming[0][0] <= until:
+            at, trial = heappop(self._upcoming)
+            if self._logs[trial].next_at == at:  # otherwise it has come to run faster or slower since
+                due.add(trial)
+        for trial in sorted(due):
+            sample = self._logs[trial].read(until)
             if sample is not None:
                 self._samples[trial] = sample
-            if log.exhausted:
-                del self._logs[trial]
         return self._samples
 
     def final(self) -> Mapping[TrialId, Sample]:

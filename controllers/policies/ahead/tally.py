@@ -1,0 +1,120 @@
+"""What the work on all nodes costs, kept up while places and moves are chosen: a change costs little on any cluster."""
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
+from itertools import islice
+from typing import Final
+
+from controllers.core.model import NodeName
+from controllers.policies.ahead.forecast import NodeForecast
+
+BITS: Final = 64
+"""Sums count units of 2 ** -64 of a second (or of its fourth power): as whole numbers they depend on no order."""
+
+Key = tuple[float, int, NodeName]
+"""A node's bound, the number of its trials, and its name: who comes first has room soonest."""
+
+
+class Tally:
+    """The forecast of each node, and what all of them cost together, in trial seconds.
+
+    A state of all nodes costs the sum of all completions, and an end that is late or uneven. The end is half the latest
+    of the nodes' bounds, half their 4-norm: a node that is not the last should be done early too, since its cores are
+    what the last one's trials can move to.
+
+    ``by_bound`` holds the nodes in the order in which they will have room, ``keys`` by what they stand in it, and
+    ``changed`` which nodes changed since the beginning, one after another.
+
+    Args:
+        nodes: The forecast of each node, and the number of its trials.
+        trials: How many there are in all.
+        end_weight: The weight of the end beside the mean completion time.
+    """
+
+    def __init__(self, nodes: Mapping[NodeName, tuple[NodeForecast, int]], trials: int, end_weight: float) -> None:
+        self.forecasts = {node: forecast for node, (forecast, _) in nodes.items()}
+        self.keys: dict[NodeName, Key] = {
+            node: (forecast.bound, count, node) for node, (forecast, count) in nodes.items()
+        }
+        self._weight = end_weight * trials
+        self._completions = sum(_units(forecast.completions) for forecast in self.forecasts.values())
+        self._fourths = sum(_fourth(forecast) for forecast in self.forecasts.values())
+        self.by_bound = sorted(self.keys.values())
+        self._by_last = sorted((forecast.last, node) for node, forecast in self.forecasts.items())
+        self.changed: list[NodeName] = []
+
+    def cost(self, changed: Mapping[NodeName, NodeForecast]) -> float:
+        """Return what all nodes cost where those in ``changed`` come to something else."""
+        if not self.forecasts:
+            return 0.0
+        completions, fourths = self._completions, self._fourths
+        for node, after in changed.items():
+            before = self.forecasts[node]
+            completions += _units(after.completions) - _units(before.completions)
+            fourths += _fourth(after) - _fourth(before)
+        others = next((bound for bound, _, node in reversed(self.by_bound) if node not in changed), 0.0)
+        latest = max(others, *(after.bound for after in changed.values())) if changed else others
+        spread = math.pow(fourths / (len(self.forecasts) << BITS), 1 / 4)
+        return completions / (1 << BITS) + self._weight * (spread + latest) / 2
+
+    def change(self, node: NodeName, forecast: NodeForecast, trials: int) -> None:
+        """Count that ``node`` now has so many ``trials`` and comes to ``forecast``."""
+        before, key = self.forecasts[node], self.keys[node]
+        self._completions += _units(forecast.completions) - _units(before.completions)
+        self._fourths += _fourth(forecast) - _fourth(before)
+        del self.by_bound[bisect_left(self.by_bound, key)]
+        del self._by_last[bisect_left(self._by_last, (before.last, node))]
+        self.forecasts[node], self.keys[node] = forecast, (forecast.bound, trials, node)
+        insort(self.by_bound, self.keys[node])
+        insort(self._by_last, (forecast.last, node))
+        self.changed.append(node)
+
+    def first_done(self, count: int) -> list[NodeName]:
+        """Return the ``count`` nodes whose last trials are done first."""
+        return [node for _, node in self._by_last[:count]]
+
+    def last_done(self, count: int) -> list[NodeName]:
+        """Return the ``count`` nodes whose last trials are done last, the very last first."""
+        return [node for _, node in islice(reversed(self._by_last), count)]
+
+
+class Line:
+    """The nodes that suit some of the trials that are to be placed, those first that have room soonest.
+
+    While trials are placed, a node that does not suit them never will, so nobody asks for it again.
+
+    Args:
+        tally: What each node comes to; it may change as trials are placed.
+        suits: Whether a node takes such a trial.
+    """
+
+    def __init__(self, tally: Tally, suits: Callable[[NodeName], bool]) -> None:
+        self._tally = tally
+        self._suits = suits
+        self._heap = list(tally.by_bound)  # whatever is sorted is a heap
+        self._seen = len(tally.changed)
+
+    def first(self, count: int) -> list[NodeName]:
+        """Return the first ``count`` nodes that suit."""
+        tally = self._tally
+        for node in dict.fromkeys(tally.changed[self._seen :]):
+            heappush(self._heap, tally.keys[node])
+        self._seen = len(tally.changed)
+        found: list[Key] = []
+        while self._heap and len(found) < count:
+            key = heappop(self._heap)
+            if key == tally.keys[key[-1]] and self._suits(key[-1]):
+                found.append(key)
+        for key in found:
+            heappush(self._heap, key)
+        return [node for *_, node in found]
+
+
+def _units(seconds: float) -> int:
+    return int(math.ldexp(seconds, BITS))
+
+
+def _fourth(forecast: NodeForecast) -> int:
+    return _units(math.pow(forecast.bound, 4))
