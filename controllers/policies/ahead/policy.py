@@ -7,6 +7,7 @@ reports on, with a small error (``kit.work_left``), and with it what the trials 
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import ClassVar, Final
 
 from pydantic import Field
@@ -38,6 +39,8 @@ KEPT_SUBMISSIONS: Final = 16
 STILL_TO_COME: Final = 0.5
 """While trials arrive, this many times as much work is expected to come as has come so far."""
 MOST_MOVES: Final = 4
+MOST_PLACED: Final = 1_000
+"""Trials placed in one decision, so that none takes long: those that are left come next, as places change the world."""
 GIVEN_COUNTS: Final = 2
 """How many measured moves ``move_cost`` counts as much as."""
 GUESSED: Final = "its length is not known yet: estimated by {}"
@@ -117,7 +120,7 @@ class Ahead(PolicySettings):
         estimates = estimated(snapshot, known, power)
         weights = Weights(power, scaling.contention, 0.0 if arriving else self.end_weight, self._move_cost(known))
         plan = WorkPlan(with_destinations(snapshot, moves.asked), estimates, starting, weights)
-        placing = list(plan.places())
+        placing = list(islice(plan.places(), MOST_PLACED))
         due = snapshot.now >= state.due_at - CLOCK_SLACK
         # What is old says little of where a trial stands by now, so it moves no trial and changes no share.
         oldest = self.stale_after * self.interval
