@@ -69,7 +69,8 @@ class Stage:
         return self.runs[-1]
 
     def step_until(self, run: CampaignRun, condition: Callable[[], object]) -> None:
-        for _ in range(600):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
             run.step(self.campaign)
             if condition():
                 return
@@ -218,17 +219,18 @@ def test_a_policy_sees_what_is_in_use_of_each_node_by_the_reports_of_trials(stag
     it.step_until(run, it.parents)
     child = it.report(0.9, 0.5)
     waiting = [TrialId(f"{it.sweep}.t{number:03d}") for number in range(1, 7)]
-    it.step_until(run, lambda: "mlflow.parentRunId" in it.tags(child))
-    later = int(time.time() * 1000) + 1000
+    # The usage is what lies between two reports, so the first must have been read before there is a second.
+    it.step_until(run, lambda: _is_told(it, EventKind.REPORT))
+    later = it.client.get_metric_history(child, "loss")[0].timestamp + 1000
     it.client.log_batch(child, [Metric("loss", 0.4, later, 2), Metric(contract.METRIC_CPU_SECONDS, 6.0, later, 2)])
-    it.step_until(run, lambda: _usage_is_told(it))
+    it.step_until(run, lambda: _is_told(it, EventKind.USAGE))
     it.world.now |= {name: gated(name) for name in waiting}
     it.step_until(run, lambda: len(it.world.done) == len(waiting))
     assert it.world.done == [Place(name, TWO) for name in waiting]
 
 
-def _usage_is_told(it: Stage) -> bool:
-    return any(event["kind"] == EventKind.USAGE.value for event in it.timeline())
+def _is_told(it: Stage, kind: EventKind) -> bool:
+    return any(event["kind"] == kind.value for event in it.timeline())
 
 
 def test_a_gated_first_attempt_starts_where_the_workflow_says(stage: Callable[..., Stage]) -> None:
