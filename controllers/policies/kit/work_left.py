@@ -8,6 +8,7 @@ c ** p of it in a second.
 
 import math
 import statistics
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -259,8 +260,7 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     known, all are taken for equal.
     """
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
-    told = [memo.most for memo in known.trials.values() if memo.most is not None]
-    usual_most = statistics.median(told) if told else largest
+    told = sorted(memo.most for memo in known.trials.values() if memo.most is not None)
     seen = {trial.id: _known(trial, known.trials[trial.id], power) for trial in snapshot.unended}
     ended = [
         Known(one.parameters, one.steps if one.whole else None, _of_a_single_core(one.cost, one.cores, power))
@@ -270,11 +270,23 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     found: dict[TrialId, Estimate] = {}
     for trial in snapshot.unended:
         memo = known.trials[trial.id]
-        most = max(usual_most, memo.used) if memo.most is None else memo.most
+        most = _expected_most(memo.used, told, largest) if memo.most is None else memo.most
         offer = max(most, GROWTH * memo.used) if memo.most is None else most
         guess = lengths.left(seen[trial.id], _steps_done(trial))
         found[trial.id] = Estimate(trial, guess.left, max(most, 1e-3), guess.spread, guess.source, max(offer, 1e-3))
     return found
+
+
+def _expected_most(used: float, told: Sequence[float], largest: float) -> float:
+    """Return the cores that a trial may be able to use which used all that it was given, ``used`` at most.
+
+    It is among those that can use as many: the median of these, of what others ``told``, rising. Where none of them
+    could use so many, the trial's own use is all there is. Before any told, it may use the ``largest`` node.
+    """
+    if not told:
+        return max(largest, used)
+    first, last = bisect_left(told, UNUSED * used), len(told) - 1
+    return used if first > last else max(used, (told[(first + last) // 2] + told[(first + last + 1) // 2]) / 2)
 
 
 def work_seen(known: Measured, estimates: Mapping[TrialId, Estimate], power: float) -> float:
