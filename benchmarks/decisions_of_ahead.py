@@ -31,7 +31,8 @@ from rich.table import Table
 from controllers.core.model import Direction, Node, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.policies.ahead import Ahead
 from controllers.policies.ahead.policy import AheadState
-from controllers.policies.kit.work_left import Measured, Spread
+from controllers.policies.kit.scaling import Spread
+from controllers.policies.kit.work_left import Measured
 
 PER_NODE: Final = 5
 CORES: Final = 16.0

@@ -6,7 +6,7 @@ import pstats
 import pytest
 
 from benchmarks.decisions_of_ahead import CASES, CONCAVE
-from controllers.policies.kit.work_left import Spread
+from controllers.policies.kit.scaling import Spread
 
 _LINEAR = 4.0
 _MARGIN = 1.6

@@ -6,7 +6,8 @@ import random
 import pytest
 
 from controllers.core.model import TrialId
-from controllers.policies.kit.work_left import CostOfStep, Measured, MeasuredTrial, Scaling, scaling_of
+from controllers.policies.kit.scaling import CostOfStep, Scaling
+from controllers.policies.kit.work_left import Measured, MeasuredTrial, scaling_of
 
 
 def seen(power: float, contention: float, *, noise: float = 0.0, trials: int = 200) -> Measured:

@@ -1,25 +1,23 @@
 """How much work each trial has left, and how many cores it can use: estimated from its reports. Pure.
 
 The work left of a trial is the steps it has left times the core seconds of a step. The most cores that it can use show
-whenever it leaves a part of its share unused. Speed may grow more slowly than cores, as cores ** p: p shows in what a
-step of the same trial costs on unlike shares. Work is then counted as on a single core, so that a trial on c cores does
-c ** p of it in a second.
+whenever it leaves a part of its share unused. Speed may grow more slowly than cores, as cores ** p (``scaling``). Work
+is then counted as on a single core, so that a trial on c cores does c ** p of it in a second.
 """
 
 import math
-import statistics
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.lengths import Known, Lengths, Source
+from controllers.policies.kit.scaling import NEWEST, CostOfStep, Scaling, Spread, scaling, spread_over, with_newest
 from controllers.policies.kit.work_by_parameters import LEAST_SPREAD
 
 KEPT_REPORTS: Final = 24
 KEPT_ENDED: Final = 200
-KEPT_COSTS: Final = 8
 KEPT_MOVES: Final = 20
 DRIFT: Final = 0.08
 SCATTERED: Final = 2.0
@@ -37,18 +35,14 @@ NEARLY_ALL: Final = 0.9
 """A trial that ended well after this part of the steps that it told has made all of them."""
 UNUSED: Final = 0.9
 """A trial that uses less than this part of what its weight entitles it to cannot use more."""
+JITTER_S: Final = 0.4
+"""Seconds by which the time between two counts of CPU seconds may be off. Shares are kept to over tenths of a second
+only, and steps end when they end: over a second, real trials seem to use a quarter more or fewer cores than they do."""
+USE_OVER_S: Final = 20.0
+"""Seconds over which a trial's use of cores is averaged at most, while its share and its neighbours stay the same."""
 NEARLY_WHOLE: Final = 0.05
 GROWTH: Final = 2.0
 """A trial that always used all that it was given may be able to use this many times as many cores."""
-NEWEST: Final = 0.4
-"""Weight of the newest measurement in a moving average."""
-LIKE: Final = 0.15
-"""Shares of which the logarithms differ by less are taken for the same."""
-DOUBT: Final = 0.5
-"""Spread of shares (sum of squared logarithms) at which the trials change p by half of what they tell."""
-DOUBT_OF_OTHERS: Final = 20.0
-"""The same of the number of trials on a node (sum of squares)."""
-LEAST_POWER: Final = 0.5
 LEAST_CORES: Final = 0.05
 
 
@@ -62,40 +56,12 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class CostOfStep:
-    """What a step cost beside ``others`` trials on a node: logarithms of cores and of core seconds.
-
-    ``entitled`` are the cores that the trial's request gives it where all want more, ``used`` those that it used.
-    """
-
-    entitled: float
-    others: int
-    used: float
-    cost: float
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Sums of products over all that was measured of trials, each about its own mean.
-
-    Of the entitled cores (e) or the number of others (o) with the used cores (u), the number of others (o), and the
-    cost of a step (c).
-    """
-
-    eu: float = 0.0
-    eo: float = 0.0
-    ec: float = 0.0
-    ou: float = 0.0
-    oo: float = 0.0
-    oc: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class MeasuredTrial:
     """What the reports of a trial told.
 
     ``reports`` are those of the present attempt, thinned out, ``newest`` the last of all of them, and ``counted`` the
-    last that told of more CPU seconds than those before it. ``cost`` is in core seconds per step, ``cores`` what it
+    last that told of more CPU seconds than those before it, ``since`` the one from which its use of cores is averaged.
+    ``cost`` is in core seconds per step, ``cores`` what it
     used meanwhile, ``scatter`` the standard deviation of the logarithm of the cost between two reports. ``most`` is how
     many cores the trial can use, None while it has used all that it was given; ``used`` the most that it was seen to
     use. ``costs`` tells what a step cost under unlike conditions. ``running_since`` is when the present attempt was
@@ -108,6 +74,7 @@ class MeasuredTrial:
     reports: tuple[Report, ...] = ()
     newest: Report | None = None
     counted: Report | None = None
+    since: Report | None = None
     steps_total: int | None = None
     cost: float | None = None
     cores: float = 1.0
@@ -153,7 +120,7 @@ class Measured:
     nodes: Mapping[NodeName, MeasuredNode] = field(default_factory=dict)
     ended: tuple[EndedTrial, ...] = ()
     moves: tuple[float, ...] = ()
-    spread: Spread = Spread()
+    spread: Spread = field(default_factory=Spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,50 +174,14 @@ def measured(snapshot: Snapshot, before: Measured) -> Measured:
         if memo.move_seconds is not None and memo.left is None and name in before.trials and before.trials[name].left
     )
     kept, moves = (*before.ended, *ended)[-KEPT_ENDED:], (*before.moves, *moved)[-KEPT_MOVES:]
-    return Measured(trials, nodes, kept, moves, _spread(before.spread, (before.trials[trial.id] for trial in over)))
-
-
-@dataclass(frozen=True, slots=True)
-class Scaling:
-    """How the speed of the sweep's trials depends on what they share.
-
-    ``power`` is p of speed ~ cores ** p: at most 1, as nothing gets faster by more than its cores. ``contention`` is
-    the part of its speed that each further trial on its node costs a trial that has the same cores.
-    """
-
-    power: float = 1.0
-    contention: float = 0.0
+    return Measured(
+        trials, nodes, kept, moves, spread_over(before.spread, (before.trials[trial.id].costs for trial in over))
+    )
 
 
 def scaling_of(known: Measured) -> Scaling:
-    """Return what the trials tell that were seen on unlike shares, or beside unlike numbers of others.
-
-    The logarithm of a step's cost rises with that of the cores by 1 - p, and with each further trial by about the
-    contention. Cores and cost come from the same CPU seconds, and so have errors in common. The cores that a trial was
-    entitled to have no such errors: they are the instrument (Wooldridge, Econometric Analysis of Cross Section and
-    Panel Data, ch. 5). Doubts make the regression begin at p = 1 and no contention.
-    """
-    all_of_them = _spread(known.spread, known.trials.values())
-    eu, oo = all_of_them.eu + DOUBT, all_of_them.oo + DOUBT_OF_OTHERS
-    determinant = eu * oo - all_of_them.eo * all_of_them.ou
-    if determinant <= DOUBT * DOUBT_OF_OTHERS:
-        return Scaling()
-    by_cores = (all_of_them.ec * oo - all_of_them.oc * all_of_them.eo) / determinant
-    by_others = (all_of_them.oc * eu - all_of_them.ec * all_of_them.ou) / determinant
-    return Scaling(1 - min(1 - LEAST_POWER, max(0.0, by_cores)), math.expm1(min(1.0, max(0.0, by_others))))
-
-
-def _spread(before: Spread, trials: Iterable[MeasuredTrial]) -> Spread:
-    """Return ``before`` with what ``trials`` add to it."""
-    sums = [before.eu, before.eo, before.ec, before.ou, before.oo, before.oc]
-    for memo in trials:
-        if len(memo.costs) > 1:
-            rows = [(one.entitled, one.others, one.used, one.cost) for one in memo.costs]
-            means = [statistics.fmean(column) for column in zip(*rows, strict=True)]
-            for row in rows:
-                e, o, u, c = (value - mean for value, mean in zip(row, means, strict=True))
-                sums = [s + x for s, x in zip(sums, (e * u, e * o, e * c, o * u, o * o, o * c), strict=True)]
-    return Spread(*sums)
+    """Return how the speed of the sweep's trials depends on what they share, as far as is known."""
+    return scaling(spread_over(known.spread, (memo.costs for memo in known.trials.values())))
 
 
 def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId, Estimate]:
@@ -309,7 +240,9 @@ def _measured_trial(
         memo = replace(memo, left=replace(memo.newest, at=now))
     if trial.phase is Phase.RUNNING and trial.attempt != memo.attempt:
         # What lies between two attempts is no training: measuring begins again, and what was learnt stays.
-        memo = replace(memo, attempt=trial.attempt, running_since=now, reports=(), newest=None, counted=None)
+        memo = replace(
+            memo, attempt=trial.attempt, running_since=now, reports=(), newest=None, counted=None, since=None
+        )
     progress = trial.progress
     if progress is None or progress.cpu_seconds is None:
         return memo
@@ -335,36 +268,35 @@ def _with_conditions(
 ) -> MeasuredTrial:
     """Return ``memo`` with what its CPU seconds since ``last`` tell, if the node's trials and shares were the same."""
     report, node = memo.counted, trial.node
-    if report is None or last is None or node is None or node not in nodes or not trial.steady:
+    if report is None or node is None or node not in nodes or not trial.steady:
         return memo
-    if nodes[node].since > last.at:
-        return memo
-    cores = (report.core_seconds - last.core_seconds) / (report.at - last.at)
+    if last is None or nodes[node].since > last.at:
+        return replace(memo, since=report)
+    since = memo.since if memo.since is not None and report.at - memo.since.at <= USE_OVER_S else last
     requested = sum(cpu for _, cpu in nodes[node].requests)
     entitled = cores_of[node] * trial.cpu / requested if requested > 0 else 0.0
-    most = memo.most
-    # Trials use whole cores where they have more than one: two of 2.9 does not show that three are too many.
-    conclusive = entitled < 1 or entitled >= math.floor(cores + NEARLY_WHOLE) + 1
-    if cores < UNUSED * entitled and conclusive:
-        most = cores if most is None else (1 - NEWEST) * most + NEWEST * cores
-    elif most is not None:
-        most = max(most, cores)
+    memo = _with_use(replace(memo, since=since), since, report, entitled)
+    cores = (report.core_seconds - last.core_seconds) / (report.at - last.at)
     costs = memo.costs
     if report.step > last.step and entitled > 0:
         cost = (report.core_seconds - last.core_seconds) / (report.step - last.step)
         here = CostOfStep(math.log(entitled), len(nodes[node].requests) - 1, math.log(cores), math.log(cost))
-        costs = _with_newest(costs, here)
-    return replace(memo, most=most, used=max(memo.used, cores), costs=costs)
+        costs = with_newest(costs, here)
+    return replace(memo, costs=costs)
 
 
-def _with_newest(costs: Sequence[CostOfStep], new: CostOfStep) -> tuple[CostOfStep, ...]:
-    """Return ``costs`` with ``new``: one for each condition, in which the newest counts most."""
-    like = [one for one in costs if one.others == new.others and abs(one.entitled - new.entitled) <= LIKE]
-    if like:
-        old = like[-1]
-        used, cost = ((1 - NEWEST) * a + NEWEST * b for a, b in ((old.used, new.used), (old.cost, new.cost)))
-        new = CostOfStep(old.entitled, old.others, used, cost)
-    return (*(one for one in costs if one not in like), new)[-KEPT_COSTS:]
+def _with_use(memo: MeasuredTrial, since: Report, report: Report, entitled: float) -> MeasuredTrial:
+    """Return ``memo`` with what the cores that it used from ``since`` to ``report`` tell of how many it can use."""
+    seconds = report.at - since.at
+    cores, doubt = (report.core_seconds - since.core_seconds) / seconds, min(1.0, JITTER_S / seconds)
+    # Trials use whole cores where they have more than one: two of 2.9 does not show that three are too many.
+    conclusive = entitled < 1 or entitled >= math.floor(cores + NEARLY_WHOLE) + 1
+    most, surely = memo.most, (1 - doubt) * cores
+    if conclusive and cores < (UNUSED - doubt) * entitled:
+        most = cores if most is None else (1 - NEWEST) * most + NEWEST * cores
+    elif most is not None:
+        most = max(most, surely)
+    return replace(memo, most=most, used=max(memo.used, surely))
 
 
 def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
