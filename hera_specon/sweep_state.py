@@ -8,7 +8,17 @@ from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Category, NodeName, Phase, Snapshot, TrialId
 from hera_specon import formatting
 
-ORDER = {Phase.RUNNING: 0, Phase.MOVING: 0, Phase.PENDING: 1, Phase.FAILED: 2, Phase.SUCCEEDED: 3}
+ORDER = {
+    Phase.RUNNING: 0,
+    Phase.MOVING: 0,
+    Phase.SUSPENDING: 0,
+    Phase.STOPPING: 0,
+    Phase.SUSPENDED: 1,
+    Phase.PENDING: 2,
+    Phase.FAILED: 3,
+    Phase.SUCCEEDED: 4,
+    Phase.STOPPED: 5,
+}
 """How trials are listed: those at work first, then those that wait, then those that have ended."""
 
 
@@ -77,7 +87,7 @@ def trial_rows(
     rows = []
     for trial in sorted(snapshot.trials, key=lambda trial: (ORDER[trial.phase], trial.id)):
         seen, assessment = trial.progress, assessments.get(trial.id)
-        judged = assessment if trial.phase in {Phase.RUNNING, Phase.MOVING} else None
+        judged = assessment if ORDER[trial.phase] == 0 else None
         cpu = capacity.get(trial.node) if trial.node else None
         end = None if trial.phase.ended else foreseen.get(trial.id)
         rows.append(
@@ -121,13 +131,15 @@ class Tally:
     total: int
     running: int
     moving: int
+    suspended: int
     succeeded: int
+    stopped: int
     failed: int
 
     @property
     def ended(self) -> int:
         """Trials to which nothing more will happen."""
-        return self.succeeded + self.failed
+        return self.succeeded + self.stopped + self.failed
 
 
 def tally(snapshot: Snapshot, total: int) -> Tally:
@@ -137,7 +149,9 @@ def tally(snapshot: Snapshot, total: int) -> Tally:
         total=max(total, len(phases)),
         running=phases.count(Phase.RUNNING),
         moving=phases.count(Phase.MOVING),
+        suspended=phases.count(Phase.SUSPENDING) + phases.count(Phase.SUSPENDED),
         succeeded=phases.count(Phase.SUCCEEDED),
+        stopped=phases.count(Phase.STOPPED),
         failed=phases.count(Phase.FAILED),
     )
 
@@ -199,7 +213,7 @@ def to_json(state: SweepState) -> dict[str, Any]:
         "trials": [
             {
                 "trial": formatting.short_id(row.id),
-                "phase": row.phase.value + (" (gated)" if row.gated else ""),
+                "phase": row.phase.value + (" (gated)" if row.gated and row.phase is Phase.PENDING else ""),
                 "node": row.node,
                 "cpu": row.cpu,
                 "base_cpu": row.base_cpu,

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
-from controllers.core.model import Action, Assessment, Migrate, Place, Resize, Trial, TrialId
+from controllers.core.model import Action, Assessment, Migrate, Place, Resize, Stop, Suspend, Trial, TrialId
 from controllers.core.ports import Outcome, OutcomeKind
 from controllers.tracking.tags import Compose, trial_tags
 from mlflow_hooks import contract
@@ -83,6 +83,10 @@ def in_words(action: Action) -> str:
             return f"start of {trial} where the scheduler wants it"
         case Place(trial, node):
             return f"start of {trial} on {node}"
+        case Suspend(trial):
+            return f"suspension of {trial}"
+        case Stop(trial, why):
+            return f"stop of {trial}: {why}"
         case _:
             assert_never(action)
 

@@ -8,7 +8,19 @@ from typing import Generic, TypeVar, assert_never
 from pydantic import TypeAdapter, ValidationError
 
 from controllers.core.goals import with_goals_told
-from controllers.core.model import Action, Migrate, Place, Progress, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.core.model import (
+    Action,
+    Migrate,
+    Place,
+    Progress,
+    Proposal,
+    Resize,
+    Snapshot,
+    Stop,
+    Suspend,
+    Trial,
+    TrialId,
+)
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import ActionLog, MetricSource, Observer, Outcome, OutcomeKind, StateStore, World
 from controllers.core.sight import Sight
@@ -108,7 +120,7 @@ class Engine(Generic[S]):
             case Migrate(node=node) | Place(node=node):
                 place = None if node is None else self._world.node(node)
                 return "" if node is None or (place is not None and place.ready) else f"node {node} is not ready"
-            case Resize():
+            case Resize() | Suspend() | Stop():
                 return ""
             case _:
                 assert_never(action)

@@ -37,24 +37,39 @@ class Category(StrEnum):
 
 
 class Phase(StrEnum):
-    """Where a trial stands. ``MOVING`` lasts from the request to the next attempt's start."""
+    """Where a trial stands.
+
+    ``MOVING`` lasts from the request to the next attempt's start, ``SUSPENDING`` from the request until the next
+    attempt waits for a place, ``STOPPING`` from the request to the end.
+    """
 
     PENDING = "pending"
     RUNNING = "running"
     MOVING = "moving"
+    SUSPENDING = "suspending"
+    SUSPENDED = "suspended"
+    """Its checkpoint is kept, it holds nothing, and its next attempt waits for a ``Place``."""
+    STOPPING = "stopping"
     SUCCEEDED = "succeeded"
+    STOPPED = "stopped"
+    """Ended before its training was through, because a policy found that enough: a success that was cut short."""
     FAILED = "failed"
 
     @property
     def ended(self) -> bool:
         """Whether nothing more will happen to the trial."""
-        return self is _SUCCEEDED or self is _FAILED
+        return self is _SUCCEEDED or self is _FAILED or self is _STOPPED
 
 
 # Every tick asks every trial for its phase, and finding a member by its enum takes longer than all else (Python 3.11).
+_PENDING: Final = Phase.PENDING
 _RUNNING: Final = Phase.RUNNING
 _MOVING: Final = Phase.MOVING
+_SUSPENDING: Final = Phase.SUSPENDING
+_SUSPENDED: Final = Phase.SUSPENDED
+_STOPPING: Final = Phase.STOPPING
 _SUCCEEDED: Final = Phase.SUCCEEDED
+_STOPPED: Final = Phase.STOPPED
 _FAILED: Final = Phase.FAILED
 
 
@@ -113,9 +128,10 @@ class Trial:
 
     ``cpu`` is the share it has now (cores requested), ``base_cpu`` what its author asked for.
     ``nodes`` names the node of each worker, empty while unplaced. ``attempt`` counts from 1,
-    ``moves`` the completed moves between nodes. ``gated`` tells that a pending trial's first attempt waits
-    for a ``Place``; later attempts are released by the world itself. ``devices`` are those that each worker holds
-    alone. ``parameters`` are its hyperparameters.
+    ``moves`` the completed moves between nodes, ``suspensions`` how often it was suspended. ``gated`` tells that its
+    next attempt waits for a ``Place``: the first of a pending trial, or that of a suspended one; the world itself
+    releases all others. ``devices`` are those that each worker holds alone. ``parameters`` are its hyperparameters.
+    ``diverged`` tells that the newest value of its objective is NaN or infinite.
     """
 
     id: TrialId
@@ -137,6 +153,8 @@ class Trial:
     goals: Goals = Goals()
     devices: Devices = NO_DEVICES
     parameters: Parameters = ()
+    suspensions: int = 0
+    diverged: bool = False
 
     @property
     def node(self) -> NodeName | None:
@@ -146,14 +164,21 @@ class Trial:
     @property
     def live(self) -> bool:
         """Whether the trial holds a place on a node."""
-        return bool(self.nodes) and (self.phase is _RUNNING or self.phase is _MOVING)
+        phase = self.phase
+        held = phase is _RUNNING or phase is _MOVING or phase is _SUSPENDING or phase is _STOPPING
+        return held and bool(self.nodes)
 
     @property
     def steady(self) -> bool:
-        """Whether the trial runs and no move of it is under way."""
+        """Whether the trial runs, and was not told to leave."""
         return bool(self.nodes) and self.phase is _RUNNING
 
-    def with_progress(self, progress: Progress | None) -> "Trial":
+    @property
+    def waits(self) -> bool:
+        """Whether its next attempt waits for a ``Place``."""
+        return self.gated and (self.phase is _PENDING or self.phase is _SUSPENDED)
+
+    def with_progress(self, progress: Progress | None, *, diverged: bool = False) -> "Trial":
         """Return this trial with ``progress``: thousands of times a tick, and ``replace`` takes three times as long."""
         return Trial(
             self.id,
@@ -175,6 +200,8 @@ class Trial:
             self.goals,
             self.devices,
             self.parameters,
+            self.suspensions,
+            diverged,
         )
 
 
@@ -229,7 +256,7 @@ class Snapshot:
     @cached_property
     def unended(self) -> tuple[Trial, ...]:
         """The trials that have not ended, by name: late in a sweep a small part of them."""
-        return tuple([t for t in self.trials if t.phase is not _SUCCEEDED and t.phase is not _FAILED])
+        return tuple([trial for trial in self.trials if not trial.phase.ended])
 
     @cached_property
     def named(self) -> Mapping[TrialId, Trial]:
@@ -270,13 +297,31 @@ class Migrate:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Let the first attempt of a gated trial start on ``node``, or where the default scheduler wants it (None)."""
+    """Let a trial that waits for a place start or go on, on ``node`` or where the default scheduler wants it (None)."""
 
     trial: TrialId
     node: NodeName | None = None
 
 
-Action = Resize | Migrate | Place
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """Checkpoint the trial and end its attempt; the next one holds nothing and waits for a ``Place``."""
+
+    trial: TrialId
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the trial for good as a success that was cut short, with a checkpoint where it runs.
+
+    ``why`` is kept with the trial: in words for a person.
+    """
+
+    trial: TrialId
+    why: str
+
+
+Action = Resize | Migrate | Place | Suspend | Stop
 ACTION_KINDS: Final[tuple[type[Action], ...]] = get_args(Action)
 """Every kind of action, for whoever must know them all."""
 

@@ -17,6 +17,7 @@ class ComparisonError(SpeconError):
 class TrialResult:
     """How one trial went. ``completed_s`` and ``submitted_s`` are on the sweep's clock.
 
+    ``stopped`` is why a policy ended it before its training was through, empty where none did.
     ``cpu_seconds`` counts all its attempts from start to end, where the world counts them. ``deadline_s`` is the
     deadline that it had, in seconds from its own submission.
     """
@@ -34,6 +35,8 @@ class TrialResult:
     params: dict[str, Any] = field(default_factory=dict)
     cpu_seconds: float | None = None
     deadline_s: float | None = None
+    suspensions: int = 0
+    stopped: str = ""
 
     @property
     def completion_s(self) -> float:
@@ -97,6 +100,8 @@ class RunResult:
             "median_completion_s": self.median_completion_s,
             "moves": sum(t.moves for t in self.trials),
             "resizes": sum(t.resizes for t in self.trials),
+            "suspensions": sum(t.suspensions for t in self.trials),
+            "stopped": sum(bool(t.stopped) for t in self.trials),
             "deadlines": self.deadlines.asked,
             "deadlines_met": self.deadlines.met,
             "interrupted_s": self.interrupted_s,

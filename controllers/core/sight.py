@@ -1,5 +1,6 @@
 """The trials as policies see them: what their world shows, with what their metrics tell of their training."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import compress, count
 from operator import is_not, itemgetter
@@ -78,8 +79,10 @@ class Sight:
         if merged is not None:
             self.progress[trial.id] = merged
         progress = self.progress.get(trial.id)
-        if shown is not trial or self._informed[trial.id].progress is not progress:
-            self._note(trial.with_progress(progress))
+        diverged = sample is not None and _diverged(sample, progress)
+        known = None if shown is not trial else self._informed[trial.id]
+        if known is None or known.progress is not progress or known.diverged is not diverged:
+            self._note(trial.with_progress(progress, diverged=diverged))
 
     def _note(self, trial: Trial) -> None:
         if trial.phase.ended:
@@ -89,3 +92,10 @@ class Sight:
             self._in_order &= trial.id in self._unended
             self._unended[trial.id] = trial
         self._informed[trial.id] = trial
+
+
+def _diverged(sample: Sample, progress: Progress | None) -> bool:
+    """Whether the newest value is NaN or infinite; what is reported before the first step is not of the training."""
+    if math.isfinite(sample.value) or sample.step < 1:
+        return False
+    return progress is None or (sample.at, sample.step) >= (progress.at, progress.step)

@@ -27,7 +27,7 @@ from controllers.policies.flowcon import FlowConRule
 from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import reconciled
-from controllers.policies.kit.first_attempts import places, still_starting, with_places
+from controllers.policies.kit.places import places, still_starting, with_places
 from controllers.policies.kit.occupancy import Occupancy, weight
 
 BUSY = 0.8

@@ -148,7 +148,7 @@ def _allocated_and_used(events: Sequence[TimelineEvent]) -> tuple[float, float]:
 
 
 def _requested(event: TimelineEvent) -> float:
-    holds = event.kind is EventKind.RESIZE or event.phase in {"running", "moving"}
+    holds = event.kind is EventKind.RESIZE or event.phase in {"running", "moving", "suspending", "stopping"}
     return (event.cpu or 0.0) if holds else 0.0
 
 

@@ -9,6 +9,7 @@ from controllers.core.model import Assessment, Phase, Snapshot, Trial, TrialId
 from controllers.record.timeline import EventKind, TimelineEvent
 
 _USAGE_EVERY_S = 2.0
+_FOR_A_REASON = frozenset({Phase.SUSPENDING, Phase.STOPPING, Phase.STOPPED})
 
 
 class Recorder:
@@ -89,12 +90,13 @@ class Recorder:
 def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: str | None) -> list[TimelineEvent]:
     events: list[TimelineEvent] = []
     if before is None or (before.phase, before.nodes, before.attempt) != (trial.phase, trial.nodes, trial.attempt):
-        # Only a first attempt that was seen to wait was placed for a reason; a later one runs where its move led it.
-        placed = before is not None and trial.phase is Phase.RUNNING and trial.attempt == 1
+        # Of attempts that begin, only those that were seen to wait were placed for a reason; others run where a move led.
+        waited = trial.phase is Phase.RUNNING and (trial.attempt == 1 or trial.suspensions > 0)
+        told = before is not None and (waited or trial.phase in _FOR_A_REASON)
         state = TimelineEvent(
             now, EventKind.PHASE, name, phase=trial.phase.value, node=trial.node, attempt=trial.attempt, cpu=trial.cpu
         )
-        events.append(replace(state, reason=reason if placed else None))
+        events.append(replace(state, reason=reason if told else None))
     elif before.cpu != trial.cpu:
         events.append(TimelineEvent(now, EventKind.RESIZE, name, node=trial.node, cpu=trial.cpu, reason=reason))
     if trial.moving_to is not None and (before is None or before.moving_to != trial.moving_to):

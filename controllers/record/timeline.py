@@ -22,7 +22,7 @@ class EventKind(StrEnum):
     PHASE = "phase"
     """A trial's phase, node or attempt changed: ``phase``, ``node``, ``attempt``, ``cpu``.
 
-    Where a policy placed its first attempt, ``reason`` is why there.
+    Where a policy gave it a place, suspended or stopped it, ``reason`` is why.
     """
     RESIZE = "resize"
     """A share was changed in place: ``node``, ``cpu``, ``reason``."""

@@ -19,7 +19,11 @@ PHASE_STYLE = {
     Phase.PENDING: "dim",
     Phase.RUNNING: "",
     Phase.MOVING: "cyan",
+    Phase.SUSPENDING: "cyan",
+    Phase.SUSPENDED: "dim",
+    Phase.STOPPING: "cyan",
     Phase.SUCCEEDED: "green",
+    Phase.STOPPED: "green dim",
     Phase.FAILED: "bold red",
 }
 NEUTRAL = "cyan"
@@ -50,6 +54,8 @@ def headline(tally: Tally, elapsed: float, left: EndRange | None, *, over: bool 
     bar = _bar(tally.ended / max(1, tally.total), 30, "green")
     parts = [f"{tally.ended} of {tally.total} trials ended", f"{tally.running} running"]
     parts += [f"{tally.moving} moving"] if tally.moving else []
+    parts += [f"{tally.suspended} suspended"] if tally.suspended else []
+    parts += [f"{tally.stopped} stopped"] if tally.stopped else []
     parts += [f"[bold red]{tally.failed} failed[/]"] if tally.failed else []
     times = [f"{formatting.seconds(elapsed)} elapsed"]
     times += [soon] if not over and (soon := when_it_ends(tally, left)) else []
@@ -134,7 +140,7 @@ def _status_rows(rows: Sequence[TrialRow]) -> Table:
         category = (row.category.value, CATEGORY_STYLE[row.category]) if row.category else (formatting.DASH, "dim")
         cells = {
             "trial": (formatting.short_id(row.id), "bold" if not row.phase.ended else "dim"),
-            "phase": (row.phase.value + (" (gated)" if row.gated else ""), PHASE_STYLE[row.phase]),
+            "phase": (row.phase.value + (" (gated)" if row.gated and row.phase is Phase.PENDING else ""), PHASE_STYLE[row.phase]),
             "node": (row.node, ""),
             "cpu now/base": (f"{formatting.cores(row.cpu)}/{formatting.cores(row.base_cpu)}", ""),
             "attempt": (str(row.attempt or formatting.DASH), ""),

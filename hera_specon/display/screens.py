@@ -144,19 +144,23 @@ class PlainScreen:
 
 
 def changes(before: Mapping[TrialId, Phase], snapshot: Snapshot, reasons: Mapping[TrialId, str]) -> list[str]:
-    """Return a line for each trial that began to move, or ended, since ``before``."""
+    """Return a line for each trial that began to move, was suspended, or ended, since ``before``."""
     lines = []
     for trial in snapshot.trials:
         if trial.phase is before.get(trial.id):
             continue
-        head = f"[{formatting.seconds(snapshot.now)}] {formatting.short_id(trial.id)}"
+        name, why = formatting.short_id(trial.id), f": {reasons[trial.id]}" if reasons.get(trial.id) else ""
         if trial.phase is Phase.MOVING:
-            why = f": {reasons[trial.id]}" if reasons.get(trial.id) else ""
-            lines.append(
-                f"[{formatting.seconds(snapshot.now)}] {trial.id} moves from {trial.node} to {trial.moving_to}{why}"
-            )
+            told = f"{trial.id} moves from {trial.node} to {trial.moving_to}{why}"
+        elif trial.phase is Phase.SUSPENDING:
+            told = f"{name} is suspended{why}"
+        elif trial.phase is Phase.STOPPED:
+            told = f"{name} stopped{why}"
         elif trial.phase.ended:
-            lines.append(f"{head} {trial.phase.value}")
+            told = f"{name} {trial.phase.value}"
+        else:
+            continue
+        lines.append(f"[{formatting.seconds(snapshot.now)}] {told}")
     return lines
 
 
@@ -167,6 +171,7 @@ def progress_line(
     count = tally(snapshot, trials)
     parts = [f"{count.ended}/{count.total} trials ended", f"{count.running} running"]
     parts += [f"{count.moving} moving"] if count.moving else []
+    parts += [f"{count.suspended} suspended"] if count.suspended else []
     parts += [f"{count.failed} FAILED"] if count.failed else []
     running = {trial.id for trial in snapshot.trials if trial.phase is Phase.RUNNING}
     categories = [assessments[trial].category for trial in running if trial in assessments]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from controllers.record.timeline import EventKind, TimelineEvent
 from hera_specon import formatting
 
-ENDED = frozenset({"succeeded", "failed"})
+ENDED = frozenset({"succeeded", "stopped", "failed"})
+_PLACELESS = frozenset({"pending", "suspended"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def _changed(now: Stretch | None, event: TimelineEvent) -> Stretch | None:
         after = replace(
             before,
             phase=event.phase or before.phase,
-            node=None if event.phase == "pending" else event.node or before.node,
+            node=None if event.phase in _PLACELESS else event.node or before.node,
             cpu=event.cpu if event.cpu is not None else before.cpu,
             attempt=event.attempt or before.attempt,
         )

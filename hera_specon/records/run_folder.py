@@ -206,7 +206,7 @@ def _trial(name: str, events: Events) -> Trial:
         memory=0.0,
         direction=Direction.MINIMIZE,
         submitted_at=events[0].at,
-        nodes=(NodeName(newest.node),) if newest.node and phase is not Phase.PENDING else (),
+        nodes=(NodeName(newest.node),) if newest.node and phase not in {Phase.PENDING, Phase.SUSPENDED} else (),
         attempt=newest.attempt or 0,
         moves=sum(event.kind is EventKind.MOVE for event in events),
         progress=None if value is None else Progress(value, value, value, report.step or 0, report.at),

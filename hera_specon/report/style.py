@@ -11,8 +11,8 @@ CATEGORIES = {"progressing": "#2f7ed8", "watching": "#e5a11f", "converged": "#9a
 """Bars of the Gantt chart by category."""
 UNASSESSED = "#8796a5"
 """A trial that runs without a policy having judged it."""
-MOVING = "#2aa198"
-"""A trial between two attempts."""
+LEAVING = {"moving": "#2aa198", "suspending": "#7a6ad8", "stopping": "#7a6ad8"}
+"""A trial that was told to save and end its attempt."""
 
 POLICIES = ("#8796a5", "#2f7ed8", "#e5731f", "#2aa198", "#b0538f", "#7a6ad8")
 """The baseline is grey, what is compared with it stands out."""
@@ -26,14 +26,12 @@ TRIALS = (
 
 def category_colour(phase: str, category: str | None) -> str:
     """Return the colour of a bar."""
-    if phase == "moving":
-        return MOVING
-    return CATEGORIES.get(category or "", UNASSESSED)
+    return LEAVING.get(phase) or CATEGORIES.get(category or "", UNASSESSED)
 
 
 def category_label(phase: str, category: str | None) -> str:
     """Return what a bar's colour means."""
-    return "moving" if phase == "moving" else category or "not judged"
+    return phase if phase in LEAVING else category or "not judged"
 
 
 def trial_colours(trials: Iterable[str]) -> dict[str, str]:

@@ -6,7 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
-from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
+from controllers.core.model import (
+    Action,
+    Migrate,
+    Node,
+    NodeName,
+    Place,
+    Resize,
+    Sample,
+    Stop,
+    Suspend,
+    Trial,
+    TrialId,
+)
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import MetricSource, Outcome, refused
 from controllers.driving.wrapped_world import WrappedWorld
@@ -112,7 +124,7 @@ class CheckedWorld(WrappedWorld):
         self._tick_faults = tick_faults
         self._refusals = refusals
         self._seen: dict[TrialId, Trial] = {}
-        self.moves_begun: dict[TrialId, int] = {}
+        self.leaves_begun: dict[TrialId, int] = {}
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
@@ -137,10 +149,10 @@ class CheckedWorld(WrappedWorld):
             outcome = self._world.apply(action)
         if outcome.done:
             match action:
-                case Migrate():
-                    self.moves_begun[action.trial] = self.moves_begun.get(action.trial, 0) + 1
-                case Resize() | Place():
-                    pass  # Neither begins an attempt that was not counted before.
+                case Migrate() | Suspend():
+                    self.leaves_begun[action.trial] = self.leaves_begun.get(action.trial, 0) + 1
+                case Resize() | Place() | Stop():
+                    pass  # None of them begins an attempt that was not counted before.
                 case _:
                     assert_never(action)
         self._tick_faults.edge()
@@ -157,11 +169,13 @@ class CheckedWorld(WrappedWorld):
         target: NodeName | None = None
         match action:
             case Place(node=target):
-                fits = now.phase is Phase.PENDING and now.gated
+                fits = now.waits
             case Migrate(node=target):
                 fits = now.steady
-            case Resize():
+            case Resize() | Suspend():
                 fits = now.steady
+            case Stop():
+                fits = now.steady or now.waits
             case _:
                 assert_never(action)
         if not fits:

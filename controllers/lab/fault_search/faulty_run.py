@@ -92,7 +92,7 @@ class FaultyRun:
         self._store = CheckedStore(self._world, policy, self._tick_faults, case.journal_every_s)
         refusals = [fault for fault in faults if isinstance(fault, Refusal)]
         self._checked_world = CheckedWorld(self._world, self._store, self._tick_faults, refusals)
-        self._checker = InvariantChecker(self._world.cluster, self._checked_world.moves_begun)
+        self._checker = InvariantChecker(self._world.cluster, self._checked_world.leaves_begun)
         troubles = [fault for fault in faults if isinstance(fault, MetricFault)]
         source = CheckedMetrics(SimulatedMetrics(self._world, case.scenario.costs.metric_delay_s), self._checker)
         self._source = FaultyMetrics(source, self._world, self._tick_faults, troubles)

@@ -14,7 +14,7 @@ from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
 
 _SLACK = 1e-6
-_PLACELESS = frozenset({Stage.GATED, Stage.QUEUED, Stage.AWAY})
+_PLACELESS = frozenset({Stage.GATED, Stage.QUEUED, Stage.AWAY, Stage.SUSPENDED})
 _TIMED = frozenset({Stage.STARTING, Stage.RESTORING, Stage.LEAVING, Stage.AWAY})
 _COMPUTING = frozenset({Stage.WARMING, Stage.TRAINING})
 
@@ -44,15 +44,16 @@ def broken(invariant: str, detail: str) -> NoReturn:
 
 @dataclass(slots=True)
 class _Past:
-    """A trial as it was: ``work`` in lone seconds that grew by ``rate`` each second, and the ``most`` that ever was."""
+    """A trial as it was: ``work`` in lone seconds that grew by ``rate`` each second, and the ``most`` that ever was.
+
+    ``counts`` are its attempts, failures, moves and suspensions.
+    """
 
     at: float = 0.0
     work: float = 0.0
     rate: float = 0.0
     most: float = 0.0
-    attempt: int = 0
-    failures: int = 0
-    moves: int = 0
+    counts: tuple[int, int, int, int] = (0, 0, 0, 0)
     ended: bool = False
 
 
@@ -61,12 +62,12 @@ class InvariantChecker:
 
     Args:
         cluster: the sweep's trials and nodes.
-        moves_begun: how many moves of each trial the world has accepted.
+        leaves_begun: how many moves and suspensions of each trial the world has accepted.
     """
 
-    def __init__(self, cluster: SimulatedCluster, moves_begun: Mapping[TrialId, int]) -> None:
+    def __init__(self, cluster: SimulatedCluster, leaves_begun: Mapping[TrialId, int]) -> None:
         self._cluster = cluster
-        self._moves_begun = moves_begun
+        self._leaves_begun = leaves_begun
         self._past = {trial: _Past() for trial in cluster.runs}
         self._samples: dict[TrialId, Sample] = {}
 
@@ -107,11 +108,11 @@ class InvariantChecker:
             self._samples[trial] = sample
 
     def check_the_end(self) -> None:
-        """Check that every trial that succeeded has done all its work, and reported all of it."""
+        """Check that every trial that succeeded and was not stopped has done all its work, and reported all of it."""
         for run in self._cluster.runs.values():
             last = run.log.read(math.inf)
             steps = 0 if last is None else last.step
-            if run.succeeded and (steps != len(run.spec.reports) or run.work != run.spec.work_s):
+            if run.succeeded and not run.stopped and (steps != len(run.spec.reports) or run.work != run.spec.work_s):
                 broken("who succeeds has done and reported all", f"{run.spec.id}: {steps} steps, {run.work} s of work")
             if not run.succeeded and run.failures < run.spec.retries:
                 broken("a trial fails only without retries left", f"{run.spec.id}: {run.failures} failures")
@@ -162,15 +163,15 @@ class InvariantChecker:
         return max(past.most, reached, run.work)
 
     def _check_counts(self, run: TrialRun, past: _Past) -> None:
-        name, begun = run.spec.id, self._moves_begun.get(run.spec.id, 0)
-        counts = (run.attempt, run.failures, run.moves)
-        if run.attempt < past.attempt or run.failures < past.failures or run.moves < past.moves:
-            broken("counts never fall", f"{name}: attempt, failures, moves {counts} after {past}")
+        name, begun = run.spec.id, self._leaves_begun.get(run.spec.id, 0)
+        counts = (run.attempt, run.failures, run.moves, run.suspensions)
+        if any(now < before for now, before in zip(counts, past.counts, strict=True)):
+            broken("counts never fall", f"{name}: attempt, failures, moves, suspensions {counts} after {past}")
         if run.failures > run.spec.retries:
             broken("retries are kept to", f"{name}: {run.failures} failures, {run.spec.retries} retries")
-        if run.attempt > 1 + run.failures + begun or run.moves > begun:
-            broken("every attempt has a cause", f"{name}: attempt, failures, moves {counts}, {begun} moves begun")
+        if run.attempt > 1 + run.failures + begun or run.moves + run.suspensions > begun:
+            broken("every attempt has a cause", f"{name}: attempt, failures, moves, suspensions {counts}, {begun} begun")
         if past.ended and run.stage is not Stage.ENDED:
             broken("what has ended stays so", f"{name}: {run.stage}")
-        past.attempt, past.failures, past.moves = counts
+        past.counts = counts
         past.ended = run.stage is Stage.ENDED

@@ -12,7 +12,7 @@ from controllers.policies.ahead.forecast import Load, NodeForecast, earliest_end
 from controllers.policies.ahead.order import Queue, Waiting, starting_order
 from controllers.policies.ahead.tally import Line, Tally
 from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
-from controllers.policies.kit.first_attempts import waits
+from controllers.policies.kit.places import waiting
 from controllers.policies.kit.work_left import Estimate
 
 CONSIDERED: Final = 8
@@ -65,6 +65,8 @@ class WorkPlan:
         self._loads: dict[NodeName, dict[TrialId, Load]] = {node: {} for node in self.cores}
         for name, one in estimates.items():
             trial = one.trial
+            if trial.phase in {Phase.SUSPENDING, Phase.STOPPING}:
+                continue  # What it has left will not be done there.
             moving = trial.moving_to if trial.phase is Phase.MOVING else None
             node = moving or trial.node or starting.get(name)
             if node in self._loads:
@@ -138,12 +140,12 @@ class WorkPlan:
 
     def _queues(self) -> list[Queue]:
         """Return the trials that wait, those that ask for the same together, each with what there is for them."""
-        waiting: dict[RequestShape, list[Trial]] = {}
-        for trial in filter(waits, self._snapshot.unended):
-            waiting.setdefault(_authors_shape(trial), []).append(trial)
-        if not waiting:
+        queues: dict[RequestShape, list[Trial]] = {}
+        for trial in waiting(self._snapshot):
+            queues.setdefault(_authors_shape(trial), []).append(trial)
+        if not queues:
             return []
-        busy: dict[RequestShape, list[float]] = {shape: [] for shape in waiting}
+        busy: dict[RequestShape, list[float]] = {shape: [] for shape in queues}
         for node, loads in self._loads.items():
             for name in loads:
                 if (shape := _authors_shape(self._estimates[name].trial)) in busy:
@@ -155,7 +157,7 @@ class WorkPlan:
                 busy[shape],
                 sum(self._capacity.room(trials[0], node) for node in self.cores),
             )
-            for shape, trials in waiting.items()
+            for shape, trials in queues.items()
         ]
 
     def _seconds(self, name: TrialId, cores: float) -> float:

@@ -30,7 +30,7 @@ from controllers.policies.ahead.planning import Weights, WorkPlan, arriving_unti
 from controllers.policies.ahead.sharing import Sharing
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import reconciled
-from controllers.policies.kit.first_attempts import still_starting, with_places
+from controllers.policies.kit.places import still_starting, with_places
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 from controllers.policies.kit.shares import shared_nodes, shrinks_first
 from controllers.policies.kit.work_left import Estimate, Measured, estimated, measured, scaling_of, work_seen

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from controllers.core.model import Action, Decision, Place, Proposal, Snapshot
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.first_attempts import waits
+from controllers.policies.kit.places import waiting
 from controllers.policies.kit.settings import NoState, Stateless
 
 
@@ -51,7 +51,7 @@ class LeastUsed(Stateless):
         capacity = Capacity.of(snapshot)
         used = {node.name: node.cpu_used / node.cpu for node in snapshot.nodes if node.ready and node.cpu > 0}
         proposals: list[Proposal] = []
-        for trial in sorted(filter(waits, snapshot.unended), key=lambda trial: (trial.submitted_at, trial.id)):
+        for trial in sorted(waiting(snapshot), key=lambda trial: (trial.submitted_at, trial.id)):
             roomy = [name for name in used if capacity.fits(trial, name)]
             if not roomy:
                 continue

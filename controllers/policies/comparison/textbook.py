@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from controllers.core.model import Action, Decision, Place, Proposal, Resize, Snapshot, Trial
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.first_attempts import admitted, by_deadline
+from controllers.policies.kit.places import admitted, by_deadline
 from controllers.policies.kit.settings import NoState, Stateless
 from controllers.policies.kit.shares import shared_nodes, shrinks_first
 

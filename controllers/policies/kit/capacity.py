@@ -17,6 +17,8 @@ from controllers.core.model import (
     Proposal,
     Resize,
     Snapshot,
+    Stop,
+    Suspend,
     Trial,
     TrialId,
 )
@@ -116,6 +118,8 @@ class Capacity:
                     for node in sorted(set(trial.nodes))
                     if node in self.nodes
                 )
+            case Suspend() | Stop():
+                return True
             case _:
                 assert_never(action)
 
@@ -129,6 +133,8 @@ class Capacity:
             case Resize():
                 for node in trial.nodes:
                     self._cpu[node] = self.requested(node) + (action.cpu - trial.cpu)
+            case Suspend() | Stop():
+                pass  # It keeps its place until its attempt has ended.
             case _:
                 assert_never(action)
 
@@ -168,8 +174,9 @@ def request_shape(trial: Trial) -> RequestShape:
 def reconciled(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple[Proposal, ...], tuple[Veto, ...]]:
     """Return those of ``proposals`` that go together, and the others each with the reason against it.
 
-    A trial gets one action at most: a move of it wins over a change of its share, otherwise the first wins. A proposal
-    that no longer fits its node because of that is left out too, and comes back with the next decision.
+    A trial gets one action at most: what ends its attempt wins over a change of its share, a place that names a node
+    over one that leaves it to the scheduler, otherwise the first wins. A proposal that no longer fits its node because
+    of that is left out too, and comes back with the next decision.
     """
     ordered = list(proposals)
     if not ordered:
@@ -194,10 +201,16 @@ def reconciled(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple
 def _precedence(action: Action) -> int:
     """Return the rank of ``action`` among those on the same trial; the least goes first."""
     match action:
-        case Migrate():
+        case Stop():
             return 0
-        case Place() | Resize():
+        case Suspend():
             return 1
+        case Migrate():
+            return 2
+        case Place(node=node):
+            return 3 if node is not None else 4
+        case Resize():
+            return 5
         case _:
             assert_never(action)
 

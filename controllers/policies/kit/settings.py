@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from controllers.core.errors import SpeconError
-from controllers.core.model import Action, Migrate, Place, Resize
+from controllers.core.model import Action, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.progress import Normalise
 
 MinChange = Annotated[
@@ -25,6 +25,8 @@ RULE_OF: Final[Mapping[type[Action], tuple[str, str]]] = {
     Place: ("placement", "the default scheduler's"),
     Resize: ("shares", "as requested"),
     Migrate: ("moves", "none"),
+    Suspend: ("suspensions", "none"),
+    Stop: ("stops", "none"),
 }
 """For each kind of action the rule that a policy takes it by, and what happens under a policy without that rule."""
 
@@ -64,12 +66,13 @@ class ParameterInfo:
 class PolicySettings(BaseModel):
     """Base of the policies.
 
-    A policy is made of at most three rules, one for each kind of action: where trials start (``Place``), what share
-    each gets (``Resize``), and which of them go elsewhere (``Migrate``). Each says in words what its rules go by.
+    A policy is made of at most five rules, one for each kind of action: where trials start (``Place``), what share
+    each gets (``Resize``), which of them go elsewhere (``Migrate``), which wait (``Suspend``) and which end early
+    (``Stop``). Each says in words what its rules go by.
     ``goal`` is the setting of a sweep without which it has nothing to go by, empty where there is none.
 
-    ``most_moves`` is how many moves of one trial the policy brings about at most, None where there is no limit. Only
-    moves that arrive count: a move that failed may be asked for again.
+    ``most_moves`` is how many moves and suspensions of one trial the policy brings about at most, None where there is
+    no limit. Only moves that arrive count: a move that failed may be asked for again.
 
     Raises:
         PolicyParameterError: a parameter is unknown or out of bounds; the message carries its value.
@@ -84,6 +87,8 @@ class PolicySettings(BaseModel):
     placement: ClassVar[str] = ""
     shares: ClassVar[str] = ""
     moves: ClassVar[str] = ""
+    suspensions: ClassVar[str] = ""
+    stops: ClassVar[str] = ""
     goal: ClassVar[str] = ""
     most_moves: ClassVar[int | None] = 0
     shortest_first: ClassVar[bool] = False

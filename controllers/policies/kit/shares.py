@@ -4,7 +4,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from controllers.core.model import Migrate, NodeName, Place, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.core.model import (
+    Migrate,
+    NodeName,
+    Place,
+    Proposal,
+    Resize,
+    Snapshot,
+    Stop,
+    Suspend,
+    Trial,
+    TrialId,
+)
 from controllers.policies.kit.capacity import Capacity
 
 LEAST_CHANGE = 0.001
@@ -89,7 +100,7 @@ def shrinks_first(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[Pr
         match proposal.action:
             case Resize() as resize:
                 return resize.cpu > snapshot.named[resize.trial].cpu
-            case Migrate() | Place():
+            case Migrate() | Place() | Suspend() | Stop():
                 return False
             case _ as other:
                 assert_never(other)

@@ -7,10 +7,23 @@ from typing import Any, Generic, TypeVar, assert_never
 
 from pydantic import Field
 
-from controllers.core.model import Action, Decision, Migrate, Phase, Place, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.core.model import (
+    Action,
+    Decision,
+    Migrate,
+    Phase,
+    Place,
+    Proposal,
+    Resize,
+    Snapshot,
+    Stop,
+    Suspend,
+    Trial,
+    TrialId,
+)
 from controllers.core.progress import is_stale, usable
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.first_attempts import waits
+from controllers.policies.kit.places import waiting
 from controllers.policies.wrappers.wrapper import AroundOne
 
 S = TypeVar("S")
@@ -29,7 +42,8 @@ class Guarded(AroundOne):
 
     A proposal is held back where its trial is not running or a gang is incomplete; was acted on less than
     ``cooldown`` ago; would be the one move too many; has a stale metric, or for a move none; or where the
-    node has no room, counting requests and the moves under way to it. A trial may be placed if it waits for that.
+    node has no room, counting requests and the moves under way to it. A trial may be placed if it waits for that, and
+    stopped if it runs or waits.
 
     While a trial waits for a place, a policy that gives places is asked again every ``look_again``: room may come
     without any trial changing, when others' pods leave a node.
@@ -91,7 +105,7 @@ class Guarded(AroundOne):
         )
 
     def _wake_at(self, snapshot: Snapshot, asked: float | None) -> float | None:
-        if Place not in self.needs or not any(map(waits, snapshot.unended)):
+        if Place not in self.needs or not any(waiting(snapshot)):
             return asked
         again = snapshot.now + self.look_again
         return again if asked is None else min(asked, again)
@@ -104,8 +118,9 @@ class _Review:
         self.guards, self.now, self.cooling = guards, snapshot.now, cooling
         self.capacity = Capacity.of(snapshot)
         phases = [trial.phase for trial in snapshot.unended]
+        waiting_for_room = phases.count(Phase.PENDING) + phases.count(Phase.SUSPENDED)
         self.moving = phases.count(Phase.MOVING)
-        self.most_moving = max(1, math.floor((len(phases) - phases.count(Phase.PENDING)) * guards.disruption))
+        self.most_moving = max(1, math.floor((len(phases) - waiting_for_room) * guards.disruption))
         self.acted_on: set[TrialId] = set()
 
     def let_through(self, action: Action) -> None:
@@ -123,12 +138,16 @@ class _Review:
             return "the trial has another action in this decision"
         match action:
             case Place():
-                found = None if waits(trial) else "the trial does not wait for a place"
+                found = None if trial.waits else "the trial does not wait for a place"
             case Resize():
                 found = self._unfit(trial) or self._cooling(trial) or self._stale(trial)
             case Migrate():
                 blind = "no metric yet" if trial.progress is None else self._stale(trial)
                 found = self._unfit(trial) or self._cooling(trial) or blind or self._too_many()
+            case Suspend():
+                found = self._unfit(trial) or self._cooling(trial)
+            case Stop():
+                found = None if trial.waits else self._unfit(trial)
             case _:
                 assert_never(action)
         if found:

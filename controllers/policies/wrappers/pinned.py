@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controllers.core.model import Decision, Node, NodeName, Place, Proposal, Snapshot, Trial, TrialId
+from controllers.core.model import Decision, Node, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import request_shape
-from controllers.policies.kit.first_attempts import placed, waits
+from controllers.policies.kit.places import placed, waiting
 from controllers.policies.wrappers.wrapper import AroundOne
 
 
@@ -19,6 +19,7 @@ class Pinned(AroundOne):
     is repeated; so none waits for ever.
 
     A policy that needs ``Place`` decides itself when and where a trial that is not named starts: it may hold it back.
+    Under any other, what an earlier policy suspended goes on, so that no trial waits for ever.
 
     Wraps the guards as well: the pin is what its owner asked for, and world and kube-scheduler keep to capacity.
     Its needs are those of the policy within: a world that gates no first attempt needs no ``Place`` for the pins.
@@ -44,14 +45,16 @@ class Pinned(AroundOne):
         decides_itself = Place in self.policy.needs
         nodes = {node.name: node for node in snapshot.nodes}
         ours: dict[TrialId, Proposal] = {}
-        for trial in filter(waits, snapshot.unended):
-            pinned = self.short(trial.id) in self.first_nodes
+        for trial in waiting(snapshot):
+            pinned = trial.phase is Phase.PENDING and self.short(trial.id) in self.first_nodes
             if pinned or not (decides_itself or trial.id in places):
                 ours[trial.id] = self._placing(trial, nodes)
         theirs = (proposal for proposal in wanted.proposals if proposal.action.trial not in ours)
         return replace(wanted, proposals=(*ours.values(), *theirs))
 
     def _placing(self, trial: Trial, nodes: Mapping[NodeName, Node]) -> Proposal:
+        if trial.phase is Phase.SUSPENDED:
+            return Proposal(Place(trial.id), "it was suspended, and this policy suspends no trial")
         wanted = self.first_nodes.get(self.short(trial.id))
         if wanted is None:
             return Proposal(Place(trial.id), "its first attempt waits for a place, and none was chosen for it")

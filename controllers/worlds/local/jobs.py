@@ -13,13 +13,17 @@ from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 
 
+_ON_NODES = frozenset({Phase.RUNNING, Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
+
+
 @dataclass(frozen=True, slots=True)
 class LocalJob:
     """A pod step as a job of this machine.
 
     ``target`` is the node that the next attempt must start on: a move's destination, or the node
     it was on when the sweep was interrupted. ``released`` tells that its first attempt need not wait for a ``Place``
-    any more. ``asked_at`` is when it was asked to save and leave. ``cpu_seconds`` counts its attempts that are over.
+    any more. ``asked_at`` is when it was asked to save and leave, ``stop`` why if that was to stop. ``cpu_seconds``
+    counts its attempts that are over.
     Times are seconds of the sweep's clock.
     """
 
@@ -42,6 +46,8 @@ class LocalJob:
     cpu_seconds: float = 0.0
     result: str | None = None
     released: bool = False
+    suspensions: int = 0
+    stop: str = ""
 
     @property
     def id(self) -> str:
@@ -56,7 +62,7 @@ class LocalJob:
     @property
     def placed(self) -> bool:
         """Whether an attempt of it is running."""
-        return self.phase in {Phase.RUNNING, Phase.MOVING}
+        return self.phase in _ON_NODES
 
     @property
     def key(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any, assert_never
 from controllers.core import labels
 from controllers.core.goals import goals_in
 from controllers.core.model import (
+    ACTION_KINDS,
     Action,
     Direction,
     Migrate,
@@ -21,6 +22,8 @@ from controllers.core.model import (
     Place,
     Resize,
     Sample,
+    Stop,
+    Suspend,
     Trial,
     TrialId,
 )
@@ -35,6 +38,8 @@ from mlflow_hooks import contract
 
 _KILLED = 128 + 9
 _TERMINATED = 128 + 15
+_LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
+_ENDED_WELL = frozenset({Phase.SUCCEEDED, Phase.STOPPED})
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class Machine:
 class LocalWorld:
     """The steps of one workflow run on this machine. ``advance`` moves it on; nothing else waits or blocks."""
 
-    can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
+    can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
 
     def __init__(self, program: Program, uid: str, machine: Machine, attempts: Attempts, ledger: JobLedger) -> None:
         self._program = program
@@ -137,21 +142,28 @@ class LocalWorld:
         return self._node(name) if name in self._machine.nodes else None
 
     def apply(self, action: Action) -> Outcome:
-        """Take on ``action`` if the trial runs and no move of it is under way, or waits for a place that there is."""
+        """Take on ``action`` if the trial runs and was not told to leave, or waits for a place that there is."""
         job = self._job_of(action.trial)
         if job is None:
             return refused("there is no such trial")
         match action:
             case Place(node=node):
                 return self._place(job, node)
-            case Resize() | Migrate() if job.phase is Phase.MOVING:
+            case Stop(why=why) if self._waits(job):
+                self._jobs[job.id] = self._over(replace(job, stop=why), Phase.STOPPED, 0, self._now)
+                return DONE
+            case _ if job.phase in _LEAVING:
                 return BUSY
-            case Resize() | Migrate() if job.phase is not Phase.RUNNING:
+            case _ if job.phase is not Phase.RUNNING:
                 return refused("the trial is not running")
             case Resize(cpu=cpu):
                 return self._resize(job, cpu)
             case Migrate(node=node):
                 return self._migrate(job, node)
+            case Suspend():
+                return self._ask_to_leave(replace(job, phase=Phase.SUSPENDING))
+            case Stop(why=why):
+                return self._ask_to_leave(replace(job, phase=Phase.STOPPING, stop=why))
             case _:
                 assert_never(action)
 
@@ -188,6 +200,8 @@ class LocalWorld:
             attempts=job.attempt,
             final_metric=None if sample is None else sample.value,
             succeeded=job.exit_code == 0,
+            suspensions=job.suspensions,
+            stopped=job.stop if job.phase is Phase.STOPPED else "",
             resizes=job.resizes,
             first_node=job.first_node,
             params=_params(job.step),
@@ -215,7 +229,8 @@ class LocalWorld:
             attempt=job.attempt,
             moves=job.moves,
             moving_to=NodeName(job.target) if job.phase is Phase.MOVING else None,
-            gated=self._gated(job),
+            gated=self._waits(job),
+            suspensions=job.suspensions,
             goals=goals_in(job.step.annotations).since(job.submitted_at),
             parameters=parameters_in(job.step.env.get(contract.ENV_PARAMS, "")),
         )
@@ -228,17 +243,18 @@ class LocalWorld:
         self._jobs[job.id] = replace(job, cpu=cpu, resizes=job.resizes + 1)
         return DONE
 
-    def _gated(self, job: LocalJob) -> bool:
-        """Whether its first attempt waits for a ``Place``; a later one starts by itself."""
-        return self._machine.gate_first and bool(job.trial) and not (job.attempt or job.released or job.phase.ended)
+    def _waits(self, job: LocalJob) -> bool:
+        """Whether it waits for a ``Place``: suspended, or for its first attempt; any other starts by itself."""
+        first = self._machine.gate_first and bool(job.trial) and not (job.attempt or job.released or job.phase.ended)
+        return first or job.phase is Phase.SUSPENDED
 
     def _place(self, job: LocalJob, node: str | None) -> Outcome:
-        if not self._gated(job):
+        if not self._waits(job):
             return refused("the trial does not wait for a place")
         if node is not None and (why_not := self._unfit(node, job)):
             return refused(why_not)
         # The target is written before the process starts, so that a new controller starts it on the same node.
-        self._jobs[job.id] = replace(job, released=True, target=node or "")
+        self._jobs[job.id] = replace(job, phase=Phase.PENDING, released=True, target=node or "")
         return DONE
 
     def _unfit(self, node: str, job: LocalJob) -> str:
@@ -251,7 +267,10 @@ class LocalWorld:
         why_not = f"the trial is on {node} already" if node == job.node else self._unfit(node, job)
         if why_not:
             return refused(why_not)
-        self._jobs[job.id] = replace(job, phase=Phase.MOVING, target=node, asked_at=self._now)
+        return self._ask_to_leave(replace(job, phase=Phase.MOVING, target=node))
+
+    def _ask_to_leave(self, job: LocalJob) -> Outcome:
+        self._jobs[job.id] = replace(job, asked_at=self._now)
         self._attempts.ask_to_leave(job)
         return DONE
 
@@ -259,10 +278,15 @@ class LocalWorld:
         job = next(job for job in self._jobs.values() if job.placed and job.key == end.key)
         job = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds)
         # An attempt that was asked to leave may end by the signal itself, before its hooks listen or after its grace.
-        left = end.code == contract.EXIT_MIGRATE or (job.phase is Phase.MOVING and end.code in {_KILLED, _TERMINATED})
+        left = end.code == contract.EXIT_MIGRATE or (job.phase in _LEAVING and end.code in {_KILLED, _TERMINATED})
         rule = job.step.retry
         if end.code == 0:
             job = self._over(job, Phase.SUCCEEDED, 0, now)
+        elif job.phase is Phase.STOPPING:
+            job = self._over(job, Phase.STOPPED, 0, now)
+        elif left and job.phase is Phase.SUSPENDING:
+            suspensions = job.suspensions + 1
+            job = replace(job, phase=Phase.SUSPENDED, asked_at=None, exit_code=end.code, suspensions=suspensions)
         elif left:
             # The target stays: the next attempt starts there.
             job = replace(job, phase=Phase.PENDING, asked_at=None, exit_code=end.code)
@@ -282,7 +306,7 @@ class LocalWorld:
         """Work out anew which steps should exist, from how those before them ended."""
         outcomes = {
             job.id: StepOutcome(
-                StepStatus.SUCCEEDED if job.phase is Phase.SUCCEEDED else StepStatus.FAILED, job.result, job.exit_code
+                StepStatus.SUCCEEDED if job.phase in _ENDED_WELL else StepStatus.FAILED, job.result, job.exit_code
             )
             for job in self._jobs.values()
             if job.phase.ended
@@ -295,7 +319,7 @@ class LocalWorld:
 
     def _start_pending(self, now: float) -> None:
         """Start what waits and fits somewhere, in the order of submission."""
-        waiting = (job for job in self._jobs.values() if job.phase is Phase.PENDING and not self._gated(job))
+        waiting = (job for job in self._jobs.values() if job.phase is Phase.PENDING and not self._waits(job))
         pending = [job for job in waiting if now >= job.not_before]
         for job in sorted(pending, key=lambda job: job.submitted_at):
             node = self._node_for(job)

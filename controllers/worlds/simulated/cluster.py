@@ -13,7 +13,7 @@ from controllers.worlds.simulated.faults import FaultLookup, WorldFault
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.report_log import ReportLog, Upcoming
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.trial_run import Stage, TrialRun
+from controllers.worlds.simulated.trial_run import WAITING, Rest, Stage, TrialRun
 from controllers.worlds.simulated.workload import WorkloadError
 
 
@@ -126,12 +126,29 @@ class SimulatedCluster:
         else:
             self._resize_now(run, node)
 
-    def ask_to_leave(self, run: TrialRun, target: NodeName) -> None:
+    def move(self, run: TrialRun, target: NodeName) -> None:
         """Tell a running attempt to save and end, so that the next one can begin on ``target``."""
         run.target = target
         # Reserved on the target from now on: another move or placement must not take the room meanwhile.
         self.nodes[target].expected[run.spec.id] = run
         self.touch(target, freed=False)
+        self._ask_to_leave(run)
+
+    def suspend(self, run: TrialRun) -> None:
+        """Tell a running attempt to save and end, and let the next one wait for a place."""
+        run.rest = Rest.SUSPEND
+        self._ask_to_leave(run)
+
+    def stop(self, run: TrialRun, why: str) -> None:
+        """End a trial for good as a success: a running attempt saves first; one that waits for a place ends at once."""
+        run.stopped = why
+        if run.stage in WAITING:
+            self._end(run, succeeded=True)
+        else:
+            run.rest = Rest.STOP
+            self._ask_to_leave(run)
+
+    def _ask_to_leave(self, run: TrialRun) -> None:
         self.changed = True
         if run.spec.deaf:
             run.change()
@@ -142,7 +159,7 @@ class SimulatedCluster:
             self._after(self.costs.leave_s, ClusterEventKind.LEFT, run)
 
     def fail(self, run: TrialRun) -> None:
-        """End the present attempt as a crash or kill does; one that was told to leave goes on elsewhere."""
+        """End the present attempt as a crash or kill does; of one that was told to leave, nobody counts that."""
         self.halt(run)
         run.lose()
         if run.leaves:
@@ -196,6 +213,7 @@ class SimulatedCluster:
                 run.enter(Stage.TRAINING)
             else:
                 run.finish(self.now)
+                run.stopped = ""  # It was told to stop too late.
                 self._end(run, succeeded=True)
 
     def _started(self, run: TrialRun) -> None:
@@ -226,6 +244,12 @@ class SimulatedCluster:
         self._go_away(run, self.costs.next_attempt_s)
 
     def _returned(self, run: TrialRun) -> None:
+        if run.rest is Rest.SUSPEND:
+            run.rest = None
+            run.suspensions += 1
+            run.enter(Stage.SUSPENDED)
+            self.changed = True
+            return
         target = run.target
         if target is None:
             self.enqueue(run)
@@ -239,6 +263,9 @@ class SimulatedCluster:
             self.place(run, target)
 
     def _go_away(self, run: TrialRun, seconds: float) -> None:
+        if run.rest is Rest.STOP:
+            self._end(run, succeeded=True)
+            return
         run.moved_from = run.node if run.target is not None else None
         self._release(run)
         run.enter(Stage.AWAY)
@@ -247,7 +274,7 @@ class SimulatedCluster:
     def _end(self, run: TrialRun, *, succeeded: bool) -> None:
         if run.leaves and run.target is not None:
             self._cancel_reservation(run, run.target)
-        run.target = None
+        run.target = run.rest = None
         node = run.node
         self._release(run)
         # Results name the node on which a trial ended, though it holds no place there any more.

@@ -3,11 +3,13 @@
 import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import Final
 
 from controllers.core.model import NodeName, Phase, Trial, TrialId
 from controllers.worlds.simulated.report_log import ReportLog
 from controllers.worlds.simulated.workload import TrialSpec
 
+_SHOWN_ON_NODES = frozenset({Phase.RUNNING, Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 _IMPORT_CORES = 1.0
 """Cores that an attempt can use before its first step: imports run on one thread."""
 
@@ -16,7 +18,7 @@ class Stage(Enum):
     """Where an attempt, or the wait for the next one, stands."""
 
     GATED = auto()
-    """Waits for a ``Place``."""
+    """Waits for a ``Place`` for its first attempt."""
     QUEUED = auto()
     """Waits for the scheduler."""
     STARTING = auto()
@@ -30,10 +32,21 @@ class Stage(Enum):
     """Was told to leave: saves, trains no more."""
     AWAY = auto()
     """Between two attempts."""
+    SUSPENDED = auto()
+    """Waits for a ``Place`` to go on."""
     ENDED = auto()
 
 
 _RUNNING = frozenset({Stage.RESTORING, Stage.WARMING, Stage.TRAINING, Stage.LEAVING})
+WAITING: Final = frozenset({Stage.GATED, Stage.SUSPENDED})
+"""Stages in which only a ``Place`` lets a trial go on."""
+
+
+class Rest(Enum):
+    """What an attempt leaves for that is not to go on elsewhere at once."""
+
+    SUSPEND = auto()
+    STOP = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +67,8 @@ class TrialRun:
     ``cores`` are what it uses now and ``rate`` is what its stage gains by them each second, both since ``since``.
     ``version`` goes on with each stage, so that what was due in an earlier one is void. ``wanted_cpu`` is a share that
     was asked for and has not taken hold yet. ``target`` is where a move that is under way leads, ``moved_from`` where
-    the move that its next attempt completes began.
+    the move that its next attempt completes began. ``rest`` is what it was told to leave for, if not for a move;
+    ``stopped`` is why it was stopped, empty where it was not.
     ``unseen`` is where a trial of a cluster puts itself when it no longer looks as it did.
     """
 
@@ -65,9 +79,11 @@ class TrialRun:
     unseen: dict[TrialId, "TrialRun"] = field(repr=False)
     node: NodeName | None = None
     target: NodeName | None = None
+    rest: Rest | None = None
     wanted_cpu: float | None = None
     attempt: int = 0
     moves: int = 0
+    suspensions: int = 0
     failures: int = 0
     resizes: int = 0
     first_node: NodeName | None = None
@@ -81,6 +97,7 @@ class TrialRun:
     cpu_seconds: float = 0.0
     ended_at: float | None = None
     succeeded: bool = False
+    stopped: str = ""
     version: int = 0
     moved_from: NodeName | None = None
     usage: list[Usage] = field(default_factory=list)
@@ -94,7 +111,7 @@ class TrialRun:
     @property
     def leaves(self) -> bool:
         """Whether it was told to leave and has not gone."""
-        return self.target is not None and self.stage in _RUNNING
+        return (self.target is not None or self.rest is not None) and self.stage in _RUNNING
 
     @property
     def wished_cpu(self) -> float:
@@ -124,7 +141,12 @@ class TrialRun:
     def phase(self) -> Phase:
         """Where it stands, as policies see it."""
         if self.stage is Stage.ENDED:
-            return Phase.SUCCEEDED if self.succeeded else Phase.FAILED
+            ended_well = Phase.STOPPED if self.stopped else Phase.SUCCEEDED
+            return ended_well if self.succeeded else Phase.FAILED
+        if self.stage is Stage.SUSPENDED:
+            return Phase.SUSPENDED
+        if self.rest is not None:
+            return Phase.SUSPENDING if self.rest is Rest.SUSPEND else Phase.STOPPING
         if self.target is not None:
             return Phase.MOVING
         return Phase.RUNNING if self.stage in _RUNNING else Phase.PENDING
@@ -132,7 +154,7 @@ class TrialRun:
     @property
     def shown_on(self) -> NodeName | None:
         """The node that policies see it on: none before it runs."""
-        return self.node if self.phase in {Phase.RUNNING, Phase.MOVING} else None
+        return self.node if self.phase in _SHOWN_ON_NODES else None
 
     def change(self) -> None:
         """Note that it does not look as it did."""
@@ -155,10 +177,11 @@ class TrialRun:
                 attempt=self.attempt,
                 moves=self.moves,
                 moving_to=self.target if phase is Phase.MOVING else None,
-                gated=self.stage is Stage.GATED,
+                gated=self.stage in WAITING,
                 goals=spec.goals.since(spec.submitted_at),
                 devices=spec.devices,
                 parameters=spec.parameters,
+                suspensions=self.suspensions,
             )
         return self._shown
 

@@ -5,14 +5,31 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop
 from typing import assert_never
 
-from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
+from controllers.core.model import (
+    ACTION_KINDS,
+    Action,
+    Migrate,
+    Node,
+    NodeName,
+    Phase,
+    Place,
+    Resize,
+    Sample,
+    Stop,
+    Suspend,
+    Trial,
+    TrialId,
+)
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.simulated.cluster import SimulatedCluster
 from controllers.worlds.simulated.fault_injection import crash, timed_effects
 from controllers.worlds.simulated.faults import WorldFault
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.trial_run import Stage, TrialRun
+from controllers.worlds.simulated.trial_run import WAITING, TrialRun
+
+
+_LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
 
 class SimulatedWorld:
@@ -27,7 +44,7 @@ class SimulatedWorld:
         WorkloadError: a trial fits on no node, even an empty one.
     """
 
-    can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
+    can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
 
     def __init__(self, scenario: Scenario, *, gated: bool = False, faults: Sequence[WorldFault] = ()) -> None:
         self._cluster = SimulatedCluster(scenario, gated=gated, faults=faults)
@@ -135,19 +152,28 @@ class SimulatedWorld:
         match action:
             case Place(node=node):
                 return self._place(run, node)
-            case Resize() | Migrate() if run.phase is Phase.MOVING or run.wanted_cpu is not None:
+            case Stop(why=why) if run.stage in WAITING:
+                self._cluster.stop(run, why)
+                return DONE
+            case _ if run.phase in _LEAVING or run.wanted_cpu is not None:
                 return BUSY
-            case Resize() | Migrate() if run.node is None or run.phase is not Phase.RUNNING:
+            case _ if run.node is None or run.phase is not Phase.RUNNING:
                 return refused("the trial is not running")
             case Resize(cpu=cpu):
                 return self._resize(run, cpu)
             case Migrate(node=node):
                 return self._migrate(run, node)
+            case Suspend():
+                self._cluster.suspend(run)
+                return DONE
+            case Stop(why=why):
+                self._cluster.stop(run, why)
+                return DONE
             case _:
                 assert_never(action)
 
     def _place(self, run: TrialRun, node: NodeName | None) -> Outcome:
-        if run.stage is not Stage.GATED:
+        if run.stage not in WAITING:
             return refused("the trial does not wait for a place")
         if node is None:
             self._cluster.enqueue(run)
@@ -168,7 +194,7 @@ class SimulatedWorld:
         why_not = f"the trial is on {target} already" if target == run.node else self._unfit(target, run)
         if why_not:
             return refused(why_not)
-        self._cluster.ask_to_leave(run, target)
+        self._cluster.move(run, target)
         return DONE
 
     def _unfit(self, node: NodeName, run: TrialRun) -> str:
@@ -186,6 +212,8 @@ def _result(run: TrialRun, sample: Sample | None) -> TrialResult:
         attempts=run.attempt,
         final_metric=None if sample is None else sample.value,
         succeeded=run.succeeded,
+        suspensions=run.suspensions,
+        stopped=run.stopped,
         resizes=run.resizes,
         first_node=run.first_node or "",
         deadline_s=run.spec.goals.deadline_s,

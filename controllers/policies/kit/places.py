@@ -1,9 +1,22 @@
-"""Where first attempts start: which trials wait for a place, in what order they get one, and on which node."""
+"""Where trials start, and where suspended ones go on: in what order they get a place, and on which node."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
-from controllers.core.model import Migrate, Node, NodeName, Phase, Place, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.core.model import (
+    Migrate,
+    Node,
+    NodeName,
+    Phase,
+    Place,
+    Proposal,
+    Resize,
+    Snapshot,
+    Stop,
+    Suspend,
+    Trial,
+    TrialId,
+)
 from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.occupancy import Occupancy
 
@@ -11,9 +24,9 @@ NodeCost = Callable[[Node, Sequence[Trial]], float]
 """What a node costs a trial that comes to it, by the trials that are there."""
 
 
-def waits(trial: Trial) -> bool:
-    """Return whether the trial's first attempt is held until it has a place."""
-    return trial.gated and trial.phase is Phase.PENDING
+def waiting(snapshot: Snapshot) -> Iterator[Trial]:
+    """Yield the trials that wait for a place, first attempts and suspended ones."""
+    return (trial for trial in snapshot.unended if trial.waits)
 
 
 def places(
@@ -32,7 +45,7 @@ def places(
     ranks = {node.name: ranked(node) for node in nodes}
     # Placing a trial only takes room away, so what does not fit now will not fit later in this decision.
     unfit: set[RequestShape] = set()
-    for trial in sorted(filter(waits, snapshot.unended), key=lambda trial: (trial.submitted_at, trial.id)):
+    for trial in sorted(waiting(snapshot), key=lambda trial: (trial.submitted_at, trial.id)):
         shape = request_shape(trial)
         roomy = [] if shape in unfit else [node for node in nodes if capacity.fits(trial, node.name)]
         if not roomy:
@@ -52,7 +65,7 @@ def admitted(
     It is the node with the most cores that nobody requests. A trial that fits nowhere does not hold up a smaller one.
     ``capacity`` is kept up.
     """
-    for trial in sorted(filter(waits, snapshot.unended), key=lambda trial: (rank(trial), trial.id)):
+    for trial in sorted(waiting(snapshot), key=lambda trial: (rank(trial), trial.id)):
         free = {
             name: node.cpu - capacity.requested(name)
             for name, node in capacity.nodes.items()
@@ -77,7 +90,7 @@ def placed(proposals: Iterable[Proposal]) -> dict[TrialId, NodeName | None]:
         match proposal.action:
             case Place() as place:
                 found[place.trial] = place.node
-            case Resize() | Migrate():
+            case Resize() | Migrate() | Suspend() | Stop():
                 pass
             case _ as other:
                 assert_never(other)
@@ -92,7 +105,7 @@ def still_starting(snapshot: Snapshot, places: Mapping[TrialId, NodeName]) -> di
     return {
         trial.id: places[trial.id]
         for trial in snapshot.unended
-        if trial.id in places and trial.phase is Phase.PENDING and not trial.gated and not trial.nodes
+        if trial.id in places and not (trial.gated or trial.nodes) and trial.phase in {Phase.PENDING, Phase.SUSPENDED}
     }
 
 
