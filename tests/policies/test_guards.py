@@ -60,6 +60,15 @@ def test_a_trial_is_left_alone_for_the_cooldown_and_no_longer() -> None:
     assert passed == [1, 0, 0, 1]
 
 
+def test_a_change_of_its_share_holds_no_move_of_a_trial_back_but_a_move_does() -> None:
+    resizing, moving = ((proposal(A, value),) for proposal, value in ((resize, 2.0), (move, "w2")))
+    for first, then_moves in ((resizing, [("a", "w2")]), (moving, [])):
+        guards = Guarded(policy=Scripted(first), cooldown=10.0)
+        state = guards.decide(snapshot(100.0, [running("a")], NODES), guards.initial()).state
+        after = Guarded(policy=Scripted(moving), cooldown=10.0).decide(snapshot(105.0, [running("a")], NODES), state)
+        assert moves(after) == then_moves
+
+
 def test_the_memory_of_actions_ends_with_the_cooldown_or_the_trial() -> None:
     guards = Guarded(policy=Scripted((resize(A, 2.0),)), cooldown=10.0)
     state = guards.decide(snapshot(100.0, [running("a")], NODES), guards.initial()).state

@@ -1,10 +1,12 @@
 """How many cores a trial is taken to be able to use, while it has used all that it was given."""
 
+from dataclasses import replace
+
 import pytest
 
-from controllers.core.model import TrialId
-from controllers.policies.kit.work_left import Measured, MeasuredTrial, estimated
-from tests.policies.policy_fakes import node, snapshot, trial
+from controllers.core.model import Snapshot, TrialId
+from controllers.policies.kit.work_left import Measured, MeasuredTrial, estimated, measured
+from tests.policies.policy_fakes import node, progress, snapshot, trial
 
 
 def expected(used: float, told: list[float]) -> float:
@@ -31,3 +33,38 @@ def test_a_trial_is_taken_for_one_of_those_that_can_use_as_many_cores_as_it_did(
 
 def test_before_any_trial_left_cores_unused_each_may_use_the_largest_node() -> None:
     assert expected(3.0, []) == 16.0
+
+
+def told(requests: dict[str, float], used: float, seconds: float, reports: int = 1) -> float | None:
+    """Return the most of trial ``a`` on a node of four cores, after ``reports`` of so many ``seconds`` each."""
+
+    def look(now: float) -> Snapshot:
+        trials = [trial(name, "n", cpu=cpu) for name, cpu in requests.items()]
+        trials[0] = replace(trials[0], progress=progress(1.0, now, cpu=used * now))
+        return snapshot(now, trials, [node("n", 4.0)])
+
+    known = Measured()
+    for report in range(1 + reports):
+        known = measured(look(100.0 + report * seconds), known)
+    return known.trials[TrialId("a")].most
+
+
+@pytest.mark.parametrize(
+    ("used", "seconds", "reports", "most"),
+    [
+        (3.0, 1.0, 1, None),  # over a second, real trials seem to use a quarter less than they do
+        (3.0, 10.0, 1, 3.0),
+        (3.0, 1.0, 10, 3.0),  # the same seconds in many reports
+        (1.0, 1.0, 1, 1.0),  # so little is no error of measuring
+        (3.9, 100.0, 1, None),
+    ],
+)
+def test_a_trial_that_leaves_cores_unused_for_long_enough_cannot_use_more(
+    used: float, seconds: float, reports: int, most: float | None
+) -> None:
+    assert told({"a": 1.0}, used, seconds, reports) == (None if most is None else pytest.approx(most))
+
+
+def test_a_small_share_of_a_node_shows_nothing_as_it_is_not_kept_to_exactly() -> None:
+    assert told({"a": 0.1, "b": 1.9}, used=0.1, seconds=100.0) is None
+    assert told({"a": 0.5, "b": 1.5}, used=0.1, seconds=100.0) == pytest.approx(0.1)

@@ -24,7 +24,7 @@ def seen(power: float, contention: float, *, noise: float = 0.0, trials: int = 2
     return Measured(found)
 
 
-@pytest.mark.parametrize(("power", "contention"), [(1.0, 0.0), (0.8, 0.0), (1.0, 0.05), (0.7, 0.03)])
+@pytest.mark.parametrize(("power", "contention"), [(1.0, 0.0), (0.8, 0.0), (1.0, 0.05), (0.7, 0.03), (1.1, 0.0)])
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_power_and_contention_are_told_apart_though_cores_and_costs_share_their_errors(
     power: float, contention: float, noise: float
@@ -40,6 +40,6 @@ def test_nothing_is_claimed_before_trials_were_seen_on_unlike_shares() -> None:
     assert scaling_of(Measured({TrialId("a"): once})) == Scaling(1.0, 0.0)
 
 
-def test_speed_never_counts_as_growing_faster_than_cores() -> None:
-    assert scaling_of(seen(1.6, 0.0)).power == 1.0
+def test_no_measurement_makes_the_power_extreme() -> None:
+    assert scaling_of(seen(1.6, 0.0)).power == 1.2
     assert scaling_of(seen(0.1, 0.0)).power == 0.5

@@ -94,8 +94,9 @@ def earliest_end(loads: Iterable[Load], cores: Collection[float], power: float, 
 
 def _bound(loads: Sequence[Load], capacity: float, largest: float, power: float, expected: float = 0.0) -> float:
     """Return the greater of what all need together and what the longest needs alone."""
-    evenly = capacity / len(loads)
-    together = sum([work * math.pow(min(most, evenly), 1 - power) for work, most in loads]) / capacity
+    # Where speed grows more slowly than cores, all at once waste the least; where it grows faster, one by one.
+    share = capacity / len(loads) if power < 1 else largest
+    together = sum([work * math.pow(min(most, share), 1 - power) for work, most in loads]) / capacity
     if expected and (left := sum([work for work, _ in loads])) > 0:
         together *= 1 + expected / left
     return max(together, *[work / math.pow(min(most, largest), power) for work, most in loads])

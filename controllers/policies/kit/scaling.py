@@ -20,6 +20,8 @@ DOUBT: Final = 0.5
 DOUBT_OF_OTHERS: Final = 20.0
 """The same of the number of trials on a node (sum of squares)."""
 LEAST_POWER: Final = 0.5
+MOST_POWER: Final = 1.2
+"""Real trials on a small share of a busy core lose their caches again and again: there, p was found to be 1.04-1.09."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Spread:
 class Scaling:
     """How the speed of the sweep's trials depends on what they share.
 
-    ``power`` is p of speed ~ cores ** p: at most 1, as nothing gets faster by more than its cores. ``contention`` is
+    ``power`` is p of speed ~ cores ** p, ``contention`` is
     the part of its speed that each further trial on its node costs a trial that has the same cores.
     """
 
@@ -99,4 +101,4 @@ def scaling(told: Spread) -> Scaling:
         return Scaling()
     by_cores = (told.ec * oo - told.oc * told.eo) / determinant
     by_others = (told.oc * eu - told.ec * told.ou) / determinant
-    return Scaling(1 - min(1 - LEAST_POWER, max(0.0, by_cores)), math.expm1(min(1.0, max(0.0, by_others))))
+    return Scaling(min(MOST_POWER, max(LEAST_POWER, 1 - by_cores)), math.expm1(min(1.0, max(0.0, by_others))))

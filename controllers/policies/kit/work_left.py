@@ -38,6 +38,9 @@ UNUSED: Final = 0.9
 JITTER_S: Final = 0.4
 """Seconds by which the time between two counts of CPU seconds may be off. Shares are kept to over tenths of a second
 only, and steps end when they end: over a second, real trials seem to use a quarter more or fewer cores than they do."""
+LARGE_SHARE: Final = 0.2
+"""Part of a node from which on a share is kept to well enough to tell that a trial cannot use all of it: real trials
+that were given a twentieth of a busy node got half of that."""
 USE_OVER_S: Final = 20.0
 """Seconds over which a trial's use of cores is averaged at most, while its share and its neighbours stay the same."""
 NEARLY_WHOLE: Final = 0.05
@@ -274,8 +277,9 @@ def _with_conditions(
         return replace(memo, since=report)
     since = memo.since if memo.since is not None and report.at - memo.since.at <= USE_OVER_S else last
     requested = sum(cpu for _, cpu in nodes[node].requests)
-    entitled = cores_of[node] * trial.cpu / requested if requested > 0 else 0.0
-    memo = _with_use(replace(memo, since=since), since, report, entitled)
+    part = trial.cpu / requested if requested > 0 else 0.0
+    entitled = cores_of[node] * part
+    memo = _with_use(replace(memo, since=since), since, report, entitled if part >= LARGE_SHARE else 0.0)
     cores = (report.core_seconds - last.core_seconds) / (report.at - last.at)
     costs = memo.costs
     if report.step > last.step and entitled > 0:
@@ -286,7 +290,10 @@ def _with_conditions(
 
 
 def _with_use(memo: MeasuredTrial, since: Report, report: Report, entitled: float) -> MeasuredTrial:
-    """Return ``memo`` with what the cores that it used from ``since`` to ``report`` tell of how many it can use."""
+    """Return ``memo`` with what the cores that it used from ``since`` to ``report`` tell of how many it can use.
+
+    ``entitled`` are those that it could surely have used meanwhile.
+    """
     seconds = report.at - since.at
     cores, doubt = (report.core_seconds - since.core_seconds) / seconds, min(1.0, JITTER_S / seconds)
     # Trials use whole cores where they have more than one: two of 2.9 does not show that three are too many.

@@ -31,10 +31,14 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class GuardedState(Generic[S]):
-    """The policy's own state, and when each trial that has not ended was last acted on (seconds), for the cooldown."""
+    """The policy's own state, and when each trial was last acted on, and last moved (seconds): for the cooldown.
+
+    Only of trials that have not ended.
+    """
 
     policy: S
     acted_at: Mapping[TrialId, float] = field(default_factory=dict)
+    moved_at: Mapping[TrialId, float] = field(default_factory=dict)
 
 
 class Guarded(AroundOne):
@@ -43,7 +47,8 @@ class Guarded(AroundOne):
     A proposal is held back where its trial is not running or a gang is incomplete; was acted on less than
     ``cooldown`` ago; would be the one move too many; has a stale metric, or for a move none; or where the
     node has no room, counting requests and the moves under way to it. A trial may be placed if it waits for that, and
-    stopped if it runs or waits.
+    stopped if it runs or waits. A change of its share holds no move, suspension or stop back: it has taken hold, and
+    the next attempt starts with the request of old.
 
     While a trial waits for a place, a policy that gives places is asked again every ``look_again``: room may come
     without any trial changing, when others' pods leave a node.
@@ -79,15 +84,11 @@ class Guarded(AroundOne):
     def decide(self, snapshot: Snapshot, state: GuardedState[Any]) -> Decision[GuardedState[Any]]:
         """Ask the policy and check what it wants, in its order."""
         wanted = self.policy.decide(snapshot, state.policy)
-        cooling = {
-            name: at
-            for name, at in sorted(state.acted_at.items())
-            if snapshot.now - at < self.cooldown and not ((trial := snapshot.named.get(name)) and trial.phase.ended)
-        }
+        cooling, moved = (self._cooling(snapshot, since) for since in (state.acted_at, state.moved_at))
         passed: list[Proposal] = []
         vetoed = list(wanted.vetoed)
         if wanted.proposals:
-            review = _Review(self, snapshot, cooling)
+            review = _Review(self, snapshot, cooling, moved)
             for proposal in wanted.proposals:
                 objection = review.objection(proposal.action)
                 if objection is None:
@@ -95,14 +96,22 @@ class Guarded(AroundOne):
                     passed.append(proposal)
                 else:
                     vetoed.append((proposal, objection))
-        acted = dict.fromkeys((proposal.action.trial for proposal in passed), snapshot.now)
+        acted = {proposal.action.trial: snapshot.now for proposal in passed}
+        moves = {one.action.trial: snapshot.now for one in passed if isinstance(one.action, Migrate)}
         return Decision(
-            GuardedState(wanted.state, {**cooling, **acted}),
+            GuardedState(wanted.state, {**cooling, **acted}, {**moved, **moves}),
             tuple(passed),
             self._wake_at(snapshot, wanted.wake_at),
             wanted.assessments,
             tuple(vetoed),
         )
+
+    def _cooling(self, snapshot: Snapshot, since: Mapping[TrialId, float]) -> dict[TrialId, float]:
+        return {
+            name: at
+            for name, at in sorted(since.items())
+            if snapshot.now - at < self.cooldown and not ((trial := snapshot.named.get(name)) and trial.phase.ended)
+        }
 
     def _wake_at(self, snapshot: Snapshot, asked: float | None) -> float | None:
         if Place not in self.needs or not any(waiting(snapshot)):
@@ -114,8 +123,10 @@ class Guarded(AroundOne):
 class _Review:
     """The checks of one decision; each proposal is seen beside those let through before it."""
 
-    def __init__(self, guards: Guarded, snapshot: Snapshot, cooling: Mapping[TrialId, float]) -> None:
-        self.guards, self.now, self.cooling = guards, snapshot.now, cooling
+    def __init__(
+        self, guards: Guarded, snapshot: Snapshot, cooling: Mapping[TrialId, float], moved: Mapping[TrialId, float]
+    ) -> None:
+        self.guards, self.now, self.cooling, self.moved = guards, snapshot.now, cooling, moved
         self.capacity = Capacity.of(snapshot)
         phases = [trial.phase for trial in snapshot.unended]
         waiting_for_room = phases.count(Phase.PENDING) + phases.count(Phase.SUSPENDED)
@@ -140,12 +151,12 @@ class _Review:
             case Place():
                 found = None if trial.waits else "the trial does not wait for a place"
             case Resize():
-                found = self._unfit(trial) or self._cooling(trial) or self._stale(trial)
+                found = self._unfit(trial) or self._cooling(trial, self.cooling) or self._stale(trial)
             case Migrate():
                 blind = "no metric yet" if trial.progress is None else self._stale(trial)
-                found = self._unfit(trial) or self._cooling(trial) or blind or self._too_many()
+                found = self._unfit(trial) or self._cooling(trial, self.moved) or blind or self._too_many()
             case Suspend():
-                found = self._unfit(trial) or self._cooling(trial)
+                found = self._unfit(trial) or self._cooling(trial, self.moved)
             case Stop():
                 found = None if trial.waits else self._unfit(trial)
             case _:
@@ -161,9 +172,9 @@ class _Review:
             return f"only {len(trial.nodes)} of {trial.workers} workers are placed"
         return None
 
-    def _cooling(self, trial: Trial) -> str | None:
-        if trial.id in self.cooling:
-            return f"acted on {self.now - self.cooling[trial.id]:g} s ago, cooldown {self.guards.cooldown:g} s"
+    def _cooling(self, trial: Trial, since: Mapping[TrialId, float]) -> str | None:
+        if trial.id in since:
+            return f"acted on {self.now - since[trial.id]:g} s ago, cooldown {self.guards.cooldown:g} s"
         return None
 
     def _stale(self, trial: Trial) -> str | None:
