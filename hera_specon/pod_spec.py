@@ -9,7 +9,7 @@ import yaml
 from hera.workflows import ExistingVolume
 from hera.workflows.models import Capabilities, PodSecurityContext, SeccompProfile, SecurityContext
 
-from controllers.core.expressions import GATE_MOVED
+from controllers.core.expressions import gates, main_container
 from hera_specon.errors import SweepError
 from hera_specon.hera_internals import HeraVolume
 from hera_specon.settings import check_distinct
@@ -21,15 +21,18 @@ HELPER_CPU: Final = "10m"
 HELPER_MEMORY: Final = "32Mi"
 
 _GATES: Final = "schedulingGates"
+_MAIN: Final = {"name": "hera-specon.io/main"}
+"""Stands for the patch of the main container while the rest becomes JSON."""
 
 
-def pod_patch(given: str | None, grace: int, cpu: str) -> str:
+def pod_patch(given: str | None, sweep: str, grace: int, cpu: str) -> str:
     """Return the podSpecPatch of a trial: the author's own, with ours.
 
     Argo's container ``init`` is over before the trial begins, so asking for as much CPU as the trial costs nothing.
 
     Args:
         given: The author's patch, YAML or JSON.
+        sweep: Name of the sweep.
         grace: Seconds between SIGTERM and SIGKILL.
         cpu: The trial's own CPU request.
 
@@ -40,12 +43,12 @@ def pod_patch(given: str | None, grace: int, cpu: str) -> str:
     ours: dict[str, Any] = {"terminationGracePeriodSeconds": grace, _GATES: []}
     check_distinct([*patch, *ours], "pod_spec_patch= sets what the sweep sets itself (the grace period by grace=)")
     helpers = {
-        "containers": _with_helper(patch.get("containers"), "wait", HELPER_CPU),
+        "containers": [*_with_helper(patch.get("containers"), "wait", HELPER_CPU), _MAIN],
         "initContainers": _with_helper(patch.get("initContainers"), "init", cpu),
     }
     text = json.dumps({**patch, **helpers, **ours})
-    # The expression stands for a list, so it cannot be put in before the rest is JSON.
-    return text.removesuffix("[]}") + GATE_MOVED + "}"
+    # Expressions stand for a list and a mapping, so they cannot be put in before the rest is JSON.
+    return text.replace(json.dumps(_MAIN), main_container(sweep)).removesuffix("[]}") + gates(sweep) + "}"
 
 
 def pod_security() -> PodSecurityContext:

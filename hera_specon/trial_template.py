@@ -106,7 +106,7 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     program.security_context = program.security_context or container_security()
     if pod.security_context is None and not settings.own_security:
         pod.security_context = pod_security()
-    pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.grace, cpu)
+    pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, cpu)
     if pod.container is not None:
         pod.container.args = [
             *(pod.container.args or []),

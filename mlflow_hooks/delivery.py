@@ -15,6 +15,7 @@ from typing import Final
 from mlflow_hooks import contract
 from mlflow_hooks.journal import Point, count_unsent, mark_sent, read_unsent
 from mlflow_hooks.state_folder import (
+    Ending,
     Identity,
     Run,
     forget_run,
@@ -106,6 +107,16 @@ class Delivery:
             middle = len(points) // 2
             self._send(server, run_id, points[:middle])
             self._send(server, run_id, points[middle:])
+
+
+def end_stopped(folder: Path) -> None:
+    """Note that a trial which was stopped early has ended well: its last attempt left as for a move, and told nothing.
+
+    Args:
+        folder: the trial's state folder.
+    """
+    if read_ending(folder) is None:
+        write_ending(folder, Ending.now("FINISHED"))
 
 
 def sending_wanted() -> bool:

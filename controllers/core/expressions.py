@@ -1,10 +1,22 @@
 """The Argo expressions in a sweep's manifest: one text for who writes them and for whoever reads the manifest."""
 
+import re
 from typing import Final
 
-from controllers.core.labels import ANNOTATION_ADOPTED, GATE_PLACEMENT, MOVED_MESSAGE, PARAMETER_CONTINUE
+from controllers.core.labels import (
+    ANNOTATION_ADOPTED,
+    ANNOTATION_STOP,
+    GATE_PLACEMENT,
+    INPUT_TRIAL,
+    MOVED_MESSAGE,
+    PARAMETER_CONTINUE,
+)
 from mlflow_hooks.contract import EXIT_MIGRATE
 
+ARGOEXEC: Final = "/var/run/argo/argoexec"
+"""Argo's own program, which is in every main container."""
+ENDING: Final = "version"
+"""What it is told where a pod shall only end, and well."""
 EXIT_TERMINATED: Final = 128 + 15
 """Exit code of a program that SIGTERM ended: asked to leave before the hooks listened, or after they had ended."""
 LEFT: Final = frozenset({EXIT_MIGRATE, EXIT_TERMINATED})
@@ -17,13 +29,52 @@ _DOMAIN, _, _NAME = ANNOTATION_ADOPTED.partition(".")
 _ADOPTED: Final = f"workflow.annotations['{_DOMAIN}']?.['{_NAME}'] == workflow.uid"
 _GATES: Final = f"[{{name: '{GATE_PLACEMENT}'}}]"
 
-GATE_MOVED: Final = f"{{{{={MOVED} && {_ADOPTED} ? {_GATES} : []}}}}"
-"""Scheduling gates of a trial's pod: ours where it follows a move that a controller may have asked for, else none.
+_STOP: Final = ANNOTATION_STOP.partition(".")[2]
+_ENDS: Final = f"{{name: 'main', command: ['{ARGOEXEC}'], args: ['{ENDING}']}}"
+_ANY_SWEEP: Final = "[A-Za-z0-9-]+"
 
-A drained node makes a trial exit as a move does; without a controller its next pod must not wait for one.
-"""
-GATE_FIRST: Final = f"{{{{=retries == '0' || {MOVED} ? {_GATES} : []}}}}"
-"""Scheduling gates where a controller is to place first attempts too."""
+
+def gates(sweep: str, *, first: bool = False) -> str:
+    """Return the expression of the scheduling gates of a trial's pod: ours where it is to wait for a controller.
+
+    It is to wait where it follows a move or a suspension that a controller may have asked for: a drained node makes a
+    trial exit as these do, and without a controller its next pod must not wait for one. With ``first`` it waits for its
+    first place too. The pod that only ends the step of a stopped trial never waits.
+    """
+    waits = f"(retries == '0' || {MOVED})" if first else f"{MOVED} && {_ADOPTED}"
+    return f"{{{{={waits} && !({_stopped(sweep)}) ? {_GATES} : []}}}}"
+
+
+def main_container(sweep: str) -> str:
+    """Return the expression of a patch of a trial's main container: once it was stopped, the next pod only ends.
+
+    Argo has no other way to let a step succeed whose last attempt has left. ``argoexec`` is in every main container.
+    """
+    # Argo works an expression out as soon as it knows all its names: the number of retries only at each attempt.
+    return f"{{{{=retries != '' && {_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
+
+
+def without_argo(patch: str) -> str:
+    """Return a trial's podSpecPatch with our expressions worked out for a place where no pod waits or is stopped."""
+    for expression, value in _WITHOUT_ARGO:
+        patch = expression.sub(value, patch)
+    return patch
+
+
+def _stopped(sweep: str) -> str:
+    return f"workflow.annotations['{_DOMAIN}']?.['{_STOP}{sweep}-' + inputs.parameters.{INPUT_TRIAL}] != nil"
+
+
+def _for_any_sweep(expression: str) -> re.Pattern[str]:
+    return re.compile(re.escape(expression).replace(_ANY, _ANY_SWEEP))
+
+
+_ANY: Final = "ANYSWEEP"
+_WITHOUT_ARGO: Final = (
+    (_for_any_sweep(gates(_ANY)), "[]"),
+    (_for_any_sweep(gates(_ANY, first=True)), "[]"),
+    (_for_any_sweep(main_container(_ANY)), '{"name": "main"}'),
+)
 
 SWEEP_UID: Final = f"{{{{=sprig.coalesce(workflow.parameters['{PARAMETER_CONTINUE}'] ?? '', workflow.uid)}}}}"
 """What the ids of sweep and trials begin with: the workflow's uid, or that of the workflow which it continues."""

@@ -176,7 +176,8 @@ class LocalSweep:
             now = clock.now()
             if now >= driver.due_at:
                 driver.tick(now)
-                ended = [trial.id for trial in world.trials() if trial.phase.ended]
+                # One that was stopped may never have come so far as to log anything.
+                ended = [one.id for one in world.trials() if one.phase.ended and one.phase is not Phase.STOPPED]
                 complaints = watch.complaints(now, world.objectives(), source.logged, ended)
                 if complaints:
                     raise SpeconError(next(iter(complaints.values())))
@@ -207,11 +208,11 @@ class LocalSweep:
     def _deliver(self, jobs: Sequence[LocalJob]) -> None:
         """Send what ended trials could not send themselves while MLflow was away."""
         root = self._plan.folder / "state"
-        unsent = sum(
-            deliver_leftovers(root / job.trial, deadline_s=_DELIVERY_S)
-            for job in jobs
-            if job.trial and (root / job.trial).is_dir()
-        )
+        begun = [job for job in jobs if job.trial and (root / job.trial).is_dir()]
+        for job in begun:
+            if job.phase is Phase.STOPPED:
+                end_stopped(root / job.trial)
+        unsent = sum(deliver_leftovers(root / job.trial, deadline_s=_DELIVERY_S) for job in begun)
         if unsent:
             self._services.screen.say(f"{unsent} points are not in MLflow yet; they are kept under {root}")
 

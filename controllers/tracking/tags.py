@@ -14,7 +14,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from controllers.core.forecast import EndRange, Forecast
-from controllers.core.model import Assessment, Goals, Snapshot, Trial, TrialId
+from controllers.core.model import Assessment, Goals, Phase, Snapshot, Trial, TrialId
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
@@ -22,6 +22,8 @@ Compose = Callable[[Trial, Assessment | None, str | None], dict[str, str]]
 _REST: Final = 3.0
 """After each write, rest this many times as long as it took: so writing takes a quarter of one connection at most."""
 _STOP_S: Final = 15.0
+_STOPPED: Final = "stopped"
+_OUTCOMES: Final = {Phase.SUSPENDING: "suspended", Phase.SUSPENDED: "suspended", Phase.STOPPED: _STOPPED}
 
 
 class Board(Protocol):
@@ -204,6 +206,9 @@ class TagWriter:
         began = time.monotonic()
         try:
             self._client.log_batch(run_id, tags=[RunTag(key, value) for key, value in tags.items()])
+            if tags.get(contract.TAG_OUTCOME) == _STOPPED:
+                # Its program left as for a move, and expects another attempt to end the run.
+                self._client.set_terminated(run_id, "FINISHED")
         except (MlflowException, OSError) as error:
             _LOG.debug("tags not written yet: %s", str(error)[:200])
             return False
@@ -222,6 +227,10 @@ def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) 
             tags[contract.TAG_OUTLOOK] = assessment.outlook  # empty once what was foreseen is averted
     if reason is not None:
         tags[contract.TAG_REASON] = reason
+    if trial.suspensions:
+        tags[contract.TAG_SUSPENSIONS] = str(trial.suspensions)
+    if trial.suspensions or trial.phase in _OUTCOMES:
+        tags[contract.TAG_OUTCOME] = _OUTCOMES.get(trial.phase, "")
     return tags
 
 

@@ -225,7 +225,9 @@ def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[
     facts = {pod.definition.id: pod.definition for pod in pods if pod.definition is not None}
     facts |= {name: step.definition for name, step in steps.items()}
     return {
-        name: TrialState(of, steps.get(name), PodHistory().after(by_trial.get(name, [])), record.over_since)
+        name: TrialState(
+            of, steps.get(name), PodHistory().after(by_trial.get(name, [])), record.over_since, record.why_stopped(of)
+        )
         for name, of in facts.items()
     }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from controllers.core import labels
-from controllers.core.expressions import GATE_FIRST, GATE_MOVED
+from controllers.core.expressions import gates
 from controllers.core.model import Place
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
@@ -75,13 +75,14 @@ def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
         places_first = False  # the checks that follow say what is wrong with the policy
     if overrides.gate_first or overrides.first_nodes is not None or places_first:
         patch = str(template.get("podSpecPatch") or "")
-        if GATE_MOVED not in patch and GATE_FIRST not in patch:
+        usual, first = gates(sweep_of(template)), gates(sweep_of(template), first=True)
+        if usual not in patch and first not in patch:
             problem = (
                 f"the trials of sweep {sweep_of(template)!r} have no gate that could hold first attempts: "
                 "build the workflow again with Sweep, or leave --gate-first and --first-nodes-of out"
             )
             raise SubmissionError([problem])
-        template["podSpecPatch"] = patch.replace(GATE_MOVED, GATE_FIRST)
+        template["podSpecPatch"] = patch.replace(usual, first)
 
 
 def prepared(path: Path, overrides: Overrides) -> tuple[WorkflowFile, dict[str, Any]]:

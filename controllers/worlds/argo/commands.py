@@ -40,8 +40,15 @@ class OpenGate:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """Mark a gated pod as one that waits to go on after a suspension: the pod that was suspended may be deleted."""
+
+    pod: PodRecord
+
+
+@dataclass(frozen=True, slots=True)
 class AbandonMove:
-    """Give a move up: take its mark from ``pod``, where the trial goes on."""
+    """Give a move or a suspension up: take its mark from ``pod``, where the trial goes on."""
 
     pod: PodRecord
     reason: str
@@ -76,12 +83,12 @@ class WithdrawResize:
 
 @dataclass(frozen=True, slots=True)
 class SaveCounts:
-    """Write the trial's moves and resizes on its newest pod, so that they outlive the pods before."""
+    """Write the trial's moves, suspensions and resizes on its newest pod, so that they outlive the pods before."""
 
     pod: PodRecord
 
 
-Command = AskToLeave | Kill | OpenGate | AbandonMove | Recreate | Remove | WithdrawResize | SaveCounts
+Command = AskToLeave | Kill | OpenGate | Hold | AbandonMove | Recreate | Remove | WithdrawResize | SaveCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +137,17 @@ class Planner:
             asked: the request to leave that was made of its newest pod, if there was one.
         """
         pod = state.pod
-        if pod is None or pod.over or state.phase.ended:
+        if pod is None or pod.over or pod.ends or state.phase.ended:
             return None
         if pod.deleted_at is not None:
             return self._for_deleted(pod, pod.deleted_at)
+        if not pod.node and state.stopped:
+            # Argo makes it anew, as one that only ends.
+            return Remove(pod, "its trial is stopped")
         if not pod.node:
             return self._for_gated(state, pod) if pod.gated else self._for_unscheduled(state, pod)
-        if pod.marks.move_to and pod.main is MainState.RUNNING:
-            return self._for_leaving(pod, asked)
+        if (pod.marks.move_to or pod.marks.rest or state.stopped) and pod.main is MainState.RUNNING:
+            return self._for_leaving(state, pod, asked)
         return WithdrawResize(pod) if self._resize_is_overdue(pod) else self._for_steady(state, pod)
 
     def _for_steady(self, state: TrialState, pod: PodRecord) -> Command | None:
@@ -146,12 +156,12 @@ class Planner:
         unsaved_resizes = state.history.resizes - pod.marks.resizes >= _MOST_UNSAVED_RESIZES
         return SaveCounts(pod) if (unsaved_move or unsaved_resizes) and state.phase is Phase.RUNNING else None
 
-    def _for_leaving(self, pod: PodRecord, asked: LeaveRequest | None) -> Command | None:
+    def _for_leaving(self, state: TrialState, pod: PodRecord, asked: LeaveRequest | None) -> Command | None:
         if asked is None:
             return AskToLeave(pod)
         if asked.delivered_at is None:
             tried = self.now - asked.first_tried_at
-            if tried > self.timeouts.unreachable:
+            if tried > self.timeouts.unreachable and not state.stopped:  # a stop is on the workflow, and stays there
                 return AbandonMove(pod, f"the pod could not be asked to leave in {tried:.0f} s")
             return AskToLeave(pod)
         waited = self.now - asked.delivered_at
@@ -162,8 +172,10 @@ class Planner:
         return Remove(pod, f"it did not leave in {waited:.0f} s, and could not be killed")
 
     def _for_gated(self, state: TrialState, pod: PodRecord) -> Command | None:
-        if pod.attempt == 1:
-            return None  # only the policy opens the gate of a first attempt, by a Place
+        if state.suspended and not pod.marks.suspended:
+            return Hold(pod)
+        if pod.attempt == 1 or state.suspended:
+            return None  # only the policy opens the gate, by a Place
         target, previous = state.target_of_previous, state.history.previous
         if target is None:
             return OpenGate(pod, None, "its last attempt ended by itself, and no node was chosen for the next")

@@ -45,6 +45,11 @@ class TrialDefinition:
         """Sweep and number, as ``first-nodes`` names the trial."""
         return f"{self.sweep}.{self.number}"
 
+    @property
+    def stop_mark(self) -> str:
+        """Name of the workflow's annotation that the trial was stopped; Argo splits such names at every dot."""
+        return f"{labels.ANNOTATION_STOP}{self.sweep}-{self.number}"
+
     def hyperparameters(self) -> dict[str, Any]:
         """Return the hyperparameters; none where the text is no JSON object."""
         try:

@@ -6,15 +6,16 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from controllers.core import labels
 from controllers.worlds.argo import pod_changes
-from controllers.worlds.argo.api import ApiError, KubeApi, NotAllowedNowError, NotFoundError
+from controllers.worlds.argo.api import WORKFLOWS, ApiError, KubeApi, NotAllowedNowError, NotFoundError
 from controllers.worlds.argo.commands import (
     AbandonMove,
     AskToLeave,
     Command,
+    Hold,
     Kill,
     LeaveRequest,
     OpenGate,
@@ -30,6 +31,8 @@ _LOG = logging.getLogger(__name__)
 _THREADS = 6
 _SHOWS_WITHIN_S = 5.0
 _AGAIN_AFTER_S = 1.0
+MOST_REASON: Final = 48
+"""Letters of the reason why a trial was stopped: all annotations of a workflow share 256 KiB."""
 
 
 class WriteQueue:
@@ -109,14 +112,19 @@ class WriteQueue:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How often a trial was moved and resized so far."""
+    """How often a trial was moved, suspended and resized so far."""
 
     moves: int
+    suspensions: int
     resizes: int
 
     def annotations(self) -> dict[str, str | None]:
         """Return the annotations that keep them."""
-        return {labels.ANNOTATION_MOVES: str(self.moves), labels.ANNOTATION_RESIZES: str(self.resizes)}
+        return {
+            labels.ANNOTATION_MOVES: str(self.moves),
+            labels.ANNOTATION_SUSPENSIONS: str(self.suspensions),
+            labels.ANNOTATION_RESIZES: str(self.resizes),
+        }
 
 
 class Executor:
@@ -139,26 +147,54 @@ class Executor:
             for uid in memory.keys() - uids:
                 del memory[uid]
 
-    def mark_and_ask(self, pod: PodRecord, node: str, given_up: Callable[[], None]) -> bool:
+    def move(self, pod: PodRecord, node: str, given_up: Callable[[], None]) -> bool:
         """Mark ``pod`` for a move to ``node``, then ask it to leave; ``given_up`` is called if it stays unmarked."""
+        marks: dict[str, str | None] = {
+            labels.ANNOTATION_MOVE_TO: node,
+            labels.ANNOTATION_MOVE_ASKED_AT: f"{time.time():.3f}",
+        }
+        self._events.tell(pod, "Moving", f"asked to save and leave {pod.node} for {node}")
+        return self._mark_and_ask(pod, lambda: pod_changes.annotate(self._api, pod, marks), given_up)
+
+    def suspend(self, pod: PodRecord, given_up: Callable[[], None]) -> bool:
+        """Mark ``pod`` so that the next one waits, then ask it to leave; ``given_up`` is called if it stays unmarked."""
+        marks: dict[str, str | None] = {labels.ANNOTATION_REST: "suspend"}
+        self._events.tell(pod, "Suspending", f"asked to save and leave {pod.node}, and to wait")
+        return self._mark_and_ask(pod, lambda: pod_changes.annotate(self._api, pod, marks), given_up)
+
+    def stop(self, pod: PodRecord, mark: str, why: str, given_up: Callable[[], None]) -> bool:
+        """Mark the workflow so that the next pod of a trial only ends, then let the newest one go.
+
+        Args:
+            pod: the newest.
+            mark: name of the workflow's annotation.
+            why: a few words.
+            given_up: called if the mark could not be made.
+        """
+        self._events.tell(pod, "Stopping", f"the trial ends early: {why}")
+        body = {"metadata": {"uid": pod.workflow_uid, "annotations": {mark: why[:MOST_REASON]}}}
+        path = WORKFLOWS.path(pod.namespace, pod.workflow)
+        return self._mark_and_ask(pod, lambda: self._api.patch(path, body), given_up, ask=not pod.gated)
+
+    def _mark_and_ask(
+        self, pod: PodRecord, mark: Callable[[], object], given_up: Callable[[], None], *, ask: bool = True
+    ) -> bool:
+        marked = False
 
         def call() -> None:
+            nonlocal marked
             # First the mark: a controller that is killed between the two finds it, and asks again.
-            asked_at = f"{time.time():.3f}"
-            marks: dict[str, str | None] = {
-                labels.ANNOTATION_MOVE_TO: node,
-                labels.ANNOTATION_MOVE_ASKED_AT: asked_at,
-            }
-            pod_changes.annotate(self._api, pod, marks)
-            self._ask_to_leave(pod)
+            mark()
+            marked = True
+            if ask:
+                self._ask_to_leave(pod)
 
         def done(failure: ApiError | None) -> None:
             # Once it is marked, a request that did not get there is a command to be tried again, no failure.
-            if failure is not None and pod.uid not in self._asked:
+            if failure is not None and not marked:
                 given_up()
-                self._tell_failure(pod, "MoveFailed", "the pod could not be marked", failure)
+                self._tell_failure(pod, "MoveFailed", "it could not be marked", failure)
 
-        self._events.tell(pod, "Moving", f"asked to save and leave {pod.node} for {node}")
         return self._writes.submit(pod.uid, call, done)
 
     def resize(self, pod: PodRecord, cpu: float, resizes: int, given_up: Callable[[], None]) -> bool:
@@ -199,6 +235,8 @@ class Executor:
             case OpenGate(node=node, moved_from=left):
                 marks = counts.annotations() | ({labels.ANNOTATION_MOVED_FROM: left} if left else {})
                 pod_changes.open_gate(self._api, pod, node, marks)
+            case Hold():
+                pod_changes.annotate(self._api, pod, {labels.ANNOTATION_SUSPENDED: "true", **counts.annotations()})
             case AbandonMove():
                 self._unmark(pod)
             case Recreate(previous=previous):
@@ -222,7 +260,8 @@ class Executor:
         self._asked[pod.uid] = replace(before, delivered_at=time.time())
 
     def _unmark(self, pod: PodRecord) -> None:
-        marks: dict[str, str | None] = {labels.ANNOTATION_MOVE_TO: None, labels.ANNOTATION_MOVE_ASKED_AT: None}
+        names = (labels.ANNOTATION_MOVE_TO, labels.ANNOTATION_MOVE_ASKED_AT, labels.ANNOTATION_REST)
+        marks: dict[str, str | None] = dict.fromkeys(names)
         try:
             pod_changes.annotate(self._api, pod, marks)
         except NotFoundError:
@@ -260,6 +299,8 @@ def _event_on(command: Command) -> tuple[str, str, bool] | None:
         case WithdrawResize(pod=pod):
             share = pod.share
             return "ResizeWithdrawn", f"{pod.node} cannot give {share.wanted:g} cores; it keeps {share.has:g}", True
+        case Hold():
+            return "Suspended", "its checkpoint is kept, and it waits for a place to go on", False
         case AskToLeave() | SaveCounts():
             return None
         case _:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from controllers.core import labels
 from controllers.core.devices import NO_DEVICES, Devices
+from controllers.core.expressions import ARGOEXEC, ENDING
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, read_definition
 from controllers.worlds.argo.untrusted import (
@@ -75,9 +76,12 @@ class Marks:
     """Our annotations on a trial's pod; see controllers.core.labels for what each means."""
 
     move_to: str = ""
+    rest: str = ""
+    suspended: bool = False
     placed_on: str = ""
     moved_from: str = ""
     moves: int = 0
+    suspensions: int = 0
     resizes: int = 0
     base_cpu: float | None = None
 
@@ -100,12 +104,14 @@ class Share:
 class PodRecord:
     """A pod with the labels of a trial. ``attempt`` counts from 1, times are Unix seconds.
 
-    ``definition`` is None where its author's labels and annotations are amiss: then the pod only takes room.
+    ``definition`` is None where its author's labels and annotations are amiss: then the pod only takes room. ``ends``
+    tells that it was made only to end the step of a trial that was stopped.
     """
 
     uid: str
     namespace: str
     name: str
+    workflow: str
     workflow_uid: str
     attempt: int
     definition: TrialDefinition | None
@@ -122,6 +128,7 @@ class PodRecord:
     memory: float
     requests: Resources
     marks: Marks
+    ends: bool = False
 
     @property
     def over(self) -> bool:
@@ -164,6 +171,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         uid=text(pod, "metadata", "uid"),
         namespace=text(pod, "metadata", "namespace"),
         name=text(pod, "metadata", "name"),
+        workflow=text(pod, "metadata", "labels", LABEL_WORKFLOW),
         workflow_uid=text(owner, "uid"),
         attempt=int(retried[1]) + 1 if retried else 1,
         definition=read_definition(where, pod_labels, annotations, env_of(main)),
@@ -182,6 +190,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         memory=quantity(main, "resources", "requests", "memory"),
         requests=requests_of(pod),
         marks=_marks(annotations),
+        ends=_command(main)[-2:] == [ARGOEXEC, ENDING],
     )
 
 
@@ -230,6 +239,11 @@ def _named(containers: Iterator[Mapping[str, Any]]) -> Mapping[str, Any]:
     return next((container for container in containers if text(container, "name") == MAIN), {})
 
 
+def _command(main: Mapping[str, Any]) -> list[str]:
+    words = (at(main, part) for part in ("command", "args"))
+    return [str(word) for found in words if isinstance(found, list) for word in found]
+
+
 def _main_state(status: Mapping[str, Any]) -> MainState:
     if at(status, "state", "running") is not None:
         return MainState.RUNNING
@@ -256,6 +270,9 @@ def _share(pod: Json, main: Mapping[str, Any], status: Mapping[str, Any]) -> Sha
 def _marks(written: Mapping[str, str]) -> Marks:
     return Marks(
         move_to=written.get(labels.ANNOTATION_MOVE_TO, "")[:253],
+        rest=written.get(labels.ANNOTATION_REST, "")[:16],
+        suspended=bool(written.get(labels.ANNOTATION_SUSPENDED)),
+        suspensions=count(written.get(labels.ANNOTATION_SUSPENSIONS, "")),
         placed_on=written.get(labels.ANNOTATION_PLACED_ON, "")[:253],
         moved_from=written.get(labels.ANNOTATION_MOVED_FROM, "")[:253],
         moves=count(written.get(labels.ANNOTATION_MOVES, "")),

@@ -5,7 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
+from controllers.core.model import (
+    Action,
+    Migrate,
+    Node,
+    NodeName,
+    Phase,
+    Place,
+    Resize,
+    Stop,
+    Suspend,
+    Trial,
+    TrialId,
+)
 from controllers.worlds.argo.nodes import NodeRoom
 from controllers.worlds.argo.pods import PodRecord, Resources
 from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
@@ -35,22 +47,34 @@ class PendingAction:
         return self.action.node if isinstance(self.action, Migrate) else None
 
     @property
+    def rest(self) -> Phase | None:
+        """The phase of a trial that it suspends or stops."""
+        match self.action:
+            case Suspend():
+                return Phase.SUSPENDING
+            case Stop():
+                return Phase.STOPPING
+            case _:
+                return None
+
+    @property
     def cpu(self) -> float | None:
         """The cores that it gives its trial."""
         return self.action.cpu if isinstance(self.action, Resize) else None
 
     @property
     def opens_gate(self) -> bool:
-        """Whether it opens the gate of a first attempt."""
+        """Whether it opens a gate."""
         return isinstance(self.action, Place)
 
     @property
     def first_node(self) -> NodeName | None:
-        """The node that it starts a first attempt on, where it chooses one."""
+        """The node that it opens a gate for, where it chooses one."""
         return self.action.node if isinstance(self.action, Place) else None
 
-    def shown_by(self, pod: PodRecord | None) -> bool:
+    def shown_by(self, state: TrialState) -> bool:
         """Whether the trial's newest pod shows that it was carried out, or that it no longer can be."""
+        pod = state.pod
         if pod is None or pod.uid != self.pod_uid or pod.over or time.monotonic() > self.until:
             return True
         match self.action:
@@ -60,6 +84,10 @@ class PendingAction:
                 return bool(pod.marks.move_to)
             case Place():
                 return not pod.gated
+            case Suspend():
+                return bool(pod.marks.rest)
+            case Stop():
+                return bool(state.stopped)
             case _:
                 assert_never(self.action)
 
@@ -82,7 +110,7 @@ class CampaignSnapshot:
 
     def include(self, trial: TrialId, pending: PendingAction, origin: float) -> None:
         """Take in an action that was just taken on; ``origin`` is when the sweep began, in Unix seconds."""
-        state = replace(self.states[trial], pending_target=pending.target)
+        state = replace(self.states[trial], pending_target=pending.target, pending_rest=pending.rest)
         self.states[trial] = state
         self.pending.add(trial)
         self.trials[trial] = state.as_trial(origin, gate_opens=pending.opens_gate)
@@ -156,14 +184,22 @@ def _trial_states(
         definition = found.definition if found is not None else history.newest.definition if history.newest else None
         if definition is None:
             continue
-        target = pending[trial].target if trial in pending else None
+        target, rest = (pending[trial].target, pending[trial].rest) if trial in pending else (None, None)
+        stopped = "" if workflow is None else workflow.why_stopped(definition)
         before = None if last is None else last.states.get(trial)
         if before is None or before.history is not history or before.step != found:
-            states[trial] = TrialState(definition, found, history, over_since, target)
-        elif (before.pending_target, before.over_since) == (target, over_since):
+            states[trial] = TrialState(definition, found, history, over_since, stopped, target, rest)
+        elif (before.pending_target, before.pending_rest, before.stopped, before.over_since) == (
+            target,
+            rest,
+            stopped,
+            over_since,
+        ):
             states[trial] = before
         else:
-            states[trial] = replace(before, pending_target=target, over_since=over_since)
+            states[trial] = replace(
+                before, pending_target=target, pending_rest=rest, stopped=stopped, over_since=over_since
+            )
     return states
 
 

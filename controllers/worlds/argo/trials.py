@@ -13,6 +13,9 @@ from controllers.worlds.argo.pods import MainState, PodRecord, Resources
 from controllers.worlds.argo.workflows import Step
 
 
+_ON_NODES = frozenset({Phase.RUNNING, Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
+
+
 @dataclass(frozen=True, slots=True)
 class PodHistory:
     """What is known of a trial's pods even when they are gone: the newest, that of the attempt before, and the counts.
@@ -27,6 +30,7 @@ class PodHistory:
     gone: bool = False
     moves: int = 0
     resizes: int = 0
+    suspensions: int = 0
 
     def after(self, pods: Sequence[PodRecord]) -> "PodHistory":
         """Return the history after a look at those of the trial's pods that are there now; itself if nothing changed.
@@ -53,6 +57,7 @@ class PodHistory:
             first_at=self.first_at or in_order[0].created_at,
             previous=earlier,
             moves=max(self.moves, *(_moves_of(pod) for pod in pods)),
+            suspensions=max(self.suspensions, *(pod.marks.suspensions for pod in pods)),
             resizes=max(self.resizes, *(pod.marks.resizes for pod in pods)) + self._was_resized(newest),
         )
 
@@ -68,15 +73,18 @@ class PodHistory:
 class TrialState:
     """A trial as it is now.
 
-    ``over_since`` is when its workflow ended, in Unix seconds, None while that runs. ``pending_target`` is the node of
-    a move that was just taken on, before the API server has shown its mark.
+    ``over_since`` is when its workflow ended, in Unix seconds, None while that runs. ``stopped`` is why it was stopped,
+    empty where it was not. ``pending_target`` is the node of a move that was just taken on, before the API server has
+    shown its mark; ``pending_rest`` tells the same of a suspension or a stop.
     """
 
     definition: TrialDefinition
     step: Step | None
     history: PodHistory
     over_since: float | None
+    stopped: str = ""
     pending_target: NodeName | None = None
+    pending_rest: Phase | None = None
 
     @property
     def pod(self) -> PodRecord | None:
@@ -87,14 +95,39 @@ class TrialState:
     def phase(self) -> Phase:
         """Where it stands."""
         if self._succeeded:
-            return Phase.SUCCEEDED
+            return Phase.STOPPED if self.stopped else Phase.SUCCEEDED
         if self._failed:
             return Phase.FAILED
+        if self.stopped or self.pending_rest is Phase.STOPPING:
+            return Phase.STOPPING
+        if self.suspended:
+            return Phase.SUSPENDED
         if self.target is not None:
             return Phase.MOVING
         pod = self.pod
+        asked_to_rest = self.history.newest is not None and self.history.newest.marks.rest
+        if asked_to_rest or self.pending_rest is Phase.SUSPENDING:
+            return Phase.SUSPENDING
         started = pod is not None and pod.on_node and pod.main is not MainState.WAITING
         return Phase.RUNNING if started else Phase.PENDING
+
+    @property
+    def suspended(self) -> bool:
+        """Whether its newest pod waits to go on after a suspension."""
+        pod = self.pod
+        return pod is not None and pod.gated and (pod.marks.suspended or self.rested_before)
+
+    @property
+    def rested_before(self) -> bool:
+        """Whether the attempt before the newest was asked to leave so that the trial rests."""
+        pod, previous = self.history.newest, self.history.previous
+        return bool(pod and previous and previous.attempt == pod.attempt - 1 and previous.marks.rest)
+
+    @property
+    def suspensions(self) -> int:
+        """How often it has been suspended."""
+        pod = self.history.newest
+        return self.history.suspensions + bool(self.suspended and pod is not None and not pod.marks.suspended)
 
     @property
     def target(self) -> NodeName | None:
@@ -201,9 +234,12 @@ class TrialState:
         ``gate_opens`` tells that its gate was just asked to be opened.
         """
         phase, pod = self.phase, self.pod
+        first = phase is Phase.PENDING and pod is not None and pod.gated and pod.attempt == 1
+        if gate_opens and phase is Phase.SUSPENDED:
+            phase = Phase.PENDING
         submitted_at = max(0.0, self.submitted_at - origin)
         # Between two attempts a trial holds no node, and has the share that its next pod will start with.
-        held = pod if pod is not None and pod.on_node and phase in {Phase.RUNNING, Phase.MOVING} else None
+        held = pod if pod is not None and pod.on_node and phase in _ON_NODES else None
         return Trial(
             id=self.definition.id,
             phase=phase,
@@ -219,10 +255,11 @@ class TrialState:
             min_workers=self.definition.workers,
             max_workers=self.definition.workers,
             moving_to=self.target if phase is Phase.MOVING else None,
-            gated=phase is Phase.PENDING and pod is not None and pod.gated and pod.attempt == 1 and not gate_opens,
+            gated=phase is Phase.SUSPENDED or (first and not gate_opens),
             goals=self.definition.goals.since(submitted_at),
             devices=self.devices,
             parameters=self.definition.parameters,
+            suspensions=self.suspensions,
         )
 
     def result(self, name: str, sample: Sample | None, origin: float) -> TrialResult:
@@ -245,7 +282,9 @@ class TrialState:
             moves=self.moves,
             attempts=self.attempt,
             final_metric=None if sample is None else sample.value,
-            succeeded=self.phase is Phase.SUCCEEDED,
+            succeeded=self.phase in {Phase.SUCCEEDED, Phase.STOPPED},
+            suspensions=self.suspensions,
+            stopped=self.stopped if self.phase is Phase.STOPPED else "",
             resizes=self.history.resizes,
             first_node=nodes[0] if nodes else "",
             params=self.definition.hyperparameters(),

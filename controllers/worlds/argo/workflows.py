@@ -131,6 +131,10 @@ class WorkflowRecord:
         """Whether it came to a bad end."""
         return self.phase in _BAD_ENDS
 
+    def why_stopped(self, trial: TrialDefinition) -> str:
+        """Return why ``trial`` was stopped, empty where it was not."""
+        return self.annotations.get(trial.stop_mark, "")
+
     @property
     def over_since(self) -> float | None:
         """When it ended, in Unix seconds (infinite where that is not known); None while it runs."""

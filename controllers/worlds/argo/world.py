@@ -6,7 +6,21 @@ from dataclasses import replace
 from typing import assert_never
 
 from controllers.core import labels
-from controllers.core.model import Action, Migrate, Node, NodeName, Phase, Place, Resize, Sample, Trial, TrialId
+from controllers.core.model import (
+    ACTION_KINDS,
+    Action,
+    Migrate,
+    Node,
+    NodeName,
+    Phase,
+    Place,
+    Resize,
+    Sample,
+    Stop,
+    Suspend,
+    Trial,
+    TrialId,
+)
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.api import WORKFLOWS, ApiError
@@ -21,6 +35,7 @@ from controllers.worlds.argo.trials import PodHistory, TrialState
 from controllers.worlds.argo.view import Campaign, ClusterView, rest_s
 
 _LOOK_EVERY_S = 0.2
+_LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
 
 class ArgoWorld:
@@ -33,7 +48,7 @@ class ArgoWorld:
         timeouts: how long to wait for what.
     """
 
-    can: frozenset[type[Action]] = frozenset({Resize, Migrate, Place})
+    can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
 
     def __init__(
         self, view: ClusterView, campaign: Campaign, *, events: EventSink, timeouts: Timeouts | None = None
@@ -130,10 +145,10 @@ class ArgoWorld:
         state = self._current().states.get(action.trial)
         if state is None or state.pod is None:
             return refused("the trial is not running")
-        if isinstance(action, Migrate) and self._view.writes.overtake(state.pod.uid):
+        if isinstance(action, Migrate | Suspend | Stop) and self._view.writes.overtake(state.pod.uid):
             # The next pod starts with the share its author asked for, so a resize that still waits is worth nothing.
             self._drop(action.trial)
-        if action.trial in self._pending or self._view.writes.busy(state.pod.uid) or state.phase is Phase.MOVING:
+        if action.trial in self._pending or self._view.writes.busy(state.pod.uid) or state.phase in _LEAVING:
             return BUSY
         match action:
             case Resize():
@@ -142,6 +157,10 @@ class ArgoWorld:
                 return self._migrate(state, state.pod, action)
             case Place():
                 return self._place(state, state.pod, action)
+            case Suspend():
+                return self._suspend(state, state.pod, action)
+            case Stop():
+                return self._stop(state, state.pod, action)
             case _:
                 assert_never(action)
 
@@ -170,21 +189,37 @@ class ArgoWorld:
         return f"{cpu:g} cores do not fit on {pod.node}" if lacking else ""
 
     def _migrate(self, state: TrialState, pod: PodRecord, action: Migrate) -> Outcome:
-        if state.phase is not Phase.RUNNING or pod.main is not MainState.RUNNING or pod.deleted_at is not None:
-            return refused("the trial is not running")
+        if why_not := self._why_it_cannot_leave(state, pod):
+            return refused(why_not)
         if action.node == pod.node:
             return refused(f"the trial is on {action.node} already")
-        if not self._adopted():
-            # Argo gates the pod that follows a move only in an adopted workflow: this one would start anywhere.
-            return refused("the workflow is not marked as steered yet")
         why_not = self._snapshot.room.why_unfit(action.node, state.next_requests)
         if why_not:
             return refused(why_not)
-        begun = self._executor.mark_and_ask(pod, action.node, lambda: self._drop(action.trial))
+        begun = self._executor.move(pod, action.node, lambda: self._drop(action.trial))
         return self._take_on(action, pod, begun=begun)
 
+    def _suspend(self, state: TrialState, pod: PodRecord, action: Suspend) -> Outcome:
+        if why_not := self._why_it_cannot_leave(state, pod):
+            return refused(why_not)
+        return self._take_on(action, pod, begun=self._executor.suspend(pod, lambda: self._drop(action.trial)))
+
+    def _stop(self, state: TrialState, pod: PodRecord, action: Stop) -> Outcome:
+        waits = pod.gated and (state.suspended or pod.attempt == 1)
+        if not waits and (why_not := self._why_it_cannot_leave(state, pod)):
+            return refused(why_not)
+        mark = state.definition.stop_mark
+        begun = self._executor.stop(pod, mark, action.why, lambda: self._drop(action.trial))
+        return self._take_on(action, pod, begun=begun)
+
+    def _why_it_cannot_leave(self, state: TrialState, pod: PodRecord) -> str:
+        if state.phase is not Phase.RUNNING or pod.main is not MainState.RUNNING or pod.deleted_at is not None:
+            return "the trial is not running"
+        # Argo gates the pod that follows a move only in an adopted workflow: this one would start anywhere.
+        return "" if self._adopted() else "the workflow is not marked as steered yet"
+
     def _place(self, state: TrialState, pod: PodRecord, action: Place) -> Outcome:
-        if state.phase is not Phase.PENDING or not pod.gated:
+        if state.phase not in {Phase.PENDING, Phase.SUSPENDED} or not pod.gated:
             return refused("the trial does not wait for a place")
         why_not = "" if action.node is None else self._snapshot.room.why_unfit(action.node, pod.requests)
         if why_not:
@@ -232,7 +267,7 @@ class ArgoWorld:
         states = snapshot.states
         self._histories = {trial: state.history for trial, state in states.items()}
         pending = list(self._pending.items())
-        shown = [trial for trial, one in pending if trial not in states or one.shown_by(states[trial].pod)]
+        shown = [trial for trial, one in pending if trial not in states or one.shown_by(states[trial])]
         for trial in shown:
             self._drop(trial)
         self._executor.forget_all_but(frozenset(s.pod.uid for s in states.values() if s.pod is not None))
@@ -283,4 +318,4 @@ class ArgoWorld:
 
 
 def _counts(state: TrialState) -> Counts:
-    return Counts(state.moves, state.history.resizes)
+    return Counts(state.moves, state.suspensions, state.history.resizes)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import yaml
 
 from controllers.core import labels
-from controllers.core.expressions import GATE_FIRST, GATE_MOVED, inside
+from controllers.core.expressions import without_argo
 from controllers.core.labels import GATE_PLACEMENT
 from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings
@@ -158,8 +158,6 @@ DEFAULT_GRACE_S: Final = 30.0
 """Kubernetes' terminationGracePeriodSeconds."""
 
 _GRACE: Final = "terminationGracePeriodSeconds"
-# Gates hold a pod until a controller has chosen its node; the local world does so before it starts a process.
-_NO_GATES: Final = {inside(GATE_MOVED): "[]", inside(GATE_FIRST): "[]"}
 _HELPERS: Final = {"containers": "wait", "initContainers": "init"}
 """Argo's own containers beside a step's; a step is one process here, so what they are given is left aside."""
 
@@ -184,7 +182,8 @@ def _left_aside(name: str, value: object) -> bool:
     if name == "schedulingGates":
         return all(item == {"name": GATE_PLACEMENT} for item in value)
     return name in _HELPERS and all(
-        isinstance(item, Mapping) and item.get("name") == _HELPERS[name] and item.keys() <= {"name", "resources"}
+        isinstance(item, Mapping)
+        and (item == {"name": "main"} or (item.get("name") == _HELPERS[name] and item.keys() <= {"name", "resources"}))
         for item in value
     )
 
@@ -192,7 +191,8 @@ def _left_aside(name: str, value: object) -> bool:
 def _patch(found: Findings, text: object, path: str) -> Mapping[str, Any]:
     if text is None:
         return {}
-    known = substitute_known(text, _NO_GATES)
+    # Gates hold a pod until a controller has chosen its node; the local world does so before it starts a process.
+    known = without_argo(text) if isinstance(text, str) else text
     if any(find_tags(known)):
         found.unsupported(path, "only a patch without {{...}} can be read here")
         return {}
