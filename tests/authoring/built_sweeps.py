@@ -5,7 +5,7 @@ from typing import Any
 
 from hera.workflows import Workflow
 
-from controllers.core.expressions import GATE_MOVED
+from controllers.core.expressions import gates, main_container
 from hera_specon import Sweep, choice, integer, log_uniform, minimize
 
 SPACE = {"lr": log_uniform(1e-4, 1e-2), "activation": choice("relu", "tanh"), "hidden": integer(32, 256)}
@@ -44,7 +44,8 @@ def fields_of_the_pod(template: dict[str, Any]) -> dict[str, str]:
     return {variable["name"]: variable["valueFrom"]["fieldRef"]["fieldPath"] for variable in variables}
 
 
-def pod_patch(template: dict[str, Any], gates: str = "[]") -> dict[str, Any]:
-    """The podSpecPatch with ``gates`` in the place of the expression of its gates."""
-    patch: dict[str, Any] = json.loads(template["podSpecPatch"].replace(GATE_MOVED, gates))
+def pod_patch(template: dict[str, Any], gates_then: str = "[]") -> dict[str, Any]:
+    """The podSpecPatch with ``gates_then`` in the place of the expression of its gates, of a trial that goes on."""
+    text = template["podSpecPatch"].replace(gates("vae"), gates_then).replace(main_container("vae"), '{"name": "main"}')
+    patch: dict[str, Any] = json.loads(text)
     return patch

@@ -6,7 +6,7 @@ from hera.workflows import Workflow
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
-from controllers.core.expressions import GATE_FIRST, GATE_MOVED
+from controllers.core.expressions import gates
 from controllers.local_run.checks import check_sweep
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import Deadline, SpeCon, Sweep, SweepError, Tradl, choice, every, minimize, uniform
@@ -110,7 +110,7 @@ def test_a_policy_that_goes_by_a_goal_is_refused_without_it(policy: Any, setting
     assert templates(policy=policy, **{setting: 5.0})
 
 
-@pytest.mark.parametrize(("policy", "gate"), [(Deadline(), GATE_FIRST), (SpeCon(), GATE_MOVED)])
+@pytest.mark.parametrize(("policy", "gate"), [(Deadline(), gates("vae", first=True)), (SpeCon(), gates("vae"))])
 def test_first_attempts_are_gated_when_submitted_under_a_policy_that_places_them(policy: Any, gate: str) -> None:  # noqa: ANN401
     sent = edited(manifest(policy=policy, deadline=60), Overrides())
     (patch,) = [template["podSpecPatch"] for template in sent["spec"]["templates"] if "podSpecPatch" in template]

@@ -73,7 +73,8 @@ def test_the_grace_period_joins_the_authors_own_patch() -> None:
 
 def test_every_container_of_a_trial_requests_cpu() -> None:
     patch = pod_patch(built(resources=Resources(cpu_request="250m"))["vae-trial"])
-    assert patch["containers"] == [{"name": "wait", "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}}}]
+    helper = {"name": "wait", "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}}}
+    assert patch["containers"] == [helper, {"name": "main"}]
     assert patch["initContainers"][0]["resources"]["requests"]["cpu"] == "250m"
 
 
@@ -105,7 +106,7 @@ def test_an_authors_patch_of_argos_containers_stays() -> None:
     other = {"name": "main", "stdin": True}
     for written, patched in (([own], [own]), ([other], [other, pod_patch(built()["vae-trial"])["containers"][0]])):
         patch = pod_patch(built(pod_spec_patch=json.dumps({"containers": written}))["vae-trial"])
-        assert patch["containers"] == patched
+        assert patch["containers"] == [*patched, {"name": "main"}]
 
 
 def test_an_attempt_is_told_apart_by_its_pods_uid_for_names_come_again_after_a_retry() -> None:

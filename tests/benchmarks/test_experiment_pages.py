@@ -6,7 +6,6 @@ import pytest
 
 from benchmarks.experiments import ahead, markdown, pictures
 from benchmarks.experiments.svg import ticks
-from controllers.core.model import ACTION_KINDS
 from controllers.lab.simulation.evaluation import (
     Estimate,
     ExperimentPlan,
@@ -17,6 +16,7 @@ from controllers.lab.simulation.evaluation import (
 )
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
+from controllers.policies import Ahead
 
 
 def silent(runs: int) -> None:
@@ -129,7 +129,7 @@ def test_the_page_of_ahead_has_every_experiment_and_every_ablation(
     assert all(
         f"\n| {name}: {setup.title.replace('|', markdown.BAR)} |" in first for name, setup in EVERY_EXPERIMENT.items()
     )
-    assert {plan.without for plan in asked} == {None, *ACTION_KINDS}
+    assert {plan.without for plan in asked} == {None, *Ahead.needs}
     assert {plan.experiment.id for plan in asked if plan.without} == set(ahead.ABLATED)
     assert "over 2 seeds. Left without" in page
 

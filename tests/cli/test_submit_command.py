@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controllers.core.expressions import GATE_FIRST, GATE_MOVED
+from controllers.core.expressions import gates
 from controllers.core.labels import ANNOTATION_DEADLINE, ANNOTATION_FIRST_NODES, ANNOTATION_POLICY
 from tests.cli.api_server import Cluster
 from tests.cli.conftest import Specon
@@ -272,7 +272,7 @@ def test_wishes_change_what_they_name_and_nothing_else(specon_there: Specon, clu
     assert trial(sent)["metadata"]["annotations"].pop(ANNOTATION_POLICY) == "flowcon:interval=7"
     assert trial(sent)["container"].pop("image") == "trainer:2"
     assert trial(sent)["container"].pop("env")[-1] == {"name": "MLFLOW_TRACKING_URI", "value": "http://mlflow.lab"}
-    assert trial(sent)["podSpecPatch"] == trial(wrote)["podSpecPatch"].replace(GATE_MOVED, GATE_FIRST)
+    assert trial(sent)["podSpecPatch"] == trial(wrote)["podSpecPatch"].replace(gates("vae"), gates("vae", first=True))
     assert sent["spec"]["arguments"]["parameters"][0]["value"] == "faces"
     for manifest in (sent, wrote):
         manifest["metadata"].pop("namespace", None)
@@ -293,7 +293,7 @@ def test_first_attempts_begin_where_those_of_an_earlier_workflow_did(
     assert result.exit_code == 0, result.stderr
     notes = cluster.created()["metadata"]["annotations"]
     assert json.loads(notes[ANNOTATION_FIRST_NODES]) == {"vae.t000": "n1", "vae.t001": "n3"}
-    assert GATE_FIRST in trial(cluster.created())["podSpecPatch"]
+    assert gates("vae", first=True) in trial(cluster.created())["podSpecPatch"]
 
 
 def test_an_earlier_workflow_that_ran_nothing_of_the_sweep_is_refused(

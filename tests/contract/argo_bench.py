@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from controllers.core.expressions import GATE_FIRST, GATE_MOVED
+from controllers.core.expressions import gates, main_container
 from controllers.core.model import NodeName, TrialId
 from controllers.driving.clock import SweepClock
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
@@ -47,7 +47,7 @@ class ArgoBench(DeviceBench):
         self._namespace = f"contract-{uuid4().hex[:8]}"
         self._nodes = _emptiest(self._api)
         self._view: ClusterView | None = None
-        self._gate = GATE_MOVED
+        self._gate = gates("sweep")
         self._with_devices = False
         self._prepare()
 
@@ -74,7 +74,7 @@ class ArgoBench(DeviceBench):
 
     def submit(self, *, gated: bool = False, **behaviours: Behaviour) -> None:
         """Submit a workflow of these trials and start driving it."""
-        self._gate = GATE_FIRST if gated else GATE_MOVED
+        self._gate = gates("sweep", first=gated)
         manifest = workflow(behaviours, self._template)
         self._workflow = self._api.create(WORKFLOWS.path(self._namespace), manifest)
         self._build()
@@ -143,7 +143,9 @@ class ArgoBench(DeviceBench):
 
     def _template(self, name: str, behaviour: Behaviour) -> dict[str, Any]:
         made = trial_template(name, behaviour, self._program, step_ms=100)
-        made["podSpecPatch"] = f'{{"terminationGracePeriodSeconds": 2, "schedulingGates": {self._gate}}}'
+        main = main_container("sweep")
+        patches = f'"containers": [{main}], "schedulingGates": {self._gate}'
+        made["podSpecPatch"] = f'{{"terminationGracePeriodSeconds": 2, {patches}}}'
         made["affinity"] = _only_on(self._nodes)
         folders = {f"host{n}": folder for n, folder in enumerate((*_HOST_FOLDERS, str(self._folder)))}
         made["volumes"] = [{"name": n, "hostPath": {"path": path}} for n, path in folders.items()]

@@ -120,7 +120,7 @@ class Bench(ABC):
         self.until(lambda: all(self.phase(name) is Phase.PENDING and self.trial(name).gated for name in names))
 
     def place(self, name: str, node: NodeName | None = None) -> None:
-        """Place a trial's first attempt; on a cluster, pods of the test before may still be leaving the node."""
+        """Give a trial that waits a place; on a cluster, pods of the test before may still be leaving the node."""
         self.until(lambda: self.world.apply(Place(self.trial(name).id, node)).done)
 
     def until_running(self, name: str) -> None:
@@ -176,6 +176,7 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
         },
         "retryStrategy": {"limit": "20", "expression": f"{MOVED} || asInt(retries) < {behaviour.retries}"},
         "podSpecPatch": '{"terminationGracePeriodSeconds": 2}',
+        "inputs": {"parameters": [{"name": labels.INPUT_TRIAL, "value": name}]},
         "container": {
             "image": "none",
             "command": ["python3"],

@@ -3,7 +3,19 @@
 from itertools import combinations
 
 from controllers.core.devices import Devices
-from controllers.core.model import ACTION_KINDS, Action, Migrate, NodeName, Phase, Place, Resize, Sample, TrialId
+from controllers.core.model import (
+    ACTION_KINDS,
+    Action,
+    Migrate,
+    NodeName,
+    Phase,
+    Place,
+    Resize,
+    Sample,
+    Stop,
+    Suspend,
+    TrialId,
+)
 from controllers.core.ports import OutcomeKind
 from tests.contract.bench import DEVICE, Behaviour, Bench, DeviceBench
 
@@ -16,6 +28,8 @@ def of_every_kind(trial: TrialId, node: NodeName) -> list[Action]:
         Resize: Resize(trial, 0.2),
         Migrate: Migrate(trial, node),
         Place: Place(trial, node),
+        Suspend: Suspend(trial),
+        Stop: Stop(trial, "enough"),
     }
     return [examples[kind] for kind in ACTION_KINDS]
 

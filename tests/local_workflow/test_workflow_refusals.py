@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.core.expressions import GATE_FIRST, GATE_MOVED, SWEEP_UID
+from controllers.core.expressions import SWEEP_UID, gates, main_container
 from controllers.core.labels import GATE_PLACEMENT, PARAMETER_CONTINUE
 from controllers.worlds.local.workflow import UnsupportedWorkflowError, WorkflowError, read_workflow
 from controllers.worlds.local.workflow.fields import IGNORED
@@ -130,10 +130,11 @@ def test_a_pod_spec_patch_may_only_set_what_has_a_meaning_here_or_does_no_harm(p
     assert problems(pod("main", podSpecPatch=patch))[0].startswith(f"spec.templates[0].{path}: ")
 
 
-@pytest.mark.parametrize("gates", [GATE_MOVED, GATE_FIRST, f'[{{"name": "{GATE_PLACEMENT}"}}]'])
-def test_gates_and_argos_own_containers_are_left_aside(gates: str) -> None:
-    helpers = '"containers": [{"name": "wait", "resources": {}}], "initContainers": [{"name": "init"}]'
-    patch = f'{{{helpers}, "terminationGracePeriodSeconds": 7, "schedulingGates": {gates}}}'
+@pytest.mark.parametrize("held", [gates("a"), gates("b-2", first=True), f'[{{"name": "{GATE_PLACEMENT}"}}]'])
+def test_gates_and_argos_own_containers_are_left_aside(held: str) -> None:
+    containers = f'"containers": [{{"name": "wait", "resources": {{}}}}, {main_container("b-2")}]'
+    patch = f'{{{containers}, "initContainers": [{{"name": "init"}}], "terminationGracePeriodSeconds": 7, '
+    patch += f'"schedulingGates": {held}}}'
     assert program(pod("main", podSpecPatch=patch)).expand({}, ()).pods[0].grace_s == 7
 
 

@@ -18,6 +18,8 @@ from controllers.core.model import (
     Progress,
     Resize,
     Snapshot,
+    Stop,
+    Suspend,
     Trial,
     TrialId,
 )
@@ -43,6 +45,8 @@ def before_and_after(kind: type[Action]) -> tuple[Trial, Trial]:
         Resize: (RUNNING, replace(RUNNING, cpu=0.3)),
         Migrate: (RUNNING, replace(RUNNING, phase=Phase.MOVING, moving_to=TWO)),
         Place: (WAITING, RUNNING),
+        Suspend: (RUNNING, replace(RUNNING, phase=Phase.SUSPENDING)),
+        Stop: (RUNNING, replace(RUNNING, phase=Phase.STOPPING)),
     }
     return known[kind]
 

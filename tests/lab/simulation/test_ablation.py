@@ -17,6 +17,8 @@ from controllers.core.model import (
     Proposal,
     Resize,
     Snapshot,
+    Stop,
+    Suspend,
     TrialId,
 )
 from controllers.lab.simulation.ablation import Without
@@ -32,6 +34,8 @@ EVERY_KIND = tuple(
         Place(TrialId("b")),
         Resize(TrialId("c"), 0.5),
         Migrate(TrialId("d"), NodeName("n1")),
+        Suspend(TrialId("e")),
+        Stop(TrialId("f"), "why"),
     )
 )
 VETOED = ((Proposal(Migrate(TrialId("e"), NodeName("n1")), "why"), "no room"),)
@@ -69,7 +73,13 @@ def test_only_what_is_left_out_is_dropped(kind: type[Action]) -> None:
 
 def test_it_is_named_by_the_rule_that_is_left_out() -> None:
     names = [Without(policy=Eager(), left_out=kind).name for kind in ACTION_KINDS]
-    assert sorted(names) == ["eager without moves", "eager without placement", "eager without shares"]
+    assert sorted(names) == [
+        "eager without moves",
+        "eager without placement",
+        "eager without shares",
+        "eager without stops",
+        "eager without suspensions",
+    ]
 
 
 def test_without_placement_the_default_scheduler_places_the_trials() -> None:
