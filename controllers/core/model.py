@@ -352,7 +352,8 @@ class Decision(Generic[S]):
     """What a policy wants: actions in order, the state to go on with, and when to be asked again.
 
     ``wake_at`` is None where only a change in the cluster needs a new decision. ``vetoed`` holds what
-    was wanted but not let through, each with the reason against it.
+    was wanted but not let through, each with the reason against it. ``narrowed`` is the snapshot as the policies behind
+    this one in a stack shall see it, None where they see all.
     """
 
     state: S
@@ -360,3 +361,4 @@ class Decision(Generic[S]):
     wake_at: float | None = None
     assessments: Mapping[TrialId, Assessment] = field(default_factory=dict)
     vetoed: tuple[tuple[Proposal, str], ...] = ()
+    narrowed: Snapshot | None = None

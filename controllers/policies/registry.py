@@ -33,6 +33,7 @@ from controllers.policies.kit.settings import (
     suggestion,
 )
 from controllers.policies.procon import ProCon as ProCon
+from controllers.policies.promote import Promote as Promote
 from controllers.policies.specon import SpeCon as SpeCon
 from controllers.policies.tradl import Tradl as Tradl
 from controllers.policies.wrappers.stacked import Stacked

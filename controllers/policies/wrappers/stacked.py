@@ -1,4 +1,4 @@
-"""Several policies at once, each looking at the same snapshot."""
+"""Several policies at once."""
 
 from collections.abc import Sequence
 from typing import Any, Self, cast
@@ -12,7 +12,10 @@ from controllers.policies.wrappers.wrapper import Wrapper
 
 
 class Stacked(Wrapper):
-    """Puts the decisions of ``policies`` together, in their order, as far as they go together (``reconciled``)."""
+    """Puts the decisions of ``policies`` together, in their order, as far as they go together (``reconciled``).
+
+    Each looks at the same snapshot, unless one before it has narrowed that (``Decision.narrowed``).
+    """
 
     policies: SkipValidation[tuple[Policy[Any], ...]]
 
@@ -37,8 +40,11 @@ class Stacked(Wrapper):
 
     def decide(self, snapshot: Snapshot, state: tuple[Any, ...]) -> Decision[tuple[Any, ...]]:
         """Ask every policy; wake for the one that wants to be asked first."""
-        pairs = zip(self.policies, state, strict=True)
-        decisions = [policy.decide(snapshot, inner) for policy, inner in pairs]
+        decisions: list[Decision[Any]] = []
+        seen = snapshot
+        for policy, inner in zip(self.policies, state, strict=True):
+            decisions.append(policy.decide(seen, inner))
+            seen = decisions[-1].narrowed or seen
         proposals = [proposal for decision in decisions for proposal in decision.proposals]
         kept, clashing = reconciled(proposals, snapshot)
         assessments: dict[TrialId, Assessment] = {}

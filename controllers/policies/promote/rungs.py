@@ -1,0 +1,96 @@
+"""Rungs: parts of a trial's own training after which it is compared with the others. Pure.
+
+A trial goes on beyond a rung once it is among the best 1 / eta of all that have reached it so far: the rule of ASHA
+(Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020, algorithm 2), in which a trial that waits
+may be let past later, as more of the others turn out to be worse.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from controllers.core.model import Direction, Progress, Trial, TrialId
+
+LAST: Final = 0.85
+"""No rung lies beyond this part of a training: what is left is hardly worth a suspension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The first rung, as a part of a training, and how many times as far each further one is; 1 / ``eta`` go on."""
+
+    first: float
+    eta: float
+
+    def rungs(self, warmup: float) -> tuple[float, ...]:
+        """Return the rungs as parts of a training, rising, of a training that begins with a ``warmup`` of that part."""
+        found: list[float] = []
+        part = self.first
+        while (rung := warmup + (1 - warmup) * part) <= LAST:
+            found.append(rung)
+            part *= self.eta
+        return tuple(found)
+
+
+def made(progress: Progress, usual_steps: float | None) -> float | None:
+    """Return the part of its training that a trial has made; None where nobody knows.
+
+    Args:
+        progress: its own. Steps count from 0.
+        usual_steps: steps in all of the others, for a trial that does not tell its own.
+    """
+    total = progress.steps_total or usual_steps
+    return None if not total or total <= 0 else min(1.0, max(0, progress.step + 1) / total)
+
+
+def loss(progress: Progress, direction: Direction) -> float:
+    """Return how bad a trial is so far: its best value, so that smaller is better.
+
+    Some trials report before they train. While that first report is the best, it does not count: the newest does.
+    """
+    value = progress.latest if progress.best == progress.first else progress.best
+    return value if direction is Direction.MINIMIZE else -value
+
+
+def with_reached(
+    trial: Trial, before: tuple[float, ...], rungs: Sequence[float], usual_steps: float | None
+) -> tuple[float, ...]:
+    """Return the losses of ``trial`` at the rungs that it has reached, the first rung first."""
+    if trial.progress is None or (part := made(trial.progress, usual_steps)) is None:
+        return before
+    reached = sum(part >= rung for rung in rungs)
+    new = max(0, reached - len(before))
+    return (*before, *((loss(trial.progress, trial.direction),) * new)) if new else before
+
+
+class Ladder:
+    """How the trials compare at each rung.
+
+    Args:
+        losses: of each trial at the rungs that it has reached.
+        eta: one in so many goes on.
+    """
+
+    def __init__(self, losses: Mapping[TrialId, tuple[float, ...]], eta: float) -> None:
+        longest = max(map(len, losses.values()), default=0)
+        self._losses, self._eta = losses, eta
+        self._sorted = [sorted(found[rung] for found in losses.values() if len(found) > rung) for rung in range(longest)]
+
+    def rank(self, trial: TrialId, rung: int) -> float:
+        """Return which part of all that have reached ``rung`` was better there than ``trial``."""
+        of_rung = self._sorted[rung]
+        return bisect_left(of_rung, self._losses[trial][rung]) / len(of_rung)
+
+    def goes_on(self, trial: TrialId, rung: int) -> bool:
+        """Whether ``trial`` is among the best of all that have reached ``rung``."""
+        of_rung = self._sorted[rung]
+        return bisect_left(of_rung, self._losses[trial][rung]) < math.floor(len(of_rung) / self._eta)
+
+    def passed(self, trial: TrialId, before: int) -> int:
+        """Return how many rungs ``trial`` may go beyond; it may already go beyond the first ``before``."""
+        found = self._losses.get(trial, ())
+        while before < len(found) and self.goes_on(trial, before):
+            before += 1
+        return before
