@@ -1,0 +1,188 @@
+"""Promote: who goes beyond a rung, who waits, who is stopped, and what policies behind it see."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.core.model import (
+    Direction,
+    NodeName,
+    Phase,
+    Place,
+    Progress,
+    Stop,
+    Suspend,
+    Trial,
+    TrialId,
+)
+from controllers.core.policy import dump_state, load_state
+from controllers.policies import Ahead, Promote
+from controllers.policies.promote.rungs import Ladder, Level, loss, made, with_reached
+from controllers.policies.wrappers.stacked import Stacked
+from tests.policies.policy_fakes import node, snapshot, trial
+
+NODES = (node("w1", 2.0), node("w2", 2.0))
+STEPS = 100
+
+
+def at(part: float, value: float) -> Progress:
+    """A trial that has made that part of its 100 steps, with that best loss."""
+    return Progress(9.0, value, value, round(part * STEPS) - 1, 50.0, steps_total=STEPS)
+
+
+def running(name: str, part: float = 0.0, value: float = 1.0, **changes: Any) -> Trial:  # noqa: ANN401 - fields of Trial
+    return trial(name, "w1", **{"progress": at(part, value) if part else None, **changes})
+
+
+def suspended(name: str, part: float, value: float) -> Trial:
+    return trial(name, phase=Phase.SUSPENDED, gated=True, progress=at(part, value), suspensions=1)
+
+
+def new(name: str) -> Trial:
+    return trial(name, phase=Phase.PENDING, gated=True, attempt=0)
+
+
+def ended(name: str, value: float) -> Trial:
+    return trial(name, phase=Phase.SUCCEEDED, progress=at(1.0, value))
+
+
+def wanted(*trials: Trial, **parameters: Any) -> dict[str, list[str]]:  # noqa: ANN401 - of the policy
+    """Return who is placed (in order), suspended and stopped."""
+    policy = Promote(**parameters)
+    decision = policy.decide(snapshot(60.0, trials, NODES), policy.initial())
+    found: dict[str, list[str]] = {"placed": [], "suspended": [], "stopped": []}
+    names = {Place: "placed", Suspend: "suspended", Stop: "stopped"}
+    for proposal in decision.proposals:
+        found[names[type(proposal.action)]].append(str(proposal.action.trial))  # type: ignore[index]  # no other kind
+    return found
+
+
+def nothing_but(**found: list[str]) -> dict[str, list[str]]:
+    return {"placed": [], "suspended": [], "stopped": [], **found}
+
+
+@pytest.mark.parametrize(
+    ("level", "warmup", "rungs"),
+    [
+        (Level(0.16, 2.0), 0.0, [0.16, 0.32, 0.64]),
+        (Level(0.08, 1.5), 0.0, [0.08, 0.12, 0.18, 0.27, 0.405, 0.6075]),
+        (Level(0.16, 2.0), 0.3, [0.412, 0.524, 0.748]),
+    ],
+)
+def test_rungs_rise_from_the_first_and_begin_after_the_warm_up(level: Level, warmup: float, rungs: list[float]) -> None:
+    assert level.rungs(warmup) == pytest.approx(rungs)
+
+
+def test_a_loss_is_the_best_so_far_but_not_a_first_report_that_nothing_has_bettered() -> None:
+    assert loss(Progress(2.0, 0.5, 0.9, 5, 1.0), Direction.MINIMIZE) == 0.5
+    assert loss(Progress(0.4, 0.4, 0.9, 5, 1.0), Direction.MINIMIZE) == 0.9
+    assert loss(Progress(0.1, 0.8, 0.7, 5, 1.0), Direction.MAXIMIZE) == -0.8
+
+
+def test_a_trial_that_never_tells_its_steps_is_measured_by_those_of_the_others() -> None:
+    blind = replace(at(0.5, 1.0), steps_total=None)
+    assert made(blind, None) is None
+    assert made(blind, 200.0) == 0.25
+    assert made(at(0.5, 1.0), 200.0) == 0.5
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.sampled_from([1.5, 2.0, 4.0]))
+def test_as_many_go_beyond_a_rung_as_the_rule_says_and_none_that_is_worse_than_one_that_stays(
+    values: list[float], eta: float
+) -> None:
+    losses = {TrialId(f"t{number}"): (value,) for number, value in enumerate(values)}
+    ladder = Ladder(losses, eta)
+    beyond = {name for name in losses if ladder.goes_on(name, 0)}
+    best = sorted(values)[: math.floor(len(values) / eta)]
+    assert {losses[name][0] for name in beyond} <= set(best)
+    assert max((losses[n][0] for n in beyond), default=-math.inf) < min(
+        (losses[n][0] for n in losses.keys() - beyond), default=math.inf
+    )
+
+
+def test_what_a_trial_had_reached_at_a_rung_stays_though_it_gets_better_later() -> None:
+    first = with_reached(running("a", 0.2, 1.0), (), (0.16, 0.32, 0.64), None)
+    assert first == (1.0,)
+    assert with_reached(running("a", 0.7, 0.1), first, (0.16, 0.32, 0.64), None) == (1.0, 0.1, 0.1)
+
+
+def test_new_trials_start_as_far_as_there_is_room() -> None:
+    assert wanted(*map(new, "abcde")) == nothing_but(placed=["a", "b", "c", "d"])
+
+
+def test_a_trial_that_may_go_on_goes_before_new_ones_and_the_one_that_has_come_further_first() -> None:
+    on = [suspended("far", 0.4, 0.1), suspended("near", 0.2, 0.2)]
+    worse = [ended(f"e{number}", 5.0) for number in range(4)]
+    assert wanted(new("a"), *on, *worse)["placed"] == ["far", "near", "a"]
+
+
+def test_at_the_first_level_a_trial_waits_only_while_another_that_goes_first_has_no_room() -> None:
+    full = [running("good", 0.2, 0.1), running("bad", 0.2, 0.9), running("worse", 0.2, 1.0), running("x")]
+    four = [replace(one, nodes=(NodeName(name),)) for one, name in zip(full, ("w1", "w1", "w2", "w2"), strict=True)]
+    assert wanted(*four) == nothing_but()
+    assert wanted(*four, new("n")) == nothing_but(suspended=["worse"])
+    assert wanted(*four, new("n"), new("o"), new("p")) == nothing_but(suspended=["worse", "bad"])
+
+
+def test_at_the_first_level_whoever_waits_goes_on_once_nobody_goes_before_it() -> None:
+    assert wanted(suspended("bad", 0.2, 1.0), suspended("good", 0.2, 0.1)) == nothing_but(placed=["good", "bad"])
+
+
+@pytest.mark.parametrize("finish", ["best", "fast"])
+def test_at_the_other_levels_a_trial_that_is_not_among_the_best_waits_at_its_rung(finish: str) -> None:
+    trials = [running("good", 0.2, 0.1), running("bad", 0.2, 0.9)]
+    assert wanted(*trials, finish=finish) == nothing_but(suspended=["bad"])
+
+
+@pytest.mark.parametrize("finish", ["best", "fast"])
+def test_who_still_waits_is_stopped_once_the_best_is_known(finish: str) -> None:
+    waits = suspended("bad", 0.2, 0.9)
+    assert wanted(ended("good", 0.1), running("runs"), waits, finish=finish) == nothing_but()
+    assert wanted(ended("good", 0.1), waits, finish=finish) == nothing_but(stopped=["bad"])
+
+
+@pytest.mark.parametrize("finish", ["best", "fast"])
+def test_somebody_always_comes_to_the_end(finish: str) -> None:
+    assert wanted(suspended("a", 0.2, 0.9), finish=finish) == nothing_but(placed=["a"])
+    assert wanted(running("a", 0.2, 0.9), finish=finish) == nothing_but()
+    trials = [suspended("a", 0.2, 0.9), suspended("b", 0.7, 0.5), trial("f", phase=Phase.FAILED, progress=at(0.7, 0.1))]
+    assert wanted(*trials, finish=finish)["placed"] == ["b"]
+
+
+@pytest.mark.parametrize("finish", ["all", "best", "fast"])
+def test_a_trial_that_diverged_is_stopped_wherever_it_is(finish: str) -> None:
+    trials = [running("a", diverged=True), replace(suspended("b", 0.2, 1.0), diverged=True), running("c")]
+    assert wanted(*trials, finish=finish)["stopped"] == ["a", "b"]
+
+
+def test_a_trial_that_was_let_past_a_rung_stays_so_after_a_restart_though_better_ones_come() -> None:
+    policy = Promote(finish="best")
+    first = policy.decide(snapshot(60.0, [running("a", 0.2, 0.5), running("b", 0.2, 0.9)], NODES), policy.initial())
+    kept = load_state(policy, dump_state(policy, first.state))
+    better = [running(name, 0.2, 0.1) for name in "cdef"]
+    later = policy.decide(snapshot(70.0, [running("a", 0.25, 0.5), suspended("b", 0.2, 0.9), *better], NODES), kept)
+    assert TrialId("a") not in {proposal.action.trial for proposal in later.proposals}
+
+
+def test_policies_behind_it_see_only_who_shall_start_and_the_work_up_to_the_next_rung() -> None:
+    trials = [running("a", 0.2, 0.1), running("b", 0.25, 0.2), new("n"), *(new(f"o{k}") for k in range(9))]
+    policy = Promote()
+    seen = policy.decide(snapshot(60.0, trials, NODES), policy.initial()).narrowed
+    assert seen is not None
+    waits = {one.id for one in seen.unended if one.waits}
+    assert len(waits) == 2
+    totals = {one.id: one.progress.steps_total for one in seen.unended if one.progress}
+    assert totals == {"a": 32, "b": 100}
+
+
+def test_beside_ahead_it_says_who_starts_and_ahead_says_where() -> None:
+    stack = Stacked(policies=(Promote(), Ahead()))
+    trials = [new(f"t{number}") for number in range(9)]
+    decision = stack.decide(snapshot(0.0, trials, NODES), stack.initial())
+    places = [one.action for one in decision.proposals if isinstance(one.action, Place)]
+    assert len(places) == 4
+    assert {place.node for place in places} == {"w1", "w2"}
