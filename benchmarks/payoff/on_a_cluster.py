@@ -11,7 +11,7 @@ from mlflow.tracking import MlflowClient
 from benchmarks.cluster.installation import cluster_with_controller
 from benchmarks.cluster.sweep import run_once, wait_for_record
 from benchmarks.payoff.bounds import bounds, cpu_used
-from benchmarks.payoff.cpu import CpuReading
+from benchmarks.payoff.cpu import CpuReading, SpeedProbe
 from benchmarks.payoff.plan import Plan, Task
 from benchmarks.payoff.records import Delivered, Run
 from controllers.worlds.simulated.scenario import Costs
@@ -31,7 +31,8 @@ class ArgoCluster:
     def make(self, task: Task) -> Run:
         """Submit a sweep under one policy, wait for its end, and read its record."""
         began, moment, before = time.monotonic(), datetime.now(UTC), CpuReading.now()
-        counted = run_once(self._plan.sweeps[task.sweep], self._kubectl, task.policy, seed=task.seed)
+        with SpeedProbe() as probe:
+            counted = run_once(self._plan.sweeps[task.sweep], self._kubectl, task.policy, seed=task.seed)
         with forwarded(self._kubectl, "mlflow") as uri:
             client = MlflowClient(uri)
             wait_for_record(client, counted.workflow)
@@ -41,7 +42,7 @@ class ArgoCluster:
         seconds = time.monotonic() - began
         stolen = CpuReading.now().since(before).stolen / seconds
         # The control plane and MLflow are no strangers, and cannot be told from those that are.
-        delivered = Delivered(counted.cpu_seconds / counted.seconds, None, None, stolen)
+        delivered = Delivered(counted.cpu_seconds / counted.seconds, None, None, stolen, probe.seconds)
         return Run(task, f"{moment:%F %T}", seconds, result, cpu_used(past), *bounds(past, Costs.argo()), delivered)
 
 
