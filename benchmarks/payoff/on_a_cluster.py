@@ -14,7 +14,6 @@ from benchmarks.payoff.bounds import bounds, cpu_used
 from benchmarks.payoff.cpu import CpuReading, SpeedProbe
 from benchmarks.payoff.plan import Plan, Task
 from benchmarks.payoff.records import Delivered, Run
-from controllers.worlds.simulated.scenario import Costs
 from hera_specon.records.tracked import tracked_record
 from hera_specon.replay.past_sweeps import Objective
 from hera_specon.replay.sources import Where, find_past
@@ -43,7 +42,7 @@ class ArgoCluster:
         stolen = CpuReading.now().since(before).stolen / seconds
         # The control plane and MLflow are no strangers, and cannot be told from those that are.
         delivered = Delivered(counted.cpu_seconds / counted.seconds, None, None, stolen, probe.seconds)
-        return Run(task, f"{moment:%F %T}", seconds, result, cpu_used(past), *bounds(past, Costs.argo()), delivered)
+        return Run(task, f"{moment:%F %T}", seconds, result, sum(map(cpu_used, past.trials)), *bounds(past), delivered)
 
 
 @contextmanager
