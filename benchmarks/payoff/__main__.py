@@ -59,7 +59,8 @@ def told(run: Run) -> str:
     again = "; DISTURBED" if run.disturbed else ""
     return (
         f"  makespan {run.result.makespan_s:.1f} s ({run.result.makespan_s / run.makespan_bound_s:.2f} x bound), mean "
-        f"{run.result.mean_completion_s:.1f} s; nodes used {given.nodes:.2f} cores{others}, {given.stolen:.2f} stolen"
+        f"{run.result.mean_completion_s:.1f} s; nodes used {given.nodes:.2f} cores{others}, {given.stolen:.2f} stolen; "
+        f"probe {1000 * given.probe_s:.1f} ms"
         f"{again}"
     )
 

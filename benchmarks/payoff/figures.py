@@ -44,5 +44,13 @@ def run_figures(run: Run, baseline: Run) -> RunFigures:
             "cpu_s": run.cpu_s,
             "delivered": run.delivered.nodes,
             "lost": run.delivered.lost,
+            "probe_ms": 1000 * run.delivered.probe_s,
+            "makespan_at_equal_speed": _at_equal_speed(against.makespan_ratio, run, baseline) - 1,
+            "mean_at_equal_speed": _at_equal_speed(against.mean_ratio, run, baseline) - 1,
         },
     )
+
+
+def _at_equal_speed(ratio: float, run: Run, baseline: Run) -> float:
+    """Return ``ratio`` as it would be had the machine been as fast in both runs."""
+    return ratio * baseline.delivered.probe_s / run.delivered.probe_s

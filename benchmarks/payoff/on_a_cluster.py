@@ -11,10 +11,9 @@ from mlflow.tracking import MlflowClient
 from benchmarks.cluster.installation import cluster_with_controller
 from benchmarks.cluster.sweep import run_once, wait_for_record
 from benchmarks.payoff.bounds import bounds, cpu_used
-from benchmarks.payoff.cpu import CpuReading
+from benchmarks.payoff.cpu import CpuReading, SpeedProbe
 from benchmarks.payoff.plan import Plan, Task
 from benchmarks.payoff.records import Delivered, Run
-from controllers.worlds.simulated.scenario import Costs
 from hera_specon.records.tracked import tracked_record
 from hera_specon.replay.past_sweeps import Objective
 from hera_specon.replay.sources import Where, find_past
@@ -31,7 +30,8 @@ class ArgoCluster:
     def make(self, task: Task) -> Run:
         """Submit a sweep under one policy, wait for its end, and read its record."""
         began, moment, before = time.monotonic(), datetime.now(UTC), CpuReading.now()
-        counted = run_once(self._plan.sweeps[task.sweep], self._kubectl, task.policy, seed=task.seed)
+        with SpeedProbe() as probe:
+            counted = run_once(self._plan.sweeps[task.sweep], self._kubectl, task.policy, seed=task.seed)
         with forwarded(self._kubectl, "mlflow") as uri:
             client = MlflowClient(uri)
             wait_for_record(client, counted.workflow)
@@ -41,8 +41,8 @@ class ArgoCluster:
         seconds = time.monotonic() - began
         stolen = CpuReading.now().since(before).stolen / seconds
         # The control plane and MLflow are no strangers, and cannot be told from those that are.
-        delivered = Delivered(counted.cpu_seconds / counted.seconds, None, None, stolen)
-        return Run(task, f"{moment:%F %T}", seconds, result, cpu_used(past), *bounds(past, Costs.argo()), delivered)
+        delivered = Delivered(counted.cpu_seconds / counted.seconds, None, None, stolen, probe.seconds)
+        return Run(task, f"{moment:%F %T}", seconds, result, sum(map(cpu_used, past.trials)), *bounds(past), delivered)
 
 
 @contextmanager

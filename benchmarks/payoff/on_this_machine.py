@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.payoff.bounds import bounds, cpu_used
-from benchmarks.payoff.cpu import CpuReading
+from benchmarks.payoff.cpu import CpuReading, SpeedProbe
 from benchmarks.payoff.plan import Plan, Task
 from benchmarks.payoff.records import Delivered, Run
 from controllers.core.errors import SpeconError
-from controllers.worlds.simulated.scenario import Costs
 from hera_specon.records.run_folder import find_run, load_run
 from hera_specon.replay.past_sweeps import Objective
 from hera_specon.replay.sources import Where, find_past
@@ -34,15 +33,16 @@ class ThisMachine:
         name = f"{task.sweep}-{task.seed}-{task.policy.partition(':')[0]}-{moment:%m%dT%H%M%S}"
         state_dir = self._folder / name.replace(" ", "-")
         before = CpuReading.now()
-        self._specon(task, state_dir)
+        with SpeedProbe() as probe:
+            self._specon(task, state_dir)
         seconds, used = time.monotonic() - began, CpuReading.now().since(before)
         folder = find_run(None, state_dir)
         (result,) = load_run(folder).results()
         (past,) = find_past(str(folder), Where(state_dir, None, None, Objective())).sweeps
-        cpu_s = cpu_used(past)
+        cpu_s = sum(map(cpu_used, past.trials))
         rest = (max(0.0, used.ours - cpu_s) / seconds, used.others / seconds, used.stolen / seconds)
-        delivered = Delivered(cpu_s / result.makespan_s, *rest)
-        return Run(task, f"{moment:%F %T}", seconds, result, cpu_s, *bounds(past, Costs.local()), delivered)
+        delivered = Delivered(cpu_s / result.makespan_s, *rest, probe.seconds)
+        return Run(task, f"{moment:%F %T}", seconds, result, cpu_s, *bounds(past), delivered)
 
     def _specon(self, task: Task, state_dir: Path) -> None:
         state_dir.mkdir(parents=True)

@@ -15,10 +15,14 @@ _ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (_ROOT / "README.md", _ROOT / "docs" / "experiments" / "payoff.md")
 PLANS: Final = (ON_THIS_MACHINE, ON_A_CLUSTER)
 _COLUMNS: Final = (
-    "policy", "seeds", "makespan", "change", "x bound", "mean completion", "change", "x bound", "faster",
-    "worst loser", "moves", "resizes", "CPU s of trials", "cores used", "cores lost",
+    "policy", "seeds", "makespan", "change", "at equal speed", "x bound", "mean completion", "change",
+    "at equal speed", "x bound", "faster", "worst loser", "moves", "resizes", "CPU s of trials", "cores used",
+    "cores lost", "probe",
 )  # fmt: skip
-_IN_README: Final = ("sweep", "policy", "makespan", "change", "x bound", "mean completion", "change", "worst loser")
+_IN_README: Final = (
+    "sweep", "policy", "makespan", "change", "at equal speed", "x bound", "mean completion", "change", "at equal speed",
+    "worst loser",
+)  # fmt: skip
 _PLACES: Final = {"local": "this machine", "cluster": "test cluster"}
 
 
@@ -57,7 +61,7 @@ def _overview(runs: Sequence[Run]) -> str:
         for sweep in plan.sweeps:
             for one in summaries(plan, sweep, runs):
                 loser = "" if one.baseline else f"{_most(one, lambda run: run.worst_loser):.2f}"
-                rows.append([f"{sweep}, {_PLACES[plan.world]}", _name(one), *_times(one)[:5], loser])
+                rows.append([f"{sweep}, {_PLACES[plan.world]}", _name(one), *_times(one)[:-1], loser])
     return table(_IN_README, rows) if rows else ""
 
 
@@ -74,6 +78,7 @@ def _row(one: PolicySummary) -> list[str]:
         _plain(one, lambda run: run.measures["cpu_s"]),
         _plain(one, lambda run: run.measures["delivered"], 2),
         _plain(one, lambda run: run.measures["lost"], 2),
+        f"{_plain(one, lambda run: run.measures['probe_ms'], 1)} ms",
     ]
 
 
@@ -83,15 +88,26 @@ def _name(one: PolicySummary) -> str:
 
 
 def _times(one: PolicySummary) -> list[str]:
-    """Return makespan and mean completion time, each with its change and as a multiple of its bound."""
-    kinds: tuple[tuple[Callable[[RunFigures], float], ...], ...] = (
-        (lambda run: run.makespan_s, lambda run: run.makespan_change, lambda run: run.bound_ratio),
-        (lambda run: run.mean_completion_s, lambda run: run.mean_change, lambda run: run.mean_bound_ratio),
+    """Return makespan and mean completion time, each with its changes and as a multiple of its bound."""
+    kinds: tuple[tuple[Callable[[RunFigures], float | None], ...], ...] = (
+        (
+            lambda run: run.makespan_s,
+            lambda run: run.makespan_change,
+            lambda run: run.measures["makespan_at_equal_speed"],
+            lambda run: run.bound_ratio,
+        ),
+        (
+            lambda run: run.mean_completion_s,
+            lambda run: run.mean_change,
+            lambda run: run.measures["mean_at_equal_speed"],
+            lambda run: run.mean_bound_ratio,
+        ),
     )
     cells = []
-    for seconds, change, ratio in kinds:
-        changed = None if one.baseline else one.over_seeds(change)
-        cells += [_ranged(one.over_seeds(seconds), " s", 0), percent(changed), _ranged(one.over_seeds(ratio), "", 2)]
+    for seconds, change, at_equal_speed, ratio in kinds:
+        changes = [None if one.baseline else one.over_seeds(figure) for figure in (change, at_equal_speed)]
+        cells += [_ranged(one.over_seeds(seconds), " s", 0), *map(percent, changes)]
+        cells += [_ranged(one.over_seeds(ratio), "", 2)]
     return cells
 
 

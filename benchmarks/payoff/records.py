@@ -21,13 +21,14 @@ class Delivered:
 
     ``nodes`` is what the nodes used that train; ``services`` what MLflow, controller and report did. ``others`` is what
     ran beside all these, None for both where one cannot be told from the other. ``stolen`` is what the machine's own
-    host did not give it.
+    host did not give it. ``probe_s`` is what a fixed piece of work cost meanwhile, in CPU seconds (``SpeedProbe``).
     """
 
     nodes: float
     services: float | None
     others: float | None
     stolen: float
+    probe_s: float
 
     @property
     def lost(self) -> float:

@@ -21,8 +21,8 @@ from controllers.worlds.local.workflow import read_workflow
 from hera_specon.workflow_file import load_workflow
 
 POLICIES = ("default", "ahead")
-QUIET = Delivered(nodes=1.7, services=0.1, others=0.02, stolen=0.01)
-NOISY = Delivered(nodes=1.5, services=0.1, others=DISTURBED_CORES, stolen=0.05)
+QUIET = Delivered(nodes=1.7, services=0.1, others=0.02, stolen=0.01, probe_s=0.02)
+NOISY = Delivered(nodes=1.5, services=0.1, others=DISTURBED_CORES, stolen=0.05, probe_s=0.02)
 TINY = """
 from hera.workflows import Resources, Workflow
 from hera_specon import Sweep, choice, minimize

@@ -138,6 +138,7 @@ def test_a_sweep_gets_a_parent_run_a_timeline_and_a_result(stage: Callable[..., 
     it.step_until(run, it.parents)
     child = it.report(0.9, 0.5)
     it.step_until(run, lambda: "mlflow.parentRunId" in it.tags(child))
+    it.step_until(run, lambda: _is_told(it, EventKind.REPORT))
     it.finish(run)
     (parent,) = it.parents()
     assert it.tags(child)["mlflow.parentRunId"] == parent.info.run_id

@@ -61,7 +61,7 @@ def test_a_trial_is_left_alone_for_the_cooldown_and_no_longer() -> None:
 
 
 def test_a_change_of_its_share_holds_no_move_of_a_trial_back_but_a_move_does() -> None:
-    resizing, moving = ((proposal(A, value),) for proposal, value in ((resize, 2.0), (move, "w2")))
+    resizing, moving = (resize(A, 2.0),), (move(A, "w2"),)
     for first, then_moves in ((resizing, [("a", "w2")]), (moving, [])):
         guards = Guarded(policy=Scripted(first), cooldown=10.0)
         state = guards.decide(snapshot(100.0, [running("a")], NODES), guards.initial()).state
