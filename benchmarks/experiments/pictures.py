@@ -10,7 +10,7 @@ from controllers.lab.simulation.evaluation import Estimate
 from controllers.lab.simulation.run import SimulatedRun
 from hera_specon.records.history import History, history
 from hera_specon.report.gantt import bands
-from hera_specon.report.style import CATEGORIES, MOVING, POLICIES, UNASSESSED, category_colour, trial_colours
+from hera_specon.report.style import CATEGORIES, LEAVING, POLICIES, UNASSESSED, category_colour, trial_colours
 
 WIDTH = 900.0
 _LANE = 12.0
@@ -57,7 +57,7 @@ def trials_over_nodes(title: str, runs: Mapping[str, SimulatedRun]) -> Canvas:
     lanes = {name: sum(band.lanes for band in bands(past)) for name, past in pasts.items()}
     canvas = Canvas(WIDTH, 70 + sum(lanes.values()) * _LANE + 60 * len(runs))
     canvas.text(60, 18, title, size=13)
-    names = [*CATEGORIES.items(), ("moving", MOVING), ("not judged", UNASSESSED)]
+    names = [*CATEGORIES.items(), ("moving", LEAVING["moving"]), ("not judged", UNASSESSED)]
     canvas.legend(60, 38, names)
     end, top = max(past.end for past in pasts.values()), 66.0
     for name, past in pasts.items():

@@ -143,7 +143,9 @@ class CampaignRun:
         instruments.ticks.inc()
         trials = self._world.trials()
         self.phases = Counter(trial.phase for trial in trials)
-        self._warn_of_missing_objectives(now, {trial.id for trial in trials if trial.phase.ended})
+        # One that was stopped may never have come so far as to log anything.
+        ended_itself = {one.id for one in trials if one.phase.ended and one.phase is not Phase.STOPPED}
+        self._warn_of_missing_objectives(now, ended_itself)
         ended = self._clock.now()
         instruments.tick_duration.observe(ended - now)
         # A campaign takes half of the loop's time at most, however large it is.

@@ -14,6 +14,7 @@ from mlflow.tracking import MlflowClient
 from controllers.core import labels
 from controllers.core.errors import SpeconError, SweepInterrupted
 from controllers.core.forecast import Forecast
+from controllers.core.model import Phase
 from controllers.core.policy import Policy
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
@@ -36,6 +37,7 @@ from controllers.worlds.local.shares import choose_shares
 from controllers.worlds.local.workflow import PodStep, Program
 from controllers.worlds.local.world import LocalWorld, Machine
 from mlflow_hooks import contract, deliver_leftovers
+from mlflow_hooks.delivery import end_stopped
 
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2

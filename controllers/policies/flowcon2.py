@@ -27,8 +27,8 @@ from controllers.policies.flowcon import FlowConRule
 from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import reconciled
-from controllers.policies.kit.places import places, still_starting, with_places
 from controllers.policies.kit.occupancy import Occupancy, weight
+from controllers.policies.kit.places import places, still_starting, with_places
 
 BUSY = 0.8
 """Part of a node's cores in use from which on its trials are taken to wait on CPU."""

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from controllers.core.model import Action, Assessment, Decision, Node, NodeName, Place, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
-from controllers.policies.kit.places import places, still_starting, with_places
 from controllers.policies.kit.occupancy import Occupancy
 from controllers.policies.kit.paces import StepMemo, timed
+from controllers.policies.kit.places import places, still_starting, with_places
 from controllers.policies.kit.settings import PolicySettings
 
 UNTOLD = (

@@ -90,7 +90,7 @@ class Recorder:
 def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: str | None) -> list[TimelineEvent]:
     events: list[TimelineEvent] = []
     if before is None or (before.phase, before.nodes, before.attempt) != (trial.phase, trial.nodes, trial.attempt):
-        # Of attempts that begin, only those that were seen to wait were placed for a reason; others run where a move led.
+        # Of attempts that begin, only those that were seen to wait have a reason; others run where a move led them.
         waited = trial.phase is Phase.RUNNING and (trial.attempt == 1 or trial.suspensions > 0)
         told = before is not None and (waited or trial.phase in _FOR_A_REASON)
         state = TimelineEvent(

@@ -140,7 +140,10 @@ def _status_rows(rows: Sequence[TrialRow]) -> Table:
         category = (row.category.value, CATEGORY_STYLE[row.category]) if row.category else (formatting.DASH, "dim")
         cells = {
             "trial": (formatting.short_id(row.id), "bold" if not row.phase.ended else "dim"),
-            "phase": (row.phase.value + (" (gated)" if row.gated and row.phase is Phase.PENDING else ""), PHASE_STYLE[row.phase]),
+            "phase": (
+                row.phase.value + (" (gated)" if row.gated and row.phase is Phase.PENDING else ""),
+                PHASE_STYLE[row.phase],
+            ),
             "node": (row.node, ""),
             "cpu now/base": (f"{formatting.cores(row.cpu)}/{formatting.cores(row.base_cpu)}", ""),
             "attempt": (str(row.attempt or formatting.DASH), ""),

@@ -14,6 +14,7 @@ from controllers.core.model import (
     Place,
     Resize,
     Sample,
+    Suspend,
     Trial,
     TrialId,
 )
@@ -100,8 +101,11 @@ class MemoryWorld:
             self.now[action.trial] = replace(known, cpu=action.cpu)
         elif isinstance(action, Migrate):
             self.now[action.trial] = replace(known, nodes=(action.node,), attempt=known.attempt + 1)
-        else:
+        elif isinstance(action, Place):
             self.now[action.trial] = replace(known, gated=False, phase=Phase.RUNNING, nodes=(action.node or ONE,))
+        else:
+            after = Phase.SUSPENDED if isinstance(action, Suspend) else Phase.STOPPED
+            self.now[action.trial] = replace(known, phase=after, nodes=(), gated=after is Phase.SUSPENDED)
         return DONE
 
     def objectives(self) -> Mapping[TrialId, str]:

@@ -104,7 +104,7 @@ def test_every_waiting_trial_is_placed_once_on_a_node_that_takes_it_and_nothing_
     pinned = Pinned(policy=Scripted(tuple(wanted)), first_nodes=first)
     seen = snapshot(0.0, trials, nodes)  # type: ignore[arg-type] # nodes as drawn
     decision = pinned.decide(seen, pinned.initial())
-    gated = {t.id: t for t in trials if t.gated and t.phase is Phase.PENDING}
+    gated = {t.id: t for t in trials if t.waits}
     places = [p.action for p in decision.proposals if isinstance(p.action, Place)]
     ready = {n.name: n for n in seen.nodes if n.ready}
     assert sorted(place.trial for place in places) == sorted(gated)
@@ -112,7 +112,7 @@ def test_every_waiting_trial_is_placed_once_on_a_node_that_takes_it_and_nothing_
         if place.node is not None:
             assert place.node == first[place.trial]
             assert gated[place.trial].base_cpu <= ready[place.node].cpu
-        elif first.get(place.trial) in ready:
+        elif first.get(place.trial) in ready and gated[place.trial].phase is Phase.PENDING:
             assert gated[place.trial].base_cpu > 4.0
     rest = [p for p in decision.proposals if not isinstance(p.action, Place)]
     assert rest == [p for p in wanted if p.action.trial not in gated]

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.core.model import NodeName, Phase, Place, Snapshot, Trial, TrialId
-from controllers.policies.kit.places import places, still_starting
 from controllers.policies.kit.occupancy import Occupancy
+from controllers.policies.kit.places import places, still_starting
 from tests.policies.policy_fakes import node, snapshot, trial
 
 

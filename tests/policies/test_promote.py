@@ -57,7 +57,7 @@ def wanted(*trials: Trial, **parameters: Any) -> dict[str, list[str]]:  # noqa: 
     found: dict[str, list[str]] = {"placed": [], "suspended": [], "stopped": []}
     names = {Place: "placed", Suspend: "suspended", Stop: "stopped"}
     for proposal in decision.proposals:
-        found[names[type(proposal.action)]].append(str(proposal.action.trial))  # type: ignore[index]  # no other kind
+        found[names[type(proposal.action)]].append(str(proposal.action.trial))
     return found
 
 
@@ -95,7 +95,7 @@ def test_as_many_go_beyond_a_rung_as_the_rule_says_and_none_that_is_worse_than_o
     values: list[float], eta: float
 ) -> None:
     losses = {TrialId(f"t{number}"): (value,) for number, value in enumerate(values)}
-    ladder = Ladder(losses, eta)
+    ladder = Ladder(losses, [()], eta)
     beyond = {name for name in losses if ladder.goes_on(name, 0)}
     best = sorted(values)[: math.floor(len(values) / eta)]
     assert {losses[name][0] for name in beyond} <= set(best)

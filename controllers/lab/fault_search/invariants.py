@@ -170,7 +170,9 @@ class InvariantChecker:
         if run.failures > run.spec.retries:
             broken("retries are kept to", f"{name}: {run.failures} failures, {run.spec.retries} retries")
         if run.attempt > 1 + run.failures + begun or run.moves + run.suspensions > begun:
-            broken("every attempt has a cause", f"{name}: attempt, failures, moves, suspensions {counts}, {begun} begun")
+            broken(
+                "every attempt has a cause", f"{name}: attempt, failures, moves, suspensions {counts}, {begun} begun"
+            )
         if past.ended and run.stage is not Stage.ENDED:
             broken("what has ended stays so", f"{name}: {run.stage}")
         past.counts = counts

@@ -31,8 +31,8 @@ from controllers.policies.deadline.forecast import Forecast, Prospect, forecast,
 from controllers.policies.deadline.sharing import CoreSplit, Floors, rescues, split, to_idle_nodes
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.places import admitted, by_deadline, placed
 from controllers.policies.kit.paces import Pace, StepMemo, paced, timed
+from controllers.policies.kit.places import admitted, by_deadline, placed
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings
 from controllers.policies.kit.shares import SharedNode, shrinks_first
 

@@ -27,7 +27,6 @@ from controllers.core.model import (
     TrialId,
 )
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.places import waiting
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.promote.rungs import Ladder, Level, with_reached
 
@@ -39,10 +38,14 @@ MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in LEVELS.values()
 
 @dataclass(frozen=True, slots=True)
 class PromoteState:
-    """The losses of each trial at the rungs that it has reached, and how many of these it may go beyond."""
+    """The losses of each trial at the rungs that it has reached, and how many of these it may go beyond.
+
+    Both of trials that have not ended; ``ended`` holds the losses of the others by rung, None before the first look.
+    """
 
     losses: Mapping[TrialId, tuple[float, ...]] = field(default_factory=dict)
     passed: Mapping[TrialId, int] = field(default_factory=dict)
+    ended: tuple[tuple[float, ...], ...] | None = None
 
 
 class Promote(PolicySettings):
@@ -65,12 +68,17 @@ class Promote(PolicySettings):
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Suspend, Stop})
     placement: ClassVar[str] = "the promising first, then new trials; the default scheduler chooses the node"
     suspensions: ClassVar[str] = "trials that are not among the best at a rung, while others go first"
-    stops: ClassVar[str] = "trials that diverged; with finish=best or fast, those that still wait when the winner is known"
+    stops: ClassVar[str] = (
+        "trials that diverged; with finish=best or fast, those that still wait when the winner is known"
+    )
     most_moves: ClassVar[int | None] = MOST_SUSPENSIONS
 
     finish: Finish = Field(default="all", description="what becomes of trials that wait at a rung to the end")
     warmup: float = Field(
-        default=0.0, ge=0, lt=1, description="part of a training before which nobody is compared: its learning-rate warm-up"
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="part of a training before which nobody is compared: its learning-rate warm-up",
     )
     interval: float = Field(default=5.0, gt=0, description="seconds between two looks at what the trials report")
 
@@ -87,14 +95,23 @@ class Promote(PolicySettings):
         """Compare the trials at their rungs; place, suspend and stop by that."""
         level = LEVELS[self.finish]
         rungs, usual = level.rungs(self.warmup), _usual_steps(snapshot.trials)
-        losses = dict(state.losses)
-        for trial in snapshot.trials:
-            if found := with_reached(trial, losses.get(trial.id, ()), rungs, usual):
-                losses[trial.id] = found
-        ladder = Ladder(losses, level.eta)
+        reached = {
+            trial.id: with_reached(trial, state.losses.get(trial.id, ()), rungs, usual)
+            for trial in snapshot.trials
+            if not trial.phase.ended or state.ended is None or trial.id in state.losses
+        }
+        losses = {trial.id: reached.pop(trial.id) for trial in snapshot.unended}
+        before = state.ended or ((),) * len(rungs)
+        ended = tuple(
+            (*of_rung, *(found[rung] for found in reached.values() if len(found) > rung))
+            for rung, of_rung in enumerate(before)
+        )
+        ladder = Ladder(losses, ended, level.eta)
         passed = {name: ladder.passed(name, state.passed.get(name, 0)) for name in losses}
         ranks = _Ranks(losses, passed, ladder)
-        stops = [Proposal(Stop(one.id, DIVERGED), DIVERGED) for one in snapshot.unended if _may_stop(one) and one.diverged]
+        stops = [
+            Proposal(Stop(one.id, DIVERGED), DIVERGED) for one in snapshot.unended if _may_stop(one) and one.diverged
+        ]
         stopped = {one.action.trial for one in stops}
         left = [trial for trial in snapshot.unended if trial.id not in stopped]
         first = ranks.in_order(trial for trial in left if trial.waits and not ranks.held(trial))
@@ -119,15 +136,15 @@ class Promote(PolicySettings):
         proposals = (*stops, *self._proposals(places, ranks, rungs), *suspensions)
         seen = frozenset(one.id for one in places)
         return Decision(
-            PromoteState(losses, passed),
+            PromoteState(losses, passed, ended),
             proposals,
             snapshot.now + self.interval if snapshot.unended else None,
-            {one.id: Assessment(outlook=ranks.outlook(one, rungs)) for one in left if one.id in losses},
+            {one.id: Assessment(outlook=ranks.outlook(one, rungs)) for one in left if losses[one.id]},
             narrowed=_narrowed(snapshot, seen, ranks, rungs, usual),
         )
 
     def _suspended(self, behind: Sequence[Trial], unplaced: Sequence[Trial]) -> list[Proposal]:
-        """Return suspensions of trials that are not among the best: of all, or of as many as keep others from a place."""
+        """Return suspensions of trials that are not among the best: of all, or of as many as keep others waiting."""
         if self.finish != "all":
             return [Proposal(Suspend(one.id), "suspending: it is not among the best at its rung") for one in behind]
         worst = list(reversed(behind))[: len(unplaced)]

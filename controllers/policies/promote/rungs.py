@@ -69,14 +69,19 @@ class Ladder:
     """How the trials compare at each rung.
 
     Args:
-        losses: of each trial at the rungs that it has reached.
+        losses: of each trial that has not ended, at the rungs that it has reached.
+        ended: losses of the trials that have, by rung.
         eta: one in so many goes on.
     """
 
-    def __init__(self, losses: Mapping[TrialId, tuple[float, ...]], eta: float) -> None:
-        longest = max(map(len, losses.values()), default=0)
+    def __init__(
+        self, losses: Mapping[TrialId, tuple[float, ...]], ended: Sequence[Sequence[float]], eta: float
+    ) -> None:
         self._losses, self._eta = losses, eta
-        self._sorted = [sorted(found[rung] for found in losses.values() if len(found) > rung) for rung in range(longest)]
+        self._sorted = [
+            sorted((*of_ended, *(found[rung] for found in losses.values() if len(found) > rung)))
+            for rung, of_ended in enumerate(ended)
+        ]
 
     def rank(self, trial: TrialId, rung: int) -> float:
         """Return which part of all that have reached ``rung`` was better there than ``trial``."""

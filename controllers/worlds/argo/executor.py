@@ -157,7 +157,7 @@ class Executor:
         return self._mark_and_ask(pod, lambda: pod_changes.annotate(self._api, pod, marks), given_up)
 
     def suspend(self, pod: PodRecord, given_up: Callable[[], None]) -> bool:
-        """Mark ``pod`` so that the next one waits, then ask it to leave; ``given_up`` is called if it stays unmarked."""
+        """Mark ``pod`` so that the next one waits, then ask it to leave; ``given_up`` as for a move."""
         marks: dict[str, str | None] = {labels.ANNOTATION_REST: "suspend"}
         self._events.tell(pod, "Suspending", f"asked to save and leave {pod.node}, and to wait")
         return self._mark_and_ask(pod, lambda: pod_changes.annotate(self._api, pod, marks), given_up)
@@ -239,12 +239,10 @@ class Executor:
                 pod_changes.annotate(self._api, pod, {labels.ANNOTATION_SUSPENDED: "true", **counts.annotations()})
             case AbandonMove():
                 self._unmark(pod)
-            case Recreate(previous=previous):
+            case Recreate() | Remove():
                 # First the mark: with it, the pod that Argo makes anew would be bound to the same node again.
-                if previous is not None:
-                    self._unmark(previous)
-                pod_changes.remove(self._api, pod)
-            case Remove():
+                if isinstance(command, Recreate) and command.previous is not None:
+                    self._unmark(command.previous)
                 pod_changes.remove(self._api, pod)
             case WithdrawResize():
                 pod_changes.set_request(self._api, pod, pod.share.has)

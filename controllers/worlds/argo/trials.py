@@ -12,7 +12,6 @@ from controllers.worlds.argo.definitions import TrialDefinition
 from controllers.worlds.argo.pods import MainState, PodRecord, Resources
 from controllers.worlds.argo.workflows import Step
 
-
 _ON_NODES = frozenset({Phase.RUNNING, Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
 

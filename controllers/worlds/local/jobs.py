@@ -12,7 +12,6 @@ from controllers.core.model import Phase
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 
-
 _ON_NODES = frozenset({Phase.RUNNING, Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
 

@@ -28,7 +28,6 @@ from controllers.worlds.simulated.faults import WorldFault
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.trial_run import WAITING, TrialRun
 
-
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
 

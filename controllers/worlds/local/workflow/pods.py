@@ -20,7 +20,6 @@ from controllers.worlds.local.workflow.values import (
     parse_duration,
     parse_quantity,
     substitute,
-    substitute_known,
 )
 from mlflow_hooks.contract import ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT
 
