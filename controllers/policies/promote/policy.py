@@ -219,7 +219,9 @@ def _places(snapshot: Snapshot, trials: Sequence[Trial]) -> tuple[list[Trial], l
     capacity = Capacity.of(snapshot)
     placed: list[Trial] = []
     without: list[Trial] = []
-    for trial in trials:
+    # Whoever was placed and does not run yet will take room, though no node shows it.
+    starting = [one for one in snapshot.unended if one.phase is Phase.PENDING and not one.gated]
+    for trial in (*starting, *trials):
         free: dict[NodeName, float] = {
             name: node.cpu - capacity.requested(name)
             for name, node in capacity.nodes.items()
@@ -230,7 +232,8 @@ def _places(snapshot: Snapshot, trials: Sequence[Trial]) -> tuple[list[Trial], l
             placed.append(trial)
         else:
             without.append(trial)
-    return placed, without
+    begun = {one.id for one in starting}
+    return [one for one in placed if one.id not in begun], [one for one in without if one.id not in begun]
 
 
 def _narrowed(
