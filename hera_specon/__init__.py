@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from controllers.policies.registry import *  # noqa: F403 - the registry alone lists the policies
     from hera_specon.errors import SpaceError as SpaceError
     from hera_specon.errors import SweepError as SweepError
+    from hera_specon.search import cmaes as cmaes
+    from hera_specon.search import grid as grid
+    from hera_specon.search import random as random
+    from hera_specon.search import sampler as sampler
+    from hera_specon.search import tpe as tpe
     from hera_specon.settings import Objective as Objective
     from hera_specon.settings import at_random as at_random
     from hera_specon.settings import every as every
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
     from hera_specon.space import integer as integer
     from hera_specon.space import log_uniform as log_uniform
     from hera_specon.space import uniform as uniform
+    from hera_specon.space import when as when
     from hera_specon.sweep import FunctionSweep as FunctionSweep
     from hera_specon.sweep import Sweep as Sweep
 
@@ -28,6 +34,11 @@ _HOMES = {
     "every": "hera_specon.settings",
     "SpaceError": "hera_specon.errors",
     "SweepError": "hera_specon.errors",
+    "cmaes": "hera_specon.search",
+    "grid": "hera_specon.search",
+    "random": "hera_specon.search",
+    "sampler": "hera_specon.search",
+    "tpe": "hera_specon.search",
     "Objective": "hera_specon.settings",
     "maximize": "hera_specon.settings",
     "minimize": "hera_specon.settings",
@@ -35,6 +46,7 @@ _HOMES = {
     "integer": "hera_specon.space",
     "log_uniform": "hera_specon.space",
     "uniform": "hera_specon.space",
+    "when": "hera_specon.space",
     "FunctionSweep": "hera_specon.sweep",
     "Sweep": "hera_specon.sweep",
 }

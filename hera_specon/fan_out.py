@@ -26,7 +26,7 @@ class FanOut:
     """The trials of a sweep, and the delay before each (in seconds) if they do not all come at once.
 
     ``added`` are inputs of the sweep that its author declared; each trial gets them as they are. ``goals`` are inputs
-    too, with a value for each trial.
+    too, with a value for each trial. Points without hyperparameters are left to a search.
     """
 
     sweep: str
@@ -40,7 +40,8 @@ class FanOut:
     def names(self) -> tuple[str, ...]:
         """Input parameters that each trial gets a value of its own for."""
         delay = () if self.delays is None else (labels.INPUT_DELAY,)
-        return (labels.INPUT_TRIAL, labels.INPUT_PARAMS, *self.points[0], *self.goals, *delay)
+        params = (labels.INPUT_PARAMS, *self.points[0]) if self.points[0] else ()
+        return (labels.INPUT_TRIAL, *params, *self.goals, *delay)
 
 
 def sweep_template(fan_out: FanOut) -> Template:
@@ -100,7 +101,9 @@ def _items(fan_out: FanOut) -> Iterable[dict[str, object]]:
     for number, point in enumerate(fan_out.points):
         # Argo puts a string of an item in as its JSON without the quotes, so JSON inside a string would arrive
         # escaped; an object arrives as JSON. Values of their own are text, so that no number is written differently.
-        item: dict[str, object] = {labels.INPUT_TRIAL: f"t{number:0{width}}", labels.INPUT_PARAMS: point}
+        item: dict[str, object] = {labels.INPUT_TRIAL: f"t{number:0{width}}"}
+        if point:
+            item[labels.INPUT_PARAMS] = point
         item |= {name: value_text(value) for name, value in point.items()}
         item |= {name: values[number] for name, values in fan_out.goals.items()}
         if fan_out.delays is not None:

@@ -25,7 +25,7 @@ _MAIN: Final = {"name": "hera-specon.io/main"}
 """Stands for the patch of the main container while the rest becomes JSON."""
 
 
-def pod_patch(given: str | None, sweep: str, grace: int, cpu: str) -> str:
+def pod_patch(given: str | None, sweep: str, grace: int, cpu: str, *, searched: bool = False) -> str:
     """Return the podSpecPatch of a trial: the author's own, with ours.
 
     Argo's container ``init`` is over before the trial begins, so asking for as much CPU as the trial costs nothing.
@@ -35,6 +35,7 @@ def pod_patch(given: str | None, sweep: str, grace: int, cpu: str) -> str:
         sweep: Name of the sweep.
         grace: Seconds between SIGTERM and SIGKILL.
         cpu: The trial's own CPU request.
+        searched: Whether a search gives each trial its hyperparameters.
 
     Raises:
         SweepError: ``given`` is no mapping, or sets what the sweep sets.
@@ -48,7 +49,7 @@ def pod_patch(given: str | None, sweep: str, grace: int, cpu: str) -> str:
     }
     text = json.dumps({**patch, **helpers, **ours})
     # Expressions stand for a list and a mapping, so they cannot be put in before the rest is JSON.
-    return text.replace(json.dumps(_MAIN), main_container(sweep)).removesuffix("[]}") + gates(sweep) + "}"
+    return text.replace(json.dumps(_MAIN), main_container(sweep)).removesuffix("[]}") + gates(sweep, every=searched) + "}"
 
 
 def pod_security() -> PodSecurityContext:

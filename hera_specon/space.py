@@ -113,6 +113,38 @@ class Integer(Distribution):
         return tuple(range(self.low, self.high + 1))
 
 
+@dataclass(frozen=True, slots=True)
+class Conditional(Distribution):
+    """A hyperparameter that matters only where ``name``, an earlier one, has one of ``values``; else ``otherwise``."""
+
+    name: str
+    needed: tuple[Value, ...]
+    within: Distribution
+    otherwise: Value
+
+    def __post_init__(self) -> None:
+        if isinstance(self.within, Conditional) or not isinstance(self.within, Distribution):
+            problem = f"when() takes choice(), uniform() and the like, not {self.within!r}"
+            raise SpaceError(problem)
+        for value in (*self.needed, self.otherwise):
+            _check_option(value)
+        if not self.needed:
+            problem = f"when({self.name!r}, ...) names no value at which the hyperparameter matters"
+            raise SpaceError(problem)
+
+    def draw(self, chance: Random) -> Value:
+        """Return a value for where it matters."""
+        return self.within.draw(chance)
+
+    def values(self) -> tuple[Value, ...] | None:
+        """Return the values for where it matters."""
+        return self.within.values()
+
+    def holds(self, point: "Point") -> bool:
+        """Return whether it matters in ``point``."""
+        return point[self.name] in self.needed
+
+
 def choice(*options: Value) -> Choice:
     """Return a hyperparameter that takes one of ``options``.
 
@@ -150,6 +182,25 @@ def integer(low: int, high: int, *, log: bool = False) -> Integer:
     return Integer(low, high, log)
 
 
+def when(name: str, needed: Value | Sequence[Value], hyperparameter: Distribution, *, otherwise: Value) -> Conditional:
+    """Return a hyperparameter that matters only where another one has a certain value.
+
+    ``when("optimizer", "sgd", uniform(0.5, 0.99), otherwise=0.0)`` is a momentum for SGD; other trials get 0.0, and a
+    search that asks as it goes learns nothing from it there.
+
+    Args:
+        name: The other hyperparameter, which comes before this one in the space.
+        needed: The value that it has to have, or several.
+        hyperparameter: ``choice()``, ``uniform()`` and the like.
+        otherwise: What a trial gets where it does not matter.
+
+    Raises:
+        SpaceError: A value is none that a hyperparameter can have.
+    """
+    several = tuple(needed) if isinstance(needed, list | tuple) else (needed,)
+    return Conditional(name, several, hyperparameter, otherwise)
+
+
 def check_space(space: object) -> Space:
     """Return ``space``.
 
@@ -163,6 +214,18 @@ def check_space(space: object) -> Space:
         check_hyperparameter(name)
         if not isinstance(distribution, Distribution):
             problem = f"hyperparameter {name!r} is {distribution!r}; use choice(), uniform() and the like"
+            raise SpaceError(problem)
+    names = list(space)
+    for number, (name, distribution) in enumerate(space.items()):
+        if not isinstance(distribution, Conditional):
+            continue
+        if distribution.name not in names[:number]:
+            problem = f"{name!r} depends on {distribution.name!r}, which does not come before it in the space"
+            raise SpaceError(problem)
+        possible = space[distribution.name].values()
+        never = [value for value in distribution.needed if possible is not None and value not in possible]
+        if never and not isinstance(space[distribution.name], Conditional):
+            problem = f"{name!r} depends on {distribution.name!r} being {never[0]!r}, which it never is"
             raise SpaceError(problem)
     return space
 
@@ -201,6 +264,8 @@ def _check_range(distribution: Continuous | Integer, is_bound: Callable[[object]
 Point = dict[str, Value]
 """One trial's hyperparameters."""
 Search = Literal["random", "grid"]
+"""Searches whose points are known beforehand, so that they need no controller."""
+MOST_POINTS: Final = 1_000_000
 
 
 def points(space: Space, search: str, trials: int | None, seed: int) -> tuple[Point, ...]:
@@ -218,18 +283,27 @@ def points(space: Space, search: str, trials: int | None, seed: int) -> tuple[Po
         SweepError: ``trials`` is not positive or missing, or ``search`` or ``seed`` is unknown.
     """
     check_space(space)
+    check_amounts(trials, seed)
+    if search == "grid":
+        return _grid(space, trials)
+    if search == "random":
+        return _drawn(space, trials, seed)
+    problem = f"search= is 'random', 'grid', tpe(), cmaes() or sampler(...), not {search!r}"
+    raise SweepError(problem)
+
+
+def check_amounts(trials: int | None, seed: int) -> None:
+    """Check the number of trials and the seed.
+
+    Raises:
+        SweepError: One of them makes no sense.
+    """
     if trials is not None and (not is_whole(trials) or trials <= 0):
         problem = f"trials= is a whole number above 0, not {trials!r}"
         raise SweepError(problem)
     if not is_whole(seed):
         problem = f"seed= is a whole number, not {seed!r}"
         raise SweepError(problem)
-    if search == "grid":
-        return _grid(space, trials)
-    if search == "random":
-        return _drawn(space, trials, seed)
-    problem = f"search= is 'random' or 'grid', not {search!r}"
-    raise SweepError(problem)
 
 
 def _drawn(space: Space, trials: int | None, seed: int) -> tuple[Point, ...]:
@@ -238,7 +312,16 @@ def _drawn(space: Space, trials: int | None, seed: int) -> tuple[Point, ...]:
         raise SweepError(problem)
     # One stream per hyperparameter: neither order nor the other names change what is drawn.
     chances = {name: Random(f"{seed}:{name}") for name in space}  # noqa: S311 - repeatable, guards no secret
-    return tuple({name: space[name].draw(chances[name]) for name in space} for _ in range(trials))
+    drawn = ({name: space[name].draw(chances[name]) for name in space} for _ in range(trials))
+    return tuple(_settled(space, point) for point in drawn)
+
+
+def _settled(space: Space, point: Point) -> Point:
+    """Return ``point`` with what a hyperparameter is where it does not matter."""
+    for name, distribution in space.items():
+        if isinstance(distribution, Conditional) and not distribution.holds(point):
+            point[name] = distribution.otherwise
+    return point
 
 
 def _grid(space: Space, trials: int | None) -> tuple[Point, ...]:
@@ -250,7 +333,13 @@ def _grid(space: Space, trials: int | None) -> tuple[Point, ...]:
             raise SpaceError(problem)
         axes.append(values)
     size = prod(map(len, axes))
-    if trials is not None and size > trials:
-        problem = f"the grid has {size} points, more than trials={trials}"
+    if size > MOST_POINTS:
+        problem = f"the grid has {size} points, more than the {MOST_POINTS} that a sweep may have"
         raise SpaceError(problem)
-    return tuple(dict(zip(space, values, strict=True)) for values in product(*axes))
+    found = [_settled(space, dict(zip(space, values, strict=True))) for values in product(*axes)]
+    # Where a hyperparameter does not matter, all its values make the same trial.
+    different = tuple({json.dumps(point): point for point in found}.values())
+    if trials is not None and len(different) > trials:
+        problem = f"the grid has {len(different)} points, more than trials={trials}"
+        raise SpaceError(problem)
+    return different

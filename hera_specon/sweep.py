@@ -18,6 +18,7 @@ from hera_specon.goals import Goal, SweepGoals, check_served, sweep_goals
 from hera_specon.hera_internals import HeraVolume, PartTemplate, SweepTemplateBase, open_blocks
 from hera_specon.manifest import check_templates
 from hera_specon.pod_spec import state_volume
+from hera_specon.search import Sampler, search_text
 from hera_specon.settings import (
     Arrivals,
     Objective,
@@ -27,7 +28,7 @@ from hera_specon.settings import (
     is_whole,
     policy_text,
 )
-from hera_specon.space import Search, Space, points
+from hera_specon.space import Point, Search, Space, points
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import TrialSettings, own_inputs, sweep_id, trial_template
 
@@ -38,7 +39,7 @@ class _SweepTemplates(SweepTemplateBase):
 
     space: Space
     objective: Objective
-    search: Search = "random"
+    search: Search | Sampler = "random"
     trials: int | None = None
     seed: int = 0
     policy: PolicyChoice | None = None
@@ -113,7 +114,8 @@ class _SweepTemplates(SweepTemplateBase):
             retries=self.retries,
             grace=self.grace,
             workers=self.workers,
-            goals=self._goals(len(points(self.space, self.search, self.trials, self.seed))),
+            goals=self._goals(len(self._points())),
+            search=self._search(),
             state_root=self.state_root,
             experiment=self.experiment or name,
             mlflow_tracking_uri=self.mlflow_tracking_uri,
@@ -157,15 +159,28 @@ class _SweepTemplates(SweepTemplateBase):
         if self.policy is not None:
             check_served(self.policy, self._asked())
         check_custom_resources(self.resources)
+        self._search()
         fan_out, _ = self._fan_out(), self._build_trial()
         added = [parameter.name for parameter in fan_out.added.parameters or []]
         check_distinct([*fan_out.names, *added], "inputs= declares an input twice, or one that every trial already has")
 
     def _fan_out(self) -> FanOut:
-        name, trials = check_sweep_name(self.name), points(self.space, self.search, self.trials, self.seed)
+        name, trials = check_sweep_name(self.name), self._points()
         delays = None if self.arrivals is None else self.arrivals.delays(len(trials))
         added = own_inputs(self._build_inputs(), tuple(self.space))
         return FanOut(name, trials, delays, added, self.parallelism, self._goals(len(trials)).inputs)
+
+    def _points(self) -> tuple[Point, ...]:
+        """Return the hyperparameters of each trial: none where a search gives them later."""
+        if isinstance(self.search, Sampler):
+            return ({},) * (self.trials or 0)
+        return points(self.space, self.search, self.trials, self.seed)
+
+    def _search(self) -> str | None:
+        """Return the search that gives trials their hyperparameters as they start, None where they have them."""
+        if not isinstance(self.search, Sampler):
+            return None
+        return search_text(self.search, self.space, self.trials, self.seed)
 
     def _goals(self, trials: int) -> SweepGoals:
         return sweep_goals(self._asked(), trials, self.seed)
@@ -185,9 +200,12 @@ class Sweep(_SweepTemplates, Container):
 
     Args:
         name: Name of the sweep and of its template; ``<name>-trial`` is the template of its trials.
-        space: Hyperparameters by name: ``choice()``, ``uniform()``, ``log_uniform()``, ``integer()``.
+        space: Hyperparameters by name: ``choice()``, ``uniform()``, ``log_uniform()``, ``integer()``; ``when()`` for one
+            that matters only where another has a certain value.
         objective: ``minimize("loss")`` or ``maximize("accuracy")``: a metric that the trials log.
-        search: ``random`` or ``grid``.
+        search: ``random()`` or ``grid()``, whose points the workflow holds; or ``tpe()``, ``cmaes()`` or
+            ``sampler(...)`` for any of Optuna's, which give each trial its hyperparameters when it starts, by how the
+            others went: that takes a controller on a cluster.
         trials: Number of trials. A grid needs none; given one, it may not be larger.
         seed: Draws the same trials again, whatever the order of ``space``.
         policy: What moves trials and shares out CPU: a policy, several stacked, or a spec string. None leaves the

@@ -47,7 +47,8 @@ _LOST: Final = "lastRetry.exitCode == '-1'"
 class TrialSettings:
     """What all trials of a sweep have in common; ``grace`` is in seconds.
 
-    ``own_security`` tells that the workflow as a whole has a pod security context.
+    ``own_security`` tells that the workflow as a whole has a pod security context. ``search`` is what gives trials their
+    hyperparameters as they start, None where the workflow has them.
     """
 
     sweep: str
@@ -62,6 +63,7 @@ class TrialSettings:
     mlflow_tracking_uri: str
     goals: SweepGoals
     own_security: bool = False
+    search: str | None = None
 
 
 def sweep_id(sweep: str) -> str:
@@ -81,7 +83,8 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
         SweepError: ``pod`` sets what the sweep sets, asks for no share of CPU, or says nothing to run.
     """
     pod.name = settings.sweep + labels.SUFFIX_TRIAL
-    ours = (labels.INPUT_TRIAL, labels.INPUT_PARAMS, *settings.hyperparameters, *settings.goals.inputs)
+    params = (labels.INPUT_PARAMS, *settings.hyperparameters) if settings.search is None else ()
+    ours = (labels.INPUT_TRIAL, *params, *settings.goals.inputs)
     added = own_inputs(pod.inputs, settings.hyperparameters)
     parameters = [*(Parameter(name=name) for name in ours), *(added.parameters or [])]
     pod.inputs = Inputs(parameters=parameters, artifacts=added.artifacts)
@@ -106,11 +109,15 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     program.security_context = program.security_context or container_security()
     if pod.security_context is None and not settings.own_security:
         pod.security_context = pod_security()
-    pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, cpu)
+    searched = settings.search is not None
+    pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, cpu, searched=searched)
     if pod.container is not None:
         pod.container.args = [
             *(pod.container.args or []),
-            *(f"--{name}={placeholder(name)}" for name in settings.hyperparameters),
+            *(
+                f"--{name}={placeholder(name) if settings.search is None else f'$({contract.ENV_PARAM}{name})'}"
+                for name in settings.hyperparameters
+            ),
         ]
     return pod
 
@@ -132,6 +139,8 @@ def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
         notes[labels.ANNOTATION_WORKERS] = str(settings.workers)
     if settings.policy is not None:
         notes[labels.ANNOTATION_POLICY] = settings.policy
+    if settings.search is not None:
+        notes[labels.ANNOTATION_SEARCH] = settings.search
     notes |= settings.goals.annotations(placeholder)
     written, annotated = (given and given.labels) or {}, (given and given.annotations) or {}
     check_distinct([*written, *ours], "labels= sets what the sweep sets")
@@ -143,7 +152,6 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
     ours = {
         contract.ENV_SWEEP_ID: sweep_id(settings.sweep),
         contract.ENV_TRIAL_ID: f"{sweep_id(settings.sweep)}.{placeholder(labels.INPUT_TRIAL)}",
-        contract.ENV_PARAMS: placeholder(labels.INPUT_PARAMS),
         contract.ENV_OBJECTIVE: settings.objective.metric,
         contract.ENV_DIRECTION: settings.objective.direction.value,
         contract.ENV_STATE_ROOT: settings.state_root,
@@ -153,6 +161,13 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
     }
     # A pod's name comes again after Argo's Retry; its uid never does.
     of_the_pod = {contract.ENV_ATTEMPT: "metadata.uid", contract.ENV_NODE: "spec.nodeName"}
+    if settings.search is None:
+        ours[contract.ENV_PARAMS] = placeholder(labels.INPUT_PARAMS)
+    else:
+        # The controller writes them while the pod waits at its gate; the kubelet reads them as it starts the container.
+        notes = {contract.ENV_PARAMS: labels.ANNOTATION_PARAMS}
+        notes |= {contract.ENV_PARAM + name: labels.ANNOTATION_PARAM + name for name in settings.hyperparameters}
+        of_the_pod |= {name: f"metadata.annotations['{note}']" for name, note in notes.items()}
     variables = [
         *(given or []),
         *(EnvVar(name=name, value=value) for name, value in ours.items()),

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar, assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
+from controllers.core.errors import SearchError
 from controllers.core.goals import with_goals_told
 from controllers.core.model import (
     Action,
     Migrate,
     Place,
+    Point,
     Progress,
     Proposal,
     Resize,
@@ -22,7 +24,17 @@ from controllers.core.model import (
     TrialId,
 )
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
-from controllers.core.ports import ActionLog, MetricSource, Observer, Outcome, OutcomeKind, StateStore, World
+from controllers.core.ports import (
+    ActionLog,
+    MetricSource,
+    Observer,
+    Outcome,
+    OutcomeKind,
+    Search,
+    StateStore,
+    World,
+    refused,
+)
 from controllers.core.sight import Sight
 
 S = TypeVar("S")
@@ -30,12 +42,16 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Memory:
-    """What the engine itself must remember between ticks, beside the policy's state."""
+    """What the engine itself must remember between ticks, beside the policy's state.
+
+    ``points`` are the hyperparameters that searches found.
+    """
 
     policy: str
     decisions: str
     progress: Mapping[TrialId, Progress] = field(default_factory=dict)
     reasons: Mapping[TrialId, str] = field(default_factory=dict)
+    points: Mapping[TrialId, Point] = field(default_factory=dict)
 
 
 _MEMORY = TypeAdapter(Memory)
@@ -57,7 +73,8 @@ class Engine(Generic[S]):
     """Drives one policy over one sweep.
 
     Every tick rebuilds its view from the world and the metrics; what it remembers is saved before
-    anything is acted upon, so that a controller killed at any instant continues where it stood.
+    anything is acted upon, so that a controller killed at any instant continues where it stood. ``search`` finds the
+    hyperparameters of trials that come without.
     """
 
     def __init__(
@@ -68,15 +85,18 @@ class Engine(Generic[S]):
         store: StateStore,
         logs: Sequence[ActionLog] = (),
         observers: Sequence[Observer] = (),
+        search: Search | None = None,
     ) -> None:
         self._policy = policy
         self._world = world
         self._source = source
         self._store = store
+        self._search = search
         self._logs = logs
         self._observers = observers
-        self._state, progress, self._reasons = self._restored()
-        self._sight = Sight(progress)
+        memory, self._state = self._restored()
+        self._reasons, self._points = dict(memory.reasons), dict(memory.points)
+        self._sight = Sight(memory.progress)
 
     def tick(self, now: float) -> Tick:
         """Look, decide and act once, at ``now`` seconds of the sweep's clock."""
@@ -98,12 +118,30 @@ class Engine(Generic[S]):
         return Snapshot.in_order(now, trials, self._sight.unended, tuple(self._world.nodes()))
 
     def _act(self, proposal: Proposal, seen: Snapshot) -> Outcome:
-        changed = self._changed_since(proposal.action, seen.named)
-        outcome = Outcome(OutcomeKind.CHANGED, changed) if changed else self._world.apply(proposal.action)
+        if changed := self._changed_since(proposal.action, seen.named):
+            outcome = Outcome(OutcomeKind.CHANGED, changed)
+        else:
+            try:
+                outcome = self._world.apply(self._with_point(proposal.action, seen))
+            except SearchError as error:
+                outcome = refused(str(error))
         self._record(seen.now, proposal, outcome)
         if outcome.done:
             self._reasons[proposal.action.trial] = proposal.reason
         return outcome
+
+    def _with_point(self, action: Action, seen: Snapshot) -> Action:
+        """Return ``action`` with the hyperparameters of a trial that starts without any."""
+        trial = seen.named[action.trial]
+        if not isinstance(action, Place) or not trial.search or trial.parameters:
+            return action
+        if trial.id not in self._points:
+            if self._search is None:
+                message = "nobody searches here"
+                raise SearchError(message)
+            # Kept even if the world does not place it now: the search counts on it.
+            self._points[trial.id] = self._search.ask(trial, seen, self._points)
+        return replace(action, point=self._points[trial.id])
 
     def _record(self, now: float, proposal: Proposal, outcome: Outcome) -> None:
         for log in self._logs:
@@ -126,25 +164,25 @@ class Engine(Generic[S]):
                 assert_never(action)
 
     def _save(self, *, urgent: bool) -> None:
-        state, progress, reasons = self._state, dict(self._sight.progress), dict(self._reasons)
+        state, progress = self._state, dict(self._sight.progress)
+        reasons, points = dict(self._reasons), dict(self._points)
 
         def dumped() -> str:
-            memory = Memory(self._policy.name, dump_state(self._policy, state), progress, reasons)
+            memory = Memory(self._policy.name, dump_state(self._policy, state), progress, reasons, points)
             return _MEMORY.dump_json(memory).decode()
 
         self._store.save(dumped, urgent=urgent)
 
-    def _restored(self) -> tuple[S, dict[TrialId, Progress], dict[TrialId, str]]:
-        text = self._store.load()
-        if text is None:
-            return self._policy.initial(), {}, {}
+    def _restored(self) -> tuple[Memory, S]:
+        """Return what was saved last, and the policy's state from it."""
+        text, state = self._store.load(), self._policy.initial()
+        nothing = Memory(self._policy.name, "")
         try:
-            memory = _MEMORY.validate_json(text)
+            memory = nothing if text is None else _MEMORY.validate_json(text)
         except ValidationError:
             # Progress is read anew from the metrics; a policy that starts over is slow, never wrong.
-            return self._policy.initial(), {}, {}
-        state = self._policy.initial()
-        if memory.policy == self._policy.name:
+            memory = nothing
+        if memory.decisions and memory.policy == self._policy.name:
             with suppress(PolicyStateError):
                 state = load_state(self._policy, memory.decisions)
-        return state, dict(memory.progress), dict(memory.reasons)
+        return memory, state

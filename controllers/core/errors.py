@@ -5,5 +5,9 @@ class SpeconError(Exception):
     """Something that its reader can put right; the message needs no traceback beside it."""
 
 
+class SearchError(SpeconError):
+    """A search cannot be read, or finds no hyperparameters for a trial."""
+
+
 class SweepInterrupted(SpeconError):  # noqa: N818 - an interruption is asked for, no mistake
     """A sweep was stopped by its owner; the same command goes on where it stopped."""

@@ -34,14 +34,18 @@ _ENDS: Final = f"{{name: 'main', command: ['{ARGOEXEC}'], args: ['{ENDING}']}}"
 _ANY_SWEEP: Final = "[A-Za-z0-9-]+"
 
 
-def gates(sweep: str, *, first: bool = False) -> str:
+def gates(sweep: str, *, first: bool = False, every: bool = False) -> str:
     """Return the expression of the scheduling gates of a trial's pod: ours where it is to wait for a controller.
 
     It is to wait where it follows a move or a suspension that a controller may have asked for: a drained node makes a
     trial exit as these do, and without a controller its next pod must not wait for one. With ``first`` it waits for its
-    first place too. The pod that only ends the step of a stopped trial never waits.
+    first place too; with ``every`` each pod waits, since a search gives it its hyperparameters. The pod that only ends
+    the step of a stopped trial never waits.
     """
     waits = f"(retries == '0' || {MOVED})" if first else f"{MOVED} && {_ADOPTED}"
+    if every:
+        # Without the number of retries, Argo would work it out once for all attempts, and miss a stop.
+        waits = "retries != ''"
     return f"{{{{={waits} && !({_stopped(sweep)}) ? {_GATES} : []}}}}"
 
 
@@ -73,6 +77,7 @@ _ANY: Final = "ANYSWEEP"
 _WITHOUT_ARGO: Final = (
     (_for_any_sweep(gates(_ANY)), "[]"),
     (_for_any_sweep(gates(_ANY, first=True)), "[]"),
+    (_for_any_sweep(gates(_ANY, every=True)), "[]"),
     (_for_any_sweep(main_container(_ANY)), '{"name": "main"}'),
 )
 

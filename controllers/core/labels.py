@@ -24,6 +24,13 @@ ANNOTATION_TARGET: Final = "hera-specon.io/target"
 """On a trial's pod: the objective's value that is good enough; absent where its author named none."""
 ANNOTATION_SECONDS_PER_STEP: Final = "hera-specon.io/seconds-per-step"
 """On a trial's pod: seconds that a step of its training shall take; absent where its author named none."""
+ANNOTATION_SEARCH: Final = "hera-specon.io/search"
+"""On a trial's pod: the search that gives the trial its hyperparameters, as ``controllers.search`` writes it; absent
+where the workflow has them."""
+ANNOTATION_PARAMS: Final = "hera-specon.io/params"
+"""On a trial's pod: the hyperparameters that a search gave the trial, as a JSON object; absent until then."""
+ANNOTATION_PARAM: Final = "hera-specon.io/param-"
+"""On a trial's pod, followed by the name of a hyperparameter: its value, as it stands on a command line."""
 
 ANNOTATION_ADOPTED: Final = "hera-specon.io/adopted"
 """On a Workflow: its own uid, once a controller steers it. Argo copies annotations when it resubmits a workflow, so the

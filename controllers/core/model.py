@@ -19,6 +19,10 @@ TrialId = NewType("TrialId", str)
 NodeName = NewType("NodeName", str)
 Parameters = tuple[tuple[str, float | str], ...]
 """Hyperparameters by name, each a finite number or a short text (``controllers.core.parameters`` reads them)."""
+Value = str | int | float | bool
+"""A hyperparameter's value as its author's program gets it."""
+Point = tuple[tuple[str, Value], ...]
+"""All hyperparameters of one trial by name, as a search found them."""
 
 
 class Direction(StrEnum):
@@ -131,7 +135,8 @@ class Trial:
     ``moves`` the completed moves between nodes, ``suspensions`` how often it was suspended. ``gated`` tells that its
     next attempt waits for a ``Place``: the first of a pending trial, or that of a suspended one; the world itself
     releases all others. ``devices`` are those that each worker holds alone. ``parameters`` are its hyperparameters.
-    ``diverged`` tells that the newest value of its objective is NaN or infinite.
+    ``diverged`` tells that the newest value of its objective is NaN or infinite. ``search`` is the text of the search
+    that gives the trial its parameters when it first starts; empty where its author gave them.
     """
 
     id: TrialId
@@ -155,6 +160,7 @@ class Trial:
     parameters: Parameters = ()
     suspensions: int = 0
     diverged: bool = False
+    search: str = ""
 
     @property
     def node(self) -> NodeName | None:
@@ -202,6 +208,7 @@ class Trial:
             self.parameters,
             self.suspensions,
             diverged,
+            self.search,
         )
 
 
@@ -297,10 +304,14 @@ class Migrate:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Let a trial that waits for a place start or go on, on ``node`` or where the default scheduler wants it (None)."""
+    """Let a trial that waits for a place start or go on, on ``node`` or where the default scheduler wants it (None).
+
+    ``point`` are the hyperparameters that a search found for it. The engine adds them; policies leave them empty.
+    """
 
     trial: TrialId
     node: NodeName | None = None
+    point: Point = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,15 @@
-"""A trial's hyperparameters as numbers and short texts. Pure; what is read was written by others, so it is bounded."""
+"""A trial's hyperparameters as numbers and short texts, and as annotations of its pod. Pure.
+
+What is read was written by others, so it is bounded.
+"""
 
 import json
 import math
 from collections.abc import Mapping
 from typing import Final
 
-from controllers.core.model import Parameters
+from controllers.core import labels
+from controllers.core.model import Parameters, Point
 
 MOST_PARAMETERS: Final = 32
 MOST_NAME: Final = 64
@@ -21,6 +25,15 @@ def parameters_in(written: str) -> Parameters:
     except (ValueError, RecursionError):
         return ()
     return bounded(found) if isinstance(found, dict) else ()
+
+
+def noted(point: Point) -> dict[str, str]:
+    """Return the annotations by which a pod's environment gets ``point``: all as a JSON object, and one by one."""
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in point}
+    return {
+        labels.ANNOTATION_PARAMS: json.dumps(dict(point)),
+        **{labels.ANNOTATION_PARAM + name: text for name, text in texts.items()},
+    }
 
 
 def bounded(given: Mapping[str, object]) -> Parameters:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from controllers.core.devices import NO_DEVICES, Devices
-from controllers.core.model import Action, Assessment, Node, NodeName, Sample, Snapshot, Trial, TrialId
+from controllers.core.model import Action, Assessment, Node, NodeName, Point, Sample, Snapshot, Trial, TrialId
 from controllers.core.results import TrialResult
 
 
@@ -135,6 +135,23 @@ class MetricSource(Protocol):
 
     def poll(self) -> Mapping[TrialId, Sample]:
         """Return the newest sample of each trial that has one; empty when the source is away."""
+        ...
+
+
+class Search(Protocol):
+    """Finds the hyperparameters of trials whose author left them to a search."""
+
+    def ask(self, trial: Trial, snapshot: Snapshot, points: Mapping[TrialId, Point]) -> Point:
+        """Return the hyperparameters of ``trial``, which is about to start for the first time.
+
+        Args:
+            trial: it, with the text of its search.
+            snapshot: how far the other trials have come.
+            points: what was found for those before, where it is remembered.
+
+        Raises:
+            SearchError: its search makes no sense, or finds nothing.
+        """
         ...
 
 

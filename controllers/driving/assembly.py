@@ -10,6 +10,7 @@ from controllers.core.policy import Policy
 from controllers.core.ports import ActionLog, MetricSource, Observer, StateStore, World
 from controllers.policies import Guarded
 from controllers.policies.comparison.clairvoyant import uninformed
+from controllers.search import OptunaSearch
 
 
 def guarded(policy: Policy[Any]) -> Policy[Any]:
@@ -38,7 +39,7 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
         observers: Told of each tick.
         guard: Wraps the policy in what keeps it from harm.
     """
-    return Engine(guard(policy), world, source, store, logs, observers)
+    return Engine(guard(policy), world, source, store, logs, observers, OptunaSearch())
 
 
 def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) -> None:

@@ -18,10 +18,11 @@ from controllers.core.model import Phase
 from controllers.core.policy import Policy
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
-from controllers.driving.assembly import assemble
+from controllers.driving.assembly import assemble, guarded
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.forecast.forecaster import Forecaster
+from controllers.policies import Pinned
 from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastRecorder
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import TimelineFile
@@ -153,6 +154,8 @@ class LocalSweep:
                 store,
                 logs=(ActionFile(self._plan.folder),),
                 observers=(tags, recorder, forecaster, self._services.screen),
+                # Under a policy that places no trial, those that a search gives their hyperparameters start too.
+                guard=lambda policy: Pinned(policy=guarded(policy), short=world.short),
             )
             self._drive(world, Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now()), source, clock)
             self._deliver(world.jobs())

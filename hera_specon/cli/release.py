@@ -25,8 +25,9 @@ def release(  # noqa: PLR0913 - one argument for each option
 
     A trial that moves, or that the controller places first, waits behind the scheduling gate
     hera-specon.io/placement. If the controller was removed, nobody opens that gate. This command
-    removes only that gate, and the mark that would make later moves wait again. A running controller
-    takes the workflow over again.
+    removes only that gate, and the mark that would make later moves wait again. A trial whose search was
+    still to give it its hyperparameters gets some by chance. A running controller takes the workflow
+    over again.
 
     \b
     Examples:

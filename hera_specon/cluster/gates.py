@@ -1,9 +1,13 @@
 """Trials' pods that wait for a controller, and how they are let go without one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 
 from controllers.core import labels
+from controllers.core.model import Point, TrialId
+from controllers.core.parameters import noted
+from controllers.search import read_search
 from controllers.worlds.argo.api import WORKFLOWS, ConflictError, NotFoundError
 from controllers.worlds.argo.pod_changes import open_gate
 from controllers.worlds.argo.pods import PodRecord
@@ -13,10 +17,14 @@ from hera_specon.cluster.access import Access, read_pods, read_workflows
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is held for a controller: gated pods, and workflows whose moved trials would be gated again."""
+    """What is held for a controller: gated pods, and workflows whose moved trials would be gated again.
+
+    ``points`` are the hyperparameters that a search gave earlier attempts of their trials.
+    """
 
     pods: tuple[PodRecord, ...]
     adopted: tuple[WorkflowRecord, ...]
+    points: Mapping[TrialId, Point]
 
     @property
     def nothing(self) -> bool:
@@ -30,10 +38,12 @@ def held(access: Access, workflow: str | None) -> Held:
     Raises:
         ApiError: The cluster does not let us look, or does not answer.
     """
-    gated = [pod for pod in read_pods(access, workflow) if pod.gated and not pod.over]
+    pods = read_pods(access, workflow)
+    gated = [pod for pod in pods if pod.gated and not pod.over]
+    points = {pod.definition.id: pod.definition.point for pod in pods if pod.definition and pod.definition.point}
     known = [record for record in read_workflows(access) if workflow in {None, record.name}]
     steered = [record for record in known if record.annotations.get(labels.ANNOTATION_ADOPTED) == record.uid]
-    return Held(tuple(gated), tuple(record for record in steered if not record.finished))
+    return Held(tuple(gated), tuple(record for record in steered if not record.finished), points)
 
 
 def let_go(access: Access, found: Held) -> Sequence[str]:
@@ -54,10 +64,17 @@ def let_go(access: Access, found: Held) -> Sequence[str]:
         else:
             told.append(f"workflow {record.name}: trials that leave a node wait for no controller any more")
     for pod in found.pods:
+        drawn, notes = "", dict[str, str | None]()
+        if (trial := pod.definition) is not None and trial.search:
+            if trial.id not in found.points:
+                drawn = ", with hyperparameters drawn by chance"
+            # The same chance for each attempt of a trial.
+            chance = Random(trial.id)  # noqa: S311 - repeatable, guards no secret
+            notes |= noted(found.points.get(trial.id) or read_search(trial.search).by_chance(chance))
         try:
-            open_gate(access.api, pod, None, {})
+            open_gate(access.api, pod, None, notes)
         except (NotFoundError, ConflictError):
             told.append(f"pod {pod.name} is gone")
         else:
-            told.append(f"pod {pod.name} goes where the scheduler puts it")
+            told.append(f"pod {pod.name} goes where the scheduler puts it{drawn}")
     return told

@@ -75,14 +75,14 @@ def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
         places_first = False  # the checks that follow say what is wrong with the policy
     if overrides.gate_first or overrides.first_nodes is not None or places_first:
         patch = str(template.get("podSpecPatch") or "")
-        usual, first = gates(sweep_of(template)), gates(sweep_of(template), first=True)
-        if usual not in patch and first not in patch:
+        usual, *others = (gates(sweep_of(template), **kind) for kind in ({}, {"first": True}, {"every": True}))
+        if usual not in patch and not any(other in patch for other in others):
             problem = (
                 f"the trials of sweep {sweep_of(template)!r} have no gate that could hold first attempts: "
                 "build the workflow again with Sweep, or leave --gate-first and --first-nodes-of out"
             )
             raise SubmissionError([problem])
-        template["podSpecPatch"] = patch.replace(usual, first)
+        template["podSpecPatch"] = patch.replace(usual, others[0])
 
 
 def prepared(path: Path, overrides: Overrides) -> tuple[WorkflowFile, dict[str, Any]]:

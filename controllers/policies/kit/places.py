@@ -77,6 +77,30 @@ def admitted(
             yield Proposal(place, reason(trial))
 
 
+def with_room(snapshot: Snapshot, trials: Iterable[Trial]) -> tuple[list[Trial], list[Trial]]:
+    """Return those of ``trials`` for which there is room, one after the other, and those for which there is none.
+
+    Whoever was placed and does not run yet will take room, though no node shows it: it counts as if it went to the node
+    with the most cores that nobody requests, as each of ``trials`` does.
+    """
+    capacity = Capacity.of(snapshot)
+    placed: list[Trial] = []
+    without: list[Trial] = []
+    starting = [one for one in snapshot.unended if one.phase is Phase.PENDING and not one.gated]
+    begun = {one.id for one in starting}
+    for trial in (*starting, *trials):
+        free: dict[NodeName, float] = {
+            name: node.cpu - capacity.requested(name)
+            for name, node in capacity.nodes.items()
+            if capacity.fits(trial, name)
+        }
+        if free:
+            capacity.apply(Place(trial.id, min(free, key=lambda name: (-free[name], name))))
+        if trial.id not in begun:
+            (placed if free else without).append(trial)
+    return placed, without
+
+
 def by_deadline(trial: Trial) -> tuple[float, float]:
     """Rank by deadline, then by submission; trials without a deadline come last."""
     deadline = trial.goals.deadline_at

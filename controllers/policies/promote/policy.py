@@ -16,7 +16,6 @@ from controllers.core.model import (
     Action,
     Assessment,
     Decision,
-    NodeName,
     Phase,
     Place,
     Proposal,
@@ -26,7 +25,7 @@ from controllers.core.model import (
     Trial,
     TrialId,
 )
-from controllers.policies.kit.capacity import Capacity
+from controllers.policies.kit.places import with_room
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.promote.rungs import Ladder, Level, with_reached
 
@@ -128,10 +127,10 @@ class Promote(PolicySettings):
                 passed[best.id] = len(losses[best.id])
                 last, behind = ([one for one in them if one is not best] for them in (last, behind))
                 first = [best] if best.waits else []
-        places, unplaced = _places(snapshot, first)
+        places, unplaced = with_room(snapshot, first)
         suspensions = self._suspended(behind, unplaced)
         if self.finish == "all" and not unplaced:
-            more, _ = _places(snapshot, [*first, *last])
+            more, _ = with_room(snapshot, [*first, *last])
             places = more
         proposals = (*stops, *self._proposals(places, ranks, rungs), *suspensions)
         seen = frozenset(one.id for one in places)
@@ -212,28 +211,6 @@ def _usual_steps(trials: Iterable[Trial]) -> float | None:
     """Return the steps in all of a trial that does not tell its own: the median of what the others tell."""
     told = [trial.progress.steps_total for trial in trials if trial.progress and trial.progress.steps_total]
     return statistics.median(told) if told else None
-
-
-def _places(snapshot: Snapshot, trials: Sequence[Trial]) -> tuple[list[Trial], list[Trial]]:
-    """Return those of ``trials`` for which there is room, one after the other, and those for which there is none."""
-    capacity = Capacity.of(snapshot)
-    placed: list[Trial] = []
-    without: list[Trial] = []
-    # Whoever was placed and does not run yet will take room, though no node shows it.
-    starting = [one for one in snapshot.unended if one.phase is Phase.PENDING and not one.gated]
-    for trial in (*starting, *trials):
-        free: dict[NodeName, float] = {
-            name: node.cpu - capacity.requested(name)
-            for name, node in capacity.nodes.items()
-            if capacity.fits(trial, name)
-        }
-        if free:
-            capacity.apply(Place(trial.id, min(free, key=lambda name: (-free[name], name))))
-            placed.append(trial)
-        else:
-            without.append(trial)
-    begun = {one.id for one in starting}
-    return [one for one in placed if one.id not in begun], [one for one in without if one.id not in begun]
 
 
 def _narrowed(

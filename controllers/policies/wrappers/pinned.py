@@ -6,7 +6,7 @@ from typing import Any
 
 from controllers.core.model import Decision, Node, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import request_shape
-from controllers.policies.kit.places import placed, waiting
+from controllers.policies.kit.places import placed, waiting, with_room
 from controllers.policies.wrappers.wrapper import AroundOne
 
 
@@ -17,6 +17,9 @@ class Pinned(AroundOne):
     that is not named, or whose node is not there, not ready or too small for it, goes where the default scheduler
     puts it. Only for a node that the campaign's other trials fill for now does a trial wait, as it did in the run that
     is repeated; so none waits for ever.
+
+    A trial that a search gives its hyperparameters starts only where there is room: the later it is asked, the more the
+    search knows.
 
     A policy that needs ``Place`` decides itself when and where a trial that is not named starts: it may hold it back.
     Under any other, what an earlier policy suspended goes on, so that no trial waits for ever.
@@ -44,11 +47,14 @@ class Pinned(AroundOne):
         places = placed(wanted.proposals)
         decides_itself = Place in self.policy.needs
         nodes = {node.name: node for node in snapshot.nodes}
-        ours: dict[TrialId, Proposal] = {}
+        left: list[Trial] = []
         for trial in waiting(snapshot):
             pinned = trial.phase is Phase.PENDING and self.short(trial.id) in self.first_nodes
             if pinned or not (decides_itself or trial.id in places):
-                ours[trial.id] = self._placing(trial, nodes)
+                left.append(trial)
+        asking = [trial for trial in left if trial.search and not trial.parameters]
+        held_back = {trial.id for trial in with_room(snapshot, asking)[1]} if asking else set()
+        ours = {trial.id: self._placing(trial, nodes) for trial in left if trial.id not in held_back}
         theirs = (proposal for proposal in wanted.proposals if proposal.action.trial not in ours)
         return replace(wanted, proposals=(*ours.values(), *theirs))
 

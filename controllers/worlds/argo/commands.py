@@ -5,7 +5,7 @@ The marks on the pods record how far a move has come, so a controller that is ki
 
 from dataclasses import dataclass
 
-from controllers.core.model import Phase
+from controllers.core.model import Phase, Point
 from controllers.worlds.argo.nodes import NodeRecord, NodeRoom
 from controllers.worlds.argo.pods import MainState, PodRecord, ResizeState
 from controllers.worlds.argo.trials import TrialState
@@ -31,12 +31,16 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class OpenGate:
-    """Take the gate away and bind the pod to ``node``, or leave its place to the scheduler (None)."""
+    """Take the gate away and bind the pod to ``node``, or leave its place to the scheduler (None).
+
+    ``point`` are hyperparameters that a search gave the trial.
+    """
 
     pod: PodRecord
     node: NodeRecord | None
     reason: str
     moved_from: str = ""
+    point: Point = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +178,18 @@ class Planner:
     def _for_gated(self, state: TrialState, pod: PodRecord) -> Command | None:
         if state.suspended and not pod.marks.suspended:
             return Hold(pod)
-        if pod.attempt == 1 or state.suspended:
+        if state.waits_to_begin or state.suspended:
             return None  # only the policy opens the gate, by a Place
         target, previous = state.target_of_previous, state.history.previous
+        point = state.definition.point
         if target is None:
-            return OpenGate(pod, None, "its last attempt ended by itself, and no node was chosen for the next")
+            why = "its last attempt ended by itself, and no node was chosen for the next"
+            return OpenGate(pod, None, why, point=point)
         left = previous.node if previous is not None else ""
         why_not = self.room.why_unfit(target, pod.requests)
         if why_not:
-            return OpenGate(pod, None, f"{why_not}; the scheduler finds another node", left)
-        return OpenGate(pod, self.room.nodes[target], f"it moves from {left} to {target}", left)
+            return OpenGate(pod, None, f"{why_not}; the scheduler finds another node", left, point)
+        return OpenGate(pod, self.room.nodes[target], f"it moves from {left} to {target}", left, point)
 
     def _for_unscheduled(self, state: TrialState, pod: PodRecord) -> Command | None:
         if not pod.marks.placed_on or pod.unschedulable_since is None:

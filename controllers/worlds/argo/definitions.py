@@ -4,12 +4,12 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controllers.core import labels
 from controllers.core.goals import AskedGoals, GoalError, goals_in
-from controllers.core.model import Direction, Parameters, TrialId
+from controllers.core.model import Direction, Parameters, Point, TrialId
 from controllers.core.parameters import parameters_in
 from mlflow_hooks import contract
 
@@ -26,7 +26,7 @@ class TrialDefinition:
     """A trial as its author defined it. ``name`` is short: unique in the workflow, the same in every run of it.
 
     ``policy`` is None where its author left that open; ``params`` is the JSON text of its hyperparameters, and
-    ``parameters`` are those of them that policies see.
+    ``parameters`` are those of them that policies see. Where ``search`` gives it these, they are there once it did.
     """
 
     id: TrialId
@@ -39,6 +39,22 @@ class TrialDefinition:
     params: str
     goals: AskedGoals = field(default_factory=AskedGoals)
     parameters: Parameters = ()
+    search: str = ""
+
+    @property
+    def asks(self) -> bool:
+        """Whether a search has yet to give it its hyperparameters."""
+        return bool(self.search) and not self.params
+
+    @property
+    def point(self) -> Point:
+        """What a search gave it: for the annotations of its next pod."""
+        given = self.hyperparameters() if self.search else {}
+        return tuple((name, value) for name, value in given.items() if isinstance(value, str | int | float))
+
+    def with_params(self, params: str) -> "TrialDefinition":
+        """Return this definition with the hyperparameters that a search gave the trial."""
+        return replace(self, params=params, parameters=parameters_in(params))
 
     @property
     def name(self) -> str:
@@ -84,6 +100,7 @@ def read_definition(
     if problems:
         warn_once(where, f"{where} is left out: {problems[0][:300]}")
         return None
+    params = env.get(contract.ENV_PARAMS, "") or annotations.get(labels.ANNOTATION_PARAMS, "")
     return TrialDefinition(
         id=TrialId(trial),
         sweep=given_labels.get(labels.LABEL_SWEEP, ""),
@@ -92,9 +109,10 @@ def read_definition(
         direction=Direction(direction),
         policy=annotations.get(labels.ANNOTATION_POLICY),
         workers=int(workers),
-        params=env.get(contract.ENV_PARAMS, ""),
+        params=params,
         goals=_goals(where, annotations),
-        parameters=parameters_in(env.get(contract.ENV_PARAMS, "")),
+        parameters=parameters_in(params),
+        search=annotations.get(labels.ANNOTATION_SEARCH, ""),
     )
 
 

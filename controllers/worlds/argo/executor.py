@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from controllers.core import labels
+from controllers.core.parameters import noted
 from controllers.worlds.argo import pod_changes
 from controllers.worlds.argo.api import WORKFLOWS, ApiError, KubeApi, NotAllowedNowError, NotFoundError
 from controllers.worlds.argo.commands import (
@@ -232,9 +233,9 @@ class Executor:
                 self._asked[pod.uid] = replace(asked, kills=asked.kills + 1)
                 pod_changes.check_same_pod(self._api, pod)
                 pod_changes.kill(self._api, pod)
-            case OpenGate(node=node, moved_from=left):
+            case OpenGate(node=node, moved_from=left, point=point):
                 marks = counts.annotations() | ({labels.ANNOTATION_MOVED_FROM: left} if left else {})
-                pod_changes.open_gate(self._api, pod, node, marks)
+                pod_changes.open_gate(self._api, pod, node, marks | (noted(point) if point else {}))
             case Hold():
                 pod_changes.annotate(self._api, pod, {labels.ANNOTATION_SUSPENDED: "true", **counts.annotations()})
             case AbandonMove():

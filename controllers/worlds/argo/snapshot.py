@@ -184,6 +184,8 @@ def _trial_states(
         definition = found.definition if found is not None else history.newest.definition if history.newest else None
         if definition is None:
             continue
+        if definition.search and history.params != definition.params:
+            definition = definition.with_params(history.params)
         target, rest = (pending[trial].target, pending[trial].rest) if trial in pending else (None, None)
         stopped = "" if workflow is None else workflow.why_stopped(definition)
         before = None if last is None else last.states.get(trial)

@@ -20,7 +20,8 @@ class PodHistory:
     """What is known of a trial's pods even when they are gone: the newest, that of the attempt before, and the counts.
 
     ``first_at`` is when the oldest pod seen was made, in Unix seconds; ``gone`` tells that the newest is gone.
-    ``resizes`` counts the changes of the trial's share that were seen to take effect.
+    ``resizes`` counts the changes of the trial's share that were seen to take effect. ``params`` are the hyperparameters
+    that a search gave the trial.
     """
 
     newest: PodRecord | None = None
@@ -30,6 +31,7 @@ class PodHistory:
     moves: int = 0
     resizes: int = 0
     suspensions: int = 0
+    params: str = ""
 
     def after(self, pods: Sequence[PodRecord]) -> "PodHistory":
         """Return the history after a look at those of the trial's pods that are there now; itself if nothing changed.
@@ -58,6 +60,7 @@ class PodHistory:
             moves=max(self.moves, *(_moves_of(pod) for pod in pods)),
             suspensions=max(self.suspensions, *(pod.marks.suspensions for pod in pods)),
             resizes=max(self.resizes, *(pod.marks.resizes for pod in pods)) + self._was_resized(newest),
+            params=next((one for pod in reversed(in_order) if (one := _params_of(pod))), self.params),
         )
 
     def _was_resized(self, newest: PodRecord) -> bool:
@@ -109,6 +112,12 @@ class TrialState:
             return Phase.SUSPENDING
         started = pod is not None and pod.on_node and pod.main is not MainState.WAITING
         return Phase.RUNNING if started else Phase.PENDING
+
+    @property
+    def waits_to_begin(self) -> bool:
+        """Whether its newest pod waits for the trial's first place, or for what a search gives the trial."""
+        pod = self.pod
+        return pod is not None and pod.gated and (pod.attempt == 1 or self.definition.asks)
 
     @property
     def suspended(self) -> bool:
@@ -233,7 +242,7 @@ class TrialState:
         ``gate_opens`` tells that its gate was just asked to be opened.
         """
         phase, pod = self.phase, self.pod
-        first = phase is Phase.PENDING and pod is not None and pod.gated and pod.attempt == 1
+        first = phase is Phase.PENDING and self.waits_to_begin
         if gate_opens and phase is Phase.SUSPENDED:
             phase = Phase.PENDING
         submitted_at = max(0.0, self.submitted_at - origin)
@@ -259,6 +268,7 @@ class TrialState:
             devices=self.devices,
             parameters=self.definition.parameters,
             suspensions=self.suspensions,
+            search=self.definition.search,
         )
 
     def result(self, name: str, sample: Sample | None, origin: float) -> TrialResult:
@@ -289,6 +299,11 @@ class TrialState:
             params=self.definition.hyperparameters(),
             deadline_s=self.definition.goals.deadline_s,
         )
+
+
+def _params_of(pod: PodRecord) -> str:
+    definition = pod.definition
+    return definition.params if definition is not None and definition.search else ""
 
 
 def _moves_of(pod: PodRecord) -> int:

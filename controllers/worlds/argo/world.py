@@ -205,7 +205,7 @@ class ArgoWorld:
         return self._take_on(action, pod, begun=self._executor.suspend(pod, lambda: self._drop(action.trial)))
 
     def _stop(self, state: TrialState, pod: PodRecord, action: Stop) -> Outcome:
-        waits = pod.gated and (state.suspended or pod.attempt == 1)
+        waits = state.suspended or state.waits_to_begin
         if not waits and (why_not := self._why_it_cannot_leave(state, pod)):
             return refused(why_not)
         mark = state.definition.stop_mark
@@ -221,6 +221,9 @@ class ArgoWorld:
     def _place(self, state: TrialState, pod: PodRecord, action: Place) -> Outcome:
         if state.phase not in {Phase.PENDING, Phase.SUSPENDED} or not pod.gated:
             return refused("the trial does not wait for a place")
+        point = action.point or state.definition.point
+        if state.definition.asks and not point:
+            return refused("a search has yet to find its hyperparameters")
         why_not = "" if action.node is None else self._snapshot.room.why_unfit(action.node, pod.requests)
         if why_not:
             return refused(why_not)
@@ -230,7 +233,7 @@ class ArgoWorld:
             if failure is not None:
                 self._drop(action.trial)
 
-        command = OpenGate(pod, node, "as its policy wants")
+        command = OpenGate(pod, node, "as its policy wants", point=point)
         return self._take_on(action, pod, begun=self._executor.carry_out(command, _counts(state), done))
 
     def _take_on(self, action: Action, pod: PodRecord, *, begun: bool) -> Outcome:

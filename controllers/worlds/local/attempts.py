@@ -57,7 +57,7 @@ class Surroundings:
         parent = self.parents.get(step.env.get(contract.ENV_SWEEP_ID, ""))
         if parent:
             ours[contract.ENV_PARENT_RUN_ID] = parent
-        return {**self.inherited, **step.env, **self.imposed, **ours}
+        return {**self.inherited, **step.environment, **self.imposed, **ours}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +136,13 @@ class Attempts:
         return log.read_text(encoding="utf-8", errors="replace").rstrip("\n") if log.exists() else ""
 
     def _command(self, job: LocalJob, step: PodStep) -> tuple[str, ...]:
+        command, args = step.words(step.command), step.words(step.args)
         if step.source is None:
-            return step.command + step.args
+            return command + args
         script = self._around.folder / "scripts" / f"{file_name(step.template)}-{file_name(job.trial or job.id)}.py"
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(step.source, encoding="utf-8")
-        return (*(step.command or (sys.executable,)), str(script), *step.args)
+        return (*(command or (sys.executable,)), str(script), *args)
 
 
 def kill_leftover(pid: int, started_before: float) -> None:

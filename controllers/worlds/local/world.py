@@ -27,7 +27,7 @@ from controllers.core.model import (
     Trial,
     TrialId,
 )
-from controllers.core.parameters import parameters_in
+from controllers.core.parameters import noted, parameters_in
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.kube_scheduler import NodeLoad, choose, scores
@@ -147,8 +147,8 @@ class LocalWorld:
         if job is None:
             return refused("there is no such trial")
         match action:
-            case Place(node=node):
-                return self._place(job, node)
+            case Place():
+                return self._place(job, action)
             case Stop(why=why) if self._waits(job):
                 self._jobs[job.id] = self._over(replace(job, stop=why), Phase.STOPPED, 0, self._now)
                 return DONE
@@ -232,7 +232,8 @@ class LocalWorld:
             gated=self._waits(job),
             suspensions=job.suspensions,
             goals=goals_in(job.step.annotations).since(job.submitted_at),
-            parameters=parameters_in(job.step.env.get(contract.ENV_PARAMS, "")),
+            parameters=parameters_in(job.step.environment.get(contract.ENV_PARAMS, "")),
+            search=job.step.annotations.get(labels.ANNOTATION_SEARCH, ""),
         )
 
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:
@@ -245,16 +246,20 @@ class LocalWorld:
 
     def _waits(self, job: LocalJob) -> bool:
         """Whether it waits for a ``Place``: suspended, or for its first attempt; any other starts by itself."""
-        first = self._machine.gate_first and bool(job.trial) and not (job.attempt or job.released or job.phase.ended)
+        gated = self._machine.gate_first or labels.ANNOTATION_SEARCH in job.step.annotations
+        first = gated and bool(job.trial) and not (job.attempt or job.released or job.phase.ended)
         return first or job.phase is Phase.SUSPENDED
 
-    def _place(self, job: LocalJob, node: str | None) -> Outcome:
+    def _place(self, job: LocalJob, place: Place) -> Outcome:
         if not self._waits(job):
             return refused("the trial does not wait for a place")
-        if node is not None and (why_not := self._unfit(node, job)):
+        if place.node is not None and (why_not := self._unfit(place.node, job)):
             return refused(why_not)
+        if place.point:
+            annotations = {**job.step.annotations, **noted(place.point)}
+            job = replace(job, step=replace(job.step, annotations=annotations))
         # The target is written before the process starts, so that a new controller starts it on the same node.
-        self._jobs[job.id] = replace(job, phase=Phase.PENDING, released=True, target=node or "")
+        self._jobs[job.id] = replace(job, phase=Phase.PENDING, released=True, target=place.node or "")
         return DONE
 
     def _unfit(self, node: str, job: LocalJob) -> str:
@@ -374,7 +379,7 @@ class LocalWorld:
 
 
 def _params(step: PodStep) -> dict[str, Any]:
-    text = step.env.get(contract.ENV_PARAMS, "")
+    text = step.environment.get(contract.ENV_PARAMS, "")
     try:
         params = json.loads(text) if text else {}
     except ValueError:

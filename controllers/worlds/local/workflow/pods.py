@@ -1,5 +1,6 @@
 """Container and script templates: checked when read, and turned into a pod step once their values are known."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -23,6 +24,7 @@ from controllers.worlds.local.workflow.values import (
 )
 from mlflow_hooks.contract import ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT
 
+_ANNOTATION: Final = re.compile(r"metadata\.annotations\['([^']+)'\]")
 DEFAULT_CPU: Final = 0.1
 """Cores of a step that requests none, as kube-scheduler counts it."""
 WORLD_ENV: Final = frozenset({ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT})
@@ -40,7 +42,7 @@ def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mappin
         "command": _texts(found, main.get("command"), f"{main_path}.command"),
         "args": _texts(found, main.get("args"), f"{main_path}.args"),
         "source": found.text(main.get("source"), f"{main_path}.source") if kind == "script" else None,
-        "env": _env(found, main, main_path),
+        **_env(found, main, main_path),
         **{
             kind: _quantities(found, kind, resources, f"{main_path}.resources.{kind}")
             for kind in ("requests", "limits")
@@ -68,6 +70,7 @@ def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, 
         args=tuple(manifest["args"]),
         source=manifest["source"],
         env=manifest["env"],
+        env_from=manifest["env_from"],
         labels=manifest["labels"],
         annotations=manifest["annotations"],
         cpu=parse_quantity(requests["cpu"]) if "cpu" in requests else DEFAULT_CPU,
@@ -90,18 +93,30 @@ def _texts(found: Findings, value: object, path: str) -> list[str]:
     return [as_text(item) for item in found.sequence(value, path)]
 
 
-def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, str]:
+def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, dict[str, str]]:
+    """Return the variables with a value of their own, and those that come from an annotation, with its name."""
     env: dict[str, str] = {}
+    env_from: dict[str, str] = {}
     for index, item in enumerate(found.sequence(main.get("env"), f"{path}.env")):
         entry, entry_path = found.mapping(item, f"{path}.env[{index}]"), f"{path}.env[{index}]"
         check_fields(found, "env", entry, entry_path)
         name = found.text(entry.get("name"), f"{entry_path}.name")
         if entry.get("valueFrom"):
-            if name not in WORLD_ENV:
+            if (note := _annotation(entry["valueFrom"])) is not None:
+                env_from[name] = note
+            elif name not in WORLD_ENV:
                 found.unsupported(f"{entry_path}.valueFrom", f"{name} would come from an object of a cluster")
         else:
             env[name] = as_text(entry.get("value", ""))
-    return env
+    return {"env": env, "env_from": env_from}
+
+
+def _annotation(source: object) -> str | None:
+    """Return the annotation of its own pod that a variable comes from, None where it comes from elsewhere."""
+    reference = source.get("fieldRef") if isinstance(source, Mapping) else None
+    path = reference.get("fieldPath") if isinstance(reference, Mapping) else None
+    found = _ANNOTATION.fullmatch(path) if isinstance(path, str) else None
+    return None if found is None else found[1]
 
 
 def _quantities(found: Findings, kind: str, resources: Mapping[str, Any], path: str) -> Mapping[str, Any]:

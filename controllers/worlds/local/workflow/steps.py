@@ -1,5 +1,6 @@
 """The values that a program hands to its world and gets back from it: steps, their retries, and how they ended."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -14,6 +15,7 @@ from controllers.worlds.local.workflow.expression import (
 )
 from controllers.worlds.local.workflow.values import substitute_known
 
+_REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
 POLICIES = ("Always", "OnFailure", "OnError")
 
 
@@ -130,6 +132,7 @@ class PodStep:
     character, ``/`` included, so it is no file name.
     A script has ``source``: ``command`` is then called with a file that holds it, and ``args`` after that. ``cpu`` is
     in cores and ``memory`` in bytes, as requested; ``grace_s`` is the time between SIGTERM and SIGKILL.
+    ``env_from`` names the annotations that further variables come from.
     """
 
     id: str
@@ -146,6 +149,20 @@ class PodStep:
     retry: RetryRule | None = None
     grace_s: float = 30.0
     workers: int = 1
+    env_from: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Its variables, those from annotations included: empty where there is no such annotation."""
+        return {**self.env, **{name: self.annotations.get(note, "") for name, note in self.env_from.items()}}
+
+    def words(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """Return words of its command line with each ``$(NAME)`` replaced by that variable, as Kubernetes does.
+
+        An unknown one stays, and ``$$`` stands for a dollar sign.
+        """
+        known = self.environment
+        return tuple(_REFERENCE.sub(lambda m: "$" if m[0] == "$$" else known.get(m[1], m[0]), word) for word in given)
 
     def attempt(
         self, retries: int = 0, exit_code: int = 0, status: str = "", duration_s: float = 0.0, message: str = ""
