@@ -32,6 +32,7 @@ from controllers.policies.kit.settings import (
     PolicySettings,
     suggestion,
 )
+from controllers.policies.optuna_pruners import OptunaPruner as OptunaPruner
 from controllers.policies.procon import ProCon as ProCon
 from controllers.policies.promote import Promote as Promote
 from controllers.policies.specon import SpeCon as SpeCon

@@ -168,12 +168,14 @@ _WITH_REACH: Mapping[Unit, Callable[[Estimate | None], str]] = {
     "change": _percent,
     "seconds": _seconds,
     "trials": _two_places,
+    "percent": lambda found: _with_reach(found, lambda value: f"{value:.2f}", unit=" %"),
 }
 _ALONE: Mapping[Unit, Callable[[float], str]] = {
     "share": _share_alone,
     "change": _part,
     "seconds": _number,
     "trials": _number,
+    "percent": _number,
 }
 
 

@@ -106,7 +106,48 @@ def nino_months(months: int = 36) -> Dataset:
     return _windows(features, _nino_tags(anomaly), months)
 
 
-def _packaged(package: str, file: str, header: int = 0) -> Array:
+def tumours() -> Dataset:
+    """Return the 569 breast tumours of scikit-learn (Wisconsin): 30 measures of cell nuclei, malignant 0 or benign 1."""
+    table = _shuffled(_packaged("sklearn", "datasets/data/breast_cancer.csv", header=1))
+    return _split(_in_deviations(table[:, :-1]), table[:, -1].astype(np.int64))
+
+
+def marriages() -> Dataset:
+    """Return 6366 answers to a survey of 1974 (Fair, in statsmodels): 8 facts, and whether there was an affair."""
+    table = _shuffled(_packaged("statsmodels", "datasets/fair/fair.csv", header=1))
+    return _split(_in_deviations(table[:, :-1]), (table[:, -1] > 0).astype(np.int64))
+
+
+def doctor_visits(people: int = 5000) -> Dataset:
+    """Return people of the RAND health insurance experiment (statsmodels): 9 facts, and the logarithm of their visits.
+
+    Args:
+        people: how many of the 20,190.
+    """
+    table = _shuffled(_packaged("statsmodels", "datasets/randhie/randhie.csv", header=1))[:people]
+    return _split(_in_deviations(table[:, 1:]), np.log1p(table[:, :1]))
+
+
+def diabetes() -> Dataset:
+    """Return the 442 diabetes patients of scikit-learn: 10 measures, and how far the disease had come a year later."""
+    inputs = _packaged("sklearn", "datasets/data/diabetes_data_raw.csv.gz", delimiter=" ")
+    targets = _packaged("sklearn", "datasets/data/diabetes_target.csv.gz")
+    table = _shuffled(np.column_stack([inputs, targets]))
+    return _split(_in_deviations(table[:, :-1]), _in_deviations(table[:, -1:]))
+
+
+def _shuffled(table: Array) -> Array:
+    """Return the rows in another order, always the same: some tables are sorted by what is to be found out."""
+    return table[np.random.default_rng(0).permutation(len(table))]
+
+
+def _in_deviations(table: Array) -> Array:
+    past = table[: _border(len(table))]
+    scaled: Array = (table - past.mean(axis=0)) / past.std(axis=0)
+    return scaled
+
+
+def _packaged(package: str, file: str, header: int = 0, delimiter: str = ",") -> Array:
     """Read numbers from a file of an installed package, without importing the package.
 
     The import takes two CPU seconds (pandas, scipy), and a trial pays for it again after every move.
@@ -116,7 +157,7 @@ def _packaged(package: str, file: str, header: int = 0) -> Array:
         message = f"the data is part of {package}, which is not installed"
         raise ModuleNotFoundError(message, name=package)
     path = Path(spec.origin).parent / file
-    return np.loadtxt(path, delimiter=",", skiprows=header, dtype=np.float32)
+    return np.loadtxt(path, delimiter=delimiter, skiprows=header, dtype=np.float32)
 
 
 def _nino_tags(anomaly: Array) -> Array:

@@ -16,6 +16,7 @@ from controllers.core.model import Action, NodeName, Place, TrialId
 from controllers.core.policy import Policy
 from controllers.core.results import compare
 from controllers.lab.simulation.ablation import Without
+from controllers.lab.simulation.best_models import BEST_MODELS
 from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.measures import ComparedRun, RunMeasure
@@ -131,7 +132,14 @@ class PolicySummary:
             "moves": self._told(lambda run: run.moves),
             "resizes": self._told(lambda run: run.resizes),
             "measures": {name: self._told(partial(_own_measure, name)) for name in self.runs[0].measures},
+            **self._best_models(),
         }
+
+    def _best_models(self) -> dict[str, Any]:
+        """Return what became of the best models: parts of the sweeps as plain numbers."""
+        told = {name: self._told(partial(_own_measure, name)) for name in BEST_MODELS if name in self.runs[0].measures}
+        parts = {name for name, measure in BEST_MODELS.items() if measure.unit == "share"}
+        return {name: found["mean"] if found and name in parts else found for name, found in told.items()}
 
     def _told(self, figure: Callable[[RunFigures], float | None]) -> dict[str, Any] | None:
         found = self.over_seeds(figure)
@@ -181,11 +189,12 @@ def simulate_seed(plan: ExperimentPlan, seed: int) -> tuple[SimulatedRun, ...]:
     work = {trial.id: trial.work_s for trial in workload.trials}
     steps = {trial.id: len(trial.reports) for trial in workload.trials}
     pinned = first_nodes(plan.experiment, workload, seed)
+    timed = any(measure.of_reports for measure in (*plan.experiment.measures, *plan.measures))
     runs = []
     for policy in plan.effective():
         given = {} if Place in policy.needs else pinned
         scenario = Scenario(workload, plan.experiment.costs, seed, given)
-        runs.append(simulate(scenario, informed(policy, work, steps)))
+        runs.append(simulate(scenario, informed(policy, work, steps), keep_times=timed))
     return tuple(runs)
 
 

@@ -13,8 +13,8 @@ from controllers.lab.simulation.run import SimulatedRun
 from controllers.record import measures
 from controllers.worlds.simulated.workload import Workload
 
-Unit = Literal["share", "change", "seconds", "trials"]
-"""A part from 0 to 1; a change against the baseline, as a part of it; seconds; a number of trials."""
+Unit = Literal["share", "change", "seconds", "trials", "percent"]
+"""A part from 0 to 1; a change against the baseline, as a part of it; seconds; a number of trials; hundredths."""
 TOLERANCE: Final = 0.1
 """Part of the time per step asked for by which it may be missed: our choice, DQoES's is not public."""
 
@@ -37,13 +37,15 @@ class ComparedRun:
 class RunMeasure:
     """A figure of a run: ``name`` for scripts, ``title`` for people.
 
-    ``of`` returns None where there is nothing to measure, or nothing to compare with.
+    ``of`` returns None where there is nothing to measure, or nothing to compare with. ``of_reports`` tells that it needs
+    to know when each report was logged.
     """
 
     name: str
     title: str
     unit: Unit
     of: Callable[[ComparedRun], float | None]
+    of_reports: bool = False
 
 
 def watched(number: int) -> RunMeasure:

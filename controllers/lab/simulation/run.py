@@ -3,13 +3,13 @@
 import gc
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from controllers.core.errors import SpeconError
-from controllers.core.model import Place
+from controllers.core.model import Place, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
@@ -26,16 +26,24 @@ _IDLE_TICKS = 1000
 
 @dataclass(frozen=True)
 class SimulatedRun:
-    """The result of a simulated sweep, its record, and how many events and ticks of the engine it took."""
+    """The result of a simulated sweep, its record, and how many events and ticks of the engine it took.
+
+    ``reported_at`` is when each trial logged its reports, in seconds, where that was asked for.
+    """
 
     result: RunResult
     timeline: tuple[TimelineEvent, ...]
     events: int
     ticks: int
+    reported_at: Mapping[TrialId, Sequence[float]] = field(default_factory=dict)
 
 
-def simulate(scenario: Scenario, policy: Policy[Any], observers: Sequence[Observer] = ()) -> SimulatedRun:
+def simulate(
+    scenario: Scenario, policy: Policy[Any], observers: Sequence[Observer] = (), *, keep_times: bool = False
+) -> SimulatedRun:
     """Run ``scenario`` under ``policy`` to its end. The same arguments give the same result; ``observers`` only watch.
+
+    With ``keep_times`` it tells when each report was logged.
 
     Raises:
         SpeconError: the policy needs an action that this world cannot do, or leaves trials waiting for ever.
@@ -43,7 +51,7 @@ def simulate(scenario: Scenario, policy: Policy[Any], observers: Sequence[Observ
     """
     check_policy(policy, SimulatedWorld.can, "simulated")
     with _uncollected():
-        return _Sweep(scenario, policy, observers).run()
+        return _Sweep(scenario, policy, observers, keep_times=keep_times).run()
 
 
 @contextmanager
@@ -64,10 +72,14 @@ def _uncollected() -> Iterator[None]:
 class _Sweep:
     """A world, its engine, and the virtual time that takes both from one event or tick to the next."""
 
-    def __init__(self, scenario: Scenario, policy: Policy[Any], observers: Sequence[Observer]) -> None:
+    def __init__(
+        self, scenario: Scenario, policy: Policy[Any], observers: Sequence[Observer], *, keep_times: bool
+    ) -> None:
         self._policy = policy
         self._world = SimulatedWorld(scenario, gated=Place in policy.needs)
         self._source = SimulatedMetrics(self._world, scenario.costs.metric_delay_s)
+        if keep_times:
+            self._source.keep_times()
         self._timeline: list[TimelineEvent] = []
         recorder = Recorder(self._timeline.extend, dict)
         engine = assemble(policy, self._world, self._source, MemoryStore(), observers=(recorder, *observers))
@@ -85,7 +97,7 @@ class _Sweep:
                 self._tick(driver.due_at)
         self._tick(world.now)  # Once more, so that the record has the last trial's end.
         result = RunResult(self._policy.name, tuple(world.results(self._source.final())))
-        return SimulatedRun(result, self._record(), world.events, self._ticks)
+        return SimulatedRun(result, self._record(), world.events, self._ticks, self._source.times())
 
     def _tick(self, at: float) -> None:
         self._check_alive(at)

@@ -58,6 +58,13 @@ class TableRow:
             raise self.problem(column, _range("a number", least, above))
         return value
 
+    def logged(self, column: str) -> float:
+        """Return the cell as a value that a trial logs: a number, NaN or infinite, as trials that diverge report."""
+        try:
+            return float(self.cells[column])
+        except ValueError:
+            raise self.problem(column, "a number, nan or inf") from None
+
     def whole(self, column: str, default: int | None = None, *, least: int) -> int:
         """Return the cell as a whole number, at least ``least``; ``default`` if empty."""
         value = self.number(column, default, least=least)

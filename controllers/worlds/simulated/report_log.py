@@ -50,6 +50,8 @@ class ReportLog:
         self._read = 0
         self._counted_at, self._cpu_seconds = -math.inf, 0.0
         self.newest: Sample | None = None
+        self.times: list[float] | None = None
+        """When each report was logged, in seconds, for whoever puts a list here; it takes time to keep."""
         self.next_at = math.inf
         """When the next report will be logged as things stand, in seconds."""
 
@@ -91,6 +93,8 @@ class ReportLog:
             reached = bisect_right(self._works, stretch.work_at(min(end, until)) + self._slack, lo=self._read)
             if reached > self._read:
                 self._count_cpu(reached, stretch)
+                if self.times is not None:
+                    self.times += [self._logged_at(index, stretch) for index in range(self._read, reached)]
                 self.newest, self._read = self._sample(reached - 1, stretch), reached
             if until < end:
                 break

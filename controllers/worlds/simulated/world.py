@@ -243,6 +243,15 @@ class SimulatedMetrics:
                 self._samples[trial] = sample
         return self._samples
 
+    def keep_times(self) -> None:
+        """Keep from now on when each report is logged."""
+        for log in self._logs.values():
+            log.times = []
+
+    def times(self) -> Mapping[TrialId, Sequence[float]]:
+        """Return when the reports of each trial were logged, in seconds, if they were to be kept."""
+        return {trial: tuple(log.times or ()) for trial, log in self._logs.items()}
+
     def final(self) -> Mapping[TrialId, Sample]:
         """Return the newest sample that each trial logged, however new."""
         last = {run.spec.id: run.log.read(math.inf) for run in self._world.runs}

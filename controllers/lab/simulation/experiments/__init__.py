@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIMENTS
 from controllers.lab.simulation.experiments.device_experiments import DEVICE_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.experiment import Setup
@@ -17,6 +18,7 @@ _ALL: Final[tuple[Setup, ...]] = (
     *EVERYDAY_EXPERIMENTS,
     *DEVICE_EXPERIMENTS,
     *LENGTH_EXPERIMENTS,
+    *CURVE_EXPERIMENTS,
 )
 EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}
 """By id, in the order of the documentation."""

@@ -45,7 +45,7 @@ def read_curves(path: Path, metric: str) -> dict[str, dict[TrialId, Configuratio
         path: A ``.csv`` or ``.csv.gz`` with the columns task, config, epoch, seconds (of training so far, alone on
             all the cores it can use), any number of metrics, and ``parameter.NAME`` for each hyperparameter (read from
             a configuration's first row); the rows of a configuration in the order of epochs.
-        metric: Column of the values.
+        metric: Column of the values; NaN where a trial diverged.
 
     Raises:
         TableError: It is no such table; names file, line, column and value.
@@ -64,7 +64,7 @@ def read_curves(path: Path, metric: str) -> dict[str, dict[TrialId, Configuratio
             raise row.problem(column="seconds", expected=f"at least the {curve[-1].work_s:g} of the epoch before it")
         if not curve:
             parameters[task, name] = row.parameters()
-        curve.append(Report(seconds, row.number(metric)))
+        curve.append(Report(seconds, row.logged(metric)))
         epochs[task, name] = epoch
     if not tasks:
         raise _without_rows(path)

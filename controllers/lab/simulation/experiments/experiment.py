@@ -118,11 +118,12 @@ class OwnExperiment:
     published: tuple[Published, ...] = ()
     measures: tuple[RunMeasure, ...] = ()
     costs: Costs = field(default_factory=Costs.argo)
+    compared: tuple[str, ...] = ("default", "specon", "flowcon")
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The policies that something was published of, or else those that most of this project is about."""
-        return tuple(published.policy for published in self.published) or ("default", "specon", "flowcon")
+        """The policies that something was published of, or else those to compare."""
+        return tuple(published.policy for published in self.published) or self.compared
 
     def workload(self, seed: int) -> Workload:
         """Return the workload of ``seed``."""

@@ -1,0 +1,78 @@
+"""What becomes of the best model where trials may end early: regret, and when a good one is known. Pure.
+
+Regret is the gap between the best final value of the trials that ended, and the best final value that any trial of the
+sweep would have had, in percent of the gap between that and the median trial's.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from controllers.core.model import Direction
+from controllers.lab.simulation.measures import ComparedRun, RunMeasure
+from controllers.worlds.simulated.workload import Workload
+
+_NEAR: Final = 1.0
+"""Percent of regret at which a model is as good as the best."""
+
+
+def final_losses(workload: Workload) -> Mapping[str, float]:
+    """Return the value at which each trial would end, so that smaller is better; those that diverge are left out."""
+    losses = {str(trial.id): _loss(trial.reports[-1].value, trial.direction) for trial in workload.trials}
+    return {name: loss for name, loss in losses.items() if math.isfinite(loss)}
+
+
+def regret_percent(ran: ComparedRun) -> float | None:
+    """Return the regret of a run in percent; None where all trials are equally good, or all diverge."""
+    losses = final_losses(ran.workload)
+    ended = [losses[one.id] for one in ran.run.result.trials if one.succeeded and not one.stopped and one.id in losses]
+    if (scale := _scale(losses)) is None:
+        return None
+    # A sweep in which nothing came to its end has found nothing better than its worst trial.
+    return 100 * (min(ended, default=max(losses.values())) - min(losses.values())) / scale
+
+
+def lost_over(percent: float, ran: ComparedRun) -> float | None:
+    """Return 1 where the regret of a run is more than that, else 0."""
+    regret = regret_percent(ran)
+    return None if regret is None else float(regret > percent)
+
+
+def within_1_percent_at_s(ran: ComparedRun) -> float | None:
+    """Return when a model within 1 % of the best was first known, in seconds; None where there never was one."""
+    losses = final_losses(ran.workload)
+    if (scale := _scale(losses)) is None:
+        return None
+    enough = min(losses.values()) + _NEAR / 100 * scale
+    return min(
+        (
+            at
+            for trial in ran.workload.trials
+            for report, at in zip(trial.reports, ran.run.reported_at[trial.id], strict=False)
+            if _loss(report.value, trial.direction) <= enough
+        ),
+        default=None,
+    )
+
+
+def _scale(losses: Mapping[str, float]) -> float | None:
+    scale = statistics.median(losses.values()) - min(losses.values()) if losses else 0.0
+    return scale if scale > 0 else None
+
+
+def _loss(value: float, direction: Direction) -> float:
+    return value if direction is Direction.MINIMIZE else -value
+
+
+BEST_MODELS: Final[Mapping[str, RunMeasure]] = {
+    measure.name: measure
+    for measure in (
+        RunMeasure("regret_percent", "regret", "percent", regret_percent),
+        RunMeasure("lost_over_1_percent", "regret > 1 %", "share", partial(lost_over, 1.0)),
+        RunMeasure("lost_over_5_percent", "> 5 %", "share", partial(lost_over, 5.0)),
+        RunMeasure("within_1_percent_at_s", "within 1 % at", "seconds", within_1_percent_at_s, of_reports=True),
+    )
+}
+"""By name, as ``specon simulate --json`` writes them."""
