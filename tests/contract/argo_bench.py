@@ -74,7 +74,8 @@ class ArgoBench(DeviceBench):
 
     def submit(self, *, gated: bool = False, **behaviours: Behaviour) -> None:
         """Submit a workflow of these trials and start driving it."""
-        self._gate = gates("sweep", first=gated)
+        searched = any(behaviour.search for behaviour in behaviours.values())
+        self._gate = gates("sweep", first=gated, every=searched)
         manifest = workflow(behaviours, self._template)
         self._workflow = self._api.create(WORKFLOWS.path(self._namespace), manifest)
         self._build()

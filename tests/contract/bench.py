@@ -14,6 +14,7 @@ from controllers.core.ports import World
 from mlflow_hooks import contract
 
 DEVICE: Final = "example.com/device"
+WIDTH: Final = f"{contract.ENV_PARAM}width"
 PROGRAM = Path(__file__).with_name("trial_program.py")
 
 
@@ -21,7 +22,8 @@ PROGRAM = Path(__file__).with_name("trial_program.py")
 class Behaviour:
     """What a trial of the contract suite does: how many steps, how many failures first, deaf to SIGTERM or not.
 
-    It asks for ``devices``. ``params`` is the JSON text of its hyperparameters, as its environment carries them.
+    It asks for ``devices``. ``params`` is the JSON text of its hyperparameters, as its environment carries them; with
+    ``search``, the text of a search, it gets them when it is placed.
     """
 
     steps: int = 25
@@ -31,6 +33,7 @@ class Behaviour:
     cpu: str = "100m"
     devices: int = 0
     params: str = "{}"
+    search: str = ""
 
 
 class Template(Protocol):
@@ -133,6 +136,10 @@ class Bench(ABC):
         """Return the steps that the trial's attempts made, in order."""
         return [int(line) for line in self._lines(name, "steps")]
 
+    def given(self, name: str) -> list[str]:
+        """Return what each attempt found: its last argument and all hyperparameters as JSON, with a blank between."""
+        return self._lines(name, "given")
+
     def attempts(self, name: str) -> list[tuple[int, str]]:
         """Return pid and node of each attempt that began."""
         words = [line.split() for line in self._lines(name, "attempts")]
@@ -168,11 +175,21 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
     args = [program, behaviour.steps, behaviour.failures, int(behaviour.deaf), step_ms]
     requests = {"cpu": behaviour.cpu, "memory": "16Mi"}
     devices = {DEVICE: str(behaviour.devices)} if behaviour.devices else {}
+    given = [{"name": contract.ENV_PARAMS, "value": behaviour.params}]
+    search = {}
+    if behaviour.search:
+        search = {labels.ANNOTATION_SEARCH: behaviour.search}
+        notes = {contract.ENV_PARAMS: labels.ANNOTATION_PARAMS, WIDTH: f"{labels.ANNOTATION_PARAM}width"}
+        given = [
+            {"name": name, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{note}']"}}}
+            for name, note in notes.items()
+        ]
+        args.append(f"--width=$({WIDTH})")
     return {
         "name": name,
         "metadata": {
             "labels": {labels.LABEL_SWEEP: "sweep", labels.LABEL_TRIAL: name},
-            "annotations": {labels.ANNOTATION_OBJECTIVE: "loss", labels.ANNOTATION_DIRECTION: "minimize"},
+            "annotations": {labels.ANNOTATION_OBJECTIVE: "loss", labels.ANNOTATION_DIRECTION: "minimize"} | search,
         },
         "retryStrategy": {"limit": "20", "expression": f"{MOVED} || asInt(retries) < {behaviour.retries}"},
         "podSpecPatch": '{"terminationGracePeriodSeconds": 2}',
@@ -183,7 +200,7 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
             "args": [str(word) for word in args],
             "env": [
                 {"name": contract.ENV_TRIAL_ID, "value": "{{workflow.uid}}.sweep." + name},
-                {"name": contract.ENV_PARAMS, "value": behaviour.params},
+                *given,
             ],
             "resources": {"requests": {**requests, **devices}, "limits": devices},
         },

@@ -115,5 +115,6 @@ def _spec(name: str, behaviour: Behaviour) -> TrialSpec:
         checkpoint_every_s=_STEP_S,
         deaf=behaviour.deaf,
         devices=Devices.of({DEVICE: behaviour.devices}),
-        parameters=parameters_in(behaviour.params),
+        parameters=() if behaviour.search else parameters_in(behaviour.params),
+        search=behaviour.search,
     )

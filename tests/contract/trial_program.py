@@ -10,6 +10,8 @@ from pathlib import Path
 def main(steps: int, failures: int, deaf: int, step_ms: int) -> int:
     folder = Path(os.environ["SPECON_STATE_ROOT"]) / os.environ["SPECON_TRIAL_ID"]
     folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "given").open("a") as file:
+        file.write(f"{sys.argv[-1]} {os.environ.get('SPECON_TRIAL_PARAMS', '')}\n")
     asked: list[int] = []
     if not deaf:
         signal.signal(signal.SIGTERM, lambda number, _frame: asked.append(number))
@@ -33,4 +35,4 @@ def main(steps: int, failures: int, deaf: int, step_ms: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*(int(word) for word in sys.argv[1:])))
+    sys.exit(main(*(int(word) for word in sys.argv[1:5])))

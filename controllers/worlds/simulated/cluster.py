@@ -186,7 +186,7 @@ class SimulatedCluster:
         if due.kind is ClusterEventKind.ARRIVES:
             self.submitted[run.spec.id] = run
             self.changed = True
-            if self._gated:
+            if self._gated or run.spec.search:
                 run.enter(Stage.GATED)
             else:
                 self.enqueue(run)

@@ -41,10 +41,8 @@ class ReportLog:
     """
 
     def __init__(self, spec: TrialSpec, upcoming: Upcoming) -> None:
-        self._spec = spec
         self._upcoming = upcoming
-        self._works = [report.work_s for report in spec.reports]
-        self._slack = spec.work_s * _SLACK
+        self.become(spec)
         self._stretches: deque[_Stretch] = deque()
         self._most = 0.0
         self._read = 0
@@ -54,6 +52,12 @@ class ReportLog:
         """When each report was logged, in seconds, for whoever puts a list here; it takes time to keep."""
         self.next_at = math.inf
         """When the next report will be logged as things stand, in seconds."""
+
+    def become(self, spec: TrialSpec) -> None:
+        """Be the log of ``spec``, of which nothing was logged yet."""
+        self._spec = spec
+        self._works = [report.work_s for report in spec.reports]
+        self._slack = spec.work_s * _SLACK
 
     @property
     def exhausted(self) -> bool:

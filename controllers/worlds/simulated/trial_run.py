@@ -182,8 +182,15 @@ class TrialRun:
                 devices=spec.devices,
                 parameters=spec.parameters,
                 suspensions=self.suspensions,
+                search=spec.search,
             )
         return self._shown
+
+    def become(self, spec: TrialSpec) -> None:
+        """Be the run of ``spec``, before anything was trained."""
+        self.spec = spec
+        self.log.become(spec)
+        self.change()
 
     def enter(self, stage: Stage) -> None:
         """Begin ``stage``; what was due in the one before is void."""

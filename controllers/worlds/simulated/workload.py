@@ -9,12 +9,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Self
+from typing import Protocol, Self
 
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
-from controllers.core.model import Direction, NodeName, Parameters, TrialId
+from controllers.core.model import Direction, NodeName, Parameters, Point, TrialId
 from controllers.core.parameters import bounded
 
 
@@ -83,7 +83,8 @@ class TrialSpec:
     meant to reach. ``upkeep`` is the cores that go into logging while it trains, however few it has. ``steps_told`` is
     how many steps it says that it has in all: None for as many as it reports, 0 if it never says. It counts its CPU
     seconds with a report only ``cpu_every_s`` seconds after it last did; the reports between repeat the older count.
-    ``devices`` are those that its pods hold, ``parameters`` its hyperparameters.
+    ``devices`` are those that its pods hold, ``parameters`` its hyperparameters. With ``search``, the text of a search,
+    it waits for a place until that has given it others.
     """
 
     id: TrialId
@@ -104,6 +105,7 @@ class TrialSpec:
     cpu_every_s: float = 0.0
     devices: Devices = NO_DEVICES
     parameters: Parameters = ()
+    search: str = ""
 
     @property
     def steps_total(self) -> int | None:
@@ -142,6 +144,14 @@ def _check_devices(whose: str, devices: Devices) -> None:
     if devices != devices.positive():
         message = f"{whose}: it cannot have fewer devices than none, not {devices}"
         raise WorkloadError(message)
+
+
+class Surrogate(Protocol):
+    """Knows how a training goes with any hyperparameters."""
+
+    def trained(self, spec: TrialSpec, point: Point) -> TrialSpec:
+        """Return ``spec`` as it trains with the hyperparameters ``point``: its work, reports and parameters."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

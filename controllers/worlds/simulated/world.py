@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from heapq import heappop
 from typing import assert_never
 
@@ -20,6 +21,7 @@ from controllers.core.model import (
     Trial,
     TrialId,
 )
+from controllers.core.parameters import bounded
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.simulated.cluster import SimulatedCluster
@@ -27,6 +29,7 @@ from controllers.worlds.simulated.fault_injection import crash, timed_effects
 from controllers.worlds.simulated.faults import WorldFault
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.trial_run import WAITING, TrialRun
+from controllers.worlds.simulated.workload import Surrogate
 
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
@@ -38,6 +41,7 @@ class SimulatedWorld:
         scenario: what is simulated.
         gated: whether first attempts wait for a ``Place``, as those of a policy that needs it do.
         faults: what goes wrong.
+        surrogate: how trials train with what a search gives them; without one, as they would have anyway.
 
     Raises:
         WorkloadError: a trial fits on no node, even an empty one.
@@ -45,7 +49,15 @@ class SimulatedWorld:
 
     can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
 
-    def __init__(self, scenario: Scenario, *, gated: bool = False, faults: Sequence[WorldFault] = ()) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        gated: bool = False,
+        faults: Sequence[WorldFault] = (),
+        surrogate: Surrogate | None = None,
+    ) -> None:
+        self._surrogate = surrogate
         self._cluster = SimulatedCluster(scenario, gated=gated, faults=faults)
         self._shown: dict[TrialId, Trial] = {}
         for at, effect in timed_effects(self._cluster, faults):
@@ -149,8 +161,8 @@ class SimulatedWorld:
 
     def _begin(self, run: TrialRun, action: Action) -> Outcome:
         match action:
-            case Place(node=node):
-                return self._place(run, node)
+            case Place():
+                return self._place(run, action)
             case Stop(why=why) if run.stage in WAITING:
                 self._cluster.stop(run, why)
                 return DONE
@@ -171,15 +183,18 @@ class SimulatedWorld:
             case _:
                 assert_never(action)
 
-    def _place(self, run: TrialRun, node: NodeName | None) -> Outcome:
+    def _place(self, run: TrialRun, place: Place) -> Outcome:
         if run.stage not in WAITING:
             return refused("the trial does not wait for a place")
-        if node is None:
-            self._cluster.enqueue(run)
-            return DONE
-        if why_not := self._unfit(node, run):
+        if place.node is not None and (why_not := self._unfit(place.node, run)):
             return refused(why_not)
-        self._cluster.place(run, node)
+        if place.point:
+            spec = run.spec if self._surrogate is None else self._surrogate.trained(run.spec, place.point)
+            run.become(replace(spec, parameters=bounded(dict(place.point))))
+        if place.node is None:
+            self._cluster.enqueue(run)
+        else:
+            self._cluster.place(run, place.node)
         return DONE
 
     def _resize(self, run: TrialRun, cpu: float) -> Outcome:
@@ -215,6 +230,7 @@ def _result(run: TrialRun, sample: Sample | None) -> TrialResult:
         stopped=run.stopped,
         resizes=run.resizes,
         first_node=run.first_node or "",
+        params=dict(run.spec.parameters),
         deadline_s=run.spec.goals.deadline_s,
     )
 
