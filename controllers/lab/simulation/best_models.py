@@ -57,6 +57,23 @@ def within_1_percent_at_s(ran: ComparedRun) -> float | None:
     )
 
 
+def beyond_chance_percent(ran: ComparedRun) -> float | None:
+    """Return how much better the best model found is than the best of as many drawn by chance, in percent.
+
+    The trials of the workload are those drawn by chance; the percent are of the gap between their median and their
+    best. None where nothing ended.
+    """
+    losses, directions = final_losses(ran.workload), {trial.direction for trial in ran.workload.trials}
+    found = [
+        loss
+        for one in ran.run.result.trials
+        if one.succeeded and not one.stopped and one.final_metric is not None
+        if math.isfinite(loss := _loss(one.final_metric, next(iter(directions))))
+    ]
+    scale = _scale(losses)
+    return None if scale is None or not found else 100 * (min(losses.values()) - min(found)) / scale
+
+
 def _scale(losses: Mapping[str, float]) -> float | None:
     scale = statistics.median(losses.values()) - min(losses.values()) if losses else 0.0
     return scale if scale > 0 else None
@@ -76,3 +93,5 @@ BEST_MODELS: Final[Mapping[str, RunMeasure]] = {
     )
 }
 """By name, as ``specon simulate --json`` writes them."""
+SEARCHES: Final = (RunMeasure("beyond_chance_percent", "beyond chance", "percent", beyond_chance_percent),)
+"""Of sweeps whose trials get their hyperparameters from a search."""

@@ -194,13 +194,15 @@ def simulate_seed(plan: ExperimentPlan, seed: int) -> tuple[SimulatedRun, ...]:
     for policy in plan.effective():
         given = {} if Place in policy.needs else pinned
         scenario = Scenario(workload, plan.experiment.costs, seed, given)
-        runs.append(simulate(scenario, informed(policy, work, steps), keep_times=timed))
+        surrogate = plan.experiment.surrogate(seed)
+        runs.append(simulate(scenario, informed(policy, work, steps), surrogate=surrogate, keep_times=timed))
     return tuple(runs)
 
 
 def first_nodes(experiment: Setup, workload: Workload, seed: int) -> Mapping[TrialId, NodeName]:
     """Return where each trial starts if nothing but the default scheduler decides."""
-    run = simulate(Scenario(workload, experiment.costs, seed), experiment.scheduler(seed))
+    scenario, surrogate = Scenario(workload, experiment.costs, seed), experiment.surrogate(seed)
+    run = simulate(scenario, experiment.scheduler(seed), surrogate=surrogate)
     return {TrialId(trial.id): NodeName(trial.first_node) for trial in run.result.trials}
 
 

@@ -13,11 +13,13 @@ from controllers.core.model import Place, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
-from controllers.driving.assembly import assemble, check_policy
+from controllers.driving.assembly import assemble, check_policy, guarded
 from controllers.driving.driver import Driver, VirtualBeats
+from controllers.policies import Pinned
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineEvent
 from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.workload import Surrogate
 from controllers.worlds.simulated.world import MemoryStore, SimulatedMetrics, SimulatedWorld
 
 _IDLE_TICKS = 1000
@@ -39,11 +41,21 @@ class SimulatedRun:
 
 
 def simulate(
-    scenario: Scenario, policy: Policy[Any], observers: Sequence[Observer] = (), *, keep_times: bool = False
+    scenario: Scenario,
+    policy: Policy[Any],
+    observers: Sequence[Observer] = (),
+    *,
+    surrogate: Surrogate | None = None,
+    keep_times: bool = False,
 ) -> SimulatedRun:
-    """Run ``scenario`` under ``policy`` to its end. The same arguments give the same result; ``observers`` only watch.
+    """Run ``scenario`` under ``policy`` to its end. The same arguments give the same result.
 
-    With ``keep_times`` it tells when each report was logged.
+    Args:
+        scenario: What is simulated.
+        policy: What decides.
+        observers: They only watch.
+        surrogate: How trials train with the hyperparameters that a search gives them.
+        keep_times: Whether to tell when each report was logged.
 
     Raises:
         SpeconError: the policy needs an action that this world cannot do, or leaves trials waiting for ever.
@@ -51,7 +63,10 @@ def simulate(
     """
     check_policy(policy, SimulatedWorld.can, "simulated")
     with _uncollected():
-        return _Sweep(scenario, policy, observers, keep_times=keep_times).run()
+        sweep = _Sweep(scenario, policy, observers, surrogate)
+        if keep_times:
+            sweep.source.keep_times()
+        return sweep.run()
 
 
 @contextmanager
@@ -69,20 +84,34 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
+def _starting(policy: Policy[Any]) -> Policy[Any]:
+    """Return ``policy`` behind the guards; under one that places no trial, those that wait for a search start too."""
+    return Pinned(policy=guarded(policy))
+
+
 class _Sweep:
     """A world, its engine, and the virtual time that takes both from one event or tick to the next."""
 
     def __init__(
-        self, scenario: Scenario, policy: Policy[Any], observers: Sequence[Observer], *, keep_times: bool
+        self,
+        scenario: Scenario,
+        policy: Policy[Any],
+        observers: Sequence[Observer],
+        surrogate: Surrogate | None,
     ) -> None:
         self._policy = policy
-        self._world = SimulatedWorld(scenario, gated=Place in policy.needs)
-        self._source = SimulatedMetrics(self._world, scenario.costs.metric_delay_s)
-        if keep_times:
-            self._source.keep_times()
+        self._world = SimulatedWorld(scenario, gated=Place in policy.needs, surrogate=surrogate)
+        self.source = SimulatedMetrics(self._world, scenario.costs.metric_delay_s)
         self._timeline: list[TimelineEvent] = []
         recorder = Recorder(self._timeline.extend, dict)
-        engine = assemble(policy, self._world, self._source, MemoryStore(), observers=(recorder, *observers))
+        engine = assemble(
+            policy,
+            self._world,
+            self.source,
+            MemoryStore(),
+            observers=(recorder, *observers),
+            guard=_starting if any(trial.search for trial in scenario.workload.trials) else guarded,
+        )
         self._driver = Driver(engine, self._world, VirtualBeats(scenario.costs.heartbeat_s))
         self._ticks = 0
         self._idle = 0
@@ -96,8 +125,8 @@ class _Sweep:
             else:
                 self._tick(driver.due_at)
         self._tick(world.now)  # Once more, so that the record has the last trial's end.
-        result = RunResult(self._policy.name, tuple(world.results(self._source.final())))
-        return SimulatedRun(result, self._record(), world.events, self._ticks, self._source.times())
+        result = RunResult(self._policy.name, tuple(world.results(self.source.final())))
+        return SimulatedRun(result, self._record(), world.events, self._ticks, self.source.times())
 
     def _tick(self, at: float) -> None:
         self._check_alive(at)

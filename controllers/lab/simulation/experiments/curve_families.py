@@ -10,13 +10,16 @@ import statistics
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from random import Random
 from typing import Final
 
 from controllers.core.model import Direction, NodeName, TrialId
-from controllers.lab.simulation.best_models import BEST_MODELS
+from controllers.lab.simulation.best_models import BEST_MODELS, SEARCHES
 from controllers.lab.simulation.experiments.arrivals import generator
 from controllers.lab.simulation.experiments.curve_sweep import Configuration, read_curves
 from controllers.lab.simulation.experiments.experiment import OwnExperiment
+from controllers.lab.simulation.experiments.nearest_curves import NearestCurves
+from controllers.search import SearchSpec
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 
 TABLE: Final = Path(__file__).with_name("learning_curves.csv.gz")
@@ -39,21 +42,35 @@ class Family:
     """Sweeps of ``trials`` trials, ``at_a_time`` of which fit.
 
     ``spare`` is how many times as many cores as it requests a trial can use. ``schedule`` is the one that all tasks
-    have, empty for any.
+    have, empty for any. ``sampler`` is what gives trials their hyperparameters; without one, they are drawn by chance.
     """
 
     trials: int
     at_a_time: int
     spare: float = 1.0
     schedule: str = ""
+    sampler: str = ""
+
+    def surrogate(self, seed: int) -> NearestCurves:
+        """Return how trials of ``seed`` train with what a search gives them."""
+        return NearestCurves.of(_tasks()[self._task(generator(seed, "curve families"))])
+
+    def _task(self, chance: Random) -> str:
+        ending = f"/{self.schedule}" if self.schedule else ""
+        return chance.choice([task for task in sorted(_tasks()) if task.endswith(ending)])
 
     def workload(self, seed: int) -> Workload:
         """Return the workload of ``seed``."""
         chance = generator(seed, "curve families")
-        tasks = [task for task in sorted(_tasks()) if task.endswith(f"/{self.schedule}" if self.schedule else "")]
-        task = chance.choice(tasks)
+        task = self._task(chance)
         drawn = chance.sample(sorted(_tasks()[task]), self.trials)
-        trials = tuple(self._trial(number, name, _tasks()[task][name]) for number, name in enumerate(drawn, start=1))
+        search = ""
+        if self.sampler:
+            search = SearchSpec(sampler=self.sampler, seed=seed, space=self.surrogate(seed).space()).written()
+        trials = tuple(
+            replace(self._trial(number, name, _tasks()[task][name]), search=search)
+            for number, name in enumerate(drawn, start=1)
+        )
         cores = self.at_a_time / NODES
         return Workload(trials, tuple(NodeSpec(NodeName(f"worker-{n}"), cores) for n in range(1, NODES + 1)))
 
@@ -83,7 +100,9 @@ def _scaled(curves: dict[TrialId, Configuration]) -> dict[TrialId, Configuration
 
 def _experiment(name: str, family: Family, title: str = "") -> OwnExperiment:
     told = f"{family.trials} trials for the best model, {family.at_a_time} at a time{title}"
-    return OwnExperiment(name, told, family.workload, measures=tuple(BEST_MODELS.values()), compared=POLICIES)
+    measures = SEARCHES if family.sampler else tuple(BEST_MODELS.values())
+    found = family.surrogate if family.sampler else None
+    return OwnExperiment(name, told, family.workload, measures=measures, compared=POLICIES, found=found)
 
 
 CURVE_EXPERIMENTS: Final = (
@@ -96,4 +115,8 @@ CURVE_EXPERIMENTS: Final = (
     _experiment("C4-constant", Family(100, 16, schedule="constant"), ", constant learning rate"),
     _experiment("C4-cosine", Family(100, 16, schedule="cosine"), ", learning rate along a cosine"),
     _experiment("C4-one-cycle", Family(100, 16, schedule="one-cycle"), ", learning rate in one cycle"),
+    _experiment("C1-random", Family(30, 4, sampler="random"), ", asked for as they start: by chance"),
+    _experiment("C1-tpe", Family(30, 4, sampler="tpe"), ", asked for as they start: TPE"),
+    _experiment("C3-tpe", Family(100, 4, sampler="tpe"), ", asked for as they start: TPE"),
+    _experiment("C4-tpe", Family(100, 16, sampler="tpe"), ", asked for as they start: TPE"),
 )

@@ -14,7 +14,7 @@ from controllers.policies import Default, LeastUsed
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.wrappers.wrapper import with_parts
 from controllers.worlds.simulated.scenario import Costs
-from controllers.worlds.simulated.workload import NodeSpec, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import NodeSpec, Speedup, Surrogate, TrialSpec, Workload
 
 NODE_MEMORY = 64.0 * 1024**3
 
@@ -99,6 +99,10 @@ class Setup(Protocol):
         """Return the workload of ``seed``."""
         ...
 
+    def surrogate(self, seed: int) -> Surrogate | None:
+        """Return how trials of ``seed`` train with what a search gives them, None where none searches."""
+        ...
+
     def scheduler(self, seed: int) -> Policy[Any]:
         """Return the policy under which the initial placement of all is found."""
         ...
@@ -110,7 +114,10 @@ class Setup(Protocol):
 
 @dataclass(frozen=True)
 class OwnExperiment:
-    """A workload of ours or of the user's: ``draw`` gives that of a seed. No policy's parameters were published."""
+    """A workload of ours or of the user's: ``draw`` gives that of a seed. No policy's parameters were published.
+
+    Where trials search, ``found`` gives how those of a seed train with what they get.
+    """
 
     id: str
     title: str
@@ -119,6 +126,7 @@ class OwnExperiment:
     measures: tuple[RunMeasure, ...] = ()
     costs: Costs = field(default_factory=Costs.argo)
     compared: tuple[str, ...] = ("default", "specon", "flowcon")
+    found: Callable[[int], Surrogate] | None = None
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -128,6 +136,10 @@ class OwnExperiment:
     def workload(self, seed: int) -> Workload:
         """Return the workload of ``seed``."""
         return self.draw(seed)
+
+    def surrogate(self, seed: int) -> Surrogate | None:
+        """Return how trials of ``seed`` train with what a search gives them, None where none searches."""
+        return None if self.found is None else self.found(seed)
 
     def scheduler(self, seed: int) -> Policy[Any]:  # noqa: ARG002 - Setup's shape
         """Return the default scheduler."""
@@ -177,6 +189,9 @@ class Experiment:
     def costs(self) -> Costs:
         """What starts and moves are assumed to cost."""
         return self.assumptions.costs
+
+    def surrogate(self, seed: int) -> None:
+        """Return None: no trial of a published experiment searches."""
 
     def scheduler(self, seed: int) -> Policy[Any]:
         """Return the policy under which the initial placement of all is found."""
