@@ -1,0 +1,122 @@
+"""Optuna's pruners as a policy: they stop just the trials that they prune in a study of Optuna's own."""
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import optuna
+import pytest
+
+from controllers.core.model import Direction, Phase, Progress, Stop, Trial
+from controllers.core.policy import dump_state, load_state
+from controllers.policies import OptunaPruner
+from controllers.policies.kit.settings import PolicyParameterError
+from tests.policies.policy_fakes import node, snapshot, trial
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+STEPS = 27
+SETTINGS: list[dict[str, Any]] = [
+    {"pruner": "asha", "min_resource": 1, "reduction_factor": 3},
+    {"pruner": "asha"},
+    {"pruner": "hyperband", "min_resource": 1, "max_resource": STEPS},
+    {"pruner": "median", "n_startup_trials": 3, "n_warmup_steps": 2},
+    {"pruner": "percentile", "percentile": 30.0, "n_startup_trials": 2},
+    {"pruner": "threshold", "upper": 1.2, "n_warmup_steps": 3},
+    {"pruner": "patient", "patience": 2},
+    {"pruner": "wilcoxon", "p_threshold": 0.2},
+]
+
+
+def curves(seed: int, trials: int) -> list[list[float]]:
+    chance = Random(seed)
+    starts = [(chance.uniform(0.1, 2.0), chance.uniform(0.0, 1.0)) for _ in range(trials)]
+    return [[low + gain * 0.9**step + chance.gauss(0, 0.05) for step in range(STEPS)] for gain, low in starts]
+
+
+def by_optuna(settings: dict[str, Any], values: list[list[float]], at_a_time: int, direction: str) -> list[int]:
+    """Return how many steps each trial made in a study of Optuna's; trials make their steps in turn."""
+    study = optuna.create_study(study_name="sweep", pruner=OptunaPruner(**settings).made(), direction=direction)
+    made, running = [0] * len(values), dict[int, optuna.Trial]()
+    left = list(range(len(values)))
+    while left or running:
+        while left and len(running) < at_a_time:
+            running[left.pop(0)] = study.ask()
+        for number, one in list(running.items()):
+            value = values[number][made[number]]
+            one.report(value, made[number])
+            made[number] += 1
+            if made[number] == STEPS:
+                study.tell(one, value)
+                del running[number]
+            elif one.should_prune():
+                study.tell(one, state=optuna.trial.TrialState.PRUNED)
+                del running[number]
+    return made
+
+
+def by_policy(settings: dict[str, Any], values: list[list[float]], at_a_time: int, direction: str) -> list[int]:
+    """Return the same under the policy, which looks after each report and forgets all but its state between."""
+    policy = OptunaPruner(**settings)
+    state = policy.initial()
+    made = [0] * len(values)
+    trials: dict[int, Trial] = {}
+    left, running, now = list(range(len(values))), list[int](), 0.0
+    while left or running:
+        while left and len(running) < at_a_time:
+            running.append(left.pop(0))
+            trials[running[-1]] = trial(f"t{running[-1]:03}", "w1", direction=Direction(direction))
+        for number in list(running):
+            now += 1.0
+            series = values[number][: made[number] + 1]
+            progress = Progress(series[0], min(series), series[-1], made[number], now)
+            made[number] += 1
+            over = made[number] == STEPS
+            phase = Phase.SUCCEEDED if over else Phase.RUNNING
+            trials[number] = replace(trials[number], progress=progress, phase=phase)
+            decision = policy.decide(snapshot(now, trials.values(), [node("w1")]), state)
+            state = load_state(policy, dump_state(policy, decision.state))
+            stopped = {str(one.action.trial) for one in decision.proposals if isinstance(one.action, Stop)}
+            if f"t{number:03}" in stopped:
+                trials[number] = replace(trials[number], phase=Phase.STOPPED)
+            if over or f"t{number:03}" in stopped:
+                running.remove(number)
+    return made
+
+
+@pytest.mark.parametrize("at_a_time", [1, 4])
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda one: "-".join(map(str, one.values())))
+def test_trials_end_where_optuna_would_end_them(settings: dict[str, Any], at_a_time: int) -> None:
+    for seed in range(3):
+        values = curves(seed, 12)
+        for direction in ("minimize", "maximize"):
+            theirs = by_optuna(settings, values, at_a_time, direction)
+            assert by_policy(settings, values, at_a_time, direction) == theirs, (seed, direction)
+
+
+def test_a_trial_that_diverges_is_stopped() -> None:
+    policy = OptunaPruner()
+    sick = trial("a", "w1", diverged=True, progress=Progress(1.0, 1.0, 1.0, 3, 1.0))
+    decision = policy.decide(snapshot(2.0, [sick], [node("w1")]), policy.initial())
+    assert [one.action for one in decision.proposals] == [Stop(sick.id, "its objective is NaN or infinite")]
+
+
+def test_a_trial_that_leaves_its_node_or_has_reported_nothing_is_left_alone() -> None:
+    policy = OptunaPruner(pruner="threshold", upper=0.5)
+    bad = Progress(9.0, 9.0, 9.0, 3, 1.0)
+    moving, new = trial("a", "w1", phase=Phase.MOVING, progress=bad), trial("b", "w1")
+    assert not policy.decide(snapshot(2.0, [moving, new], [node("w1")]), policy.initial()).proposals
+
+
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        ({"pruner": "best"}, "one of asha, hyperband"),
+        ({"pruner": "median", "min_resource": 3}, "min_resource"),
+        ({"pruner": "threshold"}, "lower or upper"),
+        ({"pruner": "percentile"}, "percentile"),
+        ({"pruner": "asha", "reduction_factor": 1}, "reduction_factor must be"),
+    ],
+)
+def test_settings_that_the_pruner_does_not_take_are_refused(settings: dict[str, Any], shown: str) -> None:
+    with pytest.raises(PolicyParameterError, match=shown):
+        OptunaPruner(**settings)
