@@ -11,6 +11,7 @@ from hera.workflows.models import Parameter as ParameterModel
 
 from controllers.core import labels
 from controllers.core.labels import PARAMETER_CONTINUE
+from controllers.policies.kit.settings import DEFAULT_POLICY
 from hera_specon.devices import check_custom_resources
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
@@ -18,6 +19,7 @@ from hera_specon.goals import Goal, SweepGoals, check_served, sweep_goals
 from hera_specon.hera_internals import HeraVolume, PartTemplate, SweepTemplateBase, open_blocks
 from hera_specon.manifest import check_templates
 from hera_specon.pod_spec import state_volume
+from hera_specon.pruners import pruner_policy
 from hera_specon.search import Sampler, search_text
 from hera_specon.settings import (
     Arrivals,
@@ -43,6 +45,7 @@ class _SweepTemplates(SweepTemplateBase):
     trials: int | None = None
     seed: int = 0
     policy: PolicyChoice | None = None
+    pruner: object = None
     arrivals: Arrivals | None = None
     retries: int = 3
     grace: int = 60
@@ -110,7 +113,7 @@ class _SweepTemplates(SweepTemplateBase):
             sweep=name,
             hyperparameters=tuple(self.space),
             objective=self.objective,
-            policy=None if self.policy is None else policy_text(self.policy),
+            policy=self._policy(),
             retries=self.retries,
             grace=self.grace,
             workers=self.workers,
@@ -158,6 +161,7 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         if self.policy is not None:
             check_served(self.policy, self._asked())
+        self._policy()
         check_custom_resources(self.resources)
         self._search()
         fan_out, _ = self._fan_out(), self._build_trial()
@@ -169,6 +173,13 @@ class _SweepTemplates(SweepTemplateBase):
         delays = None if self.arrivals is None else self.arrivals.delays(len(trials))
         added = own_inputs(self._build_inputs(), tuple(self.space))
         return FanOut(name, trials, delays, added, self.parallelism, self._goals(len(trials)).inputs)
+
+    def _policy(self) -> str | None:
+        """Return the spec string of the policy, the pruner's part first; None where whoever runs the sweep chooses."""
+        policy = None if self.policy is None else policy_text(self.policy)
+        if self.pruner is None:
+            return policy
+        return policy_text(f"{pruner_policy(self.pruner)}+{policy or DEFAULT_POLICY}")
 
     def _points(self) -> tuple[Point, ...]:
         """Return the hyperparameters of each trial: none where a search gives them later."""
@@ -210,6 +221,8 @@ class Sweep(_SweepTemplates, Container):
         seed: Draws the same trials again, whatever the order of ``space``.
         policy: What moves trials and shares out CPU: a policy, several stacked, or a spec string. None leaves the
             choice to whoever runs the sweep.
+        pruner: A pruner of Optuna's, such as ``optuna.pruners.MedianPruner()``, that ends trials early beside the
+            policy. ``promote``, a policy of ours, pauses them instead.
         arrivals: ``every(50)`` or ``at_random(within=300)`` seconds; by default all trials come at once.
         retries: Real failures of a trial to forgive; moves and lost pods do not count (see ``trial_retries``).
         grace: Seconds a trial has for its checkpoint between SIGTERM and SIGKILL.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
-from controllers.policies.kit.settings import PolicyError
+from controllers.policies.kit.settings import DEFAULT_POLICY, PolicyError
 from hera_specon.errors import WorkflowFileError
 
 if TYPE_CHECKING:
@@ -53,9 +53,6 @@ def real_backend() -> Backend:
     from hera_specon.workflow_file import load_workflow  # noqa: PLC0415
 
     return Backend(lambda path: load_workflow(path).manifest, parse_policy, run_locally)
-
-
-DEFAULT_POLICY = "ahead"
 
 
 class PolicyChoiceError(SpeconError):

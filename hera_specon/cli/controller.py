@@ -8,7 +8,8 @@ import click
 
 from controllers.cluster.settings import LOG_LEVELS, ControllerSettings, ControllerSettingsError, own_namespace
 from controllers.driving.stop_signals import stop_on_signals
-from hera_specon.cli.backend import DEFAULT_POLICY, Backend, run_controller
+from controllers.policies.kit.settings import DEFAULT_POLICY
+from hera_specon.cli.backend import Backend, run_controller
 
 PREFIX = "SPECON_CONTROLLER"
 _Decorator = Callable[[Callable[..., None]], Callable[..., None]]

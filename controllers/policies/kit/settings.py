@@ -21,6 +21,8 @@ MinCpu = Annotated[float, Field(gt=0, description="least request of a worker in 
 StaleAfter = Annotated[
     float, Field(ge=1, description="age in intervals beyond which a report decides nothing: it came late")
 ]
+DEFAULT_POLICY: Final = "ahead"
+"""What steers a sweep whose author and whose runner name no policy."""
 RULE_OF: Final[Mapping[type[Action], tuple[str, str]]] = {
     Place: ("placement", "the default scheduler's"),
     Resize: ("shares", "as requested"),
