@@ -94,7 +94,10 @@ def replay(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
     Examples:
       specon replay demo-3
       specon replay demo-3 --policy default --policy specon:alpha=0.05 --policy flowcon --seeds 100
+      specon replay demo-3 --policy default --policy promote:finish=best+ahead
       specon replay vae-sweep-x7k2p --cpus-per-node 4 --mlflow-tracking-uri http://127.0.0.1:5000
+
+    For a policy that ends trials early, the table says whether it would have kept your best model.
 
     If the sweep logged no CPU seconds, its work is estimated from timestamps, as if its trials had
     shared the nodes that you name evenly:

@@ -13,6 +13,7 @@ from rich.text import Text
 from controllers.lab.simulation.evaluation import Estimate, PolicySummary
 from controllers.lab.simulation.experiments.experiment import Published, Setup
 from controllers.lab.simulation.measures import RunMeasure, Unit
+from controllers.lab.simulation.past_sweeps.best_kept import BestKept, best_kept
 from controllers.lab.simulation.past_sweeps.forecast import Interval, PolicyForecast, Validation
 from controllers.policies.registry import parse_policy, policy_spec
 from hera_specon import formatting
@@ -267,6 +268,15 @@ def _forecasts_table(replayed: Replayed) -> Table:
             for forecast in replayed.forecasts
         ),
     )
+    kept = [best_kept(replayed.source, forecast) for forecast in replayed.forecasts]
+    if any(kept):
+        rows: dict[str, Callable[[BestKept], str]] = {
+            "best model kept": lambda found: f"in {found.kept_share:.0%} of seeds",
+            "  regret": lambda found: f"{found.regret_percent.mean:.2f} % (to {found.regret_percent.high:.2f})",
+            "trials ended early": lambda found: f"{found.stopped.mean:.1f}",
+        }
+        for title, cell in rows.items():
+            table.add_row(title, *(formatting.DASH if found is None else cell(found) for found in kept))
     return table
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from controllers.core.model import NodeName
 from controllers.core.policy import Policy
 from controllers.core.results import Comparison
+from controllers.lab.simulation.past_sweeps.best_kept import best_kept
 from controllers.lab.simulation.past_sweeps.forecast import Interval, PolicyForecast, Validation, forecast, validate
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSweepError
 from controllers.lab.simulation.past_sweeps.recording import Recording, TargetCluster, record
@@ -170,6 +171,7 @@ def to_json(replayed: Replayed) -> dict[str, Any]:
                 "policy": forecast.policy,
                 **{figure.name: asdict(figure.over_seeds(forecast)) for figure in FIGURES},
                 "against": None if forecast is baseline else _against(baseline.policy, forecast.against(baseline)),
+                "best_kept": None if (kept := best_kept(replayed.source, forecast)) is None else kept.to_dict(),
             }
             for forecast in replayed.forecasts
         ],

@@ -1,0 +1,56 @@
+"""Whether a policy that ends trials early would have kept the best model of a past sweep, and what it would have lost.
+
+Judged by what the trials really came to, so trials that were ended early then count by how far they came.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from controllers.core.model import Direction
+from controllers.core.results import RunResult
+from controllers.lab.simulation.past_sweeps.forecast import Interval, PolicyForecast
+from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep
+
+
+@dataclass(frozen=True, slots=True)
+class BestKept:
+    """``kept_share`` is the part of the seeds in which the best trial ran to its end.
+
+    ``regret_percent`` is how much worse the best of those that did was, in percent of the gap between the best trial
+    and the median one. ``stopped`` counts the trials that were ended early.
+    """
+
+    kept_share: float
+    regret_percent: Interval
+    stopped: Interval
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for scripts."""
+        return asdict(self)
+
+
+def best_kept(sweep: PastSweep, forecast: PolicyForecast) -> BestKept | None:
+    """Return what a policy would have kept; None where it stops no trial, or where trials do not differ."""
+    losses = _losses(sweep)
+    stopped = [float(sum(bool(trial.stopped) for trial in run.trials)) for run in forecast.results]
+    if not any(stopped) or not losses or statistics.median(losses.values()) == min(losses.values()):
+        return None
+    regrets = [_regret_percent(losses, run) for run in forecast.results]
+    return BestKept(statistics.fmean(regret == 0 for regret in regrets), Interval.of(regrets), Interval.of(stopped))
+
+
+def _losses(sweep: PastSweep) -> dict[str, float]:
+    """Return the last value of each trial, so that smaller is better; those that diverged are left out."""
+    last = {str(trial.id): trial.objective[-1].value for trial in sweep.trials if trial.objective}
+    sign = 1 if sweep.direction is Direction.MINIMIZE else -1
+    return {name: sign * value for name, value in last.items() if math.isfinite(value)}
+
+
+def _regret_percent(losses: Mapping[str, float], run: RunResult) -> float:
+    ended = [losses[one.id] for one in run.trials if one.succeeded and not one.stopped and one.id in losses]
+    best = min(losses.values())
+    found = min(ended, default=max(losses.values()))
+    return 100 * (found - best) / (statistics.median(losses.values()) - best)
