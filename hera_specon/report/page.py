@@ -9,11 +9,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
+from controllers.core.model import Direction
 from controllers.core.results import TrialResult
 from hera_specon import formatting
 from hera_specon.records.comparison import comparison_rows
 from hera_specon.records.history import Move
 from hera_specon.records.run_folder import PolicyRun, RunRecord, load_run
+from hera_specon.report.best_so_far import best_chart
 from hera_specon.report.curves import completion_chart, forecast_chart, learning_chart, share_chart
 from hera_specon.report.gantt import gantt
 from hera_specon.report.style import trial_colours
@@ -54,6 +56,9 @@ def page(record: RunRecord) -> str:
     colours = trial_colours(trial for run in record.runs for trial in run.history.stretches)
     results = record.results()
     end = max(run.history.end for run in record.runs)
+    objective = str(record.about.get("objective") or "objective")
+    maximise = record.about.get("direction") == Direction.MAXIMIZE.value
+    direction = Direction.MAXIMIZE if maximise else Direction.MINIMIZE
     return environment.get_template(TEMPLATE).render(
         plotly=get_plotlyjs(),
         name=record.about.get("name") or record.folder.name,
@@ -64,11 +69,19 @@ def page(record: RunRecord) -> str:
         entries=trial_entries(record.runs),
         gantt=gantt(record.runs),
         shares=[(run.policy, share_chart(run, colours, end)) for run in record.runs],
-        learning=learning_chart(record.runs, colours, str(record.about.get("objective") or "objective")),
+        learning=learning_chart(record.runs, colours, objective),
+        best=best_chart(record.runs, direction, objective),
+        ended_early=[(run.policy, early) for run in record.runs if (early := ended_early(run))],
         completion=completion_chart(results) if results else "",
         foreseen=forecast_chart(record.runs, end),
         held=[(run.policy, *counts) for run in record.runs if (counts := held_ranges(run))[1]],
     )
+
+
+def ended_early(run: PolicyRun) -> list[TrialResult]:
+    """Return the trials that a policy ended before their training was through."""
+    trials = run.result.trials if run.result else ()
+    return sorted((trial for trial in trials if trial.stopped), key=lambda trial: formatting.natural(trial.id))
 
 
 def held_ranges(run: PolicyRun) -> tuple[int, int]:
