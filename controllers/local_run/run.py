@@ -2,9 +2,9 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from controllers.core.results import RunResult
 from controllers.driving.assembly import check_policy
 from controllers.driving.stop_signals import stop_on_signals
 from controllers.local_run.checks import check_nodes, check_sweep
+from controllers.local_run.reviving import REVIVED_FILE, revive
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_result
 from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, Screen, sweeps_of
-from controllers.policies.registry import policy_spec
+from controllers.policies.registry import parse_policy, policy_spec
 from controllers.record.forecasts import FORECASTS_FILE
 from controllers.tracking.access import be_impatient, problem_with
 from controllers.tracking.sweep_runs import close_sweep, figures_of
@@ -125,6 +126,25 @@ class _Order:
             "parameters": dict(self.settings.parameters),
         }
 
+    @classmethod
+    def kept_in(cls, folder: RunFolder) -> "_Order":
+        """Return what a run in ``folder`` was asked for.
+
+        Raises:
+            SpeconError: an older version began it, which did not keep that.
+        """
+        kept = folder.order()
+        state_dir, cores = folder.path.parent.parent, kept["cpus_per_node"]
+        settings = LocalSettings(
+            nodes=kept["nodes"],
+            cpus_per_node=tuple(cores) if isinstance(cores, list) else cores,
+            seed=kept["seed"],
+            state_dir=state_dir,
+            parameters=kept["parameters"],
+        )
+        policies = [parse_policy(spec) for spec in kept["policies"]]
+        return cls(kept["workflow"], Path(kept["source"]), policies, settings)
+
     def facts(self, planned: Sequence[PlannedTrial], uri: str) -> dict[str, Any]:
         """Return what ``run.json`` tells of the order to people and to the report."""
         annotations = planned[0].step.annotations
@@ -160,24 +180,72 @@ def run_locally(
     order = _Order(workflow, source, policies, settings)
     planned = order.checked()
     _check_tracking_uri()
-    folder = find_or_make_run(settings.state_dir, order.sweep, order.identity(), fresh=settings.fresh)
+    identity = order.identity()
+    folder = find_or_make_run(settings.state_dir, order.sweep, identity, fresh=settings.fresh)
     with ExitStack() as stack:
-        stack.enter_context(folder.lock())
-        stop = stack.enter_context(stop_on_signals())
-        # Its imports take seconds, in which MLflow gets ready too.
-        commands = [trial.step.command + trial.step.args for trial in planned]
-        sources = [trial.step.source for trial in planned if trial.step.source is not None]
-        launcher = Launcher(preloads(commands, sources, Path.cwd()), GRACE_S, folder.path / "launcher.log")
-        stack.callback(launcher.close, GRACE_S)
-        server, uri = _tracking(settings.state_dir, stack, screen)
+        services, server, uri = _services(order, folder, planned, screen, stack)
         folder.describe(order.facts(planned, uri))
+        folder.keep_order({**identity, "source": str(source)})
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed:
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
-        services = RunServices(screen, stop, launcher, server.keep_alive if server else lambda: None)
         results = _run_each(order, folder, uri, services)
         folder.describe({"finished": True})
         return LocalRun(folder.path, results, server.store if server else uri)
+
+
+def resume_ended(
+    path: Path, policy: Policy[Any], screen: Screen, chosen: Callable[[str], bool] = lambda _: True
+) -> LocalRun:
+    """Train trials that a policy ended early to their end, each from its checkpoint, and return the whole run.
+
+    Args:
+        path: the folder of a run.
+        policy: what steers them.
+        screen: whoever shows it.
+        chosen: tells by its short id whether a trial is to go on.
+
+    Raises:
+        SweepInterrupted: it was told to stop; the same call goes on.
+        SpeconError: the run has not finished, or none of those trials was ended early.
+    """
+    folder = RunFolder(path, resumed=True)
+    order = _Order.kept_in(folder)
+    planned = replace(order, policies=[policy]).checked()
+    _check_tracking_uri()
+    with ExitStack() as stack:
+        services, server, uri = _services(order, folder, planned, screen, stack)
+        results: list[RunResult] = []
+        for position, ran_under in enumerate(order.policies):
+            kept = folder.of_policy(position, file_name(ran_under.name))
+            done = read_result(kept)
+            if done is None and not (kept / REVIVED_FILE).exists():
+                message = f"run {folder.name} has not finished under {ran_under.name}; go on with: specon run"
+                raise SpeconError(message)
+            if revive(kept, folder.uid(position), chosen):
+                plan = _plan(order, folder, position, policy, uri)
+                services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
+                done = _run_one(plan, services)
+                (kept / REVIVED_FILE).unlink()
+                services.screen.end(done)
+            if done is not None:
+                results.append(done)
+        return LocalRun(folder.path, tuple(results), server.store if server else uri)
+
+
+def _services(
+    order: _Order, folder: RunFolder, planned: Sequence[PlannedTrial], screen: Screen, stack: ExitStack
+) -> tuple[RunServices, LocalMlflow | None, str]:
+    """Return what a run needs around it, the MLflow that was started for it, if any, and the address of MLflow."""
+    stack.enter_context(folder.lock())
+    stop = stack.enter_context(stop_on_signals())
+    # Its imports take seconds, in which MLflow gets ready too.
+    commands = [trial.step.command + trial.step.args for trial in planned]
+    sources = [trial.step.source for trial in planned if trial.step.source is not None]
+    launcher = Launcher(preloads(commands, sources, Path.cwd()), GRACE_S, folder.path / "launcher.log")
+    stack.callback(launcher.close, GRACE_S)
+    server, uri = _tracking(order.settings.state_dir, stack, screen)
+    return RunServices(screen, stop, launcher, server.keep_alive if server else lambda: None), server, uri
 
 
 def _run_each(order: _Order, folder: RunFolder, uri: str, services: RunServices) -> tuple[RunResult, ...]:
@@ -187,27 +255,32 @@ def _run_each(order: _Order, folder: RunFolder, uri: str, services: RunServices)
         kept = folder.of_policy(position, file_name(policy.name))
         done = read_result(kept)
         if done is None:
-            uid = folder.uid(position)
-            program = order.program(uid)
-            trials = program.trials()
-            pinned = {trial.id: trial.first_node for trial in results[0].trials} if results else {}
-            places = Place in policy.needs
-            plan = Plan(
-                program=program,
-                uid=uid,
-                title=order.sweep,
-                policy=policy,
-                # A policy that places trials itself starts from no given placement.
-                machine=order.settings.machine({}, gate_first=True) if places else order.settings.machine(pinned),
-                folder=kept,
-                sweeps=sweeps_of([trial.step for trial in trials], order.sweep),
-                tracking_uri=uri,
-            )
-            services.screen.begin(policy.name, len(trials), position + 1, len(order.policies))
+            plan = _plan(order, folder, position, policy, uri, results[:1])
+            services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
             done = _run_one(plan, services)
         services.screen.end(done)
         results.append(done)
     return tuple(results)
+
+
+def _plan(  # noqa: PLR0913 - what one run under one policy depends on
+    order: _Order, folder: RunFolder, position: int, policy: Policy[Any], uri: str, before: Sequence[RunResult] = ()
+) -> Plan:
+    """Return the plan of the ``position``-th run; ``before`` is the first of them, whose placement is everyone's."""
+    uid = folder.uid(position)
+    program = order.program(uid)
+    pinned = {trial.id: trial.first_node for result in before for trial in result.trials}
+    return Plan(
+        program=program,
+        uid=uid,
+        title=order.sweep,
+        policy=policy,
+        # A policy that places trials itself starts from no given placement.
+        machine=order.settings.machine({} if Place in policy.needs else pinned, gate_first=Place in policy.needs),
+        folder=folder.of_policy(position, file_name(order.policies[position].name)),
+        sweeps=sweeps_of([trial.step for trial in program.trials()], order.sweep),
+        tracking_uri=uri,
+    )
 
 
 def _run_one(plan: Plan, services: RunServices) -> RunResult:

@@ -15,6 +15,7 @@ from controllers.core.results import RunResult
 
 _IDENTITY = "identity"
 _SUFFIX = "uid_suffix"
+_ORDER_FILE = "order.json"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,23 @@ class RunFolder:
         folder = self.path / f"{position:02d}-{name}"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    def keep_order(self, order: Mapping[str, Any]) -> None:
+        """Keep what was asked for (JSON), so that the run can be gone on with without it."""
+        (self.path / _ORDER_FILE).write_text(json.dumps(order, indent=1), encoding="utf-8")
+
+    def order(self) -> dict[str, Any]:
+        """Return what was asked for.
+
+        Raises:
+            SpeconError: that was not kept.
+        """
+        try:
+            kept: dict[str, Any] = json.loads((self.path / _ORDER_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            message = f"run {self.name} does not tell what it was asked for: {_ORDER_FILE} cannot be read ({error})"
+            raise SpeconError(message) from error
+        return kept
 
     def lock(self) -> IO[str]:
         """Keep other controllers out of this run until the returned file is closed.

@@ -1,0 +1,143 @@
+"""``specon resume``: train what a policy ended early to its end."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from controllers.core.errors import SpeconError
+from controllers.policies.kit.settings import DEFAULT_POLICY
+from hera_specon.cli.backend import parsed
+from hera_specon.cli.options import POLICY_SPEC, cluster_options, state_dir_option
+from hera_specon.cli.output import open_console
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class NothingToResumeError(SpeconError):
+    """No trial of the sweep was ended early, or not the one that was named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What was asked for on the command line."""
+
+    sweep: str
+    trials: tuple[str, ...]
+    everything: bool
+    policy: str
+    dry_run: bool
+    plain: bool
+    namespace: str | None
+    kubeconfig: str | None
+    context: str | None
+    state_dir: Path
+
+    def chosen(self, trial: str) -> bool:
+        """Return whether a trial, such as ``vae.t007``, is to go on."""
+        return self.everything or trial in self.trials
+
+
+@click.command(short_help="Train trials that a policy ended early to their end.")
+@click.argument("sweep")
+@cluster_options
+@click.option("--all", "everything", is_flag=True, help="All trials that were ended early.")
+@click.option("--trial", "trials", multiple=True, metavar="SWEEP.NUMBER", help="One of them. Can be given several times.")
+@click.option("--policy", default=DEFAULT_POLICY, show_default=True, metavar=POLICY_SPEC, help="Policy to run under.")
+@click.option("--dry-run", is_flag=True, help="Only list the trials and why they were ended.")
+@click.option("--plain", "--no-live", is_flag=True, help="Print plain lines instead of live tables, as in a pipe.")
+@state_dir_option("Folder that `specon run` keeps its runs in.")
+def resume(**options: Any) -> None:  # noqa: ANN401 - options as click hands them over
+    """Let trials of SWEEP that a policy ended early go on from their checkpoints.
+
+    SWEEP is the name or folder of a run on this machine, or the name of a workflow in a cluster. There,
+    a new workflow continues it: its trials are the same in MLflow.
+
+    \b
+    Examples:
+      specon resume demo-3 --all
+      specon resume demo-3 --trial demo.t004 --trial demo.t011
+      specon resume vae-sweep-x7k2p --all -n lab
+      specon resume vae-sweep-x7k2p --all --dry-run
+
+    Exit codes: 0 done, 2 the command is wrong or there is nothing to resume, 130 interrupted.
+    """  # noqa: D301 - \b keeps click from filling the lines after it
+    request = Request(**options)
+    if request.everything == bool(request.trials):
+        message = "Name either trials with --trial, or --all."
+        raise click.UsageError(message)
+    from controllers.policies.registry import parse_policy  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.records.run_folder import RunNotFoundError, find_run  # noqa: PLC0415
+
+    parsed(parse_policy, request.policy, "--policy")
+    try:
+        folder = find_run(request.sweep, request.state_dir)
+    except RunNotFoundError:
+        _resume_in_a_cluster(request)
+    else:
+        _resume_here(request, folder)
+
+
+def _told(found: dict[str, str], chosen: "Callable[[str], bool]", where: str) -> None:
+    """Print the trials that are to go on.
+
+    Raises:
+        NothingToResumeError: There are none.
+    """
+    going_on = {trial: why for trial, why in found.items() if chosen(trial)}
+    if not going_on:
+        known = ", ".join(found) or "none"
+        message = f"Nothing to resume in {where}: trials that were ended early: {known}."
+        raise NothingToResumeError(message)
+    for trial, why in going_on.items():
+        click.echo(f"{trial}: {why}")
+
+
+def _resume_here(request: Request, folder: Path) -> None:
+    from controllers.local_run.run import resume_ended  # noqa: PLC0415 - `specon --help` must not wait for MLflow
+    from controllers.policies.registry import parse_policy  # noqa: PLC0415
+    from hera_specon.display.screens import LiveScreen, PlainScreen  # noqa: PLC0415
+    from hera_specon.display.tables import comparison_table  # noqa: PLC0415
+    from hera_specon.records.run_folder import load_run  # noqa: PLC0415
+    from hera_specon.report.page import REPORT_FILE, write_report  # noqa: PLC0415
+
+    record = load_run(folder)
+    found = {one.id: one.stopped for result in record.results() for one in result.trials if one.stopped}
+    if all(run.result is not None for run in record.runs):
+        _told(found, request.chosen, folder.name)
+    if request.dry_run:
+        return
+    console = open_console(None)
+    live = console.is_terminal and not request.plain
+    with LiveScreen(console) if live else PlainScreen(lambda line: click.echo(line, file=console.file)) as screen:
+        done = resume_ended(folder, parse_policy(request.policy), screen, request.chosen)
+    console.print(comparison_table(done.results))
+    write_report(folder, [folder / REPORT_FILE])
+    console.print(f"Report: {folder / REPORT_FILE}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _resume_in_a_cluster(request: Request) -> None:
+    from hera_specon.cluster.access import find_workflow, open_cluster, read_pods, workflow_record  # noqa: PLC0415 - as above
+    from hera_specon.cluster.channel import KubeChannel  # noqa: PLC0415
+    from hera_specon.submission.edits import Overrides, canonical_policy, edited  # noqa: PLC0415
+    from hera_specon.submission.resuming import continued, ended_early  # noqa: PLC0415
+
+    access = open_cluster(request.kubeconfig, request.context, request.namespace)
+    workflow = find_workflow(access, request.sweep)
+    record = workflow_record(workflow)
+    if not record.finished:
+        message = f"Workflow {record.name} still runs: its policy may let these trials go on. Wait until it has ended."
+        raise NothingToResumeError(message)
+    _told(ended_early(record), request.chosen, f"workflow {record.name}")
+    if request.dry_run:
+        return
+    pods = read_pods(access, record.name)
+    points = {pod.definition.id: pod.definition.point for pod in pods if pod.definition and pod.definition.point}
+    manifest = continued(workflow, record, request.chosen, points)
+    channel = KubeChannel(access.api)
+    manifest = edited(manifest, Overrides(policy=canonical_policy(request.policy)))
+    created = channel.create(access.namespace, manifest)
+    click.echo(f"Created workflow {created.name} in namespace {created.namespace} (uid {created.uid})")
+    click.echo(f"Watch it: specon status {created.name} -n {created.namespace} --watch")
