@@ -1,0 +1,60 @@
+"""A process of a study of Optuna's: ``python -m benchmarks.best_model.optuna_worker FOLDER ORDER``."""
+
+import json
+import math
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+for group in json.loads(os.environ.get("JOIN", "[]")):  # before anything is imported that costs CPU
+    Path(group).write_text(str(os.getpid()), encoding="ascii")
+
+import optuna
+import torch
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import TrialState
+
+from workflows.jobs.pytorch.tuned import Training, parse
+
+
+def main(folder: Path, order: dict[str, Any]) -> None:
+    """Train configurations until none is left."""
+    torch.set_num_threads(1)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    storage = JournalStorage(JournalFileBackend(str(folder / "journal")))
+    pruner = optuna.pruners.SuccessiveHalvingPruner(**order["pruner"])
+    study = optuna.load_study(study_name="best-model", storage=storage, pruner=pruner)
+    while study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
+        trial = study.ask()
+        if trial.number >= order["trials"]:
+            study.tell(trial, state=TrialState.FAIL)  # another process was faster
+            return
+        train(study, trial, folder, order["args"])
+
+
+def train(study: optuna.Study, trial: optuna.Trial, folder: Path, args: list[str]) -> None:
+    """Train one configuration, and note when it reported what."""
+    fixed = trial.system_attrs["fixed_params"]
+    tuned = parse([*args, *(f"--{name}={value}" for name, value in fixed.items())])
+    training, pruned, value = Training(tuned), False, math.nan
+    with (folder / f"trial-{trial.number:03}.jsonl").open("w") as notes:
+        notes.write(json.dumps({"number": trial.number, "at": time.time()}) + "\n")
+        for step in range(tuned.steps):
+            training.step(step)
+            value = training.validate()["loss"]
+            notes.write(json.dumps({"at": time.time(), "value": value}) + "\n")
+            trial.report(value, step)
+            if pruned := trial.should_prune():
+                break
+        notes.write(json.dumps({"at": time.time(), "pruned": pruned}) + "\n")
+    if pruned or math.isnan(value):
+        study.tell(trial, state=TrialState.PRUNED)
+    else:
+        study.tell(trial, value)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]))
