@@ -55,16 +55,14 @@ class OptunaStudy:
         state = self.folder / f"optuna-{task.seed}-{moment:%m%dT%H%M%S}"
         state.mkdir(parents=True)
         args, points = _configurations(self.sweep, task.seed)
-        study = optuna.create_study(study_name=_NAME, storage=_storage(state))
-        for point in points:
-            study.enqueue_trial(point)
+        optuna.create_study(study_name=_NAME, storage=JournalStorage(JournalFileBackend(str(state / "journal"))))
         before = CpuReading.now()
         shares = choose_shares(f"optuna-{os.getpid()}")
         try:
             shares.add_node("all", self.cores)
             with SpeedProbe() as probe:
                 started = time.time()
-                order = json.dumps({"args": args, "trials": len(points), "pruner": PRUNERS[task.policy]})
+                order = json.dumps({"args": args, "points": points, "pruner": PRUNERS[task.policy]})
                 command = [sys.executable, "-m", "benchmarks.best_model.optuna_worker", str(state), order]
                 workers = []
                 for number in range(self.workers):
@@ -93,10 +91,6 @@ def _configurations(sweep: Path, seed: int) -> tuple[list[str], list[dict[str, A
     ((step,),) = templates[_NAME]["steps"]
     args = templates[f"{_NAME}-trial"]["container"]["args"]
     return [word for word in args if "{{" not in word], [item["params"] for item in step["withItems"]]
-
-
-def _storage(folder: Path) -> JournalStorage:
-    return JournalStorage(JournalFileBackend(str(folder / "journal")))
 
 
 def _read(folder: Path, started: float) -> tuple[tuple[TrialResult, ...], dict[str, Curve]]:

@@ -27,18 +27,15 @@ def main(folder: Path, order: dict[str, Any]) -> None:
     storage = JournalStorage(JournalFileBackend(str(folder / "journal")))
     pruner = optuna.pruners.SuccessiveHalvingPruner(**order["pruner"])
     study = optuna.load_study(study_name="best-model", storage=storage, pruner=pruner)
-    while study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
-        trial = study.ask()
-        if trial.number >= order["trials"]:
-            study.tell(trial, state=TrialState.FAIL)  # another process was faster
-            return
-        train(study, trial, folder, order["args"])
+    while (trial := study.ask()).number < len(order["points"]):
+        point = order["points"][trial.number]
+        train(study, trial, folder, [*order["args"], *(f"--{name}={value}" for name, value in point.items())])
+    study.tell(trial, state=TrialState.FAIL)  # one more than there are configurations
 
 
 def train(study: optuna.Study, trial: optuna.Trial, folder: Path, args: list[str]) -> None:
     """Train one configuration, and note when it reported what."""
-    fixed = trial.system_attrs["fixed_params"]
-    tuned = parse([*args, *(f"--{name}={value}" for name, value in fixed.items())])
+    tuned = parse(args)
     training, pruned, value = Training(tuned), False, math.nan
     with (folder / f"trial-{trial.number:03}.jsonl").open("w") as notes:
         notes.write(json.dumps({"number": trial.number, "at": time.time()}) + "\n")
