@@ -7,6 +7,7 @@ from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
+from controllers.search import read_search
 from controllers.worlds.local.workflow import PlannedTrial, Program
 
 
@@ -61,6 +62,8 @@ def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: floa
     except GoalError as error:
         message = f"step {step.id}: {error}"
         raise SpeconError(message) from error
+    if search := step.annotations.get(labels.ANNOTATION_SEARCH):
+        read_search(search)
     if step.workers > 1:
         message = f"step {step.id}: {step.workers} workers of {step.cpu:g} cores: " + (
             f"more than the nodes hold together ({total:g} cores)"

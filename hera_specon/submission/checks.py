@@ -7,10 +7,13 @@ from urllib.parse import urlsplit
 
 from controllers.core import labels
 from controllers.core.devices import Devices
+from controllers.core.errors import SearchError
+from controllers.core.expressions import gates
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
+from controllers.search import read_search
 from controllers.worlds.local.workflow import ExpressionError, RetryRule
 from hera_specon.devices import device_problems, devices_asked
 from hera_specon.errors import SubmissionError
@@ -69,7 +72,12 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
         )
     yield from _retry_problems(template.get("retryStrategy") or {})
     yield from _state_problems(template, spec)
-    yield from _annotation_problems((template.get("metadata") or {}).get("annotations") or {})
+    notes = (template.get("metadata") or {}).get("annotations") or {}
+    yield from _annotation_problems(notes)
+    if labels.ANNOTATION_SEARCH in notes and gates(sweep_of(template), every=True) not in str(
+        template.get("podSpecPatch") or ""
+    ):
+        yield "lets a search choose hyperparameters, but has no gate that holds a trial until then; build it with Sweep"
 
 
 def _is_reachable(uri: str) -> bool:
@@ -106,6 +114,11 @@ def _annotation_problems(notes: Mapping[str, Any]) -> Iterator[str]:
             parse_policy(str(policy))
         except PolicyError as error:
             yield f"names the policy {policy!r}: {error}"
+    if search := notes.get(labels.ANNOTATION_SEARCH):
+        try:
+            read_search(str(search))
+        except SearchError as error:
+            yield f"has a search that nobody can read: {error}"
     try:
         goals_in({name: str(value) for name, value in notes.items() if "{{" not in str(value)})
     except GoalError as error:
@@ -170,6 +183,18 @@ def asked_devices(manifest: Manifest) -> dict[str, Devices]:
         sweep_of(template): devices_asked(program(template).get("resources") or {})
         for template in trial_templates(manifest)
     }
+
+
+def search_warning(manifest: Manifest) -> str | None:
+    """Return what to know if a search chooses the hyperparameters of trials: they start only under a controller."""
+    notes = {sweep_of(one): (one["metadata"].get("annotations") or {}) for one in trial_templates(manifest)}
+    searched = sorted(sweep for sweep, given in notes.items() if labels.ANNOTATION_SEARCH in given)
+    if not searched:
+        return None
+    return (
+        f"the trials of {', '.join(searched)} wait for a controller: it gives each its hyperparameters when it starts. "
+        "Without one, `specon release` starts them with hyperparameters drawn by chance"
+    )
 
 
 def host_path_warning(manifest: Manifest) -> str | None:
