@@ -74,7 +74,13 @@ def _lines(tuned: Tuned, number: int) -> Iterator[dict[str, object]]:
         # The table says a configuration's hyperparameters once.
         told = {f"parameter.{name}": given[name] for name in TUNED} if epoch == 1 else {}
         task = f"{tuned.data}/{tuned.schedule}"
-        yield {"task": task, "config": number, "epoch": epoch, "seconds": f"{seconds:.4g}", "loss": f"{loss:.5g}"} | told
+        yield {
+            "task": task,
+            "config": number,
+            "epoch": epoch,
+            "seconds": f"{seconds:.4g}",
+            "loss": f"{loss:.5g}",
+        } | told
 
 
 def record(data: str, schedule: str, configurations: int) -> Path:

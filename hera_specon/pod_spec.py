@@ -49,7 +49,9 @@ def pod_patch(given: str | None, sweep: str, grace: int, cpu: str, *, searched: 
     }
     text = json.dumps({**patch, **helpers, **ours})
     # Expressions stand for a list and a mapping, so they cannot be put in before the rest is JSON.
-    return text.replace(json.dumps(_MAIN), main_container(sweep)).removesuffix("[]}") + gates(sweep, every=searched) + "}"
+    return (
+        text.replace(json.dumps(_MAIN), main_container(sweep)).removesuffix("[]}") + gates(sweep, every=searched) + "}"
+    )
 
 
 def pod_security() -> PodSecurityContext:

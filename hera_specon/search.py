@@ -84,7 +84,9 @@ def search_text(search: Sampler, space: Space, trials: int | None, seed: int) ->
         raise SweepError(problem)
     for name in space:
         if len(name) > _LONGEST_NAME or name.endswith("_"):
-            problem = f"hyperparameter {name!r}: a search takes names of at most {_LONGEST_NAME} letters, no _ at the end"
+            problem = (
+                f"hyperparameter {name!r}: a search takes names of at most {_LONGEST_NAME} letters, no _ at the end"
+            )
             raise SweepError(problem)
     try:
         dimensions = tuple(_dimension(name, distribution) for name, distribution in space.items())

@@ -211,8 +211,8 @@ class Sweep(_SweepTemplates, Container):
 
     Args:
         name: Name of the sweep and of its template; ``<name>-trial`` is the template of its trials.
-        space: Hyperparameters by name: ``choice()``, ``uniform()``, ``log_uniform()``, ``integer()``; ``when()`` for one
-            that matters only where another has a certain value.
+        space: Hyperparameters by name: ``choice()``, ``uniform()``, ``log_uniform()``, ``integer()``; ``when()`` for
+            one that matters only where another has a certain value.
         objective: ``minimize("loss")`` or ``maximize("accuracy")``: a metric that the trials log.
         search: ``random()`` or ``grid()``, whose points the workflow holds; or ``tpe()``, ``cmaes()`` or
             ``sampler(...)`` for any of Optuna's, which give each trial its hyperparameters when it starts, by how the

@@ -47,8 +47,8 @@ _LOST: Final = "lastRetry.exitCode == '-1'"
 class TrialSettings:
     """What all trials of a sweep have in common; ``grace`` is in seconds.
 
-    ``own_security`` tells that the workflow as a whole has a pod security context. ``search`` is what gives trials their
-    hyperparameters as they start, None where the workflow has them.
+    ``own_security`` tells that the workflow as a whole has a pod security context. ``search`` is what gives trials
+    their hyperparameters as they start, None where the workflow has them.
     """
 
     sweep: str

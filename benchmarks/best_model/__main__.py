@@ -3,9 +3,9 @@
     python -m benchmarks.best_model [--seeds 3] [--policy default ...]
     python -m benchmarks.best_model --table
 
-Real training, a real MLflow, on nodes cut out of this machine; Optuna's study gets the same configurations, as many at a
-time, on as much CPU. A run takes three to five minutes and needs a quiet machine. The same command goes on with the runs
-that are missing. --table prints what there is.
+Real training, a real MLflow, on nodes cut out of this machine; Optuna's study gets the same configurations, as many at
+a time, on as much CPU. A run takes three to five minutes and needs a quiet machine. The same command goes on with the
+runs that are missing. --table prints what there is.
 """
 
 import argparse
@@ -67,7 +67,9 @@ def main() -> None:
                 run, reported = theirs.make(task)
             else:
                 run = ours.make(task)
-                reported = curves_of(max(FOLDER.glob(f"{SWEEP.replace(' ', '-')}-*"), key=lambda one: one.stat().st_mtime))
+                reported = curves_of(
+                    max(FOLDER.glob(f"{SWEEP.replace(' ', '-')}-*"), key=lambda one: one.stat().st_mtime)
+                )
             curves.keep(task, reported)
             file.append(run)
             console.log(told(run))

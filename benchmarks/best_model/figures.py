@@ -1,4 +1,4 @@
-"""What the runs come to: time, time to a model within 1 % of the best, and what was lost, in pairs with the default's."""
+"""What the runs come to: time, time to a model within 1 % of the best, what was lost; in pairs with the default's."""
 
 import math
 import statistics
@@ -14,8 +14,8 @@ from controllers.lab.simulation.evaluation import Estimate, estimate
 class BestModel:
     """One run beside the default's of its seed; seconds and percent.
 
-    ``at_equal_speed`` is the change of the makespan had the machine been as fast in both runs. ``near_best_s`` is when a
-    model within 1 % of the best was first reported, None where there never was one.
+    ``at_equal_speed`` is the change of the makespan had the machine been as fast in both runs. ``near_best_s`` is when
+    a model within 1 % of the best was first reported, None where there never was one.
     """
 
     makespan_s: float

@@ -1,4 +1,4 @@
-"""The same configurations in a study of Optuna's own, with its ASHA: as many processes, on as much CPU, as a sweep gets.
+"""The same configurations in a study of Optuna's own, with its ASHA: as many processes, on as much CPU, as ours.
 
 Nothing of ours runs beside them: no MLflow, no checkpoints, no controller. Each process asks the study for a
 configuration, trains it, reports each step, and ends where Optuna prunes.

@@ -6,22 +6,19 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-for group in json.loads(os.environ.get("JOIN", "[]")):  # before anything is imported that costs CPU
-    Path(group).write_text(str(os.getpid()), encoding="ascii")
-
-import optuna
-import torch
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
-from optuna.trial import TrialState
-
-from workflows.jobs.pytorch.tuned import Training, parse
+if TYPE_CHECKING:
+    import optuna
 
 
 def main(folder: Path, order: dict[str, Any]) -> None:
     """Train configurations until none is left."""
+    import optuna  # noqa: PLC0415 - its CPU time counts, so it comes after this process has joined its group
+    import torch  # noqa: PLC0415
+    from optuna.storages import JournalStorage  # noqa: PLC0415
+    from optuna.storages.journal import JournalFileBackend  # noqa: PLC0415
+
     torch.set_num_threads(1)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     storage = JournalStorage(JournalFileBackend(str(folder / "journal")))
@@ -30,11 +27,15 @@ def main(folder: Path, order: dict[str, Any]) -> None:
     while (trial := study.ask()).number < len(order["points"]):
         point = order["points"][trial.number]
         train(study, trial, folder, [*order["args"], *(f"--{name}={value}" for name, value in point.items())])
-    study.tell(trial, state=TrialState.FAIL)  # one more than there are configurations
+    study.tell(trial, state=optuna.trial.TrialState.FAIL)  # one more than there are configurations
 
 
-def train(study: optuna.Study, trial: optuna.Trial, folder: Path, args: list[str]) -> None:
+def train(study: "optuna.Study", trial: "optuna.Trial", folder: Path, args: list[str]) -> None:
     """Train one configuration, and note when it reported what."""
+    from optuna.trial import TrialState  # noqa: PLC0415 - as above
+
+    from workflows.jobs.pytorch.tuned import Training, parse  # noqa: PLC0415
+
     tuned = parse(args)
     training, pruned, value = Training(tuned), False, math.nan
     with (folder / f"trial-{trial.number:03}.jsonl").open("w") as notes:
@@ -54,4 +55,6 @@ def train(study: optuna.Study, trial: optuna.Trial, folder: Path, args: list[str
 
 
 if __name__ == "__main__":
+    for group in json.loads(os.environ.get("JOIN", "[]")):
+        Path(group).write_text(str(os.getpid()), encoding="ascii")
     main(Path(sys.argv[1]), json.loads(sys.argv[2]))

@@ -77,7 +77,7 @@ class Engine(Generic[S]):
     hyperparameters of trials that come without.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its ports, each named
         self,
         policy: Policy[S],
         world: World,
@@ -85,6 +85,7 @@ class Engine(Generic[S]):
         store: StateStore,
         logs: Sequence[ActionLog] = (),
         observers: Sequence[Observer] = (),
+        *,
         search: Search | None = None,
     ) -> None:
         self._policy = policy

@@ -39,7 +39,7 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
         observers: Told of each tick.
         guard: Wraps the policy in what keeps it from harm.
     """
-    return Engine(guard(policy), world, source, store, logs, observers, OptunaSearch())
+    return Engine(guard(policy), world, source, store, logs, observers, search=OptunaSearch())
 
 
 def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) -> None:

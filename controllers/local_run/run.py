@@ -263,7 +263,7 @@ def _run_each(order: _Order, folder: RunFolder, uri: str, services: RunServices)
     return tuple(results)
 
 
-def _plan(  # noqa: PLR0913 - what one run under one policy depends on
+def _plan(
     order: _Order, folder: RunFolder, position: int, policy: Policy[Any], uri: str, before: Sequence[RunResult] = ()
 ) -> Plan:
     """Return the plan of the ``position``-th run; ``before`` is the first of them, whose placement is everyone's."""

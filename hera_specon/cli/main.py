@@ -8,7 +8,10 @@ from hera_specon.cli.group import OnDemandGroup
 @click.group(
     name="specon",
     cls=OnDemandGroup,
-    names=("run", "simulate", "submit", "status", "report", "replay", "resume", "release", "policies", "controller", "fuzz"),
+    names=(
+        *("run", "simulate", "submit", "status", "report", "replay", "resume", "release", "policies"),
+        *("controller", "fuzz"),
+    ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="hera-specon", prog_name="specon")

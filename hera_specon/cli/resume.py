@@ -44,7 +44,9 @@ class Request:
 @click.argument("sweep")
 @cluster_options
 @click.option("--all", "everything", is_flag=True, help="All trials that were ended early.")
-@click.option("--trial", "trials", multiple=True, metavar="SWEEP.NUMBER", help="One of them. Can be given several times.")
+@click.option(
+    "--trial", "trials", multiple=True, metavar="SWEEP.NUMBER", help="One of them. Can be given several times."
+)
 @click.option("--policy", default=DEFAULT_POLICY, show_default=True, metavar=POLICY_SPEC, help="Policy to run under.")
 @click.option("--dry-run", is_flag=True, help="Only list the trials and why they were ended.")
 @click.option("--plain", "--no-live", is_flag=True, help="Print plain lines instead of live tables, as in a pipe.")

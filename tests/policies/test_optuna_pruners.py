@@ -28,7 +28,7 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 def curves(seed: int, trials: int) -> list[list[float]]:
-    chance = Random(seed)
+    chance = Random(seed)  # noqa: S311 - curves for a test
     starts = [(chance.uniform(0.1, 2.0), chance.uniform(0.0, 1.0)) for _ in range(trials)]
     return [[low + gain * 0.9**step + chance.gauss(0, 0.05) for step in range(STEPS)] for gain, low in starts]
 

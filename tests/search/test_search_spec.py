@@ -33,7 +33,7 @@ def test_its_text_holds_nothing_that_argo_takes_for_the_end_of_a_tag() -> None:
 
 @given(st.integers())
 def test_a_point_by_chance_lies_in_the_space_and_is_found_again_from_what_policies_see(seed: int) -> None:
-    point = SPEC.by_chance(Random(seed))
+    point = SPEC.by_chance(Random(seed))  # noqa: S311 - repeatable
     values = dict(point)
     assert 1e-4 <= float(values["lr"]) <= 0.1
     assert values["depth"] in {1, 2, 3, 4, 5}
@@ -69,7 +69,11 @@ def test_parameters_of_another_space_are_no_point(parameters: dict[str, float | 
         ({"space": [{"name": "not a name", "domain": {"options": [1]}}]}, "not a name"),
         ({"space": [{"name": "a", "domain": {"options": [1]}}] * 2}, "'a' is there twice"),
         (
-            {"space": [{"name": "a", "domain": {"options": [1]}, "when": {"name": "b", "values": [1], "otherwise": 0}}]},
+            {
+                "space": [
+                    {"name": "a", "domain": {"options": [1]}, "when": {"name": "b", "values": [1], "otherwise": 0}}
+                ]
+            },
             "'b', which does not come before it",
         ),
     ],

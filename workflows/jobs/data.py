@@ -107,7 +107,7 @@ def nino_months(months: int = 36) -> Dataset:
 
 
 def tumours() -> Dataset:
-    """Return the 569 breast tumours of scikit-learn (Wisconsin): 30 measures of cell nuclei, malignant 0 or benign 1."""
+    """Return the 569 breast tumours of scikit-learn (Wisconsin): 30 measures of nuclei, malignant 0 or benign 1."""
     table = _shuffled(_packaged("sklearn", "datasets/data/breast_cancer.csv", header=1))
     return _split(_in_deviations(table[:, :-1]), table[:, -1].astype(np.int64))
 

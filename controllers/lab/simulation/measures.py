@@ -37,8 +37,8 @@ class ComparedRun:
 class RunMeasure:
     """A figure of a run: ``name`` for scripts, ``title`` for people.
 
-    ``of`` returns None where there is nothing to measure, or nothing to compare with. ``of_reports`` tells that it needs
-    to know when each report was logged.
+    ``of`` returns None where there is nothing to measure, or nothing to compare with. ``of_reports`` tells that it
+    needs to know when each report was logged.
     """
 
     name: str

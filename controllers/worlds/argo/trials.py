@@ -20,8 +20,8 @@ class PodHistory:
     """What is known of a trial's pods even when they are gone: the newest, that of the attempt before, and the counts.
 
     ``first_at`` is when the oldest pod seen was made, in Unix seconds; ``gone`` tells that the newest is gone.
-    ``resizes`` counts the changes of the trial's share that were seen to take effect. ``params`` are the hyperparameters
-    that a search gave the trial.
+    ``resizes`` counts the changes of the trial's share that were seen to take effect. ``params`` are the
+    hyperparameters that a search gave the trial.
     """
 
     newest: PodRecord | None = None

@@ -108,7 +108,7 @@ class Training:
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Return the loss on the validation examples, and the part of them in the right class where there are classes."""
+        """Return the loss on the validation examples, and the part of them in the right class if there are classes."""
         self.model.eval()
         inputs, targets = self._valid
         scores = self.model(inputs)

@@ -79,4 +79,3 @@ def _domain(values: Iterable[float | str]) -> NumberRange | Options:
     low, high = min(numbers), max(numbers)
     whole = all(number.is_integer() for number in numbers)
     return NumberRange(low=low, high=high, log=0 < low * _LOG_FROM < high, whole=whole)
-
