@@ -1,0 +1,63 @@
+"""Trials that a policy pauses or ends early on this machine, a search, and what is trained to its end after all."""
+
+import pytest
+
+from tests.integration.workbench import Workbench, assert_whole, results
+
+pytestmark = pytest.mark.slow
+
+NODES = ("--nodes", "2", "--cpus-per-node", "0.4", "--plain")
+PROMOTE = "promote:finish=best,interval=1+ahead"
+
+
+def test_trials_that_fall_behind_are_ended_and_can_be_trained_to_their_end(workbench: Workbench) -> None:
+    workbench.write(steps=(120,), rates=(0.001, 0.002, 0.005, 0.01, 0.02, 0.04))
+    done = workbench.run("run", "sweep.py", "--policy", PROMOTE, "--json", "out.json", *NODES)
+    assert done.code == 0, done.output
+    (run,) = results(workbench.folder / "out.json")
+    ended = {trial["id"]: trial for trial in run["trials"]}
+    stopped = {name: trial["stopped"] for name, trial in ended.items() if trial["stopped"]}
+    assert 0 < len(stopped) < 6, done.output
+    assert all(trial["succeeded"] for trial in run["trials"])
+    # The fastest learner is never given up.
+    best = max(ended.values(), key=lambda trial: trial["params"]["lr"])
+    assert not best["stopped"]
+    tags = workbench.run_tags()
+    outcomes = {name.rpartition(".")[2]: tag.get("specon.outcome", "") for name, tag in tags.items()}
+    assert {name for name, outcome in outcomes.items() if outcome == "stopped"} == {
+        name.rpartition(".")[2] for name in stopped
+    }
+    page = (workbench.newest_run / "report.html").read_text()
+    assert "Not trained to their end" in page
+    assert "The best model so far" in page
+
+    listed = workbench.run("resume", workbench.newest_run.name, "--all", "--dry-run")
+    assert listed.code == 0, listed.output
+    assert all(name in listed.output for name in stopped)
+    resumed = workbench.run("resume", workbench.newest_run.name, "--all", "--plain")
+    assert resumed.code == 0, resumed.output
+    assert_whole(workbench.histories(), {120: 6})
+    again = workbench.run("resume", workbench.newest_run.name, "--all", "--plain")
+    assert again.code == 2
+    assert "Nothing to resume" in again.output
+
+
+def test_a_search_gives_trials_their_hyperparameters_as_they_start(workbench: Workbench) -> None:
+    workbench.write(steps=(40,), wishes="trials=8, seed=3,")
+    text = (workbench.folder / "sweep.py").read_text()
+    text = text.replace('search="grid"', "search=tpe(n_startup_trials=3)")
+    text = text.replace(
+        "import Sweep, choice, every, minimize", "import Sweep, choice, every, log_uniform, minimize, tpe"
+    )
+    text = text.replace('"lr": choice(0.01, 0.02, 0.03)', '"lr": log_uniform(1e-3, 1e-1)')
+    text = text.replace('cpu_request="50m"', 'cpu_request="200m"')
+    (workbench.folder / "sweep.py").write_text(text)
+    done = workbench.run("run", "sweep.py", "--policy", "default", "--json", "out.json", *NODES)
+    assert done.code == 0, done.output
+    (run,) = results(workbench.folder / "out.json")
+    rates = [trial["params"]["lr"] for trial in run["trials"]]
+    assert len(set(rates)) == 8
+    assert all(1e-3 <= rate <= 1e-1 for rate in rates)
+    assert {trial["params"]["steps"] for trial in run["trials"]} == {40}
+    for trial in run["trials"]:
+        assert trial["final_metric"] == pytest.approx((1 - trial["params"]["lr"]) ** 80, rel=1e-9)
