@@ -49,7 +49,7 @@ def test_a_search_gives_trials_their_hyperparameters_as_they_start(workbench: Wo
     text = text.replace(
         "import Sweep, choice, every, minimize", "import Sweep, choice, every, log_uniform, minimize, tpe"
     )
-    text = text.replace('"lr": choice(0.01, 0.02, 0.03)', '"lr": log_uniform(1e-3, 1e-1)')
+    text = text.replace('"lr": choice(*(0.01, 0.02, 0.03))', '"lr": log_uniform(1e-3, 1e-1)')
     text = text.replace('cpu_request="50m"', 'cpu_request="200m"')
     (workbench.folder / "sweep.py").write_text(text)
     done = workbench.run("run", "sweep.py", "--policy", "default", "--json", "out.json", *NODES)
