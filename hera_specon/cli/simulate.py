@@ -36,6 +36,7 @@ class Request:
     direction: str | None
     trials: int | None
     nodes: int | None
+    search: str | None
     seeds: int
     processes: int | None
     json_out: Path | None
@@ -48,6 +49,7 @@ class Request:
             "--direction": self.direction,
             "--trials": self.trials,
             "--nodes": self.nodes,
+            "--search": self.search,
         }
 
 
@@ -69,6 +71,12 @@ class Request:
 )
 @click.option("--nodes", type=NodeCount(), help=f"Nodes of 16 cores to run these on.  [default: {_NODES}]")
 @click.option(
+    "--search",
+    metavar="SAMPLER",
+    help="Let a search give these their hyperparameters as they start: tpe, cmaes, random, or a class of "
+    "optuna.samplers. A trial trains as the nearest configuration of the table did.",
+)
+@click.option(
     "--seeds", type=click.IntRange(min=1), default=30, show_default=True, help="Random draws of each experiment."
 )
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
@@ -86,6 +94,9 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       V1 to V3  whole devices, such as GPUs: all at once, as they arrive, beside trials without
       A1 to A25 everyday sweeps: all at once, more than fit, a laptop, ... (docs/reference/command-line.md)
       L1, L2    lengths that follow from hyperparameters, and that do not
+      C1 to C4  sweeps that look for the best model: 30 or 100 trials, 4 or 16 at a time; C2-spare, C4-spare: each
+                can use more cores than it asks for; C4-constant, C4-cosine, C4-one-cycle: by schedule of the
+                learning rate; C1-random, C1-tpe, C3-tpe, C4-tpe: hyperparameters from a search
       D1-half, D1-most, D2-half, D2-most: the same jobs, but asking for half or all of the cores they can use;
       D1-crowded: the same jobs, where they slow each other down
       L1-blind: L1 without its hyperparameters; L1-narrow, L1-narrow-blind: where trials can use what they request
@@ -106,6 +117,7 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       specon simulate --all --json figures.json
       specon simulate my-trials --policy default --policy specon:interval=10
       specon simulate curves.csv.gz --objective val_accuracy --direction maximize --trials 30
+      specon simulate C4 --policy default --policy promote:finish=best --policy optuna:pruner=asha
 
     Times are in seconds, with a 95 % confidence interval; "x bound" is the makespan as a multiple of a lower bound
     that no policy can beat.
@@ -177,4 +189,5 @@ def _setup(name: str, request: Request) -> "Setup":
         message = f"{path} has{asked} {', '.join(metrics) or 'no metrics'}: name the objective with --objective."
         raise ExperimentError(message)
     direction = Direction(request.direction or Direction.MINIMIZE)
-    return curve_sweep(path, request.objective, direction, request.trials or _TRIALS, request.nodes or _NODES)
+    trials, nodes = request.trials or _TRIALS, request.nodes or _NODES
+    return curve_sweep(path, request.objective, direction, trials, nodes, request.search or "")

@@ -8,8 +8,7 @@ from controllers.core.model import TrialId
 from controllers.core.parameters import bounded
 from controllers.lab.simulation.evaluation import ExperimentPlan, run_plans
 from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIMENTS, Family
-from controllers.lab.simulation.experiments.curve_sweep import Configuration
-from controllers.lab.simulation.experiments.nearest_curves import NearestCurves
+from controllers.lab.simulation.experiments.nearest_curves import Configuration, NearestCurves
 from controllers.search import NumberRange, Options, read_search
 from controllers.worlds.simulated.workload import Report, TrialSpec
 

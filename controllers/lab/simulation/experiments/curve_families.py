@@ -16,9 +16,9 @@ from typing import Final
 from controllers.core.model import Direction, NodeName, TrialId
 from controllers.lab.simulation.best_models import BEST_MODELS, SEARCHES
 from controllers.lab.simulation.experiments.arrivals import generator
-from controllers.lab.simulation.experiments.curve_sweep import Configuration, read_curves
+from controllers.lab.simulation.experiments.curve_sweep import read_curves
 from controllers.lab.simulation.experiments.experiment import OwnExperiment
-from controllers.lab.simulation.experiments.nearest_curves import NearestCurves
+from controllers.lab.simulation.experiments.nearest_curves import Configuration, NearestCurves
 from controllers.search import SearchSpec
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 

@@ -4,16 +4,20 @@ The table is as LCBench gives it (Zimmer et al., Auto-PyTorch Tabular, 2021).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from controllers.core.model import Direction, NodeName, Parameters, TrialId
+from controllers.lab.simulation.best_models import BEST_MODELS, SEARCHES
 from controllers.lab.simulation.experiments.arrivals import generator
 from controllers.lab.simulation.experiments.experiment import OwnExperiment
 from controllers.lab.simulation.experiments.jobs import NODE_CORES
+from controllers.lab.simulation.experiments.nearest_curves import Configuration, NearestCurves
 from controllers.lab.simulation.tables import PARAMETER, TableError, read_rows
+from controllers.search import SearchSpec
+from controllers.search.optuna_search import sampler_of
 from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
 
 _COLUMNS: Final = ("task", "config", "epoch", "seconds")
@@ -28,14 +32,6 @@ def metrics_in(path: Path) -> tuple[str, ...]:
     for row in read_rows(path, _COLUMNS):
         return tuple(column for column in row.cells if not (column in _COLUMNS or column.startswith(PARAMETER)))
     raise _without_rows(path)
-
-
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """The curve of a configuration, and its hyperparameters as far as the table tells."""
-
-    reports: tuple[Report, ...]
-    parameters: Parameters = ()
 
 
 def read_curves(path: Path, metric: str) -> dict[str, dict[TrialId, Configuration]]:
@@ -83,10 +79,13 @@ _REQUEST: Final = 1.0
 _SPEEDUP: Final = Speedup.linear(NODE_CORES)
 
 
-def curve_sweep(path: Path, metric: str, direction: Direction, trials: int, nodes: int) -> OwnExperiment:
+def curve_sweep(
+    path: Path, metric: str, direction: Direction, trials: int, nodes: int, sampler: str = ""
+) -> OwnExperiment:
     """Return the experiment in which each seed draws a task and ``trials`` of its configurations.
 
     Each trial requests one core and can use all 16 of a node; the seconds of its curve are those that it needs alone.
+    With a sampler, trials get their hyperparameters from a search, and train as the nearest configuration did.
 
     Args:
         path: A table as ``read_curves`` takes it.
@@ -94,9 +93,11 @@ def curve_sweep(path: Path, metric: str, direction: Direction, trials: int, node
         direction: Which way that improves.
         trials: How many are submitted.
         nodes: How many nodes of 16 cores there are.
+        sampler: A sampler as ``controllers.search`` knows it, empty where the table's configurations are drawn.
 
     Raises:
-        TableError: It is no such table, or a task has fewer configurations than that.
+        TableError: It is no such table, a task has fewer configurations than that, or hyperparameters are missing.
+        SearchError: There is no such sampler.
         WorkloadError: A curve is over in no time.
     """
     tasks = read_curves(path, metric)
@@ -116,12 +117,28 @@ def curve_sweep(path: Path, metric: str, direction: Direction, trials: int, node
         for curves in tasks.values()
     )
     title = f"{trials} trials of a task, all at once, {nodes} node{'s' * (nodes > 1)}"
-    return OwnExperiment(str(path), title, partial(_drawn, choices, trials, nodes))
+    draw = partial(_drawn, choices, trials, nodes, sampler)
+    if not sampler:
+        return OwnExperiment(str(path), title, draw, measures=tuple(BEST_MODELS.values()))
+    if not all(trial.parameters for task in choices for trial in task):
+        message = f"{path}: a search needs the hyperparameters of each configuration, in columns {PARAMETER}NAME"
+        raise TableError(message)
+    sampler_of(SearchSpec(sampler=sampler, space=_nearest(choices, 0).space()), 0)
+    return OwnExperiment(str(path), f"{title}, {sampler}", draw, measures=SEARCHES, found=partial(_nearest, choices))
 
 
-def _drawn(tasks: Sequence[Sequence[TrialSpec]], trials: int, nodes: int, seed: int) -> Workload:
+def _drawn(tasks: Sequence[Sequence[TrialSpec]], trials: int, nodes: int, sampler: str, seed: int) -> Workload:
     chance = generator(seed, "curves")
+    drawn, search = chance.sample(chance.choice(tasks), trials), ""
+    if sampler:
+        search = SearchSpec(sampler=sampler, seed=seed, space=_nearest(tasks, seed).space()).written()
     return Workload(
-        tuple(chance.sample(chance.choice(tasks), trials)),
+        tuple(replace(trial, search=search) for trial in drawn),
         tuple(NodeSpec(NodeName(f"worker-{number}"), NODE_CORES) for number in range(1, nodes + 1)),
     )
+
+
+def _nearest(tasks: Sequence[Sequence[TrialSpec]], seed: int) -> NearestCurves:
+    """Return the configurations of the task that ``seed`` draws."""
+    task = generator(seed, "curves").choice(tasks)
+    return NearestCurves(tuple(Configuration(trial.reports, trial.parameters) for trial in task))

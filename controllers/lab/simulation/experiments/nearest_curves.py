@@ -7,14 +7,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from controllers.core.model import Point, TrialId
+from controllers.core.model import Parameters, Point, TrialId
 from controllers.core.parameters import bounded
-from controllers.lab.simulation.experiments.curve_sweep import Configuration
 from controllers.search import Dimension, NumberRange, Options
-from controllers.worlds.simulated.workload import TrialSpec
+from controllers.worlds.simulated.workload import Report, TrialSpec
 
 _LOG_FROM: Final = 50.0
 """A hyperparameter whose greatest value is so many times its least is spread by its logarithm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The curve of a configuration, and its hyperparameters as far as the table tells."""
+
+    reports: tuple[Report, ...]
+    parameters: Parameters = ()
 
 
 @dataclass(frozen=True)
