@@ -4,8 +4,9 @@ They see what they would see in a study of Optuna's: the value that each trial r
 read, and which trials have ended. Their rules are theirs (``optuna.pruners``); nothing of them is rewritten here.
 """
 
+import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
@@ -50,9 +51,13 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class PrunerState:
-    """What is known of each trial that has reported."""
+    """What is known of the trials that have reported: of those that go on by name, of the others in ``ended``.
+
+    ``ended`` is None before the first look.
+    """
 
     trials: Mapping[TrialId, Reported] = field(default_factory=dict)
+    ended: tuple[Reported, ...] | None = None
 
 
 class OptunaPruner(PolicySettings):
@@ -123,24 +128,33 @@ class OptunaPruner(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: PrunerState) -> Decision[PrunerState]:
         """Ask the pruner about each trial that has reported something new, the oldest report first."""
-        known = dict(state.trials)
-        news = [trial for trial in snapshot.trials if trial.progress is not None and _is_new(trial, known)]
+        known, ended = dict(state.trials), state.ended or ()
+        news = [
+            trial
+            for trial in snapshot.trials
+            if trial.progress is not None
+            and (trial.id in known or not trial.phase.ended or state.ended is None)
+            and _is_new(trial, known)
+        ]
         news.sort(key=lambda trial: (trial.progress.at if trial.progress else 0.0, trial.id))
         for trial in news:
-            known[trial.id] = _with_report(trial, known.get(trial.id) or Reported(len(known)))
+            known[trial.id] = _with_report(trial, known.get(trial.id) or Reported(len(known) + len(ended)))
         diverged = {trial.id for trial in snapshot.unended if trial.steady and trial.diverged}
         stops = [Proposal(Stop(name, DIVERGED), DIVERGED) for name in sorted(diverged)]
         running = [trial for trial in news if trial.steady and trial.id not in diverged]
         if running:
-            study = _study(known.values(), running[0].direction)
+            study = _study((*known.values(), *ended), running[0].direction)
             pruner, why = self.made(), f"Optuna's pruner {self.pruner!r} would prune it"
             for trial in running:
-                number = known[trial.id].number
-                if pruner.prune(study, _trials(study)[number]):
+                before = known[trial.id]
+                if pruner.prune(study, _trials(study)[before.number]):
                     stops.append(Proposal(Stop(trial.id, why), why))
-                notes = {name: float(value) for name, value in _trials(study)[number].system_attrs.items()}
-                known[trial.id] = Reported(number, known[trial.id].values, notes, known[trial.id].over)
-        return Decision(PrunerState(known), tuple(stops), snapshot.now + self.interval if snapshot.unended else None)
+                noted = _trials(study)[before.number].system_attrs.items()
+                known[trial.id] = replace(before, notes={name: float(value) for name, value in noted})
+        over = [name for name in known if name not in snapshot.named or snapshot.named[name].phase.ended]
+        ended = (*ended, *(known.pop(name) for name in over))
+        wake_at = snapshot.now + self.interval if snapshot.unended else None
+        return Decision(PrunerState(known, ended), tuple(stops), wake_at)
 
 
 def _is_new(trial: Trial, known: Mapping[TrialId, Reported]) -> bool:
@@ -182,4 +196,5 @@ def _optuna() -> ModuleType:
     import optuna  # noqa: PLC0415 - it takes a third of a second, and few sweeps use it
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
     return optuna

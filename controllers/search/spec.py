@@ -10,7 +10,16 @@ from functools import lru_cache
 from random import Random
 from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from controllers.core.errors import SearchError
 from controllers.core.model import Parameters, Point, Value
@@ -69,6 +78,15 @@ class NumberRange(_Part):
         return short if self.low <= short <= self.high else min(max(number, self.low), self.high)
 
 
+def _kind(given: object) -> str:
+    """Return which kind of domain ``given`` is meant to be, so that an error speaks of that one alone."""
+    has_options = "options" in given if isinstance(given, dict) else isinstance(given, Options)
+    return "options" if has_options else "range"
+
+
+Domain = Annotated[Annotated[Options, Tag("options")] | Annotated[NumberRange, Tag("range")], Discriminator(_kind)]
+
+
 class Condition(_Part):
     """Draw a hyperparameter only where an earlier one, ``name``, has one of ``values``; else it is ``otherwise``."""
 
@@ -81,7 +99,7 @@ class Dimension(_Part):
     """A hyperparameter: its name, where its values come from, and when it matters (None for always)."""
 
     name: Name
-    domain: Options | NumberRange
+    domain: Domain
     when: Condition | None = None
 
 

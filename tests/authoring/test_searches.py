@@ -1,6 +1,7 @@
 """Sweeps whose trials get their hyperparameters from a search, and pruners of Optuna's, in the manifest."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import optuna
@@ -96,22 +97,24 @@ def test_a_condition_that_makes_no_sense_is_refused(space: Any, shown: str) -> N
         built(space=space)
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 @pytest.mark.parametrize(
-    ("pruner", "policy"),
+    ("made", "policy"),
     [
-        (optuna.pruners.MedianPruner(), "optuna:pruner=median"),
-        (optuna.pruners.MedianPruner(n_startup_trials=3), "optuna:pruner=median,n_startup_trials=3"),
-        (optuna.pruners.SuccessiveHalvingPruner(), "optuna"),
+        (optuna.pruners.MedianPruner, "optuna:pruner=median"),
+        (lambda: optuna.pruners.MedianPruner(n_startup_trials=3), "optuna:pruner=median,n_startup_trials=3"),
+        (optuna.pruners.SuccessiveHalvingPruner, "optuna"),
         (
-            optuna.pruners.HyperbandPruner(min_resource=2, max_resource=50),
+            lambda: optuna.pruners.HyperbandPruner(min_resource=2, max_resource=50),
             "optuna:pruner=hyperband,min_resource=2,max_resource=50",
         ),
-        (optuna.pruners.PercentilePruner(25.0), "optuna:pruner=percentile,percentile=25"),
-        (optuna.pruners.ThresholdPruner(upper=2.5), "optuna:pruner=threshold,upper=2.5"),
-        (optuna.pruners.PatientPruner(None, patience=4), "optuna:pruner=patient,patience=4"),
+        (lambda: optuna.pruners.PercentilePruner(25.0), "optuna:pruner=percentile,percentile=25"),
+        (lambda: optuna.pruners.ThresholdPruner(upper=2.5), "optuna:pruner=threshold,upper=2.5"),
+        (lambda: optuna.pruners.PatientPruner(None, patience=4), "optuna:pruner=patient,patience=4"),
     ],
 )
-def test_a_pruner_of_optunas_becomes_a_part_of_the_policy(pruner: object, policy: str) -> None:
+def test_a_pruner_of_optunas_becomes_a_part_of_the_policy(made: Callable[[], object], policy: str) -> None:
+    pruner = made()
     named = built(pruner=pruner)["vae-trial"]["metadata"]["annotations"][labels.ANNOTATION_POLICY]
     assert named == f"{policy}+ahead"
     named = built(pruner=pruner, policy="specon")["vae-trial"]["metadata"]["annotations"][labels.ANNOTATION_POLICY]
@@ -124,6 +127,7 @@ def test_what_is_no_such_pruner_is_refused(pruner: object) -> None:
         built(pruner=pruner)
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_a_pruner_around_another_cannot_be_written_down() -> None:
     around = optuna.pruners.PatientPruner(optuna.pruners.MedianPruner(), patience=2)
     with pytest.raises(SweepError, match="wrapped_pruner"):

@@ -175,7 +175,7 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
     args = [program, behaviour.steps, behaviour.failures, int(behaviour.deaf), step_ms]
     requests = {"cpu": behaviour.cpu, "memory": "16Mi"}
     devices = {DEVICE: str(behaviour.devices)} if behaviour.devices else {}
-    given = [{"name": contract.ENV_PARAMS, "value": behaviour.params}]
+    given: list[dict[str, Any]] = [{"name": contract.ENV_PARAMS, "value": behaviour.params}]
     search = {}
     if behaviour.search:
         search = {labels.ANNOTATION_SEARCH: behaviour.search}

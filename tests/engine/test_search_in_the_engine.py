@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -40,8 +41,8 @@ class Refusing(FakeWorld):
         return refused("not now") if len(self.done) == 1 else DONE
 
 
-def waiting(**changes: object) -> Trial:
-    return trial(phase=Phase.PENDING, nodes=(), attempt=0, gated=True, **{"search": "words", **changes})
+def waiting(**changes: Any) -> Trial:  # noqa: ANN401 - fields of Trial
+    return trial(**{"phase": Phase.PENDING, "nodes": (), "attempt": 0, "gated": True, "search": "words", **changes})
 
 
 def test_a_trial_that_is_placed_gets_what_its_search_finds() -> None:

@@ -18,6 +18,7 @@ from controllers.core.model import (
     Resize,
     Sample,
     Snapshot,
+    Stop,
     Trial,
     TrialId,
 )
@@ -118,6 +119,8 @@ class FakeCluster:
         if isinstance(action, Resize):
             assert action.cpu > 0
             self.trials[action.trial] = replace(known, cpu=action.cpu)
+        elif isinstance(action, Stop):
+            self.trials[action.trial] = replace(known, phase=Phase.STOPPED, nodes=())
         else:
             assert isinstance(action, Migrate)
             assert known.node is not None

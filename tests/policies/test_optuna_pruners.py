@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import optuna
 import pytest
@@ -14,6 +14,8 @@ from controllers.policies.kit.settings import PolicyParameterError
 from tests.policies.policy_fakes import node, snapshot, trial
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
+pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+Way = Literal["minimize", "maximize"]
 STEPS = 27
 SETTINGS: list[dict[str, Any]] = [
     {"pruner": "asha", "min_resource": 1, "reduction_factor": 3},
@@ -33,7 +35,7 @@ def curves(seed: int, trials: int) -> list[list[float]]:
     return [[low + gain * 0.9**step + chance.gauss(0, 0.05) for step in range(STEPS)] for gain, low in starts]
 
 
-def by_optuna(settings: dict[str, Any], values: list[list[float]], at_a_time: int, direction: str) -> list[int]:
+def by_optuna(settings: dict[str, Any], values: list[list[float]], at_a_time: int, direction: Way) -> list[int]:
     """Return how many steps each trial made in a study of Optuna's; trials make their steps in turn."""
     study = optuna.create_study(study_name="sweep", pruner=OptunaPruner(**settings).made(), direction=direction)
     made, running = [0] * len(values), dict[int, optuna.Trial]()
@@ -54,7 +56,7 @@ def by_optuna(settings: dict[str, Any], values: list[list[float]], at_a_time: in
     return made
 
 
-def by_policy(settings: dict[str, Any], values: list[list[float]], at_a_time: int, direction: str) -> list[int]:
+def by_policy(settings: dict[str, Any], values: list[list[float]], at_a_time: int, direction: Way) -> list[int]:
     """Return the same under the policy, which looks after each report and forgets all but its state between."""
     policy = OptunaPruner(**settings)
     state = policy.initial()
@@ -88,7 +90,8 @@ def by_policy(settings: dict[str, Any], values: list[list[float]], at_a_time: in
 def test_trials_end_where_optuna_would_end_them(settings: dict[str, Any], at_a_time: int) -> None:
     for seed in range(3):
         values = curves(seed, 12)
-        for direction in ("minimize", "maximize"):
+        directions: tuple[Way, Way] = ("minimize", "maximize")
+        for direction in directions:
             theirs = by_optuna(settings, values, at_a_time, direction)
             assert by_policy(settings, values, at_a_time, direction) == theirs, (seed, direction)
 

@@ -108,7 +108,7 @@ def test_a_policy_that_has_not_finished_is_shown_as_far_as_it_got(folder: Path) 
     html = page(load_run(folder))
 
     assert "specon+flowcon has not finished" in html
-    assert len(json.loads(read(html).charts[2])["data"]) == 24
+    assert len(json.loads(read(html).charts[3])["data"]) == 24
 
 
 def test_a_trial_has_one_name_in_timeline_and_result(folder: Path) -> None:

@@ -235,7 +235,8 @@ class Executor:
                 pod_changes.kill(self._api, pod)
             case OpenGate(node=node, moved_from=left, point=point):
                 marks = counts.annotations() | ({labels.ANNOTATION_MOVED_FROM: left} if left else {})
-                pod_changes.open_gate(self._api, pod, node, marks | (noted(point) if point else {}))
+                given: dict[str, str | None] = {**noted(point)} if point else {}
+                pod_changes.open_gate(self._api, pod, node, marks | given)
             case Hold():
                 pod_changes.annotate(self._api, pod, {labels.ANNOTATION_SUSPENDED: "true", **counts.annotations()})
             case AbandonMove():
