@@ -86,7 +86,17 @@ def test_each_trial_is_told_with_what_kubernetes_and_mlflow_know(specon_there: S
     assert second["category"] is None
     assert state["policy"] == "specon:interval=7"
     assert state["steered"] == "a controller steers it"
-    assert state["counts"] == {"total": 3, "running": 1, "moving": 1, "succeeded": 0, "failed": 0, "ended": 0}
+    counts = {
+        "total": 3,
+        "running": 1,
+        "moving": 1,
+        "suspended": 0,
+        "succeeded": 0,
+        "stopped": 0,
+        "failed": 0,
+        "ended": 0,
+    }
+    assert state["counts"] == counts
     assert state["missing"] == []
 
 
