@@ -163,6 +163,8 @@ class CampaignRun:
     def _result(self) -> RunResult:
         """Return the campaign's result. Ask MLflow once more for it, since trials log until their very end.
 
+        Called off the loop, so that it may also wait for the last tags, of trials that were stopped at the very end.
+
         Raises:
             MlflowAwayError: MLflow does not answer.
             NoResultError: no trial was run.
@@ -171,6 +173,7 @@ class CampaignRun:
         if self._source.away:
             message = "MLflow does not answer"
             raise MlflowAwayError(message)
+        self._tags.settle(_STOP_S)
         trials = tuple(self._world.results(samples))
         if not trials:
             message = "the workflow ended without having run a trial"
@@ -196,7 +199,7 @@ class CampaignRun:
         background = stack.enter_context(services.reader.follow(self._source))
         parent = record.parent_of
         compose = recommended_tags(parent, report.recommended) if services.recommend else done_tags(parent)
-        tags = stack.enter_context(services.tags.board(lambda: self._source.run_ids, compose))
+        tags = self._tags = stack.enter_context(services.tags.board(lambda: self._source.run_ids, compose))
         foreseen = stack.enter_context(
             services.tags.forecasts(lambda: self._source.run_ids, record.run_ids, self._clock.to_epoch)
         )

@@ -43,6 +43,7 @@ from mlflow_hooks.delivery import end_stopped
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
 _DELIVERY_S = 60.0
+_LAST_TAGS_S = 15.0
 GRACE_S = 30.0
 """Seconds between SIGTERM and SIGKILL for attempts whose sweep is interrupted."""
 
@@ -158,6 +159,7 @@ class LocalSweep:
                 guard=lambda policy: Pinned(policy=guarded(policy), short=world.short),
             )
             self._drive(world, Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now()), source, clock)
+            tags.settle(_LAST_TAGS_S)
             self._deliver(world.jobs())
             trials = tuple(world.results(source.poll()))
             if not trials:
@@ -189,6 +191,8 @@ class LocalSweep:
                 self._services.keep_alive()
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             select.select([self._services.launcher.fileno()], [], [], _STEP_S)
+        # Once more, for the last phases to get into the record and onto the runs.
+        driver.tick(clock.now())
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(

@@ -22,6 +22,7 @@ Compose = Callable[[Trial, Assessment | None, str | None], dict[str, str]]
 _REST: Final = 3.0
 """After each write, rest this many times as long as it took: so writing takes a quarter of one connection at most."""
 _STOP_S: Final = 15.0
+_LOOK_S: Final = 0.1
 _STOPPED: Final = "stopped"
 _OUTCOMES: Final = {Phase.SUSPENDING: "suspended", Phase.SUSPENDED: "suspended", Phase.STOPPED: _STOPPED}
 
@@ -78,6 +79,14 @@ class TagBoard:
     def wrote(self, name: str, news: Mapping[str, str]) -> None:
         """Note what a trial's run shows by now."""
         self._written[name] = {**self._written.get(name, {}), **news}
+
+    def settle(self, within_s: float) -> bool:
+        """Wait until the runs show all that was decided; return whether they do after ``within_s`` seconds."""
+        give_up = time.monotonic() + within_s
+        while (waiting := any(self.due(also_minor=False))) and time.monotonic() < give_up:
+            self._changed()
+            time.sleep(_LOOK_S)
+        return not waiting
 
 
 class ForecastBoard:
