@@ -41,7 +41,9 @@ class Guarded(AroundOne):
     """
 
     cooldown: float = Field(
-        default=5.0, ge=0, description="seconds between two actions on a trial: a save and resume takes about as long"
+        default=5.0,
+        ge=0,
+        description="seconds between two actions on a trial, as long as a save and resume; a resize delays no move",
     )
     disruption: float = Field(
         default=0.25, gt=0, le=1, description="greatest share of the live trials that may move at once, but always one"
