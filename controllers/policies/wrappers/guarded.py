@@ -72,7 +72,7 @@ class Guarded(AroundOne):
     def decide(self, snapshot: Snapshot, state: GuardedState[Any]) -> Decision[GuardedState[Any]]:
         """Ask the policy and check what it wants, in its order."""
         wanted = self.policy.decide(snapshot, state.policy)
-        cooling, moved = (self._cooling(snapshot, since) for since in (state.acted_at, state.moved_at))
+        cooling, moved = (self._recent(snapshot, since) for since in (state.acted_at, state.moved_at))
         passed: list[Proposal] = []
         vetoed = list(wanted.vetoed)
         if wanted.proposals:
@@ -94,7 +94,8 @@ class Guarded(AroundOne):
             tuple(vetoed),
         )
 
-    def _cooling(self, snapshot: Snapshot, since: Mapping[TrialId, float]) -> dict[TrialId, float]:
+    def _recent(self, snapshot: Snapshot, since: Mapping[TrialId, float]) -> dict[TrialId, float]:
+        """Return those of ``since`` that the cooldown still counts, by name."""
         return {
             name: at
             for name, at in sorted(since.items())
