@@ -16,7 +16,8 @@ def cpu_used(trial: PastTrial) -> float:
 def bounds(past: PastSweep) -> tuple[float, float]:
     """Return bounds of makespan and mean completion time, in seconds, from the CPU seconds that the trials used.
 
-    They take the trials as they were, with all that starts and further attempts cost them, and the nodes as one pool.
+    They take the trials as they were, with all that starts and further attempts cost them, and the nodes as one pool. A
+    policy that makes trials cost more CPU thus has a later bound.
     """
     trials = tuple(TrialSpec(one.id, one.submitted_at, cpu_used(one), (), 0.0, _THREAD) for one in past.trials)
     workload = Workload(trials, past.nodes)

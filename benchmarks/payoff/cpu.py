@@ -17,6 +17,7 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 PROBE_EVERY_S: Final = 4.0
 _ROUNDS: Final = 12
 _SIZE: Final = 400
+"""Rows and columns of a matrix: 640 kB, so that the caches count, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class CpuReading:
 class SpeedProbe:
     """Measures, while its context lasts, what a fixed piece of work costs: half a percent of a core goes into that.
 
-    The work is small matrices and Python, as a training's is. ``seconds`` is its mean cost in CPU seconds.
+    The work is small matrices and Python, as a training's is.
     """
 
     def __init__(self) -> None:
@@ -82,6 +83,7 @@ class SpeedProbe:
 
 
 def _work() -> float:
+    """Do the work, and return what it came to, so that none of it can be left out."""
     total = 0.0
     for number in range(_ROUNDS):
         matrix = np.full((_SIZE, _SIZE), 1.0 + number, dtype=np.float32)

@@ -1,6 +1,7 @@
 """The payoff for real: which runs are made in which order, what is kept, when a run is repeated, and its tables."""
 
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from benchmarks.experiments.markdown import with_tables
 from benchmarks.payoff.__main__ import measure
+from benchmarks.payoff.cpu import SpeedProbe
 from benchmarks.payoff.figures import summaries
 from benchmarks.payoff.on_this_machine import ThisMachine
 from benchmarks.payoff.pages import PAGES, disturbed, tables
@@ -140,6 +142,20 @@ def test_figures_pair_each_run_with_the_baselines_of_its_seed() -> None:
     assert [one.bound_ratio for one in ahead.runs] == pytest.approx([1.0, 1.25])
 
 
+def test_at_equal_speed_a_run_is_no_longer_only_because_the_machine_was_slower() -> None:
+    slow = replace(QUIET, probe_s=2 * QUIET.probe_s)
+    _, ahead = summaries(ON_THIS_MACHINE, "demo", [run(task()), run(task(policy="ahead"), (60.0, 150.0), slow)])
+    (figures,) = ahead.runs
+    assert figures.makespan_change == pytest.approx(0.5)
+    assert figures.measures["makespan_at_equal_speed"] == pytest.approx(-0.25)
+
+
+def test_the_probe_counts_the_cpu_of_its_own_work_and_not_the_time_that_it_waits() -> None:
+    with SpeedProbe() as probe:
+        time.sleep(0.3)
+    assert 0 < probe.seconds < 0.3
+
+
 def test_every_mark_in_the_pages_has_its_table() -> None:
     made = tables([run(task()), run(task(policy="ahead"), (50.0, 80.0))])
     marks = {mark for page in PAGES for mark in re.findall(r"<!-- table: (\S+) -->", page.read_text("utf-8"))}
@@ -165,8 +181,9 @@ def test_a_run_on_this_machine_is_kept_with_its_bounds_and_what_it_got(tmp_path:
     plan = replace(ON_THIS_MACHINE, sweeps={"tiny": tmp_path / "tiny.py"}, nodes=2)
     made = ThisMachine(plan, tmp_path).make(Task("local", "tiny", 1, "ahead"))
     assert [trial.succeeded for trial in made.result.trials] == [True, True]
-    assert 0 < made.makespan_bound_s <= made.result.makespan_s
-    assert 0 < made.mean_bound_s <= made.result.mean_completion_s
+    # The bound takes trials for single threads; loading torch, most of what these short ones do, takes several.
+    assert 0 < made.makespan_bound_s <= 2.0 * made.result.makespan_s
+    assert 0 < made.mean_bound_s <= 2.0 * made.result.mean_completion_s
     assert 0 < made.delivered.nodes < 2
     assert made.delivered.others is not None
     file = RunFile(tmp_path / "runs.json")

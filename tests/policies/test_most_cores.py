@@ -1,4 +1,4 @@
-"""How many cores a trial is taken to be able to use, while it has used all that it was given."""
+"""How many cores a trial is taken to be able to use, by what it used and by what others did."""
 
 from dataclasses import replace
 

@@ -63,13 +63,12 @@ class MeasuredTrial:
     """What the reports of a trial told.
 
     ``reports`` are those of the present attempt, thinned out, ``newest`` the last of all of them, and ``counted`` the
-    last that told of more CPU seconds than those before it, ``since`` the one from which its use of cores is averaged.
-    ``cost`` is in core seconds per step, ``cores`` what it
-    used meanwhile, ``scatter`` the standard deviation of the logarithm of the cost between two reports. ``most`` is how
-    many cores the trial can use, None while it has used all that it was given; ``used`` the most that it was seen to
-    use. ``costs`` tells what a step cost under unlike conditions. ``running_since`` is when the present attempt was
-    first seen to run. ``left`` is the newest report before a move, as of when the move was first seen; None once it is
-    known what the move cost: ``move_seconds``.
+    last that told of more CPU seconds than those before it, ``averaged_from`` the one from which its use of cores is
+    averaged. ``cost`` is in core seconds per step, ``cores`` what it used meanwhile, ``scatter`` the standard deviation
+    of the logarithm of the cost between two reports. ``most`` is how many cores the trial can use, None while it has
+    used all that it was given; ``used`` the most that it was seen to use. ``costs`` tells what a step cost under unlike
+    conditions. ``running_since`` is when the present attempt was first seen to run. ``left`` is the newest report
+    before a move, as of when the move was first seen; None once it is known what the move cost: ``move_seconds``.
     """
 
     attempt: int = 0
@@ -77,7 +76,7 @@ class MeasuredTrial:
     reports: tuple[Report, ...] = ()
     newest: Report | None = None
     counted: Report | None = None
-    since: Report | None = None
+    averaged_from: Report | None = None
     steps_total: int | None = None
     cost: float | None = None
     cores: float = 1.0
@@ -244,7 +243,7 @@ def _measured_trial(
     if trial.phase is Phase.RUNNING and trial.attempt != memo.attempt:
         # What lies between two attempts is no training: measuring begins again, and what was learnt stays.
         memo = replace(
-            memo, attempt=trial.attempt, running_since=now, reports=(), newest=None, counted=None, since=None
+            memo, attempt=trial.attempt, running_since=now, reports=(), newest=None, counted=None, averaged_from=None
         )
     progress = trial.progress
     if progress is None or progress.cpu_seconds is None:
@@ -274,12 +273,14 @@ def _with_conditions(
     if report is None or node is None or node not in nodes or not trial.steady:
         return memo
     if last is None or nodes[node].since > last.at:
-        return replace(memo, since=report)
-    since = memo.since if memo.since is not None and report.at - memo.since.at <= USE_OVER_S else last
+        return replace(memo, averaged_from=report)
+    since = memo.averaged_from
+    if since is None or report.at - since.at > USE_OVER_S:
+        since = last
     requested = sum(cpu for _, cpu in nodes[node].requests)
     part = trial.cpu / requested if requested > 0 else 0.0
     entitled = cores_of[node] * part
-    memo = _with_use(replace(memo, since=since), since, report, entitled if part >= LARGE_SHARE else 0.0)
+    memo = _with_use(replace(memo, averaged_from=since), since, report, entitled if part >= LARGE_SHARE else 0.0)
     cores = (report.core_seconds - last.core_seconds) / (report.at - last.at)
     costs = memo.costs
     if report.step > last.step and entitled > 0:

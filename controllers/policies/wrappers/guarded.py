@@ -55,7 +55,9 @@ class Guarded(AroundOne):
     """
 
     cooldown: float = Field(
-        default=5.0, ge=0, description="seconds between two actions on a trial: a save and resume takes about as long"
+        default=5.0,
+        ge=0,
+        description="seconds between two actions on a trial, as long as a save and resume; a resize delays no move",
     )
     disruption: float = Field(
         default=0.25, gt=0, le=1, description="greatest share of the live trials that may move at once, but always one"
@@ -84,7 +86,7 @@ class Guarded(AroundOne):
     def decide(self, snapshot: Snapshot, state: GuardedState[Any]) -> Decision[GuardedState[Any]]:
         """Ask the policy and check what it wants, in its order."""
         wanted = self.policy.decide(snapshot, state.policy)
-        cooling, moved = (self._cooling(snapshot, since) for since in (state.acted_at, state.moved_at))
+        cooling, moved = (self._recent(snapshot, since) for since in (state.acted_at, state.moved_at))
         passed: list[Proposal] = []
         vetoed = list(wanted.vetoed)
         if wanted.proposals:
@@ -106,7 +108,8 @@ class Guarded(AroundOne):
             tuple(vetoed),
         )
 
-    def _cooling(self, snapshot: Snapshot, since: Mapping[TrialId, float]) -> dict[TrialId, float]:
+    def _recent(self, snapshot: Snapshot, since: Mapping[TrialId, float]) -> dict[TrialId, float]:
+        """Return those of ``since`` that the cooldown still counts, by name."""
         return {
             name: at
             for name, at in sorted(since.items())
