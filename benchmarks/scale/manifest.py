@@ -10,7 +10,7 @@ from hera.workflows import Resources, Workflow
 
 from benchmarks.scale.size import NAMESPACE, TRIAL_CPU
 from controllers.core import labels
-from controllers.core.expressions import SWEEP_UID
+from controllers.core.expressions import SWEEP_UID, main_container
 from hera_specon import Sweep, log_uniform, minimize
 
 Json = dict[str, Any]
@@ -94,7 +94,8 @@ def placeholders(trial: TrialFacts, workflow_uid: str) -> Mapping[str, str]:
 
 
 def pod_patch(template: Json, *, gated: bool) -> Json:
-    """Return the template's podSpecPatch with its expression on gates evaluated."""
-    plain = json.loads(_GATES.sub("", template["podSpecPatch"]))
+    """Return the template's podSpecPatch with its expressions evaluated, for a trial that is not stopped."""
+    text = template["podSpecPatch"].replace(f", {main_container(SWEEP)}", "")
+    plain = json.loads(_GATES.sub("", text))
     gates = [{"name": labels.GATE_PLACEMENT}] if gated else []
     return {**plain, "schedulingGates": gates}
