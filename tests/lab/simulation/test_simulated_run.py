@@ -156,7 +156,7 @@ def test_a_long_calm_is_not_taken_for_the_end() -> None:
 
 
 _CLAIRVOYANT = {"shortest-remaining", "longest-remaining"}
-_EAGER = {"ahead"}
+_EAGER = {"ahead", "optuna"}
 """Policies that go by every report that a tick shows, and so know more where there are more ticks."""
 
 
@@ -165,7 +165,7 @@ def test_ticking_every_heartbeat_decides_nothing_else(spec: str) -> None:
     sweep = mixed(trials=16, cores=[3.0] * 3, seed=1)
     policy = parse_policy(spec)
     seldom, often = simulate(sweep, policy), simulate(sweep, EveryHeartbeat(policy))
-    assert often.ticks > 1.5 * seldom.ticks
+    assert often.ticks > 2 * seldom.ticks
     assert often.result == seldom.result
 
 
