@@ -136,7 +136,8 @@ class Trial:
     next attempt waits for a ``Place``: the first of a pending trial, or that of a suspended one; the world itself
     releases all others. ``devices`` are those that each worker holds alone. ``parameters`` are its hyperparameters.
     ``diverged`` tells that the newest value of its objective is NaN or infinite. ``search`` is the text of the search
-    that gives the trial its parameters when it first starts; empty where its author gave them.
+    that gives the trial its parameters when it first starts; empty where its author gave them. ``sweep`` is the name of
+    its sweep: only objectives of one sweep can be compared.
     """
 
     id: TrialId
@@ -161,6 +162,7 @@ class Trial:
     suspensions: int = 0
     diverged: bool = False
     search: str = ""
+    sweep: str = ""
 
     @property
     def node(self) -> NodeName | None:
@@ -209,6 +211,7 @@ class Trial:
             self.suspensions,
             diverged,
             self.search,
+            self.sweep,
         )
 
 

@@ -5,13 +5,12 @@ the study again. Nothing that Optuna stores is kept, since some samplers store p
 """
 
 import math
-import warnings
 from collections.abc import Mapping
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.core.errors import SearchError
 from controllers.core.model import Direction, Phase, Point, Snapshot, Trial, TrialId, Value
+from controllers.core.optuna_library import quiet_optuna
 from controllers.search.spec import Dimension, Options, SearchSpec, read_search
 
 if TYPE_CHECKING:
@@ -35,10 +34,9 @@ class OptunaSearch:
     def ask(self, trial: Trial, snapshot: Snapshot, points: Mapping[TrialId, Point]) -> Point:
         """Return the hyperparameters of ``trial``; see ``Search``."""
         # Two sweeps of a workflow may search in the same words, and know nothing of each other.
-        sweep, _, _ = trial.id.rpartition(".")
         spec = read_search(trial.search)
-        key = (sweep, trial.search)
-        others = [one for one in snapshot.trials if one.search == trial.search and one.id.rpartition(".")[0] == sweep]
+        key = (trial.sweep, trial.search)
+        others = [one for one in snapshot.trials if (one.sweep, one.search) == key]
         if key not in self._studies:
             # A study that is built again must not draw the points again that it began with.
             begun = sum(one.id in points or bool(one.parameters) for one in others)
@@ -56,7 +54,7 @@ class _Study:
     """A study of Optuna's, and which of its trials are ours."""
 
     def __init__(self, spec: SearchSpec, direction: Direction, seed: int) -> None:
-        optuna = _optuna()
+        optuna = quiet_optuna()
         self._spec = spec
         self._study = optuna.create_study(direction=direction.value, sampler=sampler_of(spec, seed))
         self._numbers: dict[TrialId, int] = {}
@@ -94,7 +92,7 @@ class _Study:
         return point
 
     def _add(self, name: TrialId, point: Point) -> None:
-        optuna = _optuna()
+        optuna = quiet_optuna()
         drawn = self._spec.that_matter(point)
         self._study.add_trial(
             optuna.trial.create_trial(
@@ -107,7 +105,7 @@ class _Study:
 
     def _tell(self, trial: Trial) -> None:
         """Tell what a trial came to: its best value so far, also where it was stopped."""
-        optuna = _optuna()
+        optuna = quiet_optuna()
         best = None if trial.progress is None else trial.progress.best
         if best is None or not math.isfinite(best) or trial.phase is Phase.FAILED:
             self._study.tell(self._numbers[trial.id], state=optuna.trial.TrialState.FAIL)
@@ -122,7 +120,7 @@ def sampler_of(spec: SearchSpec, seed: int) -> "BaseSampler":
     Raises:
         SearchError: Optuna has none of that name, it takes no such settings, or something that it needs is missing.
     """
-    samplers = _optuna().samplers
+    samplers = quiet_optuna().samplers
     name = SHORT_NAMES.get(spec.sampler, spec.sampler)
     known = sorted(set(samplers.__all__) - _NO_SEARCH - {"nsgaii"})
     if name not in known:
@@ -141,7 +139,7 @@ def sampler_of(spec: SearchSpec, seed: int) -> "BaseSampler":
 
 
 def _distribution(dimension: Dimension) -> "BaseDistribution":
-    distributions, domain = _optuna().distributions, dimension.domain
+    distributions, domain = quiet_optuna().distributions, dimension.domain
     found: BaseDistribution
     if isinstance(domain, Options):
         found = distributions.CategoricalDistribution(domain.options)
@@ -150,12 +148,3 @@ def _distribution(dimension: Dimension) -> "BaseDistribution":
     else:
         found = distributions.FloatDistribution(domain.low, domain.high, log=domain.log)
     return found
-
-
-def _optuna() -> ModuleType:
-    """Return Optuna, which takes a third of a second to import and tells of each trial unless it is asked not to."""
-    import optuna  # noqa: PLC0415 - most sweeps need no search
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-    return optuna

@@ -117,4 +117,5 @@ def _spec(name: str, behaviour: Behaviour) -> TrialSpec:
         devices=Devices.of({DEVICE: behaviour.devices}),
         parameters=() if behaviour.search else parameters_in(behaviour.params),
         search=behaviour.search,
+        sweep="sweep",
     )

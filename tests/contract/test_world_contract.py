@@ -47,6 +47,7 @@ def test_a_trials_hyperparameters_are_seen_before_it_starts_and_after_it_has_end
     bench.submit(gated=True, a=Behaviour(params='{"width": 64, "optimiser": "adam"}'), b=Behaviour(params="no JSON"))
     bench.until_gated("a", "b")
     assert bench.trial("a").parameters == (("optimiser", "adam"), ("width", 64.0))
+    assert bench.trial("a").sweep == "sweep"
     bench.place("a")
     bench.until(lambda: bench.ended("a"))
     assert bench.trial("a").parameters == (("optimiser", "adam"), ("width", 64.0))

@@ -103,6 +103,56 @@ def test_a_trial_that_diverges_is_stopped() -> None:
     assert [one.action for one in decision.proposals] == [Stop(sick.id, "its objective is NaN or infinite")]
 
 
+def test_trials_are_compared_with_those_of_their_own_sweep_only() -> None:
+    policy = OptunaPruner(pruner="median", n_startup_trials=1)
+    low = trial("low.a", sweep="low", phase=Phase.SUCCEEDED, progress=Progress(0.1, 0.1, 0.1, 0, 1.0))
+    high = trial("high.a", sweep="high", phase=Phase.SUCCEEDED, progress=Progress(500.0, 500.0, 500.0, 0, 1.0))
+    worse = [
+        trial("low.b", "w1", sweep="low", progress=Progress(0.9, 0.9, 0.9, 0, 2.0)),
+        trial("high.b", "w1", sweep="high", progress=Progress(400.0, 400.0, 400.0, 0, 2.0)),
+    ]
+    state, stopped = policy.initial(), list[str]()
+    for now, trials in ((1.0, [low, high]), (2.0, [low, high, *worse])):
+        decision = policy.decide(snapshot(now, trials, [node("w1")]), state)
+        stopped = [str(one.action.trial) for one in decision.proposals]
+        state = load_state(policy, dump_state(policy, decision.state))
+    assert stopped == ["low.b"]
+
+
+def reports(*told: tuple[int, float], steps_total: int) -> list[Progress]:
+    return [
+        Progress(
+            told[0][1], min(value for _, value in told[:n]), told[n - 1][1], told[n - 1][0], float(n), None, steps_total
+        )
+        for n in range(1, len(told) + 1)
+    ]
+
+
+def test_trials_that_were_seen_at_other_steps_are_compared_all_the_same() -> None:
+    policy = OptunaPruner(pruner="median", n_startup_trials=1)
+    state = policy.initial()
+    good = reports((3, 0.5), (9, 0.1), steps_total=10)
+    bad = reports((5, 0.9), steps_total=10)
+    looks = [
+        [trial("good", "w1", progress=good[0])],
+        [trial("good", phase=Phase.SUCCEEDED, progress=good[1]), trial("bad", "w1", progress=bad[0])],
+    ]
+    for now, trials in enumerate(looks):
+        decision = policy.decide(snapshot(float(now), trials, [node("w1")]), state)
+        state = decision.state
+    assert [str(one.action.trial) for one in decision.proposals] == ["bad"]
+
+
+def test_of_a_long_training_the_state_keeps_a_hundred_values() -> None:
+    policy = OptunaPruner()
+    state = policy.initial()
+    for one in reports(*((step, 1.0 / step) for step in range(1, 200_000, 997)), steps_total=200_000):
+        state = policy.decide(snapshot(one.at, [trial("a", "w1", progress=one)], [node("w1")]), state).state
+    values = next(iter(state.trials.values())).values
+    assert [step for step, _ in values] == list(range(0, 200_000, 2000))[: len(values)]
+    assert len(values) == 100
+
+
 def test_a_trial_that_leaves_its_node_or_has_reported_nothing_is_left_alone() -> None:
     policy = OptunaPruner(pruner="threshold", upper=0.5)
     bad = Progress(9.0, 9.0, 9.0, 3, 1.0)

@@ -168,6 +168,31 @@ def test_a_trial_that_was_let_past_a_rung_stays_so_after_a_restart_though_better
     assert TrialId("a") not in {proposal.action.trial for proposal in later.proposals}
 
 
+@pytest.mark.parametrize("finish", ["all", "best"])
+def test_trials_are_compared_with_those_of_their_own_sweep_only(finish: str) -> None:
+    low = [running("a", 0.2, 0.1, sweep="low"), running("b", 0.2, 0.9, sweep="low")]
+    high = [running("c", 0.2, 100.0, sweep="high"), running("d", 0.2, 900.0, sweep="high")]
+    waiting = [new(f"n{number}") for number in range(4)]
+    assert set(wanted(*low, *high, *waiting, finish=finish)["suspended"]) == {"b", "d"}
+
+
+def test_a_sweep_ends_though_another_of_the_workflow_goes_on() -> None:
+    over = [replace(ended("best", 0.1), sweep="low"), replace(suspended("late", 0.2, 0.9), sweep="low")]
+    assert wanted(*over, running("a", 0.1, sweep="high"), finish="best") == nothing_but(stopped=["late"])
+
+
+def test_what_the_ended_trials_of_a_sweep_came_to_is_not_forgotten_and_not_counted_for_another() -> None:
+    policy = Promote()
+    ends = [replace(ended(name, 0.1), sweep="low") for name in "pqrs"]
+    first = policy.decide(snapshot(60.0, [*ends, running("a"), running("b", sweep="low")], NODES), policy.initial())
+    kept = load_state(policy, dump_state(policy, first.state))
+    both = [running("a", 0.2, 0.5), running("b", 0.2, 0.5, sweep="low")]
+    later = policy.decide(snapshot(70.0, [*ends, *both], NODES), kept)
+    outlooks = {name: later.assessments[TrialId(name)].outlook for name in "ab"}
+    assert outlooks["a"].startswith("waits at its rung: better than 100 % of those")
+    assert outlooks["b"].startswith("waits at its rung: better than 20 % of those")
+
+
 def test_policies_behind_it_see_only_who_shall_start_and_the_work_up_to_the_next_rung() -> None:
     trials = [running("a", 0.2, 0.1), running("b", 0.25, 0.2), new("n"), *(new(f"o{k}") for k in range(9))]
     policy = Promote()

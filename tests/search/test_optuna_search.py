@@ -20,7 +20,7 @@ ONLY_A = Dimension(
 
 def searched(number: int, spec: SearchSpec, **changes: Any) -> Trial:  # noqa: ANN401 - fields of Trial
     waiting = trial(f"uid.sweep.t{number:03}", phase=Phase.PENDING, gated=True, attempt=0, search=spec.written())
-    return replace(waiting, **changes)
+    return replace(waiting, sweep="sweep", **changes)
 
 
 def ended(one: Trial, point: Point, value: float, phase: Phase = Phase.SUCCEEDED) -> Trial:
@@ -89,7 +89,7 @@ def test_what_was_stopped_counts_by_its_best_value_and_what_failed_does_not() ->
 
 def test_two_sweeps_that_search_in_the_same_words_know_nothing_of_each_other() -> None:
     spec = SearchSpec(sampler="random", space=(X,))
-    one, other = searched(0, spec), replace(searched(0, spec), id=TrialId("uid.other.t000"))
+    one, other = searched(0, spec), replace(searched(0, spec), id=TrialId("uid.other.t000"), sweep="other")
     search, both = OptunaSearch(), Snapshot(0.0, (searched(0, spec), other), ())
     assert search.ask(one, both, {}) == search.ask(other, both, {})
 

@@ -207,6 +207,7 @@ def _trial(chance: random.Random, number: int) -> TrialSpec:
             target=chance.choice((None, None, 0.5, 0.0)),
             seconds_per_step=chance.choice((None, None, 0.5, 5.0)),
         ),
+        sweep=chance.choice(("", "", "other")),
     )
 
 

@@ -6,7 +6,7 @@ and go on where they were, and at its first level nothing is ever stopped.
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Literal
 
@@ -39,12 +39,13 @@ MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in LEVELS.values()
 class PromoteState:
     """The losses of each trial at the rungs that it has reached, and how many of these it may go beyond.
 
-    Both of trials that have not ended; ``ended`` holds the losses of the others by rung, None before the first look.
+    Both of trials that have not ended. ``ended`` holds the losses of the others, by sweep and rung, and is None before
+    the first look.
     """
 
     losses: Mapping[TrialId, tuple[float, ...]] = field(default_factory=dict)
     passed: Mapping[TrialId, int] = field(default_factory=dict)
-    ended: tuple[tuple[float, ...], ...] | None = None
+    ended: Mapping[str, tuple[tuple[float, ...], ...]] | None = None
 
 
 class Promote(PolicySettings):
@@ -93,54 +94,49 @@ class Promote(PolicySettings):
     def decide(self, snapshot: Snapshot, state: PromoteState) -> Decision[PromoteState]:
         """Compare the trials at their rungs; place, suspend and stop by that."""
         level = LEVELS[self.finish]
-        rungs, usual = level.rungs(self.warmup), _usual_steps(snapshot.trials)
-        reached = {
-            trial.id: with_reached(trial, state.losses.get(trial.id, ()), rungs, usual)
-            for trial in snapshot.trials
-            if not trial.phase.ended or state.ended is None or trial.id in state.losses
-        }
-        losses = {trial.id: reached.pop(trial.id) for trial in snapshot.unended}
-        before = state.ended or ((),) * len(rungs)
-        ended = tuple(
-            (*of_rung, *(found[rung] for found in reached.values() if len(found) > rung))
-            for rung, of_rung in enumerate(before)
-        )
-        ladder = Ladder(losses, ended, level.eta)
-        passed = {name: ladder.passed(name, state.passed.get(name, 0)) for name in losses}
-        ranks = _Ranks(losses, passed, ladder)
+        sweeps = _by_sweep(snapshot.trials)
+        rungs, usual = level.rungs(self.warmup), {sweep: _usual_steps(trials) for sweep, trials in sweeps.items()}
+        ranks = _Ranks.of(snapshot, state, level, rungs, usual)
         stops = [
             Proposal(Stop(one.id, DIVERGED), DIVERGED) for one in snapshot.unended if _may_stop(one) and one.diverged
         ]
+        if self.finish != "all":
+            for of_sweep in sweeps.values():
+                stops += self._ends(of_sweep, ranks, rungs)
         stopped = {one.action.trial for one in stops}
         left = [trial for trial in snapshot.unended if trial.id not in stopped]
         first = ranks.in_order(trial for trial in left if trial.waits and not ranks.held(trial))
         last = ranks.in_order(trial for trial in left if trial.waits and ranks.held(trial))
         behind = ranks.in_order(trial for trial in left if trial.steady and ranks.held(trial))
-        if self.finish != "all" and not _any_goes_on(left, ranks):
-            if any(trial.phase is Phase.SUCCEEDED for trial in snapshot.trials):
-                why = f"not among the best at {100 * rungs[0]:.0f} % of its training or later, and the best is known"
-                stops += [Proposal(Stop(trial.id, why), why) for trial in (*last, *behind)]
-                first, last, behind = [], [], []
-            elif candidates := ranks.in_order((*last, *behind)):
-                # Somebody has to come to the end: the best of those that wait.
-                best = candidates[0]
-                passed[best.id] = len(losses[best.id])
-                last, behind = ([one for one in them if one is not best] for them in (last, behind))
-                first = [best] if best.waits else []
         places, unplaced = with_room(snapshot, first)
         suspensions = self._suspended(behind, unplaced)
         if self.finish == "all" and not unplaced:
-            more, _ = with_room(snapshot, [*first, *last])
-            places = more
-        proposals = (*stops, *self._proposals(places, ranks, rungs), *suspensions)
+            places, _ = with_room(snapshot, [*first, *last])
+        proposals = (*stops, *(Proposal(Place(one.id), ranks.reason(one, rungs)) for one in places), *suspensions)
         seen = frozenset(one.id for one in places)
         return Decision(
-            PromoteState(losses, passed, ended),
+            PromoteState(ranks.losses, ranks.passed, ranks.ended),
             proposals,
             snapshot.now + self.interval if snapshot.unended else None,
-            {one.id: Assessment(outlook=ranks.outlook(one, rungs)) for one in left if losses[one.id]},
+            {one.id: Assessment(outlook=ranks.outlook(one, rungs)) for one in left if ranks.losses[one.id]},
             narrowed=_narrowed(snapshot, seen, ranks, rungs, usual),
         )
+
+    def _ends(self, trials: Sequence[Trial], ranks: "_Ranks", rungs: Sequence[float]) -> list[Proposal]:
+        """Return stops of the trials of a sweep that still wait at a rung, once its winner is known.
+
+        While nobody has come to the end and nobody goes on, the best of those that wait is let past instead.
+        """
+        sound = [trial for trial in trials if not (trial.phase.ended or (trial.diverged and _may_stop(trial)))]
+        if any(not ranks.held(trial) and trial.phase is not Phase.STOPPING for trial in sound):
+            return []
+        waiting = ranks.in_order(trial for trial in sound if _may_stop(trial))
+        if any(trial.phase is Phase.SUCCEEDED for trial in trials):
+            why = f"not among the best at {100 * rungs[0]:.0f} % of its training or later, and the best is known"
+            return [Proposal(Stop(trial.id, why), why) for trial in waiting]
+        if waiting:
+            ranks.let_past(waiting[0])
+        return []
 
     def _suspended(self, behind: Sequence[Trial], unplaced: Sequence[Trial]) -> list[Proposal]:
         """Return suspensions of trials that are not among the best: of all, or of as many as keep others waiting."""
@@ -149,18 +145,57 @@ class Promote(PolicySettings):
         worst = list(reversed(behind))[: len(unplaced)]
         return [Proposal(Suspend(one.id), "suspending: others that may be better go first") for one in worst]
 
-    def _proposals(self, places: Iterable[Trial], ranks: "_Ranks", rungs: Sequence[float]) -> Iterator[Proposal]:
-        for trial in places:
-            yield Proposal(Place(trial.id), ranks.reason(trial, rungs))
-
 
 class _Ranks:
-    """Who goes before whom."""
+    """Who goes before whom, and how far each may go. Losses and places are those of ``PromoteState``."""
 
     def __init__(
-        self, losses: Mapping[TrialId, tuple[float, ...]], passed: Mapping[TrialId, int], ladder: Ladder
+        self,
+        losses: dict[TrialId, tuple[float, ...]],
+        passed: Mapping[TrialId, int],
+        ended: Mapping[str, tuple[tuple[float, ...], ...]],
+        trials: Mapping[str, Sequence[Trial]],
+        eta: float,
     ) -> None:
-        self.losses, self.passed, self.ladder = losses, passed, ladder
+        self.losses, self.ended = losses, ended
+        self._ladders = {
+            sweep: Ladder({one.id: losses[one.id] for one in trials.get(sweep, ())}, of_ended, eta)
+            for sweep, of_ended in ended.items()
+        }
+        self.passed = {
+            one.id: self._ladders[sweep].passed(one.id, passed.get(one.id, 0))
+            for sweep, of_sweep in trials.items()
+            for one in of_sweep
+        }
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        state: PromoteState,
+        level: Level,
+        rungs: Sequence[float],
+        usual: Mapping[str, float | None],
+    ) -> "_Ranks":
+        """Return how the trials of ``snapshot`` compare, after what was known before."""
+
+        def reached(trial: Trial) -> tuple[float, ...]:
+            return with_reached(trial, state.losses.get(trial.id, ()), rungs, usual[trial.sweep])
+
+        new = [one for one in snapshot.trials if one.phase.ended and (state.ended is None or one.id in state.losses)]
+        ended = dict(state.ended or {})
+        for sweep, of_sweep in _by_sweep((*snapshot.unended, *new)).items():
+            over = [reached(one) for one in of_sweep if one.phase.ended]
+            ended[sweep] = tuple(
+                (*before, *(found[rung] for found in over if len(found) > rung))
+                for rung, before in enumerate(ended.get(sweep, ((),) * len(rungs)))
+            )
+        losses = {one.id: reached(one) for one in snapshot.unended}
+        return cls(losses, state.passed, ended, _by_sweep(snapshot.unended), level.eta)
+
+    def let_past(self, trial: Trial) -> None:
+        """Let ``trial`` go beyond all rungs that it has reached."""
+        self.passed[trial.id] = self.reached(trial)
 
     def reached(self, trial: Trial) -> int:
         """Return how many rungs a trial has reached."""
@@ -175,7 +210,7 @@ class _Ranks:
 
         def rank(trial: Trial) -> tuple[int, float, float, TrialId]:
             reached = self.reached(trial)
-            better = self.ladder.rank(trial.id, reached - 1) if reached else 0.0
+            better = self._better(trial, reached - 1) if reached else 0.0
             return -reached, better, trial.submitted_at, trial.id
 
         return sorted(trials, key=rank)
@@ -193,18 +228,25 @@ class _Ranks:
     def outlook(self, trial: Trial, rungs: Sequence[float]) -> str:
         """Return how a trial stands, in words."""
         rung = self.reached(trial) - 1
-        better = 100 * self.ladder.rank(trial.id, rung)
+        better = 100 * self._better(trial, rung)
         place = f"better than {100 - better:.0f} % of those that have come to {100 * rungs[rung]:.0f} %"
         return f"waits at its rung: {place}" if self.held(trial) else f"goes on: {place}"
+
+    def _better(self, trial: Trial, rung: int) -> float:
+        """Return which part of the trials of its sweep was better at ``rung``."""
+        return self._ladders[trial.sweep].rank(trial.id, rung)
 
 
 def _may_stop(trial: Trial) -> bool:
     return trial.steady or trial.waits
 
 
-def _any_goes_on(unended: Iterable[Trial], ranks: _Ranks) -> bool:
-    """Whether any trial trains, or will, that does not wait at a rung."""
-    return any(not ranks.held(trial) and trial.phase is not Phase.STOPPING for trial in unended)
+def _by_sweep(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
+    """Return the trials of each sweep: only these can be compared."""
+    found: dict[str, list[Trial]] = {}
+    for trial in trials:
+        found.setdefault(trial.sweep, []).append(trial)
+    return found
 
 
 def _usual_steps(trials: Iterable[Trial]) -> float | None:
@@ -214,7 +256,11 @@ def _usual_steps(trials: Iterable[Trial]) -> float | None:
 
 
 def _narrowed(
-    snapshot: Snapshot, places: frozenset[TrialId], ranks: _Ranks, rungs: Sequence[float], usual: float | None
+    snapshot: Snapshot,
+    places: frozenset[TrialId],
+    ranks: _Ranks,
+    rungs: Sequence[float],
+    usual: Mapping[str, float | None],
 ) -> Snapshot:
     """Return the snapshot as policies behind this one shall see it.
 
@@ -228,7 +274,7 @@ def _narrowed(
         progress, reached = trial.progress, ranks.reached(trial)
         if progress is None or ranks.held(trial) or reached >= len(rungs):
             return trial
-        total = progress.steps_total or usual
+        total = progress.steps_total or usual[trial.sweep]
         if not total:
             return trial
         return replace(trial, progress=replace(progress, steps_total=max(1, math.ceil(total * rungs[reached]))))

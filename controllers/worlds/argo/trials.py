@@ -269,6 +269,7 @@ class TrialState:
             parameters=self.definition.parameters,
             suspensions=self.suspensions,
             search=self.definition.search,
+            sweep=self.definition.sweep,
         )
 
     def result(self, name: str, sample: Sample | None, origin: float) -> TrialResult:

@@ -234,6 +234,7 @@ class LocalWorld:
             goals=goals_in(job.step.annotations).since(job.submitted_at),
             parameters=parameters_in(job.step.environment.get(contract.ENV_PARAMS, "")),
             search=job.step.annotations.get(labels.ANNOTATION_SEARCH, ""),
+            sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
         )
 
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:

@@ -183,6 +183,7 @@ class TrialRun:
                 parameters=spec.parameters,
                 suspensions=self.suspensions,
                 search=spec.search,
+                sweep=spec.sweep,
             )
         return self._shown
 

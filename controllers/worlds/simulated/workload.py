@@ -84,7 +84,7 @@ class TrialSpec:
     how many steps it says that it has in all: None for as many as it reports, 0 if it never says. It counts its CPU
     seconds with a report only ``cpu_every_s`` seconds after it last did; the reports between repeat the older count.
     ``devices`` are those that its pods hold, ``parameters`` its hyperparameters. With ``search``, the text of a search,
-    it waits for a place until that has given it others.
+    it waits for a place until that has given it others. ``sweep`` is the name of its sweep, where there are several.
     """
 
     id: TrialId
@@ -106,6 +106,7 @@ class TrialSpec:
     devices: Devices = NO_DEVICES
     parameters: Parameters = ()
     search: str = ""
+    sweep: str = ""
 
     @property
     def steps_total(self) -> int | None:

@@ -1,24 +1,22 @@
 """Optuna's own pruners as a policy: what they say becomes a stop.
 
-They see what they would see in a study of Optuna's: the value that each trial reported at each step, as far as it was
-read, and which trials have ended. Their rules are theirs (``optuna.pruners``); nothing of them is rewritten here.
+They see what they would see in a study of Optuna's: the value that each trial reported at each step, and which trials
+have ended. Their rules are theirs (``optuna.pruners``); nothing of them is rewritten here. Of a training of more than
+a hundred steps, they see a hundred.
 """
 
-import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from types import ModuleType
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from controllers.core.model import Action, Decision, Direction, Phase, Proposal, Snapshot, Stop, Trial, TrialId
+from controllers.core.model import Action, Decision, Proposal, Snapshot, Stop, Trial
+from controllers.core.optuna_library import quiet_optuna
 from controllers.policies.kit.settings import PolicyParameterError, PolicySettings
+from controllers.policies.optuna_pruners.study import PrunedStudy, PrunerState, Reported, steps_between_looks
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial
 
 Kind = Literal["asha", "hyperband", "median", "percentile", "threshold", "patient", "wilcoxon"]
 CLASSES: Final[Mapping[str, str]] = {
@@ -32,32 +30,6 @@ CLASSES: Final[Mapping[str, str]] = {
 }
 """Optuna's class for each kind; its successive halving is asynchronous (ASHA)."""
 DIVERGED: Final = "its objective is NaN or infinite"
-_NAME: Final = "sweep"
-"""Of the study: Hyperband draws a trial's bracket from it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """What a pruner knows of a trial: values by step, what it noted itself, and whether the trial has ended.
-
-    ``number`` counts the trials in the order in which they first reported.
-    """
-
-    number: int
-    values: tuple[tuple[int, float], ...] = ()
-    notes: Mapping[str, float] = field(default_factory=dict)
-    over: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PrunerState:
-    """What is known of the trials that have reported: of those that go on by name, of the others in ``ended``.
-
-    ``ended`` is None before the first look.
-    """
-
-    trials: Mapping[TrialId, Reported] = field(default_factory=dict)
-    ended: tuple[Reported, ...] | None = None
 
 
 class OptunaPruner(PolicySettings):
@@ -120,7 +92,7 @@ class OptunaPruner(PolicySettings):
         if self.pruner == "patient":
             settings["wrapped_pruner"] = None
         try:
-            made: BasePruner = getattr(_optuna().pruners, CLASSES[self.pruner])(**settings)
+            made: BasePruner = getattr(quiet_optuna().pruners, CLASSES[self.pruner])(**settings)
         except (TypeError, ValueError) as error:
             message = f"{self.name}: Optuna's pruner {self.pruner!r} cannot be made: {error}"
             raise PolicyParameterError(message) from None
@@ -128,73 +100,38 @@ class OptunaPruner(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: PrunerState) -> Decision[PrunerState]:
         """Ask the pruner about each trial that has reported something new, the oldest report first."""
-        known, ended = dict(state.trials), state.ended or ()
-        news = [
-            trial
-            for trial in snapshot.trials
-            if trial.progress is not None
-            and (trial.id in known or not trial.phase.ended or state.ended is None)
-            and _is_new(trial, known)
-        ]
+        known, ended, studies = dict(state.trials), state.ended or (), state.taken()
+        news = [trial for trial in snapshot.trials if trial.progress is not None and _is_new(trial, state)]
         news.sort(key=lambda trial: (trial.progress.at if trial.progress else 0.0, trial.id))
         for trial in news:
-            known[trial.id] = _with_report(trial, known.get(trial.id) or Reported(len(known) + len(ended)))
+            before = known.get(trial.id) or _first(trial, snapshot, (*ended, *known.values()))
+            known[trial.id] = before.with_report(trial)
         diverged = {trial.id for trial in snapshot.unended if trial.steady and trial.diverged}
         stops = [Proposal(Stop(name, DIVERGED), DIVERGED) for name in sorted(diverged)]
         running = [trial for trial in news if trial.steady and trial.id not in diverged]
-        if running:
-            study = _study((*known.values(), *ended), running[0].direction)
-            pruner, why = self.made(), f"Optuna's pruner {self.pruner!r} would prune it"
-            for trial in running:
-                before = known[trial.id]
-                if pruner.prune(study, _trials(study)[before.number]):
-                    stops.append(Proposal(Stop(trial.id, why), why))
-                noted = _trials(study)[before.number].system_attrs.items()
-                known[trial.id] = replace(before, notes={name: float(value) for name, value in noted})
+        why = f"Optuna's pruner {self.pruner!r} would prune it"
+        for sweep in sorted({trial.sweep for trial in running}):
+            asked, pruner = [trial for trial in running if trial.sweep == sweep], self.made()
+            study = studies[sweep] = studies.get(sweep) or PrunedStudy(asked[0].direction)
+            study.learn(one for one in (*ended, *known.values()) if one.sweep == sweep)
+            for trial in asked:
+                pruned, known[trial.id] = study.prunes(pruner, known[trial.id])
+                stops += [Proposal(Stop(trial.id, why), why)] if pruned else []
         over = [name for name in known if name not in snapshot.named or snapshot.named[name].phase.ended]
         ended = (*ended, *(known.pop(name) for name in over))
         wake_at = snapshot.now + self.interval if snapshot.unended else None
-        return Decision(PrunerState(known, ended), tuple(stops), wake_at)
+        return Decision(PrunerState(known, ended, studies), tuple(stops), wake_at)
 
 
-def _is_new(trial: Trial, known: Mapping[TrialId, Reported]) -> bool:
-    before = known.get(trial.id)
-    if before is None or trial.progress is None:
-        return True
-    return before.over != (trial.phase is Phase.SUCCEEDED) or before.values[-1][0] < trial.progress.step
+def _is_new(trial: Trial, state: PrunerState) -> bool:
+    before = state.trials.get(trial.id)
+    if before is None:
+        return state.ended is None or not trial.phase.ended
+    return not before.has(trial)
 
 
-def _with_report(trial: Trial, before: Reported) -> Reported:
-    values = before.values
-    if trial.progress is not None and (not values or values[-1][0] < trial.progress.step):
-        values = (*values, (trial.progress.step, trial.progress.latest))
-    return Reported(before.number, values, before.notes, trial.phase is Phase.SUCCEEDED)
-
-
-def _study(reported: Iterable[Reported], direction: Direction) -> "Study":
-    """Return a study with these trials; which of them were stopped makes no difference to any pruner."""
-    optuna = _optuna()
-    study: Study = optuna.create_study(study_name=_NAME, direction=direction.value)
-    state = optuna.trial.TrialState
-    for one in sorted(reported, key=lambda one: one.number):
-        study.add_trial(
-            optuna.trial.create_trial(
-                state=state.COMPLETE if one.over else state.RUNNING,
-                value=one.values[-1][1] if one.over else None,
-                intermediate_values=dict(one.values),
-                system_attrs=dict(one.notes),
-            )
-        )
-    return study
-
-
-def _trials(study: "Study") -> "list[FrozenTrial]":
-    return study.get_trials(deepcopy=False)
-
-
-def _optuna() -> ModuleType:
-    import optuna  # noqa: PLC0415 - it takes a third of a second, and few sweeps use it
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-    return optuna
+def _first(trial: Trial, snapshot: Snapshot, known: Sequence[Reported]) -> Reported:
+    """Return a trial that reports for the first time, beside those of its sweep that have."""
+    others = [one for one in known if one.sweep == trial.sweep]
+    every = others[0].every if others else steps_between_looks(snapshot.trials, trial.sweep)
+    return Reported(trial.sweep, len(others), every)

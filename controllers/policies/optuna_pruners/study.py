@@ -1,0 +1,132 @@
+"""What a pruner of Optuna's knows of a sweep, and the study in memory that shows it to the pruner."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field
+
+from controllers.core.model import Direction, Phase, Trial, TrialId
+from controllers.core.optuna_library import quiet_optuna
+
+if TYPE_CHECKING:
+    from optuna.pruners import BasePruner
+    from optuna.study import Study
+
+MOST_LOOKS: Final = 100
+"""Of a pruner at one training that tells its steps: more would make no better choice, and no state that can be kept."""
+_NAME: Final = "sweep"
+"""Of the study: Hyperband draws a trial's bracket from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a pruner knows of a trial: values by step, what it noted itself, and whether the trial has succeeded.
+
+    ``number`` counts the trials of ``sweep`` in the order in which they first reported. ``every`` is the number of
+    steps between two values that are kept, the same for all trials of a sweep.
+    """
+
+    sweep: str
+    number: int
+    every: int
+    values: tuple[tuple[int, float], ...] = ()
+    notes: Mapping[str, float] = field(default_factory=dict)
+    over: bool = False
+
+    def has(self, trial: Trial) -> bool:
+        """Whether all that ``trial`` shows is known."""
+        if self.over != (trial.phase is Phase.SUCCEEDED):
+            return False
+        return trial.progress is None or (bool(self.values) and self.values[-1][0] >= self._step(trial.progress.step))
+
+    def with_report(self, trial: Trial) -> "Reported":
+        """Return this with the newest report of ``trial``.
+
+        Steps between two looks get the value of the later one: pruners that compare trials at the same step would
+        otherwise find few that were seen at just that step.
+        """
+        progress, over = trial.progress, trial.phase is Phase.SUCCEEDED
+        if progress is None:
+            return replace(self, over=over)
+        newest, before = self._step(progress.step), self.values[-1][0] if self.values else -self.every
+        filled = range(before + self.every, newest, self.every) if progress.steps_total else ()
+        steps = (*filled, newest) if newest > before else ()
+        return replace(self, values=(*self.values, *((step, progress.latest) for step in steps)), over=over)
+
+    def _step(self, step: int) -> int:
+        return step // self.every * self.every
+
+
+def steps_between_looks(trials: Iterable[Trial], sweep: str) -> int:
+    """Return how many steps lie between two looks at the trials of ``sweep``, by the longest that tells its steps."""
+    told = [one.progress.steps_total or 1 for one in trials if one.sweep == sweep and one.progress]
+    return max(1, math.ceil(max(told, default=1) / MOST_LOOKS))
+
+
+class PrunedStudy:
+    """A study of Optuna's with the trials of one sweep. Which of them were stopped makes no difference to a pruner."""
+
+    def __init__(self, direction: Direction) -> None:
+        optuna = quiet_optuna()
+        self._storage = optuna.storages.InMemoryStorage()
+        self._study: Study = optuna.create_study(study_name=_NAME, storage=self._storage, direction=direction.value)
+        self._known: list[Reported] = []
+        self._ids: list[int] = []
+
+    def learn(self, reported: Iterable[Reported]) -> None:
+        """Take in all trials of the sweep that have reported, as they are known now."""
+        for one in sorted(reported, key=lambda one: one.number):
+            if one.number == len(self._known):
+                self._begin(one)
+            elif one is not self._known[one.number]:
+                self._go_on(one)
+
+    def prunes(self, pruner: "BasePruner", one: Reported) -> tuple[bool, Reported]:
+        """Return whether ``pruner`` would prune a trial, and what is known of it with what the pruner noted."""
+        pruned = pruner.prune(self._study, self._study.get_trials(deepcopy=False)[one.number])
+        noted = self._study.get_trials(deepcopy=False)[one.number].system_attrs
+        known = replace(one, notes={name: float(value) for name, value in noted.items()})
+        self._known[one.number] = known
+        return pruned, known
+
+    def _begin(self, one: Reported) -> None:
+        optuna = quiet_optuna()
+        running = optuna.trial.create_trial(
+            state=optuna.trial.TrialState.RUNNING,
+            intermediate_values=dict(one.values),
+            system_attrs=dict(one.notes),
+        )
+        self._study.add_trial(running)
+        study = self._storage.get_study_id_from_name(_NAME)
+        self._ids.append(self._storage.get_trial_id_from_study_id_trial_number(study, one.number))
+        self._known.append(replace(one, over=False))
+        self._go_on(one)
+
+    def _go_on(self, one: Reported) -> None:
+        before = self._known[one.number]
+        for step, value in one.values[len(before.values) :]:
+            self._storage.set_trial_intermediate_value(self._ids[one.number], step, value)
+        if one.over and not before.over:
+            self._study.tell(one.number, one.values[-1][1])
+        self._known[one.number] = one
+
+
+@dataclass(frozen=True, slots=True)
+class PrunerState:
+    """What is known of the trials that have reported: of those that go on by name, of the others in ``ended``.
+
+    ``ended`` is None before the first look. ``studies`` spares the next decision to build the studies again; it is not
+    kept with the state, and who takes it takes it out.
+    """
+
+    trials: Mapping[TrialId, Reported] = field(default_factory=dict)
+    ended: tuple[Reported, ...] | None = None
+    studies: Annotated[dict[str, Any], Field(exclude=True)] = field(default_factory=dict, compare=False, repr=False)
+
+    def taken(self) -> dict[str, PrunedStudy]:
+        """Return the studies of this state by sweep, once: they change with the next decision."""
+        found = dict(self.studies)
+        self.studies.clear()
+        return found
