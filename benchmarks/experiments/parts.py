@@ -5,6 +5,7 @@ from pathlib import Path
 
 from benchmarks.experiments import markdown, pictures
 from benchmarks.experiments.ahead import ahead
+from benchmarks.experiments.best_models import best_models
 from benchmarks.experiments.fig_6_25 import figure_6_25
 from benchmarks.experiments.forecasts import forecasts
 from controllers.core.errors import SpeconError
@@ -23,6 +24,7 @@ from controllers.lab.simulation.experiments.assumptions import (
     SPECON_CHANGED_ASSUMPTIONS,
     ChangedAssumption,
 )
+from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
@@ -37,7 +39,7 @@ def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
     plans = [
         ExperimentPlan(experiment, experiment.policies)
         for experiment in EVERY_EXPERIMENT.values()
-        if experiment not in EVERYDAY_EXPERIMENTS
+        if experiment not in (*EVERYDAY_EXPERIMENTS, *CURVE_EXPERIMENTS)
     ]
     summaries = run_plans(plans, seeds, done)
     body = [
@@ -185,4 +187,5 @@ PARTS: Mapping[str, Part] = {
     "figure-6-25": figure_6_25,
     "ahead": ahead,
     "forecasts": forecasts,
+    "best-models": best_models,
 }

@@ -183,6 +183,8 @@ def progress_line(
 def ended_line(result: RunResult) -> str:
     """Return one line on how a sweep went."""
     failed = sum(not trial.succeeded for trial in result.trials)
+    early = sum(bool(trial.stopped) for trial in result.trials)
+    told = f", {early} of {len(result.trials)} trials ended early" if early else ""
     trouble = f", {failed} of {len(result.trials)} trials FAILED" if failed else ""
     makespan, mean = formatting.seconds(result.makespan_s), formatting.seconds(result.mean_completion_s)
-    return f"{result.policy}: makespan {makespan}, mean completion {mean}{trouble}"
+    return f"{result.policy}: makespan {makespan}, mean completion {mean}{told}{trouble}"

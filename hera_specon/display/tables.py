@@ -30,6 +30,10 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
     for title, *told in zip(TITLES, *(cells(row) for row in rows), strict=True):
         if compared or title not in ONLY_COMPARED:
             table.add_row(title, *(Text(cell) for cell in told))
+    early = {"suspensions": [row.suspensions for row in rows], "ended early": [row.ended_early for row in rows]}
+    for title, counts in early.items():
+        if any(counts):
+            table.add_row(title, *map(str, counts))
     return Group(table, *(Text(note, style="bold red") for note in warnings(rows)))
 
 

@@ -27,6 +27,16 @@ class ComparisonRow:
         return sum(trial.resizes for trial in self.result.trials)
 
     @property
+    def suspensions(self) -> int:
+        """Suspensions of all trials."""
+        return sum(trial.suspensions for trial in self.result.trials)
+
+    @property
+    def ended_early(self) -> int:
+        """Trials that the policy ended before their training was through."""
+        return sum(bool(trial.stopped) for trial in self.result.trials)
+
+    @property
     def failed(self) -> int:
         """Trials that did not succeed; their times say little."""
         return sum(not trial.succeeded for trial in self.result.trials)

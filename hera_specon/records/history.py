@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from controllers.record.timeline import EventKind, TimelineEvent
 from hera_specon import formatting
@@ -39,13 +40,21 @@ class Move:
     reason: str
 
 
+class Report(NamedTuple):
+    """A value of the objective: when it was read, and the step that it is of, where that is known."""
+
+    at: float
+    value: float
+    step: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """Everything that a run's timeline tells, by trial and in order of time."""
 
     stretches: Mapping[str, tuple[Stretch, ...]]
     moves: tuple[Move, ...]
-    reports: Mapping[str, tuple[tuple[float, float], ...]]
+    reports: Mapping[str, tuple[Report, ...]]
     usage: Mapping[str, tuple[tuple[float, float, str | None], ...]]
     end: float
 
@@ -77,7 +86,9 @@ def history(events: Iterable[TimelineEvent]) -> History:
         stretches=stretches,
         moves=tuple(moves),
         reports={
-            trial: tuple((e.at, e.value) for e in of_trial if e.kind is EventKind.REPORT and e.value is not None)
+            trial: tuple(
+                Report(e.at, e.value, e.step) for e in of_trial if e.kind is EventKind.REPORT and e.value is not None
+            )
             for trial, of_trial in by_trial.items()
         },
         usage={

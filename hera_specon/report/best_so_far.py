@@ -14,10 +14,10 @@ from hera_specon.report.style import POLICIES, dress, html, text
 def best_so_far(history: History, direction: Direction) -> list[tuple[float, float, str]]:
     """Return when a report was the best of its sweep so far: seconds, value and trial; NaN and infinities are none."""
     told = sorted(
-        (at, value, trial)
+        (one.at, one.value, trial)
         for trial, reports in history.reports.items()
-        for at, value in reports
-        if math.isfinite(value)
+        for one in reports
+        if math.isfinite(one.value)
     )
     sign = 1 if direction is Direction.MINIMIZE else -1
     found: list[tuple[float, float, str]] = []

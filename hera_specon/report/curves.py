@@ -98,7 +98,7 @@ def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], object
             reports = run.history.reports[trial]
             if reports:
                 curve = go.Scatter(
-                    x=[at for at, _ in reports], y=[value for _, value in reports], mode="lines",
+                    x=[one.at for one in reports], y=[one.value for one in reports], mode="lines",
                     line={"color": colours[trial], "width": 1.8}, name=text(trial), legendgroup=trial,
                     showlegend=row == 1,
                     hovertemplate=f"<b>{text(trial)}</b>: %{{y:.4g}} at %{{x:.0f}} s<extra></extra>",

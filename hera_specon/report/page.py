@@ -11,12 +11,14 @@ from plotly.offline import get_plotlyjs
 
 from controllers.core.model import Direction
 from controllers.core.results import TrialResult
+from controllers.policies.promote import FIRST_RUNG
 from hera_specon import formatting
 from hera_specon.records.comparison import comparison_rows
 from hera_specon.records.history import Move
 from hera_specon.records.run_folder import PolicyRun, RunRecord, load_run
 from hera_specon.report.best_so_far import best_chart
 from hera_specon.report.curves import completion_chart, forecast_chart, learning_chart, share_chart
+from hera_specon.report.early_order import early_order
 from hera_specon.report.gantt import gantt
 from hera_specon.report.style import trial_colours
 
@@ -71,6 +73,8 @@ def page(record: RunRecord) -> str:
         shares=[(run.policy, share_chart(run, colours, end)) for run in record.runs],
         learning=learning_chart(record.runs, colours, objective),
         best=best_chart(record.runs, direction, objective),
+        early_orders=[found for run in record.runs if (found := early_order(run, direction))],
+        first_rung=FIRST_RUNG,
         ended_early=[(run.policy, early) for run in record.runs if (early := ended_early(run))],
         completion=completion_chart(results) if results else "",
         foreseen=forecast_chart(record.runs, end),

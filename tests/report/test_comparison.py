@@ -1,6 +1,7 @@
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -55,6 +56,18 @@ def test_deadlines_stand_first_where_there_are_any() -> None:
 
     assert re.search(r"deadlines met +1 of 2\s+makespan", told(15.0, 15.0))
     assert "deadlines" not in told(None, None)
+
+
+def test_trials_that_were_suspended_or_ended_early_are_counted_where_there_are_any() -> None:
+    def told(**changes: Any) -> str:  # noqa: ANN401 - fields of TrialResult
+        first, *others = run("promote", 10, 20, 30).trials
+        with (console := Console(width=100)).capture() as captured:
+            console.print(comparison_table([RunResult("promote", (replace(first, **changes), *others))]))
+        return captured.get()
+
+    assert re.search(r"suspensions +3\s+ended early +1", told(suspensions=3, stopped="it lost"))
+    assert "ended early" not in told(suspensions=3)
+    assert "suspensions" not in told()
 
 
 def test_failed_trials_are_pointed_out() -> None:

@@ -31,6 +31,8 @@ from controllers.policies.promote.rungs import Ladder, Level, with_reached
 
 Finish = Literal["all", "best", "fast"]
 LEVELS: Final[Mapping[str, Level]] = {"all": Level(0.16, 2.0), "best": Level(0.16, 2.0), "fast": Level(0.08, 1.5)}
+FIRST_RUNG: Final = LEVELS["best"].first
+"""Part of its training after which a trial is first compared, at the level that suits most sweeps."""
 DIVERGED: Final = "its objective is NaN or infinite"
 MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in LEVELS.values())
 

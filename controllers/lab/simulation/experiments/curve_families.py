@@ -2,7 +2,7 @@
 
 Eight sets of real data, three schedules of the learning rate, and for each of these 24 tasks 120 configurations of a
 network, each trained for 50 steps (benchmarks/learning_curves.py). So far the table holds the first eight tasks, of
-three sets of data. A seed draws a task and some of its configurations.
+three sets of data. A seed has a task, and draws some of its configurations.
 Lengths are scaled so that the median trial of a task takes five minutes, which leaves starts and resumes on Argo at
 about 4 % of it.
 """
@@ -11,7 +11,6 @@ import statistics
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from random import Random
 from typing import Final
 
 from controllers.core.model import Direction, NodeName, TrialId
@@ -54,17 +53,17 @@ class Family:
 
     def surrogate(self, seed: int) -> NearestCurves:
         """Return how trials of ``seed`` train with what a search gives them."""
-        return NearestCurves.of(_tasks()[self._task(generator(seed, "curve families"))])
+        return NearestCurves.of(_tasks()[self.task(seed)])
 
-    def _task(self, chance: Random) -> str:
-        ending = f"/{self.schedule}" if self.schedule else ""
-        return chance.choice([task for task in sorted(_tasks()) if task.endswith(ending)])
+    def task(self, seed: int) -> str:
+        """Return the task of ``seed``: seeds that follow each other go through all of them."""
+        named = task_names(self.schedule)
+        return named[seed % len(named)]
 
     def workload(self, seed: int) -> Workload:
         """Return the workload of ``seed``."""
-        chance = generator(seed, "curve families")
-        task = self._task(chance)
-        drawn = chance.sample(sorted(_tasks()[task]), self.trials)
+        task = self.task(seed)
+        drawn = generator(seed, "curve families").sample(sorted(_tasks()[task]), self.trials)
         search = ""
         if self.sampler:
             search = SearchSpec(sampler=self.sampler, seed=seed, space=self.surrogate(seed).space()).written()
@@ -82,6 +81,11 @@ class Family:
             direction=Direction.MINIMIZE,
             parameters=found.parameters,
         )
+
+
+def task_names(schedule: str = "") -> list[str]:
+    """Return the tasks of the table, sorted; with a ``schedule``, those that have it."""
+    return [task for task in sorted(_tasks()) if task.endswith(f"/{schedule}" if schedule else "")]
 
 
 @lru_cache(maxsize=1)
