@@ -52,7 +52,7 @@ def test_asha_is_chosen_on_one_half_of_the_tasks_and_measured_on_the_other(
 
     monkeypatch.setattr(best_models, "run_plans", run)
     monkeypatch.setattr(best_models, "task_names", lambda schedule="": [f"d{n}/{schedule}" for n in range(4)])
-    best_models.best_models(tmp_path, range(8), lambda runs: None)
+    best_models.best_models(tmp_path, range(8), lambda _: None)
     page = (tmp_path / "best-models.md").read_text()
     # Chosen on the even tasks, the second setting loses on the odd ones; chosen on the odd ones, the third is safe.
     row = next(line for line in page.splitlines() if line.startswith("| C1 | `promote:finish=best`"))
