@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from controllers.core.forecast import EndRange, Forecast
-from controllers.core.model import Assessment, Category, NodeName, Phase, Snapshot, TrialId
+from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Snapshot, Trial, TrialId
 from hera_specon import formatting
 
 ORDER = {
@@ -114,6 +114,17 @@ def trial_rows(
     return rows
 
 
+def best_so_far(snapshot: Snapshot) -> list[tuple[Trial, float]]:
+    """Return by sweep the trial that has come to the best value so far, and that value."""
+    found: dict[str, tuple[float, Trial, float]] = {}
+    for trial in snapshot.trials:
+        if trial.progress is not None and trial.phase is not Phase.FAILED:
+            loss = trial.progress.best if trial.direction is Direction.MINIMIZE else -trial.progress.best
+            if trial.sweep not in found or loss < found[trial.sweep][0]:
+                found[trial.sweep] = (loss, trial, trial.progress.best)
+    return [(trial, value) for _, trial, value in found.values()]
+
+
 def node_rows(snapshot: Snapshot) -> list[NodeRow]:
     """Return a row for each node."""
     rows = []
@@ -209,6 +220,7 @@ def to_json(state: SweepState) -> dict[str, Any]:
         "elapsed_s": round(state.snapshot.now, 1),
         **({"left_s": 0.0, "left_low_s": 0.0, "left_high_s": 0.0} if state.over else _left(state.left)),
         "counts": {**asdict(count), "ended": count.ended},
+        "best": {formatting.short_id(trial.id): value for trial, value in best_so_far(state.snapshot)},
         "missing": list(state.missing),
         "trials": [
             {

@@ -19,7 +19,7 @@ from controllers.core.results import RunResult
 from controllers.record.forecasts import ToldForecast
 from controllers.record.timeline import TimelineEvent
 from controllers.tracking.access import MlflowAwayError
-from controllers.tracking.sweep_runs import Steering, SweepRun, close_sweep, figures_of, open_sweep, sweep_is_closed
+from controllers.tracking.sweep_runs import Steering, SweepRun, close_sweep, open_sweep, sweep_is_closed
 
 _LOG = logging.getLogger(__name__)
 _FLUSH_S = 10.0
@@ -180,9 +180,9 @@ class SweepRecord:
                 self._opened[sweep] = open_sweep(self._client, sweep, experiment, self._steering)
         self._upload()
         if self._ending is not None:
-            figures = self._conclude(self._ending)
+            result = self._conclude(self._ending)
             for run in self._opened.values():
-                close_sweep(self._client, run, figures, status=self._ending.status)
+                close_sweep(self._client, run, result, status=self._ending.status)
             self.closed = True
 
     def _upload(self) -> None:
@@ -198,15 +198,15 @@ class SweepRecord:
                 self._client.log_text(run.run_id, self._piece.text, self._piece.name)
             self._piece = None
 
-    def _conclude(self, ending: Ending) -> Mapping[str, float]:
-        """Write the result; return its figures, none where there is no result."""
+    def _conclude(self, ending: Ending) -> RunResult | None:
+        """Write the result and return it, None where there is none."""
         if ending.result is None:
-            return {}
+            return None
         try:
             result = ending.result()
         except NoResultError as error:
             _LOG.warning("a sweep has no result: %s", error, extra=fields(sweep=self._steering.title))
-            return {}
+            return None
         for run in self._opened.values():
             self._client.log_text(run.run_id, json.dumps(result.to_dict(), indent=1), "result.json")
-        return figures_of(result)
+        return result

@@ -4,9 +4,11 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from controllers.core.errors import SpeconError
+from controllers.core.model import Direction
 
 
 class ComparisonError(SpeconError):
@@ -19,7 +21,8 @@ class TrialResult:
 
     ``stopped`` is why a policy ended it before its training was through, empty where none did.
     ``cpu_seconds`` counts all its attempts from start to end, where the world counts them. ``deadline_s`` is the
-    deadline that it had, in seconds from its own submission.
+    deadline that it had, in seconds from its own submission. ``final_metric`` is the newest value of ``objective``,
+    which improves in ``direction``; ``sweep`` is the name of its sweep.
     """
 
     id: str
@@ -37,6 +40,16 @@ class TrialResult:
     deadline_s: float | None = None
     suspensions: int = 0
     stopped: str = ""
+    objective: str = ""
+    direction: str = Direction.MINIMIZE.value
+    sweep: str = ""
+
+    @property
+    def loss(self) -> float | None:
+        """How bad its model is, so that smaller is better; None where it failed, told nothing or diverged."""
+        if not self.succeeded or self.final_metric is None or not math.isfinite(self.final_metric):
+            return None
+        return self.final_metric if self.direction == Direction.MINIMIZE else -self.final_metric
 
     @property
     def completion_s(self) -> float:
@@ -91,6 +104,15 @@ class RunResult:
         told = [trial.met_deadline for trial in self.trials if trial.met_deadline is not None]
         return DeadlinesMet(len(told), sum(told))
 
+    def ranked(self) -> dict[str, list[TrialResult]]:
+        """Return by sweep the trials that have a model, the best first; those that were ended early count too."""
+        found: dict[str, list[tuple[float, TrialResult]]] = {}
+        for trial in self.trials:
+            if (loss := trial.loss) is not None:
+                found.setdefault(trial.sweep, []).append((loss, trial))
+        # Of equals, the one that was submitted first.
+        return {sweep: [trial for _, trial in sorted(of, key=itemgetter(0))] for sweep, of in found.items()}
+
     def to_dict(self) -> dict[str, Any]:
         """Return the figures for scripts, as ``specon run --json`` writes them."""
         return {
@@ -105,6 +127,7 @@ class RunResult:
             "deadlines": self.deadlines.asked,
             "deadlines_met": self.deadlines.met,
             "interrupted_s": self.interrupted_s,
+            "best": {sweep: ranked[0].id for sweep, ranked in self.ranked().items()},
             "trials": [asdict(t) for t in self.trials],
         }
 

@@ -26,7 +26,7 @@ from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, 
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.record.forecasts import FORECASTS_FILE
 from controllers.tracking.access import be_impatient, problem_with
-from controllers.tracking.sweep_runs import close_sweep, figures_of
+from controllers.tracking.sweep_runs import close_sweep
 from controllers.worlds.local.jobs import file_name, write_whole
 from controllers.worlds.local.mlflow_server import LocalMlflow
 from controllers.worlds.local.processes import Launcher
@@ -289,7 +289,7 @@ def _run_one(plan: Plan, services: RunServices) -> RunResult:
     write_whole(plan.folder / "result.json", json.dumps(result.to_dict(), indent=1).encode())
     for run in sweep.sweep_runs:
         records = [path for name in ("timeline.jsonl", FORECASTS_FILE) if (path := plan.folder / name).exists()]
-        close_sweep(MlflowClient(plan.tracking_uri), run, figures_of(result), records)
+        close_sweep(MlflowClient(plan.tracking_uri), run, result, records)
     return result
 
 

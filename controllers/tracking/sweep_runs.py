@@ -1,6 +1,7 @@
 """The parent run of each sweep in MLflow."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -13,6 +14,8 @@ from mlflow_hooks import contract
 
 _POLICY: Final = "specon.policy"
 _WORKFLOW: Final = "specon.workflow"
+_MOST_TAG: Final = 4000
+"""Characters of a tag that any tracking server takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +63,30 @@ def sweep_is_closed(client: MlflowClient, sweep_id: str, experiment: str, steeri
     return parent is not None and RunStatus.is_terminated(RunStatus.from_string(parent.info.status))
 
 
-def figures_of(result: RunResult) -> dict[str, float]:
-    """Return the metrics of a sweep's parent run, in seconds."""
-    return {
-        "specon.makespan_s": result.makespan_s,
-        "specon.mean_completion_s": result.mean_completion_s,
-        "specon.median_completion_s": result.median_completion_s,
-    }
-
-
 def close_sweep(
     client: MlflowClient,
     sweep: SweepRun,
-    figures: Mapping[str, float],
+    result: RunResult | None,
     records: Iterable[Path] = (),
     status: Literal["FINISHED", "FAILED", "KILLED"] = "FINISHED",
 ) -> None:
-    """Log what the sweep came to, keep its ``records`` as artifacts, and end its parent run."""
-    for key, value in figures.items():
-        client.log_metric(sweep.run_id, key, value)
+    """Log what the sweep came to and which trial was the best, keep its ``records`` as artifacts, and end its run.
+
+    Without a ``result`` there is nothing to log.
+    """
+    if result is not None:
+        figures = {
+            "specon.makespan_s": result.makespan_s,
+            "specon.mean_completion_s": result.mean_completion_s,
+            "specon.median_completion_s": result.median_completion_s,
+        }
+        for best in result.ranked().get(sweep.sweep_id.rpartition(".")[2], ())[:1]:
+            figures["specon.best_objective"] = best.final_metric or 0.0
+            # Tags, since a sweep that goes on may find a better one, and parameters of a run never change.
+            client.set_tag(sweep.run_id, "specon.best_trial", best.id)
+            client.set_tag(sweep.run_id, "specon.best_params", json.dumps(best.params)[:_MOST_TAG])
+        for key, value in figures.items():
+            client.log_metric(sweep.run_id, key, value)
     for record in records:
         client.log_artifact(sweep.run_id, str(record))
     client.set_terminated(sweep.run_id, status)

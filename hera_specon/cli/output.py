@@ -2,12 +2,16 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from controllers.core.results import RunResult
 
 STDOUT = "-"
 """Stands for standard output where an option takes a file."""
@@ -20,6 +24,27 @@ def open_console(json_out: Path | None, wide: int | None = None) -> Console:
     """
     console = Console(stderr=str(json_out) == STDOUT)
     return console if wide is None or console.is_terminal else Console(file=console.file, width=wide)
+
+
+def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: Path) -> None:
+    """Print how a sweep went under each policy, the best trials under the last, and where the best one's checkpoint is.
+
+    Args:
+        console: Where to.
+        results: One for each policy.
+        folder: The run's.
+    """
+    from hera_specon.display.tables import comparison_table, leaderboard  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.records.run_folder import newest_checkpoint, parts_of  # noqa: PLC0415
+
+    last = results[-1]
+    console.print(comparison_table(results))
+    console.print(leaderboard(last))
+    for part in parts_of(folder)[-1:]:
+        for best, *_ in last.ranked().values():
+            if checkpoint := newest_checkpoint(part, best.id):
+                told = f"Checkpoint of {best.id}: {checkpoint}"
+                console.print(told, highlight=False, markup=False, soft_wrap=True)
 
 
 def write_json(target: Path, content: object) -> None:

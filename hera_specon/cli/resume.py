@@ -10,7 +10,7 @@ from controllers.core.errors import SpeconError
 from controllers.policies.kit.settings import DEFAULT_POLICY
 from hera_specon.cli.backend import parsed
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, state_dir_option
-from hera_specon.cli.output import open_console
+from hera_specon.cli.output import open_console, print_how_it_went
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +101,6 @@ def _resume_here(request: Request, folder: Path) -> None:
     from controllers.local_run.run import resume_ended  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
     from hera_specon.display.screens import LiveScreen, PlainScreen  # noqa: PLC0415
-    from hera_specon.display.tables import comparison_table  # noqa: PLC0415
     from hera_specon.records.run_folder import load_run  # noqa: PLC0415
     from hera_specon.report.page import REPORT_FILE, write_report  # noqa: PLC0415
 
@@ -115,7 +114,7 @@ def _resume_here(request: Request, folder: Path) -> None:
     live = console.is_terminal and not request.plain
     with LiveScreen(console) if live else PlainScreen(lambda line: click.echo(line, file=console.file)) as screen:
         done = resume_ended(folder, parse_policy(request.policy), screen, request.chosen)
-    console.print(comparison_table(done.results))
+    print_how_it_went(console, done.results, done.folder)
     write_report(folder, [folder / REPORT_FILE])
     console.print(f"Report: {folder / REPORT_FILE}", highlight=False, markup=False, soft_wrap=True)
 

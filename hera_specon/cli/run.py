@@ -19,9 +19,8 @@ from hera_specon.cli.options import (
     policies_option,
     state_dir_option,
 )
-from hera_specon.cli.output import open_console, write_json
+from hera_specon.cli.output import open_console, print_how_it_went, write_json
 from hera_specon.display.screens import LiveScreen, PlainScreen
-from hera_specon.display.tables import comparison_table
 from hera_specon.records.comparison import labelled, to_json
 from hera_specon.report.page import REPORT_FILE, write_report
 
@@ -97,7 +96,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     console = open_console(request.json_out)
     done = _run(backend or real_backend(), request, console)
     results = labelled(done.results, request.policies)
-    console.print(comparison_table(results))
+    print_how_it_went(console, results, done.folder)
     report = done.folder / REPORT_FILE
     write_report(done.folder, [report] + ([request.report_out] if request.report_out else []))
     console.print(f"Report: {report}\nMLflow: {done.tracking_uri}", highlight=False, markup=False, soft_wrap=True)

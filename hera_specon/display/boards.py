@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controllers.core.forecast import EndRange
-from controllers.core.model import Category, Phase
+from controllers.core.model import Category, Phase, Snapshot
 from hera_specon import formatting
-from hera_specon.sweep_state import NodeRow, SweepState, Tally, TrialRow
+from hera_specon.sweep_state import NodeRow, SweepState, Tally, TrialRow, best_so_far
 
 CATEGORY_STYLE = {Category.PROGRESSING: "blue", Category.WATCHING: "yellow", Category.CONVERGED: "magenta"}
 PHASE_STYLE = {
@@ -61,6 +61,17 @@ def headline(tally: Tally, elapsed: float, left: EndRange | None, *, over: bool 
     times += [soon] if not over and (soon := when_it_ends(tally, left)) else []
     about = Text.from_markup(f" {', '.join(parts)}; {', '.join(times)}")
     return Padding(Columns([bar, about], padding=(0, 1)), (0, 0, 1, 0))
+
+
+def best_lines(snapshot: Snapshot) -> list[str]:
+    """Return a line for each sweep: the best value so far, and who came to it with which hyperparameters."""
+    return [
+        formatting.printable(
+            f"best so far: {formatting.figure(value)} by {formatting.short_id(trial.id)} "
+            f"{formatting.params(dict(trial.parameters))}".rstrip()
+        )
+        for trial, value in best_so_far(snapshot)
+    ]
 
 
 def _bar(part: float, width: int, style: str) -> ProgressBar:
@@ -125,6 +136,7 @@ def status_table(state: SweepState, most: int | None = None) -> RenderableType:
         Text.assemble((name, "bold"), f"  {where}: {state.phase}"),
         Text(policy, style="dim"),
         headline(state.counted, state.snapshot.now, state.left, over=state.over),
+        *(Text(line) for line in best_lines(state.snapshot)),
     ]
     if rows:
         pieces.append(_status_rows(shown))

@@ -8,12 +8,13 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
 from rich.panel import Panel
+from rich.text import Text
 
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Category, Phase, Snapshot, TrialId
 from controllers.core.results import RunResult
 from hera_specon import formatting
-from hera_specon.display.boards import headline, nodes_board, trials_board, when_it_ends
+from hera_specon.display.boards import best_lines, headline, nodes_board, trials_board, when_it_ends
 from hera_specon.sweep_state import node_rows, tally, trial_rows
 
 REFRESHES_PER_SECOND = 4
@@ -63,10 +64,12 @@ class LiveScreen:
     ) -> None:
         """Redraw after a tick."""
         nodes = node_rows(snapshot)
-        room = max(3, self._console.height - LINES_BESIDE_TRIALS - len(nodes))
+        best = best_lines(snapshot)
+        room = max(3, self._console.height - LINES_BESIDE_TRIALS - len(nodes) - len(best))
         rows = trial_rows(snapshot, assessments, reasons, self._forecast)
         body = Group(
             headline(tally(snapshot, self._trials), snapshot.now, _left(self._forecast, snapshot.now)),
+            *(Text(line, no_wrap=True) for line in best),
             trials_board(rows, room, wide=self._console.width >= WIDE),
             nodes_board(nodes),
         )
@@ -176,7 +179,7 @@ def progress_line(
     running = {trial.id for trial in snapshot.trials if trial.phase is Phase.RUNNING}
     categories = [assessments[trial].category for trial in running if trial in assessments]
     parts += [f"{n} {category.value}" for category in Category if (n := categories.count(category))]
-    told = [", ".join(parts)] + ([soon] if (soon := when_it_ends(count, left)) else [])
+    told = [", ".join(parts), *best_lines(snapshot)] + ([soon] if (soon := when_it_ends(count, left)) else [])
     return f"[{formatting.seconds(snapshot.now)}] {'; '.join(told)}"
 
 

@@ -58,6 +58,24 @@ def _with_change(value: float, ratio: float) -> str:
     return f"{formatting.seconds(value)}  {formatting.ratio(ratio)} ({formatting.change(ratio)})"
 
 
+def leaderboard(result: RunResult, most: int = 5) -> RenderableType:
+    """Return the best trials of each sweep with their hyperparameters, at most ``most`` of each."""
+    tables, by_sweep = [], result.ranked()
+    for sweep, ranked in by_sweep.items():
+        of_sweep = f" of {formatting.printable(sweep)}" if len(by_sweep) > 1 else ""
+        table = Table(title=f"The best models{of_sweep}", box=box.SIMPLE_HEAD)
+        table.title_justify = "left"
+        table.add_column("trial")
+        table.add_column(formatting.printable(ranked[0].objective) or "objective", justify="right")
+        table.add_column("hyperparameters", overflow="fold")
+        for trial in ranked[:most]:
+            told = [trial.id, formatting.figure(trial.final_metric), formatting.params(trial.params)]
+            early = " (ended early)" if trial.stopped else ""
+            table.add_row(*(Text(formatting.printable(cell)) for cell in (told[0] + early, *told[1:])))
+        tables.append(table)
+    return Group(*tables)
+
+
 def warnings(rows: Sequence[ComparisonRow]) -> list[str]:
     """Return what to know before believing the figures."""
     return [

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from controllers.core.model import Assessment, Category, Direction, NodeName, Ph
 from controllers.core.results import RunResult
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
+from hera_specon import formatting
 from hera_specon.records.comparison import labels
 from hera_specon.records.history import History, history
 from hera_specon.sweep_state import SweepState
@@ -97,6 +99,12 @@ def load_run(folder: Path) -> RunRecord:
 def parts_of(folder: Path) -> list[Path]:
     """Return the folders of the policies that a run has begun, in order."""
     return sorted(path for path in folder.iterdir() if (path / "timeline.jsonl").is_file())
+
+
+def newest_checkpoint(part: Path, trial: str) -> Path | None:
+    """Return the newest checkpoint of a trial under the policy whose folder ``part`` is; None where it left none."""
+    kept = (part / "state").glob(f"*.{escape(trial)}/checkpoints/step-*")
+    return max(kept, key=lambda folder: formatting.natural(folder.name), default=None)
 
 
 def combined(records: Sequence[RunRecord]) -> RunRecord:

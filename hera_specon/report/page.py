@@ -23,6 +23,8 @@ from hera_specon.report.gantt import gantt
 from hera_specon.report.style import trial_colours
 
 REPORT_FILE = "report.html"
+LEADERS = 10
+"""Trials that the table of the best models shows."""
 TEMPLATE = "report.html.j2"
 
 
@@ -53,6 +55,7 @@ def page(record: RunRecord) -> str:
         ratio=formatting.ratio,
         change=formatting.change,
         figure=formatting.figure,
+        params=formatting.params,
         tone=tone,
     )
     colours = trial_colours(trial for run in record.runs for trial in run.history.stretches)
@@ -73,6 +76,12 @@ def page(record: RunRecord) -> str:
         shares=[(run.policy, share_chart(run, colours, end)) for run in record.runs],
         learning=learning_chart(record.runs, colours, objective),
         best=best_chart(record.runs, direction, objective),
+        leaders=[
+            (run.policy, sweep, ranked[:LEADERS])
+            for run in record.runs
+            if run.result
+            for sweep, ranked in run.result.ranked().items()
+        ],
         early_orders=[found for run in record.runs if (found := early_order(run, direction))],
         first_rung=FIRST_RUNG,
         ended_early=[(run.policy, early) for run in record.runs if (early := ended_early(run))],

@@ -148,6 +148,7 @@ def test_the_comparison_and_where_the_report_is_end_the_run(specon: Specon, swee
     assert "(-25.0 %)" in result.stdout
     assert "2 of 2" in result.stdout
     assert f"Report: {report}" in result.stdout
+    assert "The best models" in result.stdout
     assert report.read_text().startswith("<!doctype html>")
 
 

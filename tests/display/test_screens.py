@@ -1,3 +1,4 @@
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -17,6 +18,7 @@ from controllers.core.model import (
     TrialId,
 )
 from controllers.core.results import RunResult, TrialResult
+from hera_specon.display.boards import best_lines
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.formatting import DASH, cores, figure, params, seconds, short_id, span
 from hera_specon.sweep_state import node_rows, tally, trial_rows
@@ -199,3 +201,13 @@ def test_numbers_are_short() -> None:
 
 def test_a_trial_is_called_without_its_run() -> None:
     assert (short_id("demo-1-00.vae.t007"), short_id("vae.t007"), short_id("a")) == ("vae.t007", "vae.t007", "a")
+
+
+def test_the_best_value_so_far_is_told_with_its_trial_and_hyperparameters() -> None:
+    best = replace(trial("sweep.best", Phase.RUNNING, step=9), parameters=(("lr", 0.01),), sweep="sweep")
+    worse = replace(best, id=TrialId("sweep.worse"), progress=Progress(1.0, 0.5, 0.5, 9, 0.0))
+    failed = replace(best, id=TrialId("sweep.failed"), phase=Phase.FAILED, progress=Progress(0.1, 0.1, 0.1, 9, 0.0))
+    other = replace(worse, id=TrialId("other.a"), direction=Direction.MAXIMIZE, sweep="other", parameters=())
+    told = best_lines(at(5.0, best, worse, failed, other))
+    assert told == ["best so far: 0.5 by other.a", "best so far: 0.25 by sweep.best lr=0.01"]
+    assert best_lines(at(5.0, trial("a", Phase.PENDING))) == []

@@ -1,5 +1,9 @@
 """What a run came to, and how two of them compare."""
 
+import json
+import math
+from typing import Any
+
 import pytest
 
 from controllers.core.results import ComparisonError, RunResult, TrialResult, compare
@@ -59,3 +63,23 @@ def test_a_deadline_is_met_by_a_success_in_time_from_the_trials_own_submission()
     figures = result.to_dict()
     assert (figures["deadlines"], figures["deadlines_met"]) == (3, 1)
     assert RunResult.from_dict(figures) == result
+
+
+def test_trials_are_ranked_by_sweep_and_only_if_they_have_a_model() -> None:
+    def trial(name: str, value: float | None, **changes: Any) -> TrialResult:  # noqa: ANN401 - fields of TrialResult
+        return TrialResult(name, 0.0, 1.0, "n1", 0, 1, value, **changes)
+
+    trials = (
+        trial("s.worse", 0.5, sweep="s"),
+        trial("s.best", 0.1, sweep="s", stopped="it lost"),
+        trial("s.failed", 0.0, sweep="s", succeeded=False),
+        trial("s.diverged", math.nan, sweep="s"),
+        trial("s.silent", None, sweep="s"),
+        trial("z.best", 0.9, sweep="z", direction="maximize"),
+        trial("z.worse", 0.1, sweep="z", direction="maximize"),
+    )
+    result = RunResult("ahead", trials)
+    ranked = {sweep: [one.id for one in found] for sweep, found in result.ranked().items()}
+    assert ranked == {"s": ["s.best", "s.worse"], "z": ["z.best", "z.worse"]}
+    assert result.to_dict()["best"] == {"s": "s.best", "z": "z.best"}
+    assert RunResult.from_dict(json.loads(json.dumps(result.to_dict()))).ranked()["s"][0].id == "s.best"

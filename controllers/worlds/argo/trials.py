@@ -299,6 +299,9 @@ class TrialState:
             first_node=nodes[0] if nodes else "",
             params=self.definition.hyperparameters(),
             deadline_s=self.definition.goals.deadline_s,
+            objective=self.definition.objective,
+            direction=self.definition.direction.value,
+            sweep=self.definition.sweep,
         )
 
 

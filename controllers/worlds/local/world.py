@@ -207,6 +207,9 @@ class LocalWorld:
             params=_params(job.step),
             cpu_seconds=round(job.cpu_seconds, 3),
             deadline_s=goals_in(job.step.annotations).deadline_s,
+            objective=job.step.annotations[labels.ANNOTATION_OBJECTIVE],
+            direction=job.step.annotations[labels.ANNOTATION_DIRECTION],
+            sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
         )
 
     def _job_of(self, trial: TrialId) -> LocalJob | None:

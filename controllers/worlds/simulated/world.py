@@ -232,6 +232,8 @@ def _result(run: TrialRun, sample: Sample | None) -> TrialResult:
         first_node=run.first_node or "",
         params=dict(run.spec.parameters),
         deadline_s=run.spec.goals.deadline_s,
+        direction=run.spec.direction.value,
+        sweep=run.spec.sweep,
     )
 
 
