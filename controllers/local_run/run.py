@@ -76,11 +76,15 @@ class LocalSettings:
 
 @dataclass(frozen=True)
 class LocalRun:
-    """What ``run_locally`` leaves: the run's folder, a result per policy, and where MLflow is."""
+    """What ``run_locally`` leaves: the run's folder, a result per policy, and where MLflow is.
+
+    ``serve_mlflow`` is the command that serves MLflow again, empty where it is the user's own and goes on.
+    """
 
     folder: Path
     results: tuple[RunResult, ...]
     tracking_uri: str
+    serve_mlflow: str = ""
 
 
 @dataclass(frozen=True)
@@ -190,8 +194,8 @@ def run_locally(
         if folder.resumed:
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
         results = _run_each(order, folder, uri, services)
-        folder.describe({"finished": True})
-        return LocalRun(folder.path, results, server.store if server else uri)
+        folder.describe({"finished": True, "serve_mlflow": server.serve_again if server else ""})
+        return _ended(folder, results, server, uri)
 
 
 def resume_ended(
@@ -230,7 +234,13 @@ def resume_ended(
                 services.screen.end(done)
             if done is not None:
                 results.append(done)
-        return LocalRun(folder.path, tuple(results), server.store if server else uri)
+        return _ended(folder, tuple(results), server, uri)
+
+
+def _ended(folder: RunFolder, results: tuple[RunResult, ...], server: LocalMlflow | None, uri: str) -> LocalRun:
+    if server is None:
+        return LocalRun(folder.path, results, uri)
+    return LocalRun(folder.path, results, server.store, server.serve_again)
 
 
 def _services(

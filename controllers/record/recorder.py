@@ -102,6 +102,9 @@ def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: s
     if trial.moving_to is not None and (before is None or before.moving_to != trial.moving_to):
         events.append(TimelineEvent(now, EventKind.MOVE, name, node=trial.moving_to, reason=reason))
     if trial.progress is not None and (before is None or before.progress is not trial.progress):
-        report = trial.progress
-        events.append(TimelineEvent(now, EventKind.REPORT, name, value=report.latest, step=report.step))
+        report, known = trial.progress, before.progress.steps_total if before and before.progress else None
+        total = report.steps_total if report.steps_total != known else None
+        events.append(
+            TimelineEvent(now, EventKind.REPORT, name, value=report.latest, step=report.step, steps_total=total)
+        )
     return events

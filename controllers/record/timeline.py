@@ -33,7 +33,7 @@ class EventKind(StrEnum):
     OUTLOOK = "outlook"
     """Something else is foreseen, or became of a goal: ``reason`` is that in words, empty where nothing is any more."""
     REPORT = "report"
-    """The objective was read: ``value``, ``step``."""
+    """The objective was read: ``value``, ``step``, and ``steps_total`` where that is news."""
     USAGE = "usage"
     """Cores a trial used on average since the last such event: ``node``, ``value``."""
 
@@ -53,6 +53,7 @@ class TimelineEvent:
     value: float | None = None
     step: int | None = None
     reason: str | None = None
+    steps_total: int | None = None
 
     def to_json(self) -> str:
         """Return one line of JSON without the fields that are not set."""

@@ -99,7 +99,8 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     print_how_it_went(console, results, done.folder)
     report = done.folder / REPORT_FILE
     write_report(done.folder, [report] + ([request.report_out] if request.report_out else []))
-    console.print(f"Report: {report}\nMLflow: {done.tracking_uri}", highlight=False, markup=False, soft_wrap=True)
+    mlflow = done.serve_mlflow or done.tracking_uri
+    console.print(f"Report: {report}\nMLflow: {mlflow}", highlight=False, markup=False, soft_wrap=True)
     if request.json_out is not None:
         write_json(request.json_out, to_json(results))
     failed = [f"{trial.id} (under {run.policy})" for run in results for trial in run.trials if not trial.succeeded]

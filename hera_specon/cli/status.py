@@ -51,8 +51,9 @@ class Request:
 def status(**options: Any) -> None:  # noqa: ANN401 - options as click hands them over
     """Show the trials of SWEEP with their phase, node, CPU, moves, category and newest metric.
 
-    SWEEP is the name of a workflow or of a sweep in a cluster (default: the newest in the namespace),
-    or the name or folder of a run on this machine.
+    SWEEP is the name or folder of a run on this machine, or the name of a workflow or of a sweep in a
+    cluster. Without it, the run on this machine that began last is shown, under each of its policies;
+    where there is none, or where -n, --context or --kubeconfig is given, the newest sweep in the cluster.
 
     The command reads the cluster with your kubeconfig, and the rest from MLflow. If MLflow does not
     answer from here, forward its port and name it with --mlflow-tracking-uri.
@@ -60,6 +61,7 @@ def status(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
     \b
     Examples:
       specon status
+      specon status -n lab
       specon status vae-sweep-x7k2p -n lab --watch
       specon status demo-3
       specon status --json | jq '.trials[] | select(.category == "converged")'
@@ -80,7 +82,7 @@ def _reader(request: Request) -> Reader:
     """Return the function that reads the states: of a run on this machine if there is one, else of the cluster."""
     from hera_specon.records.run_folder import RunNotFoundError, find_run, run_states  # noqa: PLC0415 - `specon --help` must not wait for these
 
-    if request.sweep is not None:
+    if request.sweep is not None or not (request.namespace or request.kubeconfig or request.context):
         try:
             folder = find_run(request.sweep, request.state_dir)
         except RunNotFoundError:

@@ -11,6 +11,7 @@ from typing import Any
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import Forecast
 from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
+from controllers.core.parameters import bounded
 from controllers.core.results import RunResult
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
@@ -166,10 +167,11 @@ def run_states(folder: Path) -> list[SweepState]:
     """
     record = load_run(folder)
     name = str(record.about.get("name") or folder.name)
-    return [_state(name, part, run) for part, run in zip(parts_of(folder), record.runs, strict=True)]
+    direction = Direction(record.about.get("direction") or Direction.MINIMIZE)
+    return [_state(name, part, run, direction) for part, run in zip(parts_of(folder), record.runs, strict=True)]
 
 
-def _state(name: str, part: Path, run: PolicyRun) -> SweepState:
+def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> SweepState:
     by_trial: dict[str, list[TimelineEvent]] = {}
     for event in read_timeline(part / "timeline.jsonl"):
         by_trial.setdefault(event.trial, []).append(event)
@@ -177,6 +179,8 @@ def _state(name: str, part: Path, run: PolicyRun) -> SweepState:
     for trial, events in by_trial.items():
         acted = (event.reason for event in reversed(events) if event.kind is not EventKind.OUTLOOK)
         reasons[TrialId(trial)] = next((reason for reason in acted if reason), "")
+    params = {one.id: bounded(one.params) for one in run.result.trials} if run.result else {}
+    trials = [replace(_trial(name, by_trial[name], direction), parameters=params.get(name, ())) for name in by_trial]
     return SweepState(
         name=name,
         where=f"on this machine, in {part}",
@@ -184,7 +188,7 @@ def _state(name: str, part: Path, run: PolicyRun) -> SweepState:
         policy=run.policy,
         steered="its own specon run steers it" if run.result is None else "it is over",
         total=len(by_trial),
-        snapshot=Snapshot(run.history.end, tuple(_trial(trial, by_trial[trial]) for trial in sorted(by_trial)), ()),
+        snapshot=Snapshot(run.history.end, tuple(trials), ()),
         assessments={TrialId(trial): _assessment(events) for trial, events in by_trial.items()},
         reasons=reasons,
         forecast=_newest(run.forecasts),
@@ -200,24 +204,34 @@ def _newest(told: Sequence[ToldForecast]) -> Forecast | None:
     return Forecast(told[-1].at, told[-1].end, trials=trials)
 
 
-def _trial(name: str, events: Events) -> Trial:
+def _trial(name: str, events: Events, direction: Direction) -> Trial:
     newest = _last(events, EventKind.PHASE)
     phase = Phase(newest.phase or Phase.PENDING)
     shares = [event.cpu for event in events if event.cpu is not None] or [0.0]
     report = _last(events, EventKind.REPORT)
-    value = report.value
+    values = [event.value for event in events if event.kind is EventKind.REPORT and event.value is not None]
+    totals = [event.steps_total for event in events if event.steps_total is not None]
     return Trial(
         id=TrialId(name),
         phase=phase,
         cpu=shares[-1],
         base_cpu=shares[0],
         memory=0.0,
-        direction=Direction.MINIMIZE,
+        direction=direction,
         submitted_at=events[0].at,
         nodes=(NodeName(newest.node),) if newest.node and phase not in {Phase.PENDING, Phase.SUSPENDED} else (),
         attempt=newest.attempt or 0,
         moves=sum(event.kind is EventKind.MOVE for event in events),
-        progress=None if value is None else Progress(value, value, value, report.step or 0, report.at),
+        progress=Progress(
+            first=values[0],
+            best=min(values) if direction is Direction.MINIMIZE else max(values),
+            latest=values[-1],
+            step=report.step or 0,
+            at=report.at,
+            steps_total=totals[-1] if totals else None,
+        )
+        if values
+        else None,
     )
 
 

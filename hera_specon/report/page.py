@@ -125,7 +125,9 @@ FACTS = {
 
 def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what was run as pairs for the page's head, those that are known."""
-    known = [(title, about[name]) for name, title in FACTS.items() if about.get(name) not in (None, "")]
+    # The server of a run that has ended is gone.
+    told = {**about, "tracking_uri": about.get("serve_mlflow") or about.get("tracking_uri")}
+    known = [(title, told[name]) for name, title in FACTS.items() if told.get(name) not in (None, "")]
     return [(title, ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)) for title, fact in known]
 
 

@@ -23,4 +23,5 @@ def specon_there(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """``specon`` by the kubeconfig of ``cluster``, whose namespace is ``lab``."""
     monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path, cluster.url)))
     monkeypatch.delenv("ARGO_TOKEN", raising=False)
+    monkeypatch.chdir(tmp_path)  # where nobody has run a sweep before
     return lambda *arguments: CliRunner().invoke(main, arguments)

@@ -8,6 +8,8 @@ import pytest
 from controllers.core.forecast import EndRange
 from controllers.core.labels import ANNOTATION_MOVE_TO
 from controllers.record.forecasts import ForecastFile, ToldForecast
+from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
+from hera_specon.records.run_folder import run_states
 from tests.cli.api_server import Cluster
 from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
 from tests.cli.conftest import Specon
@@ -277,6 +279,46 @@ def test_a_run_on_this_machine_is_shown_by_its_name(specon_there: Specon, cluste
     assert before["counts"]["succeeded"] == 12
     assert sum(trial["moves"] for trial in after["trials"]) > 0
     assert after["trials"][0]["metric"] > 0
+
+
+def test_the_run_on_this_machine_that_began_last_is_shown_where_none_is_named(
+    specon_there: Specon, cluster: Cluster, tmp_path: Path
+) -> None:
+    write_example_run(tmp_path)
+
+    states = json.loads(specon_there("status", "--state-dir", str(tmp_path), "--json").stdout)
+
+    assert cluster.asked == []
+    assert [state["policy"] for state in states] == ["default", "specon+flowcon"]
+    assert all(len(state["best"]) == 1 for state in states)
+
+
+def test_a_namespace_asks_for_the_cluster_though_there_are_runs_on_this_machine(
+    specon_there: Specon, cluster: Cluster, tmp_path: Path
+) -> None:
+    write_example_run(tmp_path)
+    hold(cluster, workflow())
+
+    result = specon_there("status", "-n", "lab", "--state-dir", str(tmp_path), "--mlflow-tracking-uri", cluster.url)
+
+    assert "vae-x1" in result.stdout
+
+
+def test_steps_in_all_are_told_of_a_run_on_this_machine(tmp_path: Path) -> None:
+    folder = tmp_path / "run" / "00-ahead"
+    folder.mkdir(parents=True)
+    (folder.parent / "run.json").write_text('{"direction": "maximize"}')
+    events = [TimelineEvent(0.0, EventKind.PHASE, "s.a", phase="running", node="n1", attempt=1, cpu=0.5)]
+    events += [TimelineEvent(1.0, EventKind.REPORT, "s.a", value=0.9, step=39, steps_total=200)]
+    events += [TimelineEvent(2.0, EventKind.REPORT, "s.a", value=0.8, step=79)]
+    TimelineFile(folder / "timeline.jsonl").append(events)
+
+    (state,) = run_states(folder.parent)
+
+    (trial,) = state.snapshot.trials
+    assert trial.progress is not None
+    assert (trial.progress.step, trial.progress.steps_total) == (79, 200)
+    assert (trial.progress.best, trial.progress.latest) == (0.9, 0.8)
 
 
 def test_the_end_of_a_run_on_this_machine_is_told_as_it_foresaw_it_last(specon_there: Specon, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A tracking server for as long as a run lasts, where the user has none."""
 
 import os
+import shlex
 import socket
 import sys
 import time
@@ -41,6 +42,12 @@ class LocalMlflow:
     def store(self) -> str:
         """URI of the database, for looking at it after the run."""
         return f"sqlite:///{self._folder / 'mlflow.db'}"
+
+    @property
+    def serve_again(self) -> str:
+        """Command that serves the database and its artifacts again after the run."""
+        options = ["--backend-store-uri", self.store, "--artifacts-destination", str(self._folder / "artifacts")]
+        return shlex.join(["mlflow", "server", *options])
 
     def start(self) -> None:
         """Start the server; returns at once."""
