@@ -34,7 +34,11 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
     for title, counts in early.items():
         if any(counts):
             table.add_row(title, *map(str, counts))
-    return Group(table, *(Text(note, style="bold red") for note in warnings(rows)))
+    delivered = [row.cores_delivered for row in rows]
+    if None not in delivered:
+        table.add_row("CPU delivered", *(f"{formatting.cores(cores or 0.0)} cores" for cores in delivered))
+    notes = (Text(note, style="yellow") for note in noise(rows))
+    return Group(table, *(Text(note, style="bold red") for note in warnings(rows)), *notes)
 
 
 def cells(row: ComparisonRow) -> tuple[str, ...]:
@@ -74,6 +78,15 @@ def leaderboard(result: RunResult, most: int = 5) -> RenderableType:
             table.add_row(*(Text(formatting.printable(cell)) for cell in (told[0] + early, *told[1:])))
         tables.append(table)
     return Group(*tables)
+
+
+def noise(rows: Sequence[ComparisonRow]) -> list[str]:
+    """Return which differences mean nothing."""
+    return [
+        f"{row.result.policy} took no action: what differs from {rows[0].result.policy} is noise"
+        for row in rows
+        if row.idle
+    ]
 
 
 def warnings(rows: Sequence[ComparisonRow]) -> list[str]:

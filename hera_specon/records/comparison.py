@@ -9,12 +9,17 @@ from controllers.core.results import Comparison, RunResult, compare
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """One policy's line; ``against`` is None for the baseline, ``faster`` and ``slower`` count trials."""
+    """One policy's line; ``against`` is None for the baseline, ``faster`` and ``slower`` count trials.
+
+    ``idle`` tells that the policy did nothing that the baseline did not: every trial began on the same node, and none
+    was moved, resized, suspended or stopped. What differs then is noise.
+    """
 
     result: RunResult
     against: Comparison | None
     faster: int
     slower: int
+    idle: bool = False
 
     @property
     def moves(self) -> int:
@@ -35,6 +40,13 @@ class ComparisonRow:
     def ended_early(self) -> int:
         """Trials that the policy ended before their training was through."""
         return sum(bool(trial.stopped) for trial in self.result.trials)
+
+    @property
+    def cores_delivered(self) -> float | None:
+        """Cores that the trials had on average while the sweep lasted; None where not every trial's CPU was counted."""
+        seconds = [trial.cpu_seconds for trial in self.result.trials if trial.cpu_seconds is not None]
+        whole = len(seconds) == len(self.result.trials) and self.result.makespan_s > 0
+        return sum(seconds) / self.result.makespan_s if whole else None
 
     @property
     def failed(self) -> int:
@@ -67,8 +79,16 @@ def comparison_rows(results: Sequence[RunResult]) -> list[ComparisonRow]:
         comparison = compare(results[0], other)
         faster = sum(after[trial] < before[trial] for trial in before)
         slower = sum(after[trial] > before[trial] for trial in before)
-        rows.append(ComparisonRow(other, comparison, faster, slower))
+        rows.append(ComparisonRow(other, comparison, faster, slower, _idle(results[0], other)))
     return rows
+
+
+def _idle(baseline: RunResult, other: RunResult) -> bool:
+    begun = {trial.id: trial.first_node for trial in baseline.trials}
+    return not any(
+        trial.moves or trial.resizes or trial.suspensions or trial.stopped or trial.first_node != begun[trial.id]
+        for trial in other.trials
+    )
 
 
 def completions(result: RunResult) -> Mapping[str, float]:
