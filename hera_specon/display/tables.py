@@ -82,11 +82,8 @@ def leaderboard(result: RunResult, most: int = 5) -> RenderableType:
 
 def noise(rows: Sequence[ComparisonRow]) -> list[str]:
     """Return which differences mean nothing."""
-    return [
-        f"{row.result.policy} took no action: what differs from {rows[0].result.policy} is noise"
-        for row in rows
-        if row.idle
-    ]
+    base = rows[0].result.policy if rows else ""
+    return [f"{row.result.policy} took no action: what differs from {base} is noise" for row in rows if row.idle]
 
 
 def warnings(rows: Sequence[ComparisonRow]) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from controllers.core.results import ComparisonError, RunResult, TrialResult
-from hera_specon.display.tables import cells, comparison_table, warnings
+from hera_specon.display.tables import cells, comparison_table, noise, warnings
 from hera_specon.records.comparison import comparison_rows, labelled, to_json
 
 
@@ -68,6 +68,28 @@ def test_trials_that_were_suspended_or_ended_early_are_counted_where_there_are_a
     assert re.search(r"suspensions +3\s+ended early +1", told(suspensions=3, stopped="it lost"))
     assert "ended early" not in told(suspensions=3)
     assert "suspensions" not in told()
+
+
+def test_a_policy_that_took_no_action_is_said_to_differ_by_noise() -> None:
+    def told(**changes: Any) -> list[str]:  # noqa: ANN401 - fields of TrialResult
+        base = [replace(one, moves=0, first_node="n1") for one in run("default", 10, 20).trials]
+        first, *others = (replace(one, moves=0, first_node="n1") for one in run("ahead", 9, 18).trials)
+        ours = RunResult("ahead", (replace(first, **changes), *others))
+        return noise(comparison_rows([RunResult("default", tuple(base)), ours]))
+
+    assert told() == ["ahead took no action: what differs from default is noise"]
+    actions: list[dict[str, Any]] = [
+        {"moves": 1}, {"resizes": 1}, {"suspensions": 1}, {"stopped": "it lost"}, {"first_node": "n2"},
+    ]  # fmt: skip
+    assert [told(**action) for action in actions] == [[]] * len(actions)
+
+
+def test_the_cores_that_each_run_had_stand_beside_its_times() -> None:
+    counted = tuple(replace(trial, cpu_seconds=15.0) for trial in run("default", 10, 20).trials)
+    with (console := Console(width=100)).capture() as captured:
+        console.print(comparison_table([RunResult("default", counted)]))
+    assert re.search(r"CPU delivered +1.5 cores", captured.get())
+    assert comparison_rows([run("default", 10)])[0].cores_delivered is None
 
 
 def test_failed_trials_are_pointed_out() -> None:
