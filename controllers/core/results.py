@@ -22,7 +22,8 @@ class TrialResult:
     ``stopped`` is why a policy ended it before its training was through, empty where none did.
     ``cpu_seconds`` counts all its attempts from start to end, where the world counts them. ``deadline_s`` is the
     deadline that it had, in seconds from its own submission. ``final_metric`` is the newest value of ``objective``,
-    which improves in ``direction``; ``sweep`` is the name of its sweep.
+    which improves in ``direction``; ``sweep`` is the name of its sweep. ``exit_code`` is that of its last attempt,
+    where the world tells it.
     """
 
     id: str
@@ -43,6 +44,7 @@ class TrialResult:
     objective: str = ""
     direction: str = Direction.MINIMIZE.value
     sweep: str = ""
+    exit_code: int | None = None
 
     @property
     def loss(self) -> float | None:

@@ -22,6 +22,8 @@ from hera_specon.cli.options import (
 from hera_specon.cli.output import open_console, print_how_it_went, write_json
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.records.comparison import labelled, to_json
+from hera_specon.records.failures import failures
+from hera_specon.records.run_folder import parts_of
 from hera_specon.report.page import REPORT_FILE, write_report
 
 if TYPE_CHECKING:
@@ -103,9 +105,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     console.print(f"Report: {report}\nMLflow: {mlflow}", highlight=False, markup=False, soft_wrap=True)
     if request.json_out is not None:
         write_json(request.json_out, to_json(results))
-    failed = [f"{trial.id} (under {run.policy})" for run in results for trial in run.trials if not trial.succeeded]
-    if failed:
-        message = f"Some trials failed: {', '.join(failed)}. Their logs are in the run's folder."
+    if message := failures(parts_of(done.folder), results):
         raise Failure(message)
 
 

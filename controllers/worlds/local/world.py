@@ -210,6 +210,7 @@ class LocalWorld:
             objective=job.step.annotations[labels.ANNOTATION_OBJECTIVE],
             direction=job.step.annotations[labels.ANNOTATION_DIRECTION],
             sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
+            exit_code=job.exit_code,
         )
 
     def _job_of(self, trial: TrialId) -> LocalJob | None:
