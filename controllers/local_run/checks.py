@@ -1,6 +1,7 @@
 """What is refused before anything starts: nodes that this machine does not have, trials that fit on none of them."""
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 
 from controllers.core import labels
@@ -64,6 +65,11 @@ def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: floa
         raise SpeconError(message) from error
     if search := step.annotations.get(labels.ANNOTATION_SEARCH):
         read_search(search)
+    for command in step.words(step.command)[:1]:
+        # Without it, each attempt of each trial would fail for itself.
+        if shutil.which(command, path=step.env.get("PATH")) is None:
+            message = f"step {step.id}: there is no command {command!r} on this machine"
+            raise SpeconError(message)
     if step.workers > 1:
         message = f"step {step.id}: {step.workers} workers of {step.cpu:g} cores: " + (
             f"more than the nodes hold together ({total:g} cores)"

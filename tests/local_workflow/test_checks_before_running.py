@@ -1,0 +1,27 @@
+"""What the local world refuses before anything starts."""
+
+import pytest
+from hera.workflows import Workflow
+
+from controllers.core.errors import SpeconError
+from controllers.local_run.checks import check_sweep
+from controllers.worlds.local.workflow import read_workflow
+from hera_specon import Sweep, choice, minimize
+
+
+def check(*command: str) -> int:
+    with Workflow(name="w", entrypoint="s") as w:
+        Sweep(
+            name="s", image="i", command=list(command), space={"a": choice(1, 2)}, search="grid", objective=minimize("loss")
+        )  # fmt: skip
+    return len(check_sweep(read_workflow(w.to_dict(), "s", "uid", {}), {"node-1": 4.0}, 1e12, "sweep.py"))
+
+
+def test_a_command_that_is_not_on_this_machine_is_refused_by_name() -> None:
+    with pytest.raises(SpeconError, match="there is no command 'pyhton-3' on this machine"):
+        check("pyhton-3", "train.py")
+
+
+def test_commands_of_the_path_and_paths_are_taken() -> None:
+    assert check("true") == 2
+    assert check("/bin/sh", "-c", "exit 0") == 2
