@@ -12,7 +12,8 @@ from hera_specon import Sweep, choice, minimize
 def check(*command: str) -> int:
     with Workflow(name="w", entrypoint="s") as w:
         Sweep(
-            name="s", image="i", command=list(command), space={"a": choice(1, 2)}, search="grid", objective=minimize("loss")
+            name="s", image="i", command=list(command), space={"a": choice(1, 2)}, search="grid",
+            objective=minimize("loss"),
         )  # fmt: skip
     return len(check_sweep(read_workflow(w.to_dict(), "s", "uid", {}), {"node-1": 4.0}, 1e12, "sweep.py"))
 
