@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from controllers.policies.registry import *  # noqa: F403 - the registry alone lists the policies
     from hera_specon.errors import SpaceError as SpaceError
     from hera_specon.errors import SweepError as SweepError
+    from hera_specon.running import load as load
+    from hera_specon.running import run as run
     from hera_specon.search import cmaes as cmaes
     from hera_specon.search import grid as grid
     from hera_specon.search import random as random
@@ -34,6 +36,8 @@ _HOMES = {
     "every": "hera_specon.settings",
     "SpaceError": "hera_specon.errors",
     "SweepError": "hera_specon.errors",
+    "load": "hera_specon.running",
+    "run": "hera_specon.running",
     "cmaes": "hera_specon.search",
     "grid": "hera_specon.search",
     "random": "hera_specon.search",

@@ -1,0 +1,25 @@
+"""Trials as rows with one value in each column: for CSV files and data frames. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from controllers.core.results import RunResult, TrialResult
+
+PARAMETER = "parameter."
+"""What the columns of hyperparameters begin with, as in workload files."""
+
+
+def flat_rows(results: Sequence[RunResult]) -> list[dict[str, object]]:
+    """Return a row for each trial under each policy: who it is, its hyperparameters, and how it went."""
+    return [_row(result.policy, trial) for result in results for trial in result.trials]
+
+
+def _row(policy: str, trial: TrialResult) -> dict[str, object]:
+    told = {name: value for name, value in asdict(trial).items() if name not in {"id", "params"}}
+    return {
+        "policy": policy,
+        "trial": trial.id,
+        **{f"{PARAMETER}{name}": value for name, value in trial.params.items()},
+        **told,
+        "completion_s": trial.completion_s,
+    }
