@@ -151,7 +151,7 @@ def load(run: str | None = None, state_dir: Path | str = ".specon", tracking_uri
     Raises:
         SpeconError: there is none, or it cannot be read.
     """
-    uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
+    uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or None
     record = found_record([run], Path(state_dir), uri)
     here = record.folder if record.folder != Path() else None
     return SweepRun(here, tuple(record.results()))

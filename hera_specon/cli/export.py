@@ -45,7 +45,7 @@ def export(run: str | None, target: Path, mlflow_tracking_uri: str | None, state
     """  # noqa: D301 - \b keeps click from filling the lines after it
     from hera_specon.records.flat import flat_rows  # noqa: PLC0415 - `specon --help` must not wait for it
 
-    uri = mlflow_tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
+    uri = mlflow_tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or None
     rows = flat_rows(found_record([run], state_dir, uri).results())
     if str(target) == STDOUT:
         _write(sys.stdout, rows)

@@ -35,7 +35,7 @@ def report(runs: tuple[str, ...], out: Path | None, mlflow_tracking_uri: str | N
       specon report demo-3 --out demo.html
       specon report vae-sweep-x7k2p vae-sweep-b9q4d --mlflow-tracking-uri http://127.0.0.1:5000
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    uri = mlflow_tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
+    uri = mlflow_tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or None
     folder = found_folder(runs[0] if runs else None, state_dir, uri) if len(runs) < 2 else None  # noqa: PLR2004 - one
     if folder is not None:
         target = out or folder / REPORT_FILE
