@@ -17,6 +17,7 @@ from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
 from controllers.cluster.sweep_record import Ending, NoResultError, SweepRecord
 from controllers.core import labels
+from controllers.core.asks import AsksInText
 from controllers.core.errors import SpeconError
 from controllers.core.model import Phase, TrialId
 from controllers.core.policy import Policy
@@ -88,6 +89,7 @@ class CampaignRun:
         self._world, self._store = services.worlds.open(campaign, self._clock.now)
         self._beats = RealBeats(services.interval)
         self._watch = ObjectiveWatch()
+        self._asks = AsksInText()
         self._warned_of: set[str] = set()
         self._over = False
         self.phases: Counter[Phase] = Counter()
@@ -109,6 +111,7 @@ class CampaignRun:
             Exception: whatever failed. Close the run then, and make another later.
         """
         self._record.keep(campaign.sweeps)
+        self._asks.take(campaign.annotations.get(labels.ANNOTATION_ASKED, ""))
         if self._over or self.done or not self._record.looked_up:
             return
         now = self._clock.now()
@@ -219,6 +222,7 @@ class CampaignRun:
             logs=(report,),
             observers=(tags, usage, recorder, forecaster),
             guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
+            requests=self._asks,
         )
         return Driver(engine, world, self._beats, self._clock.now())
 

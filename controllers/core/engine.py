@@ -30,6 +30,7 @@ from controllers.core.ports import (
     Observer,
     Outcome,
     OutcomeKind,
+    Requests,
     Search,
     StateStore,
     World,
@@ -74,7 +75,7 @@ class Engine(Generic[S]):
 
     Every tick rebuilds its view from the world and the metrics; what it remembers is saved before
     anything is acted upon, so that a controller killed at any instant continues where it stood. ``search`` finds the
-    hyperparameters of trials that come without.
+    hyperparameters of trials that come without; ``requests`` tells what owners ask of their trials.
     """
 
     def __init__(  # noqa: PLR0913 - its ports, each named
@@ -87,12 +88,14 @@ class Engine(Generic[S]):
         observers: Sequence[Observer] = (),
         *,
         search: Search | None = None,
+        requests: Requests | None = None,
     ) -> None:
         self._policy = policy
         self._world = world
         self._source = source
         self._store = store
         self._search = search
+        self._requests = requests
         self._logs = logs
         self._observers = observers
         memory, self._state = self._restored()
@@ -116,7 +119,11 @@ class Engine(Generic[S]):
     def _snapshot(self, now: float) -> Snapshot:
         samples = self._source.poll()
         trials = self._sight.look(self._world.trials(), samples)
-        return Snapshot.in_order(now, trials, self._sight.unended, tuple(self._world.nodes()))
+        unended = self._sight.unended
+        asks = self._requests.asked() if self._requests is not None else {}
+        # Most sweeps are left alone: thousands of trials are not asked for their names then.
+        asked = {one.id: asks[name] for one in unended if (name := self._world.short(one.id)) in asks} if asks else {}
+        return Snapshot.in_order(now, trials, unended, tuple(self._world.nodes()), asked)
 
     def _act(self, proposal: Proposal, seen: Snapshot) -> Outcome:
         if changed := self._changed_since(proposal.action, seen.named):

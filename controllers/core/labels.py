@@ -37,6 +37,9 @@ ANNOTATION_ADOPTED: Final = "hera-specon.io/adopted"
 uid of another one means nothing."""
 ANNOTATION_STOP: Final = "hera-specon.io/stop-"
 """On a Workflow, followed by ``<sweep>-<number>`` of a trial: why that was stopped. Argo lets its step succeed then."""
+ANNOTATION_ASKED: Final = "hera-specon.io/asked"
+"""On a Workflow: what its owner asks of trials, ``pause`` or ``stop``, as a JSON object of trial (such as ``vae.t007``)
+to that. Who takes a trial out of it lets that go on."""
 ANNOTATION_FIRST_NODES: Final = "hera-specon.io/first-nodes"
 """On a Workflow: the node of each trial's first attempt, as a JSON object of trial (such as ``vae.t007``) to node."""
 

@@ -32,6 +32,13 @@ class Direction(StrEnum):
     MAXIMIZE = "maximize"
 
 
+class Ask(StrEnum):
+    """What the owner of a trial asks for, whatever a policy wants: that it waits, or that it ends."""
+
+    PAUSE = "pause"
+    STOP = "stop"
+
+
 class Category(StrEnum):
     """How fast a trial still improves (thesis ch. 5.2.1; FlowCon's New, Watching, Completing)."""
 
@@ -236,11 +243,15 @@ class Node:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a policy may look at. Trials and nodes are sorted by name, in whatever order they were given."""
+    """All that a policy may look at. Trials and nodes are sorted by name, in whatever order they were given.
+
+    ``asked`` is what owners ask of trials that have not ended.
+    """
 
     now: float
     trials: tuple[Trial, ...]
     nodes: tuple[Node, ...]
+    asked: Mapping[TrialId, Ask] = field(default_factory=dict)
     _worked_out: dict[Callable[["Snapshot"], Any], Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -252,13 +263,18 @@ class Snapshot:
 
     @classmethod
     def in_order(
-        cls, now: float, trials: tuple[Trial, ...], unended: tuple[Trial, ...], nodes: tuple[Node, ...]
+        cls,
+        now: float,
+        trials: tuple[Trial, ...],
+        unended: tuple[Trial, ...],
+        nodes: tuple[Node, ...],
+        asked: Mapping[TrialId, Ask] | None = None,
     ) -> "Snapshot":
         """Return the snapshot of ``trials`` that are sorted by name already, and of which ``unended`` have not ended.
 
         It spares a look at each of thousands of trials at every tick.
         """
-        snapshot = cls(now, (), nodes)
+        snapshot = cls(now, (), nodes, asked or {})
         object.__setattr__(snapshot, "trials", trials)
         object.__setattr__(snapshot, "unended", unended)
         return snapshot

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from controllers.core.devices import NO_DEVICES, Devices
-from controllers.core.model import Action, Assessment, Node, NodeName, Point, Sample, Snapshot, Trial, TrialId
+from controllers.core.model import Action, Ask, Assessment, Node, NodeName, Point, Sample, Snapshot, Trial, TrialId
 from controllers.core.results import TrialResult
 
 
@@ -152,6 +152,14 @@ class Search(Protocol):
         Raises:
             SearchError: its search makes no sense, or finds nothing.
         """
+        ...
+
+
+class Requests(Protocol):
+    """What owners ask of their trials while the sweep runs."""
+
+    def asked(self) -> Mapping[str, Ask]:
+        """Return it by the short id of each trial (``World.short``); trials of that name may not be there."""
         ...
 
 

@@ -7,8 +7,8 @@ from controllers.core.engine import Engine
 from controllers.core.errors import SpeconError
 from controllers.core.model import Action
 from controllers.core.policy import Policy
-from controllers.core.ports import ActionLog, MetricSource, Observer, StateStore, World
-from controllers.policies import Guarded
+from controllers.core.ports import ActionLog, MetricSource, Observer, Requests, StateStore, World
+from controllers.policies import Guarded, Managed
 from controllers.policies.comparison.clairvoyant import uninformed
 from controllers.search import OptunaSearch
 
@@ -27,6 +27,7 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
     logs: Sequence[ActionLog] = (),
     observers: Sequence[Observer] = (),
     guard: Callable[[Policy[Any]], Policy[Any]] = guarded,
+    requests: Requests | None = None,
 ) -> Engine[Any]:
     """Return the engine that steers the sweep of ``world`` by ``policy``.
 
@@ -38,8 +39,10 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
         logs: Told of each action that was wanted.
         observers: Told of each tick.
         guard: Wraps the policy in what keeps it from harm.
+        requests: What owners ask of their trials; nobody can ask without.
     """
-    return Engine(guard(policy), world, source, store, logs, observers, search=OptunaSearch())
+    steered = Managed(policy=guard(policy)) if requests is not None else guard(policy)
+    return Engine(steered, world, source, store, logs, observers, search=OptunaSearch(), requests=requests)
 
 
 def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) -> None:

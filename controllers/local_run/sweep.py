@@ -31,7 +31,7 @@ from controllers.tracking.metric_source import MlflowSource, ObjectiveWatch, Sco
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
-from controllers.worlds.local.engine_files import ActionFile, StateFile, elapsed_before
+from controllers.worlds.local.engine_files import ActionFile, AskedFile, StateFile, elapsed_before
 from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.shares import choose_shares
@@ -157,6 +157,7 @@ class LocalSweep:
                 observers=(tags, recorder, forecaster, self._services.screen),
                 # Under a policy that places no trial, those that a search gives their hyperparameters start too.
                 guard=lambda policy: Pinned(policy=guarded(policy), short=world.short),
+                requests=AskedFile(self._plan.folder),
             )
             self._drive(world, Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now()), source, clock)
             tags.settle(_LAST_TAGS_S)

@@ -7,5 +7,6 @@ the only list of them all.
 
 from controllers.policies.registry import *  # noqa: F403 - the registry alone lists the policies
 from controllers.policies.wrappers.guarded import Guarded as Guarded
+from controllers.policies.wrappers.managed import Managed as Managed
 from controllers.policies.wrappers.pinned import Pinned as Pinned
 from controllers.policies.wrappers.stacked import Stacked as Stacked

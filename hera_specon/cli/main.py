@@ -9,8 +9,8 @@ from hera_specon.cli.group import OnDemandGroup
     name="specon",
     cls=OnDemandGroup,
     names=(
-        *("run", "simulate", "submit", "status", "report", "export", "replay", "resume", "release", "policies"),
-        *("controller", "fuzz"),
+        *("run", "simulate", "submit", "status", "report", "export", "replay", "pause", "resume", "stop"),
+        *("release", "policies", "controller", "fuzz"),
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -1,4 +1,4 @@
-"""``specon resume``: train what a policy ended early to its end."""
+"""``specon resume``: let trials go on that were paused, or that ended early."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,8 @@ from hera_specon.cli.output import open_console, print_how_it_went
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from hera_specon.cli.asking import Desk
 
 
 class NothingToResumeError(SpeconError):
@@ -37,25 +39,26 @@ class Request:
 
     def chosen(self, trial: str) -> bool:
         """Return whether a trial, such as ``vae.t007``, is to go on."""
-        return self.everything or trial in self.trials
+        return self.everything or trial in self.trials or trial.rpartition(".")[2] in self.trials
 
 
-@click.command(short_help="Train trials that a policy ended early to their end.")
+@click.command(short_help="Let trials go on that were paused, or that a policy ended early.")
 @click.argument("sweep")
 @cluster_options
-@click.option("--all", "everything", is_flag=True, help="All trials that were ended early.")
-@click.option(
-    "--trial", "trials", multiple=True, metavar="SWEEP.NUMBER", help="One of them. Can be given several times."
-)
+@click.option("--all", "everything", is_flag=True, help="All trials that were paused, or ended early.")
+@click.option("--trial", "trials", multiple=True, metavar="TRIAL", help="One of them. Can be given several times.")
 @click.option("--policy", default=DEFAULT_POLICY, show_default=True, metavar=POLICY_SPEC, help="Policy to run under.")
 @click.option("--dry-run", is_flag=True, help="Only list the trials and why they were ended.")
 @click.option("--plain", "--no-live", is_flag=True, help="Print plain lines instead of live tables, as in a pipe.")
 @state_dir_option("Folder that `specon run` keeps its runs in.")
 def resume(**options: Any) -> None:  # noqa: ANN401 - options as click hands them over
-    """Let trials of SWEEP that a policy ended early go on from their checkpoints.
+    """Let trials of SWEEP go on from their checkpoints.
 
-    SWEEP is the name or folder of a run on this machine, or the name of a workflow in a cluster. There,
-    a new workflow continues it: its trials are the same in MLflow.
+    While the sweep runs, these are trials that `specon pause` let wait. Once it is over, these are trials
+    that a policy or `specon stop` ended early.
+
+    SWEEP is the name or folder of a run on this machine, or the name of a workflow in a cluster. A
+    workflow that is over is continued by a new one: its trials are the same in MLflow.
 
     \b
     Examples:
@@ -97,14 +100,37 @@ def _told(found: dict[str, str], chosen: "Callable[[str], bool]", where: str) ->
         click.echo(f"{trial}: {why}")
 
 
+def _let_go_on(request: Request, desk: "Desk") -> None:
+    """Let trials of a sweep that runs go on."""
+    from hera_specon.cli.asking import ask_no_more  # noqa: PLC0415 - `specon --help` must not wait for it
+
+    if request.dry_run:
+        for trial, ask in desk.asks().items():
+            click.echo(f"{trial}: asked to {ask}")
+        return
+    going_on = ask_no_more(desk, request.trials, everything=request.everything)
+    if not going_on:
+        message = (
+            f"Nothing to resume in {desk.name}, which has not ended: no trial was asked to pause. A run on this machine "
+            "that was interrupted goes on with: specon run"
+        )
+        raise NothingToResumeError(message)
+    for trial in going_on:
+        click.echo(f"{trial}: goes on")
+
+
 def _resume_here(request: Request, folder: Path) -> None:
     from controllers.local_run.run import resume_ended  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
+    from hera_specon.cli.asking import RunDesk  # noqa: PLC0415
     from hera_specon.display.screens import LiveScreen, PlainScreen  # noqa: PLC0415
     from hera_specon.records.run_folder import load_run  # noqa: PLC0415
     from hera_specon.report.page import REPORT_FILE, write_report  # noqa: PLC0415
 
     record = load_run(folder)
+    if not record.about.get("finished"):
+        _let_go_on(request, RunDesk(folder))
+        return
     found = {one.id: one.stopped for result in record.results() for one in result.trials if one.stopped}
     if all(run.result is not None for run in record.runs):
         _told(found, request.chosen, folder.name)
@@ -120,6 +146,7 @@ def _resume_here(request: Request, folder: Path) -> None:
 
 
 def _resume_in_a_cluster(request: Request) -> None:
+    from hera_specon.cli.asking import WorkflowDesk  # noqa: PLC0415
     from hera_specon.cluster.access import find_workflow, open_cluster, read_pods, workflow_record  # noqa: PLC0415 - as above
     from hera_specon.cluster.channel import KubeChannel  # noqa: PLC0415
     from hera_specon.submission.edits import Overrides, canonical_policy, edited  # noqa: PLC0415
@@ -129,8 +156,8 @@ def _resume_in_a_cluster(request: Request) -> None:
     workflow = find_workflow(access, request.sweep)
     record = workflow_record(workflow)
     if not record.finished:
-        message = f"Workflow {record.name} still runs: its policy may let these trials go on. Wait until it has ended."
-        raise NothingToResumeError(message)
+        _let_go_on(request, WorkflowDesk(access, record))
+        return
     _told(ended_early(record), request.chosen, f"workflow {record.name}")
     if request.dry_run:
         return

@@ -1,7 +1,10 @@
 """Trials that a policy pauses or ends early on this machine, a search, and what is trained to its end after all."""
 
+from pathlib import Path
+
 import pytest
 
+from controllers.record.timeline import read_timeline
 from tests.integration.workbench import Workbench, assert_whole, results
 
 pytestmark = pytest.mark.slow
@@ -61,3 +64,32 @@ def test_a_search_gives_trials_their_hyperparameters_as_they_start(workbench: Wo
     assert {trial["params"]["steps"] for trial in run["trials"]} == {40}
     for trial in run["trials"]:
         assert trial["final_metric"] == pytest.approx((1 - trial["params"]["lr"]) ** 80, rel=1e-9)
+
+
+def test_trials_wait_and_end_when_their_owner_asks_for_it(workbench: Workbench) -> None:
+    workbench.write(steps=(150,), rates=(0.001, 0.002, 0.005))
+    process = workbench.start("run", "sweep.py", "--policy", "default", "--json", "out.json", *NODES)
+    try:
+        workbench.wait_for(lambda: workbench.steps_journalled() > 30)
+        run = workbench.newest_run.name
+        assert workbench.run("pause", run, "t000").code == 0
+        assert workbench.run("stop", run, "t001").code == 0
+        timeline = next(workbench.newest_run.glob("*/timeline.jsonl"))
+        workbench.wait_for(lambda: {"suspended", "stopped"} <= _phases(timeline))
+        # The sweep does not end before the one that waits may go on.
+        assert process.poll() is None
+        assert workbench.run("resume", run, "--all").code == 0
+        output, _ = process.communicate(timeout=200)
+    finally:
+        process.kill()
+    assert process.returncode == 0, output
+    (found,) = results(workbench.folder / "out.json")
+    trials = {trial["id"].rpartition(".")[2]: trial for trial in found["trials"]}
+    assert (trials["t000"]["suspensions"], trials["t001"]["stopped"]) == (1, "its owner asked for it")
+    histories = {name.rpartition(".")[2]: steps for name, steps in workbench.histories().items()}
+    assert histories["t000"] == histories["t002"] == list(range(150))
+    assert len(histories["t001"]) < 150
+
+
+def _phases(timeline: Path) -> set[str]:
+    return {event.phase for event in read_timeline(timeline) if event.phase}

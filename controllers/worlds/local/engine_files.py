@@ -2,12 +2,13 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from controllers.core.model import Action
+from controllers.core.asks import AsksInText, asks_written
+from controllers.core.model import Action, Ask
 from controllers.core.ports import Outcome
 from controllers.worlds.local.jobs import write_whole
 
@@ -55,6 +56,27 @@ class ActionFile:
         line = {"at": now, "kind": type(action).__name__, **asdict(action), "reason": reason, **came_of_it}
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+
+
+class AskedFile:
+    """``asked.json`` of a run under one policy: what its owner asks of its trials, from another process.
+
+    Args:
+        folder: of the run under one policy.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "asked.json"
+        self._asks = AsksInText()
+
+    def asked(self) -> Mapping[str, Ask]:
+        """Return what is asked by the short id of each trial."""
+        self._asks.take(self._file.read_text(encoding="utf-8") if self._file.exists() else "")
+        return self._asks.asked()
+
+    def ask(self, asks: Mapping[str, Ask]) -> None:
+        """Ask for that from now on, and for nothing else."""
+        write_whole(self._file, asks_written(asks).encode())
 
 
 def elapsed_before(folder: Path) -> float:

@@ -1,0 +1,47 @@
+"""What owners ask of their trials, as text: in a file beside a run on this machine, in an annotation of a Workflow.
+
+What is read may have been written by anybody, so it is bounded. Pure.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from controllers.core.model import Ask
+
+MOST_WRITTEN: Final = 2**18
+"""Characters that are read at all: as many as all annotations of an object may have."""
+_KNOWN: Final = frozenset(Ask)
+
+
+def asks_in(written: str) -> dict[str, Ask]:
+    """Return what is asked by the short id of each trial, such as ``vae.t007``; nothing where that makes no sense."""
+    try:
+        found = json.loads(written) if 0 < len(written) <= MOST_WRITTEN else {}
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {trial: Ask(ask) for trial, ask in found.items() if isinstance(ask, str) and ask in _KNOWN}
+
+
+def asks_written(asks: Mapping[str, Ask]) -> str:
+    """Return the text that ``asks_in`` reads."""
+    return json.dumps(dict(sorted(asks.items())))
+
+
+class AsksInText:
+    """What is asked, by the newest text of it that was taken in."""
+
+    def __init__(self) -> None:
+        self._written = ""
+        self._asks: dict[str, Ask] = {}
+
+    def take(self, written: str) -> None:
+        """Take in the text as it is now; the same one again costs nothing."""
+        if written != self._written:
+            self._written, self._asks = written, asks_in(written)
+
+    def asked(self) -> Mapping[str, Ask]:
+        """Return what is asked by the short id of each trial."""
+        return self._asks

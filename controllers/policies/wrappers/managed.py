@@ -1,0 +1,48 @@
+"""What owners ask of their trials goes before what any policy wants for them."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from controllers.core.model import Ask, Decision, Proposal, Snapshot, Stop, Suspend, Trial
+from controllers.policies.wrappers.wrapper import AroundOne
+
+BY_OWNER: Final = "its owner asked for it"
+
+
+class Managed(AroundOne):
+    """Suspends and stops the trials whose owners ask for that, and leaves the rest to ``policy``.
+
+    A trial that is to pause waits for no place, as the policy within sees it; what that wants for it is dropped. Once
+    nobody asks any more, it waits for a place like any other that was suspended. Wraps the guards as well: they keep
+    policies from acting too often, not owners.
+    """
+
+    @property
+    def state_type(self) -> type[Any]:
+        """Type of the state of the policy within."""
+        return self.policy.state_type
+
+    def initial(self) -> Any:  # noqa: ANN401 - each policy has its own state
+        """Return the state of the policy within before the first decision."""
+        return self.policy.initial()
+
+    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - as above
+        """Propose what is asked for, and what the policy within wants for all other trials."""
+        asked = snapshot.asked
+        if not asked:
+            return self.policy.decide(snapshot, state)
+        held = {one.id: replace(one, gated=False) for one in snapshot.unended if one.id in asked and one.waits}
+        trials, unended = (tuple(held.get(one.id, one) for one in all_) for all_ in (snapshot.trials, snapshot.unended))
+        wanted = self.policy.decide(Snapshot.in_order(snapshot.now, trials, unended, snapshot.nodes), state)
+        theirs = (one for one in wanted.proposals if one.action.trial not in asked)
+        ours = (found for one in snapshot.unended if one.id in asked and (found := _proposal(one, asked[one.id])))
+        return replace(wanted, proposals=(*ours, *theirs))
+
+
+def _proposal(trial: Trial, ask: Ask) -> Proposal | None:
+    """Return what carries out ``ask`` now; None where that has to wait, or is done."""
+    if ask is Ask.STOP and (trial.steady or trial.waits):
+        return Proposal(Stop(trial.id, BY_OWNER), BY_OWNER)
+    if ask is Ask.PAUSE and trial.steady:
+        return Proposal(Suspend(trial.id), BY_OWNER)
+    return None

@@ -1,0 +1,201 @@
+"""What an owner asks of trials while their sweep runs: that they pause, stop, or go on.
+
+A run on this machine reads it from a file in its folder, a controller from an annotation of the workflow, which one
+writes under one's own permissions.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from controllers.core import labels
+from controllers.core.asks import asks_in, asks_written
+from controllers.core.errors import SpeconError
+from controllers.core.model import Ask
+from hera_specon import formatting
+
+if TYPE_CHECKING:
+    from controllers.worlds.argo.workflows import WorkflowRecord
+    from hera_specon.cluster.access import Access
+
+_MOST_NAMED: Final = 20
+
+
+class NoSuchTrialError(SpeconError):
+    """A trial was named that the sweep does not have, or several have that name."""
+
+
+class OverError(SpeconError):
+    """The sweep is over: nothing is left to pause or stop."""
+
+
+class Desk(Protocol):
+    """Where one asks: of one sweep, in one world."""
+
+    @property
+    def name(self) -> str:
+        """What people call the sweep."""
+        ...
+
+    def trials(self) -> Sequence[str]:
+        """Return the short ids of the trials that have not ended."""
+        ...
+
+    def asks(self) -> Mapping[str, Ask]:
+        """Return what is asked by now."""
+        ...
+
+    def ask(self, asks: Mapping[str, Ask]) -> None:
+        """Ask for that from now on, and for nothing else."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunDesk:
+    """Of a run on this machine, in ``folder``, under the policy that it runs under now."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.folder.name
+
+    def trials(self) -> Sequence[str]:
+        """Return the trials that have not ended.
+
+        Raises:
+            OverError: the run is over.
+        """
+        from hera_specon.records.run_folder import load_run, run_states  # noqa: PLC0415 - `specon --help` must not wait
+
+        if load_run(self.folder).about.get("finished"):
+            message = f"Run {self.name} is over."
+            raise OverError(message)
+        return [str(trial.id) for trial in run_states(self.folder)[-1].snapshot.unended]
+
+    def asks(self) -> Mapping[str, Ask]:
+        """Return what is asked by now."""
+        from controllers.worlds.local.engine_files import AskedFile  # noqa: PLC0415 - as above
+
+        return AskedFile(self._part).asked()
+
+    def ask(self, asks: Mapping[str, Ask]) -> None:
+        """Ask for that."""
+        from controllers.worlds.local.engine_files import AskedFile  # noqa: PLC0415 - as above
+
+        AskedFile(self._part).ask(asks)
+
+    @property
+    def _part(self) -> Path:
+        from hera_specon.records.run_folder import parts_of  # noqa: PLC0415 - as above
+
+        return parts_of(self.folder)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowDesk:
+    """Of a workflow in a cluster. Its controller carries out what is asked; without one, nothing happens."""
+
+    access: "Access"
+    record: "WorkflowRecord"
+
+    @property
+    def name(self) -> str:
+        """The workflow's name."""
+        return f"workflow {self.record.name}"
+
+    def trials(self) -> Sequence[str]:
+        """Return the trials that have not ended, those that Argo has not begun included.
+
+        Raises:
+            OverError: the workflow is over.
+        """
+        record = self.record
+        if record.finished:
+            message = f"Workflow {record.name} is over."
+            raise OverError(message)
+        begun = [step.definition.id for step in record.steps.values() if not (step.succeeded or step.failed)]
+        return [formatting.short_id(trial) for trial in (*begun, *(one.id for one in record.to_come))]
+
+    def asks(self) -> Mapping[str, Ask]:
+        """Return what is asked by now."""
+        return asks_in(self.record.annotations.get(labels.ANNOTATION_ASKED, ""))
+
+    def ask(self, asks: Mapping[str, Ask]) -> None:
+        """Ask for that."""
+        from controllers.worlds.argo.api import WORKFLOWS  # noqa: PLC0415 - as above
+
+        annotations = {labels.ANNOTATION_ASKED: asks_written(asks) if asks else None}
+        body = {"metadata": {"uid": self.record.uid, "annotations": annotations}}
+        self.access.api.patch(WORKFLOWS.path(self.record.namespace, self.record.name), body)
+
+
+def ask_for(desk: Desk, ask: Ask, trials: Sequence[str], *, everything: bool, tell: Callable[[str], object]) -> None:
+    """Ask that trials pause or stop.
+
+    Args:
+        desk: Where to ask.
+        ask: What for.
+        trials: Short ids, or their last part, such as ``t007``.
+        everything: All trials that have not ended.
+        tell: Says to a person what was asked.
+
+    Raises:
+        SpeconError: The sweep is over, a trial is not there, or the cluster refused.
+    """
+    known = desk.trials()
+    chosen = list(known) if everything else [_named(name, known) for name in trials]
+    # One that is to stop does not only pause.
+    before = desk.asks()
+    asks = {trial: Ask.STOP if before.get(trial) is Ask.STOP else ask for trial in chosen}
+    desk.ask({**{trial: one for trial, one in before.items() if trial in known}, **asks})
+    for trial in chosen:
+        tell(f"{trial}: asked to {ask}")
+
+
+def ask_no_more(desk: Desk, trials: Sequence[str], *, everything: bool) -> list[str]:
+    """Let trials go on that were to pause, and return them; a stop cannot be taken back.
+
+    Args:
+        desk: Where it was asked.
+        trials: As for ``ask_for``.
+        everything: All that were to pause.
+
+    Raises:
+        SpeconError: A trial that is named was not asked to pause, or the cluster refused.
+    """
+    asks = desk.asks()
+    paused = [trial for trial, ask in asks.items() if ask is Ask.PAUSE]
+    chosen = paused if everything else [_named(name, paused) for name in trials]
+    desk.ask({trial: ask for trial, ask in asks.items() if trial not in chosen})
+    return chosen
+
+
+def _named(name: str, known: Sequence[str]) -> str:
+    found = [trial for trial in known if trial == name or trial.rpartition(".")[2] == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        message = f"{name!r} may be any of {', '.join(found)}: name its sweep too."
+        raise NoSuchTrialError(message)
+    shown = ", ".join(known[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "") or "none"
+    message = f"There is no trial {name!r} to ask: {shown}."
+    raise NoSuchTrialError(message)
+
+
+def desk_of(sweep: str, state_dir: Path, kubeconfig: str | None, context: str | None, namespace: str | None) -> Desk:
+    """Return where to ask of ``sweep``: the run of that name on this machine, else the workflow in the cluster.
+
+    Raises:
+        SpeconError: there is neither.
+    """
+    from hera_specon.cluster.access import find_workflow, open_cluster, workflow_record  # noqa: PLC0415 - as above
+    from hera_specon.records.run_folder import RunNotFoundError, find_run  # noqa: PLC0415
+
+    try:
+        return RunDesk(find_run(sweep, state_dir))
+    except RunNotFoundError:
+        access = open_cluster(kubeconfig, context, namespace)
+        return WorkflowDesk(access, workflow_record(find_workflow(access, sweep)))
