@@ -111,8 +111,8 @@ def _let_go_on(request: Request, desk: "Desk") -> None:
     going_on = ask_no_more(desk, request.trials, everything=request.everything)
     if not going_on:
         message = (
-            f"Nothing to resume in {desk.name}, which has not ended: no trial was asked to pause. A run on this machine "
-            "that was interrupted goes on with: specon run"
+            f"Nothing to resume in {desk.name}, which has not ended: no trial was asked to pause. A run on this "
+            "machine that was interrupted goes on with: specon run"
         )
         raise NothingToResumeError(message)
     for trial in going_on:

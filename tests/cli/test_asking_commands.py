@@ -1,4 +1,4 @@
-"""``specon pause``, ``stop`` and ``resume`` while a sweep runs: on this machine by a file, in a cluster by an annotation."""
+"""``specon pause``, ``stop`` and ``resume`` while a sweep runs: by a file here, by an annotation in a cluster."""
 
 import json
 from pathlib import Path

@@ -1,6 +1,5 @@
 """What owners ask of their trials goes before what policies want, and only as long as they ask."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -85,7 +84,7 @@ def test_it_goes_by_the_name_and_the_needs_of_the_policy_within() -> None:
 
 
 def test_asks_are_read_back_as_they_were_written() -> None:
-    asks: Mapping[str, Ask] = {"vae.t007": Ask.STOP, "vae.t001": Ask.PAUSE}
+    asks = {"vae.t007": Ask.STOP, "vae.t001": Ask.PAUSE}
     assert asks_in(asks_written(asks)) == asks
 
 
