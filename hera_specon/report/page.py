@@ -1,7 +1,7 @@
 """The report: one HTML page with everything in it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from hera_specon.report.best_so_far import best_chart
 from hera_specon.report.curves import completion_chart, forecast_chart, learning_chart, share_chart
 from hera_specon.report.early_order import early_order
 from hera_specon.report.gantt import gantt
+from hera_specon.report.models import importance_chart, importances, parallel_chart
 from hera_specon.report.style import trial_colours
 
 REPORT_FILE = "report.html"
@@ -76,12 +77,7 @@ def page(record: RunRecord) -> str:
         shares=[(run.policy, share_chart(run, colours, end)) for run in record.runs],
         learning=learning_chart(record.runs, colours, objective),
         best=best_chart(record.runs, direction, objective),
-        leaders=[
-            (run.policy, sweep, ranked[:LEADERS])
-            for run in record.runs
-            if run.result
-            for sweep, ranked in run.result.ranked().items()
-        ],
+        leaders=[leaders_of(run.policy, sweep, ranked) for run, sweep, ranked in ranked_by_sweep(record.runs)],
         early_orders=[found for run in record.runs if (found := early_order(run, direction))],
         first_rung=FIRST_RUNG,
         ended_early=[(run.policy, early) for run in record.runs if (early := ended_early(run))],
@@ -89,6 +85,31 @@ def page(record: RunRecord) -> str:
         foreseen=forecast_chart(record.runs, end),
         held=[(run.policy, *counts) for run in record.runs if (counts := held_ranges(run))[1]],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Leaders:
+    """The best trials of a sweep under a policy, and what their hyperparameters had to do with it, as charts."""
+
+    policy: str
+    sweep: str
+    trials: tuple[TrialResult, ...]
+    parallel: str
+    importance: str
+
+
+def leaders_of(policy: str, sweep: str, ranked: Sequence[TrialResult]) -> Leaders:
+    """Return what to show of a sweep's ``ranked`` trials, the best first."""
+    objective = ranked[0].objective or "objective"
+    importance = importance_chart(importances(ranked))
+    return Leaders(policy, sweep, tuple(ranked[:LEADERS]), parallel_chart(ranked, objective), importance)
+
+
+def ranked_by_sweep(runs: Sequence[PolicyRun]) -> Iterator[tuple[PolicyRun, str, list[TrialResult]]]:
+    """Yield the trials of each sweep under each policy that has finished, the best first."""
+    for run in runs:
+        for sweep, ranked in run.result.ranked().items() if run.result else ():
+            yield run, sweep, ranked
 
 
 def ended_early(run: PolicyRun) -> list[TrialResult]:
