@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast test-cluster test-faults test-scale check format report benchmarks benchmarks-cluster constraints clean
+.PHONY: help install demo docs test test-fast test-cluster test-faults test-scale check format report benchmarks benchmarks-cluster constraints clean
 
 # Where this is set, every process compiles MLflow, PyTorch and TensorFlow anew: three to ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -31,6 +31,11 @@ help: ## List all targets
 	@echo "Installing everything for development ..."
 	$(UV) pip install --constraint constraints.txt --editable '.[pytorch,tensorflow,dev]'
 	@touch $@ .venv/.demo-installed
+
+.venv/.docs-installed: pyproject.toml constraints.txt .venv/bin/uv
+	@echo "Installing what builds the site of the pages ..."
+	$(UV) pip install --constraint constraints.txt --editable '.[docs]'
+	@touch $@
 
 install: .venv/.installed ## Set up .venv with every extra
 
@@ -68,6 +73,9 @@ check: .venv/.installed ## Check lint, format, types and layers
 format: .venv/.installed ## Format the code and apply ruff's fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: .venv/.docs-installed ## Build the pages as a site, in build/site
+	$(BIN)/mkdocs build
 
 benchmarks: .venv/.installed ## Measure the cost of hooks, starts and threads, and the accuracy of the shares
 	set -e; for file in benchmarks/{hooks,shares,start_of_an_attempt,threads}.py; do echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py); done
