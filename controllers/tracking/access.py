@@ -18,6 +18,7 @@ _DEFAULTS: Final = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
     "MLFLOW_HTTP_POOL_MAXSIZE": "64",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
 }
 _OPTIONAL: Final = ("numpy", "pandas", "pyarrow", "scipy")
 """What the distribution mlflow-skinny leaves out; MLflow loads each where it can be had, at 90 MB in all."""

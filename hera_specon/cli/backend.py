@@ -46,8 +46,12 @@ class Backend:
 
 
 def real_backend() -> Backend:
-    """Return the functions that really run sweeps. MLflow is kept from printing to stdout, which may be for JSON."""
+    """Return the functions that really run sweeps.
+
+    MLflow is kept from printing to stdout, which may be for JSON, and from telling its makers how it is used.
+    """
     os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     from controllers.local_run.run import run_locally  # noqa: PLC0415 - see the module's docstring
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
     from hera_specon.workflow_file import load_workflow  # noqa: PLC0415
