@@ -1,6 +1,5 @@
 """One sweep under one policy on this machine: what it needs around it, the loop that drives it, and its result."""
 
-import os
 import select
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +25,7 @@ from controllers.policies import Pinned
 from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastRecorder
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import TimelineFile
+from controllers.tracking.access import environment_as_given
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.metric_source import MlflowSource, ObjectiveWatch, Scope
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
@@ -199,7 +199,7 @@ class LocalSweep:
         return Surroundings(
             folder=self._plan.folder.resolve(),
             cwd=Path.cwd(),
-            inherited=dict(os.environ),
+            inherited=environment_as_given(),
             imposed={"MLFLOW_TRACKING_URI": self._plan.tracking_uri, "PYTHONUNBUFFERED": "1"},
             node_cpu=self._plan.machine.nodes,
             parents={run.sweep_id: run.run_id for run in self._runs},

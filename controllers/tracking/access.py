@@ -20,6 +20,9 @@ _DEFAULTS: Final = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
 }
+_IMPATIENT: Final = frozenset(name for name in _DEFAULTS if name.startswith("MLFLOW_HTTP_"))
+_ours: set[str] = set()
+"""Variables that this process set itself."""
 _OPTIONAL: Final = ("numpy", "pandas", "pyarrow", "scipy")
 """What the distribution mlflow-skinny leaves out; MLflow loads each where it can be had, at 90 MB in all."""
 
@@ -48,7 +51,14 @@ def import_slim() -> None:
 def be_impatient() -> None:
     """Make every MLflow client of this process, and of those it starts, give up in seconds, unless told otherwise."""
     for name, value in _DEFAULTS.items():
-        os.environ.setdefault(name, value)
+        if name not in os.environ:
+            os.environ[name] = value
+            _ours.add(name)
+
+
+def environment_as_given() -> dict[str, str]:
+    """Return this process's environment without our own patience with MLflow: trials have theirs."""
+    return {name: value for name, value in os.environ.items() if name not in _ours & _IMPATIENT}
 
 
 def problem_with(client: "MlflowClient") -> str | None:
