@@ -85,6 +85,13 @@ def test_what_a_template_asks_of_a_cluster_is_refused(field: str) -> None:
     assert problem.startswith(f"spec.templates[0].{field}: ")
 
 
+def test_how_long_an_attempt_may_last_is_taken_as_a_number_or_as_text() -> None:
+    for written in (90, "90"):
+        (step,) = program(pod("main", activeDeadlineSeconds=written)).expand({}, ()).pods
+        assert step.timeout_s == 90.0
+    assert "must be a whole number" in problems(pod("main", activeDeadlineSeconds="soon"))[0]
+
+
 @pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind in ("spec", "template") for field in IGNORED[kind]])
 def test_fields_that_do_no_harm_are_ignored(kind: str, field: str) -> None:
     spec, template = ({field: {"any": "thing"}}, {}) if kind == "spec" else ({}, {field: {"any": "thing"}})

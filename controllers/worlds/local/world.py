@@ -108,7 +108,7 @@ class LocalWorld:
         for end in self._attempts.ended():
             self._reap(end, now)
         for job in self._jobs.values():
-            if job.placed and job.asked_at is not None and now > job.asked_at + job.step.grace_s:
+            if job.placed and _overdue(job, now):
                 self._attempts.kill(job)
         self._expand()
         for delay in self._expansion.delays:
@@ -390,3 +390,11 @@ def _params(step: PodStep) -> dict[str, Any]:
     except ValueError:
         return {}
     return params if isinstance(params, dict) else {}
+
+
+def _overdue(job: LocalJob, now: float) -> bool:
+    """Whether an attempt did not leave when asked to, or lasts longer than it may: it may hang, and is killed."""
+    asked, longest = job.asked_at, job.step.timeout_s
+    return (asked is not None and now > asked + job.step.grace_s) or (
+        longest is not None and now > job.started_at + longest
+    )

@@ -17,7 +17,7 @@ HONOURED: Final[Mapping[str, frozenset[str]]] = {
     "argument": frozenset({"name", "value"}),
     "template": frozenset(
         {"name", "inputs", "container", "script", "steps", "dag", "suspend", "metadata"}
-        | {"parallelism", "failFast", "retryStrategy", "podSpecPatch", "volumes"}
+        | {"parallelism", "failFast", "retryStrategy", "podSpecPatch", "volumes", "activeDeadlineSeconds"}
     ),
     "container": frozenset({"command", "args", "env", "resources", "volumeMounts"}),
     "script": frozenset({"command", "args", "env", "resources", "volumeMounts", "source"}),

@@ -51,7 +51,8 @@ def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mappin
     }
     if not manifest["command"]:
         found.malformed(f"{main_path}.command", "is needed: without an image there is no default command")
-    return Pod(manifest, _retry(found, node, path), grace_s(found, node, path, shared))
+    timeout = found.whole(node.get("activeDeadlineSeconds"), f"{path}.activeDeadlineSeconds")
+    return Pod(manifest, _retry(found, node, path), grace_s(found, node, path, shared), timeout)
 
 
 def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, str]) -> PodStep:
@@ -78,6 +79,7 @@ def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, 
         cpu_limit=None if limit is None else parse_quantity(limit),
         retry=pod.retry,
         grace_s=pod.grace_s,
+        timeout_s=pod.timeout_s,
         workers=_workers(manifest["annotations"].get(labels.ANNOTATION_WORKERS, "1")),
     )
 

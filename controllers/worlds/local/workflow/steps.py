@@ -131,7 +131,8 @@ class PodStep:
     ``id`` is Argo's node name of the step: unique in the workflow and the same for all attempts. It may hold any
     character, ``/`` included, so it is no file name.
     A script has ``source``: ``command`` is then called with a file that holds it, and ``args`` after that. ``cpu`` is
-    in cores and ``memory`` in bytes, as requested; ``grace_s`` is the time between SIGTERM and SIGKILL.
+    in cores and ``memory`` in bytes, as requested; ``grace_s`` is the time between SIGTERM and SIGKILL, ``timeout_s``
+    how long an attempt may last (None for any time).
     ``env_from`` names the annotations that further variables come from.
     """
 
@@ -148,6 +149,7 @@ class PodStep:
     cpu_limit: float | None = None
     retry: RetryRule | None = None
     grace_s: float = 30.0
+    timeout_s: float | None = None
     workers: int = 1
     env_from: Mapping[str, str] = field(default_factory=dict)
 

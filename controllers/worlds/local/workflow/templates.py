@@ -35,11 +35,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A container or script. ``manifest`` has what tags may stand in: command, args, source, env, resources."""
+    """A container or script. ``manifest`` has what tags may stand in: command, args, source, env, resources.
+
+    ``timeout_s`` is how long an attempt may last, None for any time.
+    """
 
     manifest: Mapping[str, Any]
     retry: RetryRule | None
     grace_s: float
+    timeout_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
