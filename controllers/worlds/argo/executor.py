@@ -249,7 +249,8 @@ class Executor:
             case WithdrawResize():
                 pod_changes.set_request(self._api, pod, pod.share.has)
             case SaveCounts():
-                pod_changes.annotate(self._api, pod, counts.annotations())
+                # The move that brought the pod here is counted from now on: its mark would count it once more.
+                pod_changes.annotate(self._api, pod, {**counts.annotations(), labels.ANNOTATION_MOVED_FROM: None})
             case _:
                 assert_never(command)
 
