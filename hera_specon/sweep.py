@@ -1,7 +1,7 @@
 """A hyperparameter sweep as a Hera template."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ from hera_specon.settings import (
 )
 from hera_specon.space import Point, Search, Space, points
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
-from hera_specon.trial_template import TrialSettings, own_inputs, sweep_id, trial_template
+from hera_specon.trial_template import TrialSettings, flag, own_inputs, sweep_id, trial_template
 
 
 @dataclass(kw_only=True)
@@ -58,6 +58,7 @@ class _SweepTemplates(SweepTemplateBase):
     state_volume: HeraVolume | None = None
     experiment: str | None = None
     mlflow_tracking_uri: str = "http://mlflow:5000"
+    flags: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         self._workflow: Workflow | None = None
@@ -111,7 +112,7 @@ class _SweepTemplates(SweepTemplateBase):
         name = check_sweep_name(self.name)
         settings = TrialSettings(
             sweep=name,
-            hyperparameters=tuple(self.space),
+            flags={name: flag(name, self.flags) for name in self.space},
             objective=self.objective,
             policy=self._policy(),
             retries=self.retries,
@@ -163,6 +164,9 @@ class _SweepTemplates(SweepTemplateBase):
             check_served(self.policy, self._asked())
         self._policy()
         check_custom_resources(self.resources)
+        if unknown := sorted((self.flags or {}).keys() - self.space.keys()):
+            problem = f"flags= names {unknown[0]!r}, which is no hyperparameter of space="
+            raise SweepError(problem)
         self._search()
         fan_out, _ = self._fan_out(), self._build_trial()
         added = [parameter.name for parameter in fan_out.added.parameters or []]
@@ -236,6 +240,8 @@ class Sweep(_SweepTemplates, Container):
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
         experiment: MLflow experiment; by default the sweep's name.
         mlflow_tracking_uri: Where the trials find MLflow.
+        flags: How a hyperparameter stands on the command line where that is not ``--name=value``, with ``{}`` for the
+            value: ``{"lr": "--optim.lr={}", "width": "model.width={}"}``.
         parallelism: Greatest number of trials at a time.
         resources: Must request CPU, the share a policy starts from; by default 0.1 core without a limit. With
             ``Resources(gpus=1)`` each trial holds a GPU of its own; ``gpu_flag`` names another kind of device.

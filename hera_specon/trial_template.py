@@ -1,5 +1,6 @@
 """Turn the template of a container or script into the template of a sweep's trials."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,12 +48,13 @@ _LOST: Final = "lastRetry.exitCode == '-1'"
 class TrialSettings:
     """What all trials of a sweep have in common; ``grace`` is in seconds.
 
+    ``flags`` tells how each hyperparameter stands on the command line, with ``{}`` for its value.
     ``own_security`` tells that the workflow as a whole has a pod security context. ``search`` is what gives trials
     their hyperparameters as they start, None where the workflow has them.
     """
 
     sweep: str
-    hyperparameters: tuple[str, ...]
+    flags: Mapping[str, str]
     objective: Objective
     policy: str | None
     retries: int
@@ -64,6 +66,24 @@ class TrialSettings:
     goals: SweepGoals
     own_security: bool = False
     search: str | None = None
+
+    @property
+    def hyperparameters(self) -> tuple[str, ...]:
+        """Names of the hyperparameters."""
+        return tuple(self.flags)
+
+
+def flag(name: str, given: Mapping[str, str] | None) -> str:
+    """Return how the hyperparameter ``name`` stands on the command line, with ``{}`` for its value.
+
+    Raises:
+        SweepError: What its author wrote has not just one place for the value, or holds what Argo would replace.
+    """
+    written = (given or {}).get(name, f"--{name}={{}}")
+    if not isinstance(written, str) or written.count("{}") != 1 or "{{" in written or "$(" in written:
+        problem = f"flags= of {name!r} is text with one {{}} for the value, as in '--optim.lr={{}}', not {written!r}"
+        raise SweepError(problem)
+    return written
 
 
 def sweep_id(sweep: str) -> str:
@@ -112,13 +132,9 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     searched = settings.search is not None
     pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, cpu, searched=searched)
     if pod.container is not None:
-        pod.container.args = [
-            *(pod.container.args or []),
-            *(
-                f"--{name}={placeholder(name) if settings.search is None else f'$({contract.ENV_PARAM}{name})'}"
-                for name in settings.hyperparameters
-            ),
-        ]
+        values = {name: f"$({contract.ENV_PARAM}{name})" if searched else placeholder(name) for name in settings.flags}
+        ours = (written.replace("{}", values[name]) for name, written in settings.flags.items())
+        pod.container.args = [*(pod.container.args or []), *ours]
     return pod
 
 

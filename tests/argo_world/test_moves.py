@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import partial
 
 from controllers.core.model import Migrate, NodeName, Phase, Resize, TrialId
 from controllers.worlds.argo.commands import Timeouts
