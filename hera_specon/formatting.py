@@ -59,10 +59,14 @@ def figure(value: float | None) -> str:
     return DASH if value is None else f"{value:.4g}"
 
 
+def value(given: object) -> str:
+    """Return a hyperparameter's value, a float with four significant digits."""
+    return f"{given:.4g}" if isinstance(given, float) else str(given)
+
+
 def params(values: Mapping[str, Any]) -> str:
     """Return hyperparameters on one line, such as ``lr=0.01 units=64``."""
-    shown = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in values.items()}
-    return " ".join(f"{name}={value}" for name, value in shown.items())
+    return " ".join(f"{name}={value(of)}" for name, of in values.items())
 
 
 def printable(text: str) -> str:

@@ -24,8 +24,9 @@ from hera_specon.report.models import importance_chart, importances, parallel_ch
 from hera_specon.report.style import trial_colours
 
 REPORT_FILE = "report.html"
-LEADERS = 10
-"""Trials that the table of the best models shows."""
+LEADERS = 50
+MOST_COLUMNS = 12
+"""Trials that the table of the best models shows, and hyperparameters of each."""
 TEMPLATE = "report.html.j2"
 
 
@@ -56,7 +57,7 @@ def page(record: RunRecord) -> str:
         ratio=formatting.ratio,
         change=formatting.change,
         figure=formatting.figure,
-        params=formatting.params,
+        value=formatting.value,
         tone=tone,
     )
     colours = trial_colours(trial for run in record.runs for trial in run.history.stretches)
@@ -89,11 +90,16 @@ def page(record: RunRecord) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Leaders:
-    """The best trials of a sweep under a policy, and what their hyperparameters had to do with it, as charts."""
+    """The best of the ``of`` trials of a sweep under a policy, and what their hyperparameters had to do with it.
+
+    ``names`` are those of the hyperparameters that its table shows; the charts are HTML.
+    """
 
     policy: str
     sweep: str
     trials: tuple[TrialResult, ...]
+    of: int
+    names: tuple[str, ...]
     parallel: str
     importance: str
 
@@ -102,7 +108,9 @@ def leaders_of(policy: str, sweep: str, ranked: Sequence[TrialResult]) -> Leader
     """Return what to show of a sweep's ``ranked`` trials, the best first."""
     objective = ranked[0].objective or "objective"
     importance = importance_chart(importances(ranked))
-    return Leaders(policy, sweep, tuple(ranked[:LEADERS]), parallel_chart(ranked, objective), importance)
+    names = tuple(dict.fromkeys(name for trial in ranked for name in trial.params))[:MOST_COLUMNS]
+    parallel = parallel_chart(ranked, objective)
+    return Leaders(policy, sweep, tuple(ranked[:LEADERS]), len(ranked), names, parallel, importance)
 
 
 def ranked_by_sweep(runs: Sequence[PolicyRun]) -> Iterator[tuple[PolicyRun, str, list[TrialResult]]]:
