@@ -3,10 +3,11 @@
 Whatever MLflow holds is untrusted data.
 """
 
+import itertools
 import json
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mlflow.exceptions import MlflowException
@@ -23,7 +24,18 @@ _PAGE: Final = 500
 _SEARCH: Final = "/api/2.0/mlflow/runs/search"
 _ANSWER_S: Final = 30
 """Seconds that a page may take: nobody waits for it, and a busy server is not away."""
+_MOST_ANSWER: Final = 64 * 2**20
+_MOST_PARTS: Final = 1_000_000
+"""Bytes of an answer, and values in it: a hundred megabytes of objects."""
+_FEWER: Final = 8
+_MOST_OTHERS: Final = 20
+_LONGEST_NAME: Final = 100
+_OURS: Final = (contract.METRIC_CPU_SECONDS, contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL)
 _WITHOUT_OBJECTIVE_S = 60.0
+
+
+class TooMuchError(MlflowException):
+    """MLflow answered with more than this process will hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,49 +49,63 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """A trial's run, and the newest point of each of its metrics."""
+    """A trial's run, the newest point of each of its metrics that are wanted, and the names of some others."""
 
     trial: TrialId
     run_id: str
     metrics: Mapping[str, Reported]
+    others: frozenset[str] = frozenset()
 
 
-def find_runs(client: MlflowClient, experiments: Sequence[str], wanted: str) -> Iterator[FoundRun]:
-    """Yield the trials' runs in ``experiments`` that MLflow's filter ``wanted`` selects.
+def find_runs(
+    client: MlflowClient, experiments: Sequence[str], wanted: str, metrics: Collection[str]
+) -> Iterator[FoundRun]:
+    """Yield the trials' runs in ``experiments`` that MLflow's filter ``wanted`` selects, with those ``metrics``.
 
     Raises:
-        MlflowException: MLflow is away or refuses.
+        MlflowException: MLflow is away or refuses, or a run holds more than is read.
         OSError: it is away.
     """
     if str(client.tracking_uri).startswith(("http://", "https://")):
-        yield from _over_http(str(client.tracking_uri), experiments, wanted)
+        yield from _over_http(str(client.tracking_uri), experiments, wanted, metrics)
     else:
-        yield from _of_store(client, experiments, wanted)
+        yield from _of_store(client, experiments, wanted, metrics)
 
 
-def _of_store(client: MlflowClient, experiments: Sequence[str], wanted: str) -> Iterator[FoundRun]:
+def _of_store(
+    client: MlflowClient, experiments: Sequence[str], wanted: str, metrics: Collection[str]
+) -> Iterator[FoundRun]:
     token: str | None = None
     while True:
         page = client.search_runs(list(experiments), wanted, max_results=_PAGE, page_token=token)
         for run in page:
             # run.data.metrics drops step and timestamp; the protobuf form keeps them.
-            metrics = {m.key: Reported(m.value, m.step, m.timestamp / 1000) for m in run.data.to_proto().metrics}
-            yield FoundRun(TrialId(run.data.tags[contract.TAG_TRIAL_ID]), run.info.run_id, metrics)
+            found = {m.key: Reported(m.value, m.step, m.timestamp / 1000) for m in run.data.to_proto().metrics}
+            trial = TrialId(run.data.tags[contract.TAG_TRIAL_ID])
+            yield _of_interest(trial, run.info.run_id, found, metrics)
         token = page.token
         if not token:
             return
 
 
-def _over_http(uri: str, experiments: Sequence[str], wanted: str) -> Iterator[FoundRun]:
+def _over_http(uri: str, experiments: Sequence[str], wanted: str, metrics: Collection[str]) -> Iterator[FoundRun]:
     """Read the JSON itself: the objects that MLflow's client makes of it cost ten times as much."""
     query: dict[str, Any] = {"experiment_ids": list(experiments), "filter": wanted, "max_results": _PAGE}
     while True:
-        answer = _answer(uri, query)
         try:
-            yield from [_found_in_json(run) for run in answer.get("runs", ())]
+            answer = _answer(uri, query)
+        except TooMuchError:
+            if query["max_results"] == 1:
+                raise
+            # Anybody may log a hundred thousand metrics: fewer runs at a time fit.
+            query["max_results"] = max(1, query["max_results"] // _FEWER)
+            continue
+        try:
+            found = [_found_in_json(run, metrics) for run in answer.get("runs", ())]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             message = f"MLflow answered a search of runs with JSON of another kind: {str(error)[:200]}"
             raise MlflowException(message) from error
+        yield from found
         query["page_token"] = answer.get("next_page_token")
         if not query["page_token"]:
             return
@@ -87,22 +113,37 @@ def _over_http(uri: str, experiments: Sequence[str], wanted: str) -> Iterator[Fo
 
 def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
     credentials = get_default_host_creds(uri)  # type: ignore[no-untyped-call]
-    response = http_request(credentials, _SEARCH, "POST", timeout=_ANSWER_S, json=query)  # type: ignore[no-untyped-call]
-    if response.status_code != 200:  # noqa: PLR2004 - HTTP's OK
-        verify_rest_response(response, _SEARCH)
+    response = http_request(  # type: ignore[no-untyped-call]
+        credentials, _SEARCH, "POST", timeout=_ANSWER_S, json=query, stream=True
+    )
+    with response:
+        if response.status_code != 200:  # noqa: PLR2004 - HTTP's OK
+            verify_rest_response(response, _SEARCH)
+        content = response.raw.read(_MOST_ANSWER + 1, decode_content=True)
+    if len(content) > _MOST_ANSWER or sum(map(content.count, (b",", b"[", b"{"))) > _MOST_PARTS:
+        message = f"MLflow's answer to a search of {query['max_results']} runs holds more than is read"
+        raise TooMuchError(message)
     try:
-        found = json.loads(response.content)
+        found = json.loads(content)
     except (ValueError, RecursionError) as error:
         message = f"MLflow answered a search of runs without JSON: {str(error)[:200]}"
         raise MlflowException(message) from error
     return found if isinstance(found, dict) else {}
 
 
-def _found_in_json(run: Mapping[str, Any]) -> FoundRun:
+def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
     data = run["data"]
     trial = next(tag["value"] for tag in data["tags"] if tag["key"] == contract.TAG_TRIAL_ID)
-    metrics = {m["key"]: _reported(m) for m in data.get("metrics", ())}
-    return FoundRun(TrialId(trial), str(run["info"]["run_id"]), metrics)
+    found = {m["key"]: m for m in data.get("metrics", ())}
+    of_interest = _of_interest(TrialId(trial), str(run["info"]["run_id"]), found, metrics)
+    return replace(of_interest, metrics={name: _reported(one) for name, one in of_interest.metrics.items()})
+
+
+def _of_interest(trial: TrialId, run_id: str, found: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
+    """Return what is kept of a run: some trials log thousands of metrics that nobody looks at here."""
+    others = itertools.islice((name for name in found if name not in metrics), _MOST_OTHERS)
+    kept = {name: found[name] for name in metrics if name in found}
+    return FoundRun(trial, run_id, kept, frozenset(name[:_LONGEST_NAME] for name in others))
 
 
 def _reported(metric: Mapping[str, Any]) -> Reported:
@@ -155,7 +196,7 @@ class MlflowSource:
             return {}
         self.away = False
         self.run_ids = {trial: run.run_id for trial, run in runs.items()}
-        self.logged = {trial: frozenset(run.metrics) for trial, run in runs.items()}
+        self.logged = {trial: run.others | run.metrics.keys() for trial, run in runs.items()}
         objectives = self._objectives()
         samples = {trial: self._sample(run.metrics, objectives.get(trial, "")) for trial, run in runs.items()}
         return {trial: sample for trial, sample in samples.items() if sample is not None}
@@ -163,7 +204,10 @@ class MlflowSource:
     def _find_runs(self) -> Sequence[FoundRun]:
         scope = self._scope()
         wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{scope.sweep_prefix}%' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
-        return list(find_runs(self._client, scope.experiment_ids, wanted)) if scope.experiment_ids else []
+        if not scope.experiment_ids:
+            return []
+        metrics = (*dict.fromkeys(self._objectives().values()), *_OURS)
+        return list(find_runs(self._client, scope.experiment_ids, wanted, metrics))
 
     def _sample(self, metrics: Mapping[str, Reported], objective: str) -> Sample | None:
         newest = metrics.get(objective)

@@ -17,6 +17,7 @@ from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
 from controllers.core.errors import SpeconError
+from controllers.worlds.argo.untrusted import TooManyPartsError, parsed
 
 Json = dict[str, Any]
 MERGE = "application/merge-patch+json"
@@ -25,7 +26,9 @@ _TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _CONNECTIONS = 32
 _CONNECT_S = 5.0
 _READ_S = 30.0
-_MOST_ANSWER = 256 * 2**20
+_MOST_ANSWER = 64 * 2**20
+_MOST_PARTS = 1_000_000
+"""Values in an answer: a hundred megabytes of objects."""
 _MOST_ERROR = 2**16
 
 
@@ -239,8 +242,11 @@ class KubeApi:
     ) -> Json:
         response = self._request(method, path, query or {}, body=body, kind=kind)
         try:
-            found = json.loads(_bounded(response, _MOST_ANSWER))
-        except (ValueError, RecursionError, HTTPError, OSError, TooLargeError) as error:
+            found = parsed(_bounded(response, _MOST_ANSWER), _MOST_PARTS)
+        except TooManyPartsError as error:
+            message = f"{method} {path}: {error}"
+            raise TooLargeError(message) from error
+        except (ValueError, RecursionError, HTTPError, OSError) as error:
             message = f"{method} {path}: the answer is no JSON: {str(error)[:200]}"
             raise UnavailableError(message) from error
         finally:

@@ -1,6 +1,7 @@
 """Reads what an API server answered. Any of it may be missing, of another type, or far too long."""
 
 import base64
+import json
 import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +19,29 @@ _MOST_QUANTITY = 64
 
 class PackedError(SpeconError):
     """A text cannot be unpacked."""
+
+
+class TooManyPartsError(SpeconError):
+    """A JSON text holds more values than this process will make objects of."""
+
+
+def parsed(content: str | bytes, most: int) -> Any:  # noqa: ANN401 - whatever the JSON holds
+    """Return the JSON in ``content``, which holds ``most`` values at most.
+
+    A value that is written in two characters becomes an object of sixty bytes and more: the number of them counts, not
+    the length of the text. Marks within strings count too.
+
+    Raises:
+        TooManyPartsError: It holds more.
+        ValueError: It is no JSON.
+        RecursionError: It is nested too deeply.
+    """
+    marks = (b",", b"[", b"{") if isinstance(content, bytes) else (",", "[", "{")
+    parts = sum(content.count(mark) for mark in marks)  # type: ignore[arg-type]  # bytes in bytes, or text in text
+    if parts > most:
+        message = f"it holds more than {most} values"
+        raise TooManyPartsError(message)
+    return json.loads(content)
 
 
 def at(value: object, *path: str) -> Any:  # noqa: ANN401 - whatever the JSON holds

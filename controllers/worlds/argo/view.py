@@ -23,6 +23,8 @@ _PLACED = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 _OTHER_PODS = {"fieldSelector": _PLACED, "labelSelector": f"!{labels.LABEL_TRIAL}"}
 _PAGE = 100
 _WORKFLOWS_PAGE = 10
+_MOST_STEPS = 60_000
+"""Steps of all workflows of a namespace: each takes about a kilobyte."""
 _REST = 5.0
 _MOST_REST_S = 5.0
 """Without a bound, a process that waited for a core would be blind for long after a look that cost little."""
@@ -74,7 +76,17 @@ class ClusterView:
         self._namespaces: Sequence[str | None] = (None,) if namespaces is None else tuple(dict.fromkeys(namespaces))
         # Selected by labels: of a large cluster's pods, the API server then sends only those of trials.
         self._pods = self._watches(PODS, project_pod, _TRIAL_PODS)
-        self._workflows = self._watches(WORKFLOWS, project_workflow, {}, _WORKFLOWS_PAGE)
+        self._workflows = [
+            Reflector(
+                self.api,
+                Collection(WORKFLOWS.path(namespace), {}, _WORKFLOWS_PAGE, most=_MOST_STEPS),
+                project_workflow,
+                self._news.set,
+                self._timing,
+                lambda record: 1 + len(record.steps) + len(record.to_come),
+            )
+            for namespace in self._namespaces
+        ]
         self._nodes = self._watch(NODES.path(), project_node, {})
         # No pod is watched twice: with thousands of trials, reading their changes is most of the work.
         self._others = self._watches(PODS, project_other, _OTHER_PODS)
@@ -207,14 +219,12 @@ class ClusterView:
             return self._by_workflow
 
     def _watches(
-        self, resource: Resource, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = _PAGE
+        self, resource: Resource, project: Callable[[Json], R | None], query: Mapping[str, str]
     ) -> list[Reflector[R]]:
-        return [self._watch(resource.path(namespace), project, query, page) for namespace in self._namespaces]
+        return [self._watch(resource.path(namespace), project, query) for namespace in self._namespaces]
 
-    def _watch(
-        self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = _PAGE
-    ) -> Reflector[R]:
-        return Reflector(self.api, Collection(path, query, page), project, self._news.set, self._timing)
+    def _watch(self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str]) -> Reflector[R]:
+        return Reflector(self.api, Collection(path, query, _PAGE), project, self._news.set, self._timing)
 
 
 def rest_s(took: float) -> float:

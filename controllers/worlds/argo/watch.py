@@ -5,6 +5,7 @@ import logging
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -25,7 +26,8 @@ from controllers.worlds.argo.untrusted import at, text, whole
 
 R = TypeVar("R")
 _LOG = logging.getLogger(__name__)
-_MOST_LINE = 64 * 2**20
+_MOST_LINE = 8 * 2**20
+"""Bytes of an event: etcd keeps no object of more than two megabytes."""
 _GONE = 410
 _TOO_SHORT_S = 0.3
 
@@ -34,13 +36,15 @@ _TOO_SHORT_S = 0.3
 class Collection:
     """What to watch: the path of a collection and a selection of it. ``page`` objects are asked for at once.
 
-    ``expendable`` tells that nobody is warned where it is not allowed.
+    ``expendable`` tells that nobody is warned where it is not allowed. ``most`` bounds the weight of the records of one
+    namespace: what is beyond is left out, so that one tenant's objects leave room for the others'.
     """
 
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     page: int = 500
     expendable: bool = False
+    most: int = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class Reflector(Generic[R]):
         project: makes a small record of an object, or None where it is of no interest. Must accept any JSON.
         changed: called from the watching thread after every change.
         timing: how often to do what.
+        weight: how much room a record takes, in any unit; by default one.
     """
 
     def __init__(
@@ -74,13 +79,15 @@ class Reflector(Generic[R]):
         project: Callable[[Json], R | None],
         changed: Callable[[], None],
         timing: WatchTiming | None = None,
+        weight: Callable[[R], int] = lambda _: 1,
     ) -> None:
+        self._weight = weight
         self._api = api
         self._collection = collection
         self._project = project
         self._changed = changed
         self._timing = timing or WatchTiming()
-        self._records: dict[str, R] = {}
+        self._records = _Records[R](collection, weight)
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._synced = threading.Event()
@@ -120,7 +127,7 @@ class Reflector(Generic[R]):
     def records(self) -> list[R]:
         """Return the records as they are now."""
         with self._lock:
-            return list(self._records.values())
+            return self._records.all()
 
     def _run(self) -> None:
         failures = 0
@@ -154,9 +161,17 @@ class Reflector(Generic[R]):
         return wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the load of many watchers
 
     def _list(self) -> None:
-        found: dict[str, R] = {}
+        try:
+            self._list_by(self._collection.page)
+        except TooLargeError as error:
+            # Objects that are large in memory come together in a page: one by one each of them is bounded by etcd.
+            _LOG.warning("%s is listed object by object: %s", self._collection.path, error)
+            self._list_by(1)
+
+    def _list_by(self, page_size: int) -> None:
+        found = _Records[R](self._collection, self._weight)
         version = ""
-        for page in self._api.pages(self._collection.path, self._collection.query, self._collection.page):
+        for page in self._api.pages(self._collection.path, self._collection.query, page_size):
             for item in page.get("items") or []:
                 self._put(found, item)
             version = text(page, "metadata", "resourceVersion") or version
@@ -208,14 +223,39 @@ class Reflector(Generic[R]):
             self._changed()
         self._version_of_list = text(item, "metadata", "resourceVersion") or self._version_of_list
 
-    def _put(self, records: dict[str, R], item: Json, *, deleted: bool = False) -> None:
-        key = f"{text(item, 'metadata', 'namespace')}/{text(item, 'metadata', 'name')}"
+    def _put(self, records: "_Records[R]", item: Json, *, deleted: bool = False) -> None:
+        # What has no interest any more may have had some before it changed.
         record = None if deleted else self._project(item)
-        if record is None:
-            # It may have been of interest before it changed.
-            records.pop(key, None)
-        else:
-            records[key] = record
+        records.put(text(item, "metadata", "namespace"), text(item, "metadata", "name"), record)
+
+
+class _Records(Generic[R]):
+    """Records by namespace and name, as many of each namespace as there is room for."""
+
+    def __init__(self, collection: Collection, weight: Callable[[R], int]) -> None:
+        self._collection = collection
+        self._weight = weight
+        self._records: dict[tuple[str, str], R] = {}
+        self._weights: dict[tuple[str, str], int] = {}
+        self._of_namespace: Counter[str] = Counter()
+
+    def all(self) -> list[R]:
+        """Return the records."""
+        return list(self._records.values())
+
+    def put(self, namespace: str, name: str, record: R | None) -> None:
+        """Keep ``record`` in the place of what was known of the object; nothing of it where it is None."""
+        key = namespace, name
+        self._of_namespace[namespace] -= self._weights.pop(key, 0)
+        weight = 0 if record is None else self._weight(record)
+        if record is None or self._of_namespace[namespace] + weight > self._collection.most:
+            self._records.pop(key, None)
+            if record is not None:
+                message = "%s: %s/%s is left out: the objects of this namespace would take too much room together"
+                _LOG.warning(message, self._collection.path, namespace, name)
+            return
+        self._records[key], self._weights[key] = record, weight
+        self._of_namespace[namespace] += weight
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

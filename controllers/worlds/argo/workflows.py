@@ -1,7 +1,6 @@
 """Small records of workflows: which trials a workflow has begun, and how each step of them went."""
 
 import functools
-import json
 import math
 import re
 import time
@@ -19,20 +18,27 @@ from controllers.worlds.argo.planned import holds_trials_back, planned_trials
 from controllers.worlds.argo.pods import Resources, env_of, strings
 from controllers.worlds.argo.untrusted import (
     PackedError,
+    TooManyPartsError,
     at,
     device_kinds,
     devices_of,
     epoch,
     gunzipped,
     mappings,
+    parsed,
     quantity,
     text,
 )
 from mlflow_hooks import contract
 
-_MOST_NODES_BYTES = 128 * 2**20
-"""A few kilobytes of gzip can unpack to gigabytes."""
+_MOST_NODES_BYTES = 32 * 2**20
+_MOST_NODES_PARTS = 1_000_000
+"""A few kilobytes of gzip can unpack to gigabytes. A step of Argo's takes about fifty values and a kilobyte."""
+_MOST_STEPS = 20_000
 _MOST_DEFINITIONS = 2**15
+_MOST_PARAMETER = 2**13
+_MOST_FILLED = 2**14
+"""Characters of a parameter's value, and of a text with such values filled in: one may stand in a text often."""
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
 _OURS = "hera-specon.io/"
 _BAD_ENDS = frozenset({"Failed", "Error"})
@@ -246,13 +252,20 @@ def _definition(where: str, template: _Template, values: tuple[tuple[str, str], 
 
 
 def _filled(values: tuple[tuple[str, str], ...], known: Mapping[str, str]) -> dict[str, str]:
-    """Fill in Argo's placeholders; an unknown one stays, and makes an id invalid."""
-    return {
-        name: _PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), value.replace(SWEEP_UID, known[SWEEP_UID]))
-        if "{{" in value
-        else value
-        for name, value in values
-    }
+    """Fill in Argo's placeholders; an unknown one stays, and makes an id invalid. What gets too long is empty."""
+    return {name: _with_values(value, known) if "{{" in value else value for name, value in values}
+
+
+def _with_values(value: str, known: Mapping[str, str]) -> str:
+    parts: list[str] = []
+    length, end = 0, 0
+    value = value.replace(SWEEP_UID, known[SWEEP_UID])
+    for found in _PLACEHOLDER.finditer(value):
+        parts += [value[end : found.start()], known.get(found[1], found[0])]
+        end, length = found.end(), length + len(parts[-2]) + len(parts[-1])
+        if length > _MOST_FILLED:
+            return ""
+    return "".join((*parts, value[end:]))
 
 
 def _steps(workflow: Json, templates: Mapping[str, _Template], known: Mapping[str, str]) -> dict[str, Step]:
@@ -261,6 +274,9 @@ def _steps(workflow: Json, templates: Mapping[str, _Template], known: Mapping[st
     attempts = {child for node in nodes.values() if text(node, "type") == "Retry" for child in _children(node)}
     found: dict[str, Step] = {}
     for key, node in nodes.items():
+        if len(found) >= _MOST_STEPS:
+            warn_once(f"steps {text(workflow, 'metadata', 'uid')}", f"only {_MOST_STEPS} steps of a workflow are read")
+            break
         template = templates.get(text(node, "templateName") or text(node, "templateRef", "template"))
         if template is None or key in attempts or text(node, "type") not in {"Retry", "Pod"}:
             continue
@@ -280,7 +296,7 @@ def _step(
     # Argo lists the pods of lifecycle hooks beside those of attempts.
     tries = [one for one in tries if text(one, "type") == "Pod" and at(one, "nodeFlag", "hooked") is not True]
     inputs = next((found for one in (node, *tries) if (found := list(mappings(one, "inputs", "parameters")))), [])
-    given = {f"inputs.parameters.{text(p, 'name')}": text(p, "value", most=2**16) for p in inputs}
+    given = {f"inputs.parameters.{text(p, 'name')}": text(p, "value", most=_MOST_PARAMETER) for p in inputs}
     name = text(node, "name")
     definition = _definition(f"step {name}", template, tuple({**known, **given, "node.name": name}.items()))
     if definition is None:
@@ -314,8 +330,8 @@ def _nodes(workflow: Json) -> dict[str, Mapping[str, Any]]:
     packed = at(workflow, "status", "compressedNodes")
     if not plain and isinstance(packed, str) and packed:
         try:
-            plain = json.loads(gunzipped(packed, _MOST_NODES_BYTES))
-        except (ValueError, PackedError, RecursionError) as error:
+            plain = parsed(gunzipped(packed, _MOST_NODES_BYTES), _MOST_NODES_PARTS)
+        except (ValueError, PackedError, TooManyPartsError, RecursionError) as error:
             name = text(workflow, "metadata", "name")
             warn_once(f"nodes {name}", f"the nodes of workflow {name} cannot be unpacked: {str(error)[:200]}")
     nodes = plain if isinstance(plain, Mapping) else {}
