@@ -186,7 +186,8 @@ class CampaignRun:
         report = ActionReport(services.instruments, self._about)
         # What only recommends changes nothing, so its result is one of the default scheduler.
         self._steering = Default.name if services.recommend else policy.name
-        steering = Steering(f"{campaign.workflow} · {self._steering}", self._steering, campaign.uid)
+        title = f"{campaign.workflow} · {self._steering}"
+        steering = Steering(title, self._steering, campaign.uid, campaign.namespace)
         record = self._record = SweepRecord(services.client, steering, over=campaign.finished)
         stack.callback(record.stop, _STOP_S)
         record.start(campaign.sweeps)

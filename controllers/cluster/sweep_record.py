@@ -19,7 +19,15 @@ from controllers.core.results import RunResult
 from controllers.record.forecasts import ToldForecast
 from controllers.record.timeline import TimelineEvent
 from controllers.tracking.access import MlflowAwayError
-from controllers.tracking.sweep_runs import Steering, SweepRun, close_sweep, figures_of, open_sweep, sweep_is_closed
+from controllers.tracking.sweep_runs import (
+    ForeignSweepError,
+    Steering,
+    SweepRun,
+    close_sweep,
+    figures_of,
+    open_sweep,
+    sweep_is_closed,
+)
 
 _LOG = logging.getLogger(__name__)
 _FLUSH_S = 10.0
@@ -161,6 +169,10 @@ class SweepRecord:
                 _LOG.warning(
                     "a record waits for MLflow: %s", str(error)[:200], extra=fields(sweep=self._steering.title)
                 )
+            self._away = True
+        except ForeignSweepError as error:
+            if not self._away:
+                _LOG.warning("no record is kept: %s", error, extra=fields(sweep=self._steering.title))
             self._away = True
         except Exception:  # noqa: BLE001 - a record that dies silently would keep its campaign open for good
             _LOG.exception("could not write a record", extra=fields(sweep=self._steering.title))

@@ -3,13 +3,14 @@
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from controllers.core import labels
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
-from controllers.worlds.argo.definitions import TrialDefinition
+from controllers.worlds.argo.definitions import TrialDefinition, warn_once
 from controllers.worlds.argo.executor import WriteQueue
 from controllers.worlds.argo.nodes import NodeRequests, project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
@@ -23,6 +24,9 @@ _PLACED = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 _OTHER_PODS = {"fieldSelector": _PLACED, "labelSelector": f"!{labels.LABEL_TRIAL}"}
 _PAGE = 100
 _WORKFLOWS_PAGE = 10
+_MOST_POLICIES: Final = 8
+_MOST_CAMPAIGNS: Final = 100
+"""Policies that the sweeps of one workflow may name, and campaigns of a namespace at a time: each has a thread."""
 _MOST_STEPS = 60_000
 """Steps of all workflows of a namespace: each takes about a kilobyte."""
 _REST = 5.0
@@ -150,8 +154,25 @@ class ClusterView:
         return told
 
     def campaigns(self, default_policy: str) -> Sequence[Campaign]:
-        """Return every campaign: one for each policy that the sweeps of a workflow name."""
-        return [c for workflow in self.workflows() for c in _campaigns_of(workflow, default_policy)]
+        """Return every campaign: one for each policy that the sweeps of a workflow name, as far as that is believed."""
+        known = self.workflows()
+        homes = {workflow.uid: workflow.namespace for workflow in known}
+        found: list[Campaign] = []
+        of_namespace: Counter[str] = Counter()
+        for workflow in sorted(known, key=lambda one: (one.created_at, one.uid)):
+            if (home := homes.get(workflow.sweep_uid, workflow.namespace)) != workflow.namespace:
+                where = f"workflow {workflow.namespace}/{workflow.name}"
+                warn_once(where, f"{where} is left alone: it wants to continue a sweep of namespace {home}")
+                continue
+            campaigns = _campaigns_of(workflow, default_policy)
+            running = 0 if workflow.finished else len(campaigns)
+            if len(campaigns) > _MOST_POLICIES or of_namespace[workflow.namespace] + running > _MOST_CAMPAIGNS:
+                where = f"workflow {workflow.namespace}/{workflow.name}"
+                warn_once(where, f"{where} is left alone: it, or its namespace, has more sweeps than one may steer")
+                continue
+            of_namespace[workflow.namespace] += running
+            found += campaigns
+        return found
 
     def workflows(self) -> Sequence[WorkflowRecord]:
         """Return every workflow that has sweeps."""
@@ -161,9 +182,9 @@ class ClusterView:
         """Return the workflow with ``uid``, None where it was deleted."""
         return next((record for record in self.workflows() if record.uid == uid), None)
 
-    def pods_of(self, workflow_uid: str) -> Sequence[PodRecord]:
-        """Return the pods of a workflow's trials."""
-        return self._pods_by_workflow().get(workflow_uid, [])
+    def pods_of(self, workflow: WorkflowRecord) -> Sequence[PodRecord]:
+        """Return the pods that Argo made for a workflow's trials."""
+        return [pod for pod in self._pods_by_workflow().get(workflow.uid, []) if workflow.made(pod)]
 
     def trial_pods(self) -> Sequence[PodRecord]:
         """Return the pods of all trials, of every campaign."""
@@ -180,7 +201,12 @@ class ClusterView:
             version = sum(reflector.version for reflector in counted)
             began = time.monotonic()
             if version != self._requests_version and began >= self._requests_until:
-                self._requests = NodeRequests(self._nodes.records(), self.trial_pods(), self.other_pods())
+                ours = {workflow.uid: workflow for workflow in self.workflows()}
+                pods = self.trial_pods()
+                made = frozenset(
+                    pod.uid for pod in pods if (of := ours.get(pod.workflow_uid)) is not None and of.made(pod)
+                )
+                self._requests = NodeRequests(self._nodes.records(), pods, self.other_pods(), made)
                 self._requests_version = version
                 ended = time.monotonic()
                 self._requests_until = ended + rest_s(ended - began)

@@ -15,7 +15,7 @@ from controllers.core.ports import ComingTrial
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, read_definition, warn_once
 from controllers.worlds.argo.planned import holds_trials_back, planned_trials
-from controllers.worlds.argo.pods import Resources, env_of, strings
+from controllers.worlds.argo.pods import PodRecord, Resources, env_of, strings
 from controllers.worlds.argo.untrusted import (
     PackedError,
     TooManyPartsError,
@@ -112,7 +112,7 @@ class WorkflowRecord:
 
     ``sweep_uid`` begins the ids of its trials: its own uid, or that of the workflow which it continues.
     ``steps`` is by Argo's name of the step; empty where Argo keeps them in a database. ``to_come`` are trials that
-    have no step yet.
+    have no step yet. ``pod_ids`` is how Argo's record calls the pods that it made; empty where it is not to be read.
     """
 
     uid: str
@@ -126,6 +126,19 @@ class WorkflowRecord:
     sweeps: tuple[SweepDefinition, ...]
     steps: Mapping[str, Step] = field(default_factory=dict)
     to_come: tuple[ComingTrial, ...] = ()
+    pod_ids: frozenset[str] = frozenset()
+
+    def made(self, pod: PodRecord) -> bool:
+        """Return whether Argo made ``pod`` for this workflow, as far as can be seen: anybody may name it as its owner.
+
+        A pod that Argo made just now counts once Argo's record has it, a moment later.
+        """
+        ours = (pod.namespace, pod.workflow, pod.workflow_uid) == (self.namespace, self.name, self.uid)
+        return ours and (not self.pod_ids or pod.node_id in self.pod_ids) and self.owns_id(pod)
+
+    def owns_id(self, pod: PodRecord) -> bool:
+        """Return whether the identity of a pod's trial is one of this workflow's trials."""
+        return pod.definition is None or pod.definition.id.startswith(f"{self.sweep_uid}.")
 
     @property
     def finished(self) -> bool:
@@ -166,7 +179,8 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
     sweep_uid = continued or uid
     known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
     annotations = strings(workflow, "metadata", "annotations")
-    sweeps, steps = _sweeps(templates, known), _steps(workflow, templates, known)
+    nodes = _nodes(workflow)
+    sweeps, steps = _sweeps(templates, known), _steps(workflow, nodes, templates, known)
     return WorkflowRecord(
         uid=uid,
         sweep_uid=sweep_uid,
@@ -179,6 +193,7 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
         sweeps=sweeps,
         steps=steps,
         to_come=_to_come(workflow, templates, sweeps, steps),
+        pod_ids=frozenset(key for key, node in nodes.items() if text(node, "type") == "Pod"),
     )
 
 
@@ -235,7 +250,7 @@ def _sweeps(templates: Mapping[str, _Template], known: Mapping[str, str]) -> tup
     for template in templates.values():
         env = _filled(template.env, known)
         sweep = env.get(contract.ENV_SWEEP_ID) or env.get(contract.ENV_TRIAL_ID, "").rpartition(".")[0]
-        if sweep and "{{" not in sweep:
+        if sweep.startswith(f"{known[SWEEP_UID]}.") and "{{" not in sweep:
             policy = dict(template.annotations).get(labels.ANNOTATION_POLICY)
             experiment, tracking = env.get("MLFLOW_EXPERIMENT_NAME", ""), env.get("MLFLOW_TRACKING_URI", "")
             found.setdefault(sweep, SweepDefinition(sweep, policy, experiment, tracking))
@@ -268,8 +283,12 @@ def _with_values(value: str, known: Mapping[str, str]) -> str:
     return "".join((*parts, value[end:]))
 
 
-def _steps(workflow: Json, templates: Mapping[str, _Template], known: Mapping[str, str]) -> dict[str, Step]:
-    nodes = _nodes(workflow)
+def _steps(
+    workflow: Json,
+    nodes: Mapping[str, Mapping[str, Any]],
+    templates: Mapping[str, _Template],
+    known: Mapping[str, str],
+) -> dict[str, Step]:
     # A step with a retryStrategy is a node of type Retry, with a node for each attempt; one without is a single Pod.
     attempts = {child for node in nodes.values() if text(node, "type") == "Retry" for child in _children(node)}
     found: dict[str, Step] = {}
@@ -300,6 +319,10 @@ def _step(
     name = text(node, "name")
     definition = _definition(f"step {name}", template, tuple({**known, **given, "node.name": name}.items()))
     if definition is None:
+        return None
+    if not definition.id.startswith(f"{known[SWEEP_UID]}."):
+        # It would go on in the run of somebody else's trial.
+        warn_once(name, f"step {name} is left out: its trial {definition.id!r} is not one of this workflow")
         return None
     return Step(
         name=name,
