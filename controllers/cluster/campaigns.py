@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +18,8 @@ _MOST_WAIT_S = 60.0
 _MOST_ENDED_AT_ONCE = 4
 """Most campaigns at a time that were over when first seen: after a restart there may be hundreds."""
 _CLOSERS = 16
+_NAMESPACE_S = 1.0
+"""Seconds that the campaigns of a namespace get in each round, so that many of them keep nobody else waiting."""
 
 
 class Run(Protocol):
@@ -58,6 +60,7 @@ class _Slot:
     retry_at: float = 0.0
     began_at: float = 0.0
     done: bool = False
+    closing: "Future[None] | None" = None
 
     @property
     def about(self) -> dict[str, str]:
@@ -91,6 +94,8 @@ class Campaigns:
         self._instruments = instruments
         self._leading = leading
         self._slots: dict[tuple[str, str], _Slot] = {}
+        self._closers = ThreadPoolExecutor(_CLOSERS, thread_name_prefix="close")
+        self._turn: dict[str, int] = {}
 
     def reconcile(self, found: Sequence[Campaign]) -> None:
         """Note which campaigns there are."""
@@ -108,12 +113,21 @@ class Campaigns:
             slot.done = slot.done and campaign.finished
 
     def step(self) -> None:
-        """Drive each campaign one step."""
-        for slot in list(self._slots.values()):
-            if not self._leading():
-                return
-            if not slot.done and self._clock() >= slot.retry_at:
-                self._step(slot)
+        """Drive each campaign one step, those of a namespace for a second at most: the rest goes first next time."""
+        by_namespace: dict[str, list[_Slot]] = {}
+        for slot in self._slots.values():
+            by_namespace.setdefault(slot.campaign.namespace, []).append(slot)
+        self._turn = {namespace: self._turn.get(namespace, 0) for namespace in by_namespace}
+        for namespace, slots in by_namespace.items():
+            first, began = self._turn[namespace] % len(slots), self._clock()
+            for number, slot in enumerate((*slots[first:], *slots[:first])):
+                if not self._leading():
+                    return
+                if number and self._clock() - began > _NAMESPACE_S:
+                    self._turn[namespace] = first + number
+                    break
+                if not slot.done and self._clock() >= slot.retry_at:
+                    self._step(slot)
         self._show()
 
     def keep_states(self) -> None:
@@ -126,15 +140,17 @@ class Campaigns:
         """End everything. What the cluster and MLflow hold is enough to start again."""
         slots = [slot for slot in self._slots.values() if slot.run is not None]
         self._slots.clear()
-        if slots:
-            with ThreadPoolExecutor(_CLOSERS, thread_name_prefix="close") as pool:
-                list(pool.map(self._close, slots))
+        for slot in slots:
+            self._close(slot)
+        for slot in slots:
+            if slot.closing is not None:
+                slot.closing.result()
         self._show()
 
     def _step(self, slot: _Slot) -> None:
         try:
             if slot.run is None:
-                if self._must_wait(slot):
+                if self._must_wait(slot) or not (slot.closing is None or slot.closing.done()):
                     return
                 slot.run, slot.began_at = self._start(slot.campaign), self._clock()
                 _LOG.info("steering a sweep", extra=fields(**slot.about))
@@ -166,13 +182,16 @@ class Campaigns:
         self._close(slot)
 
     def _close(self, slot: _Slot) -> None:
+        """End what drives a campaign, on another thread: what is left to write to MLflow may take a while."""
         run, slot.run = slot.run, None
-        if run is None:
-            return
+        if run is not None:
+            slot.closing = self._closers.submit(self._end, run, slot.about)
+
+    def _end(self, run: Run, about: dict[str, str]) -> None:
         try:
             run.close()
         except Exception:  # noqa: BLE001 - nor may it keep the others from being closed
-            _LOG.exception("could not end the threads of a sweep", extra=fields(**slot.about))
+            _LOG.exception("could not end the threads of a sweep", extra=fields(**about))
 
     def _show(self) -> None:
         runs = [slot.run for slot in self._slots.values() if slot.run is not None]

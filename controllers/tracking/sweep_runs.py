@@ -55,9 +55,10 @@ def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: S
     """
     found = client.get_experiment_by_name(experiment)
     experiment_id = found.experiment_id if found else client.create_experiment(experiment)
-    for run in client.search_runs([experiment_id], f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep_id}'", max_results=50):
-        home = run.data.tags.get(_NAMESPACE)
-        if home is not None and home != steering.namespace:
+    begun = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep_id}' AND tags.`{_NAMESPACE}` != ''"
+    for run in client.search_runs([experiment_id], begun, max_results=1, order_by=["attributes.start_time ASC"]):
+        home = run.data.tags[_NAMESPACE]
+        if home != steering.namespace:
             message = f"sweep {sweep_id} belongs to namespace {home!r}, not to {steering.namespace!r}"
             raise ForeignSweepError(message)
     parent = _parent(client, sweep_id, experiment_id, steering)

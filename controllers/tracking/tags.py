@@ -23,8 +23,16 @@ _REST: Final = 3.0
 """After each write, rest this many times as long as it took: so writing takes a quarter of one connection at most."""
 _STOP_S: Final = 15.0
 _LOOK_S: Final = 0.1
+_SERVER_ERROR: Final = 500
+_MOST_AGAIN_S: Final = 600.0
+_MOST_REFUSED: Final = 10_000
+"""Runs to leave alone that are remembered, and the longest time in seconds for which one is left alone."""
 _STOPPED: Final = "stopped"
 _OUTCOMES: Final = {Phase.SUSPENDING: "suspended", Phase.SUSPENDED: "suspended", Phase.STOPPED: _STOPPED}
+
+
+class _RefusedError(Exception):
+    """MLflow answers, and takes nothing for this run."""
 
 
 class Board(Protocol):
@@ -147,6 +155,7 @@ class TagWriter:
     def __init__(self, client: MlflowClient, *, round_s: float = 1.0, again_s: float = 5.0) -> None:
         self._client = client
         self._round_s = round_s
+        self._refused: dict[str, tuple[float, int]] = {}
         self._again_s = again_s
         self._boards: list[Board] = []
         self._changed = threading.Event()
@@ -206,23 +215,47 @@ class TagWriter:
                 if self._stop.is_set() or (also_minor and time.monotonic() - began > self._round_s):
                     self._changed.set()
                     return True
-                if not self._send(run_id, news):
+                if time.monotonic() < self._refused.get(run_id, (0.0, 0))[0]:
+                    continue
+                try:
+                    self._send(run_id, news)
+                except _RefusedError:
+                    self._set_aside(run_id)
+                except (MlflowException, OSError) as error:
+                    _LOG.debug("tags not written yet: %s", str(error)[:200])
                     return False
-                board.wrote(name, news)
+                else:
+                    self._refused.pop(run_id, None)
+                    board.wrote(name, news)
         return True
 
-    def _send(self, run_id: str, tags: Mapping[str, str]) -> bool:
+    def _set_aside(self, run_id: str) -> None:
+        """Leave a run alone for a while that MLflow takes nothing for: it was deleted, or is somebody else's."""
+        _, failures = self._refused.pop(run_id, (0.0, 0))
+        wait = min(_MOST_AGAIN_S, self._again_s * 2.0 ** min(failures, 16))
+        if len(self._refused) >= _MOST_REFUSED:
+            self._refused.pop(next(iter(self._refused)))
+        self._refused[run_id] = time.monotonic() + wait, failures + 1
+
+    def _send(self, run_id: str, tags: Mapping[str, str]) -> None:
+        """Write tags, and rest.
+
+        Raises:
+            _RefusedError: MLflow answers, but not well of this run.
+            MlflowException: MLflow is away.
+            OSError: likewise.
+        """
         began = time.monotonic()
         try:
             self._client.log_batch(run_id, tags=[RunTag(key, value) for key, value in tags.items()])
             if tags.get(contract.TAG_OUTCOME) == _STOPPED:
                 # Its program left as for a move, and expects another attempt to end the run.
                 self._client.set_terminated(run_id, "FINISHED")
-        except (MlflowException, OSError) as error:
-            _LOG.debug("tags not written yet: %s", str(error)[:200])
-            return False
+        except MlflowException as error:
+            if error.get_http_status_code() < _SERVER_ERROR:  # type: ignore[no-untyped-call]
+                raise _RefusedError(str(error)[:200]) from error
+            raise
         self._stop.wait(_REST * (time.monotonic() - began))
-        return True
 
 
 def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) -> dict[str, str]:

@@ -30,6 +30,7 @@ from controllers.worlds.argo.pods import PodRecord
 
 _LOG = logging.getLogger(__name__)
 _THREADS = 6
+_SIGNAL_THREADS = 2
 _SHOWS_WITHIN_S = 5.0
 _AGAIN_AFTER_S = 1.0
 MOST_REASON: Final = 48
@@ -39,12 +40,14 @@ MOST_REASON: Final = 48
 class WriteQueue:
     """Makes one call at a time for each key, and several at a time for different keys.
 
-    Changes of shares have threads of their own: in a large sweep thousands may wait, and no move waits for them.
+    Changes of shares have threads of their own: in a large sweep thousands may wait, and no move waits for them. So has
+    each namespace for what may hang: a signal goes through the kubelet of the pod's node, and into the pod.
     """
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writes")
         self._share_pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="shares")
+        self._signal_pools: dict[str, ThreadPoolExecutor] = {}
         self._busy: dict[str, Future[None]] = {}
         self._shares: set[str] = set()
         self._lock = threading.Lock()
@@ -55,20 +58,34 @@ class WriteQueue:
         return key in self._busy
 
     def submit(
-        self, key: str, call: Callable[[], None], done: Callable[[ApiError | None], None], *, share: bool = False
+        self,
+        key: str,
+        call: Callable[[], None],
+        done: Callable[[ApiError | None], None],
+        *,
+        share: bool = False,
+        signals: str | None = None,
     ) -> bool:
         """Have ``call`` made soon, then ``done`` with its error; refused (False) while ``key`` is busy.
 
         Both are called on another thread. An error of another kind than ``ApiError`` is a defect: it is logged whole.
-        ``share`` tells that the call changes a share, and no more.
+        ``share`` tells that the call changes a share, and no more; ``signals`` names the namespace of a pod in which
+        it runs something.
         """
         with self._lock:
             if key in self._busy or self._closed:
                 return False
-            self._busy[key] = (self._share_pool if share else self._pool).submit(self._run, key, call, done)
+            pool = self._share_pool if share else self._pool if signals is None else self._signals_in(signals)
+            self._busy[key] = pool.submit(self._run, key, call, done)
             if share:
                 self._shares.add(key)
         return True
+
+    def _signals_in(self, namespace: str) -> ThreadPoolExecutor:
+        if namespace not in self._signal_pools:
+            pool = ThreadPoolExecutor(_SIGNAL_THREADS, thread_name_prefix=f"signals-{namespace}")
+            self._signal_pools[namespace] = pool
+        return self._signal_pools[namespace]
 
     def overtake(self, key: str) -> bool:
         """Drop a change of the share of ``key`` that has not begun; return whether one was dropped."""
@@ -89,7 +106,7 @@ class WriteQueue:
         """Drop what is waiting, and wait for what is under way."""
         with self._lock:
             self._closed = True
-        for pool in (self._pool, self._share_pool):
+        for pool in (self._pool, self._share_pool, *self._signal_pools.values()):
             pool.shutdown(cancel_futures=True)
 
     def _run(self, key: str, call: Callable[[], None], done: Callable[[ApiError | None], None]) -> None:
@@ -196,7 +213,7 @@ class Executor:
                 given_up()
                 self._tell_failure(pod, "MoveFailed", "it could not be marked", failure)
 
-        return self._writes.submit(pod.uid, call, done)
+        return self._writes.submit(pod.uid, call, done, signals=pod.namespace if ask else None)
 
     def resize(self, pod: PodRecord, cpu: float, resizes: int, given_up: Callable[[], None]) -> bool:
         """Ask for ``cpu`` cores, after ``resizes`` before; ``given_up`` is called if that is refused."""
@@ -221,7 +238,8 @@ class Executor:
             self._tell(command, failure)
             done(failure)
 
-        return self._writes.submit(command.pod.uid, lambda: self._do(command, counts), finished)
+        signals = command.pod.namespace if isinstance(command, AskToLeave | Kill) else None
+        return self._writes.submit(command.pod.uid, lambda: self._do(command, counts), finished, signals=signals)
 
     def _do(self, command: Command, counts: Counts) -> None:
         pod = command.pod

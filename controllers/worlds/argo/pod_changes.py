@@ -9,6 +9,7 @@ trainer is killed by a shell that kills every other process it may.
 import math
 import time
 
+import websocket
 import yaml
 from kubernetes.stream import ws_client
 from websocket import WebSocketException
@@ -125,6 +126,8 @@ def execute(api: KubeApi, pod: PodRecord, command: tuple[str, ...]) -> None:
         UnavailableError: it could not be run, took more than 20 s, or failed.
     """
     api.check_may_write()
+    # Without it, a kubelet that takes the connection and says nothing would hold the thread for good.
+    websocket.setdefaulttimeout(_EXEC_S)
     query = [("container", MAIN), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in command)]
     url = ws_client.get_websocket_url(api.host + PODS.path(pod.namespace, pod.name, "exec"), query)
     try:

@@ -126,8 +126,13 @@ class ClusterView:
         return sum(reflector.version for reflector in self._all())
 
     def synced(self) -> bool:
-        """Whether everything that is needed has been read at least once."""
-        return all(reflector.synced for reflector in self._heard())
+        """Whether everything that is needed has been read at least once, but for namespaces that may not be looked at.
+
+        One namespace that takes this account's permissions away keeps no other waiting.
+        """
+        seen = [watches for watches in self._of_namespaces() if not _refused(watches)]
+        needed = (self._nodes, *self._everywhere(), *(reflector for watches in seen for reflector in watches))
+        return bool(seen) and all(reflector.synced for reflector in needed)
 
     def wait_synced(self, within_s: float) -> bool:
         """Wait until everything has been read, at most ``within_s``; return whether it has."""
@@ -143,9 +148,19 @@ class ClusterView:
         """Return why watches that are needed are not allowed, in the API server's words."""
         return [str(r.refused) for r in self._needed() if r.refused is not None]
 
-    def age_s(self) -> float:
-        """Return the seconds since the most silent of the watches heard from the API server."""
-        return time.monotonic() - min(reflector.heard_at for reflector in self._heard())
+    def age_s(self, namespace: str | None = None) -> float:
+        """Return the seconds since the most silent of the watches heard from the API server.
+
+        Args:
+            namespace: whose pods and workflows count; None for all that may be looked at.
+        """
+        watched = dict(zip(self._namespaces, self._of_namespaces(), strict=True))
+        if namespace is not None:
+            of_namespaces = [watched.get(namespace) or watched[None]]
+        else:
+            of_namespaces = [watches for watches in watched.values() if not _refused(watches)]
+        heard = (self._nodes, *self._everywhere(), *(reflector for watches in of_namespaces for reflector in watches))
+        return time.monotonic() - min(reflector.heard_at for reflector in heard)
 
     def wait_for_news(self, within_s: float) -> bool:
         """Wait until something has changed, at most ``within_s``; return whether it has."""
@@ -155,7 +170,9 @@ class ClusterView:
 
     def campaigns(self, default_policy: str) -> Sequence[Campaign]:
         """Return every campaign: one for each policy that the sweeps of a workflow name, as far as that is believed."""
-        known = self.workflows()
+        watched = dict(zip(self._namespaces, self._of_namespaces(), strict=True))
+        hidden = {namespace for namespace, watches in watched.items() if _refused(watches)}
+        known = [workflow for workflow in self.workflows() if workflow.namespace not in hidden]
         homes = {workflow.uid: workflow.namespace for workflow in known}
         found: list[Campaign] = []
         of_namespace: Counter[str] = Counter()
@@ -218,17 +235,23 @@ class ClusterView:
     def _all(self) -> Sequence[Reflector[Any]]:
         return self._needed() if self._elsewhere is None else (*self._needed(), self._elsewhere)
 
-    def _heard(self) -> Sequence[Reflector[Any]]:
-        """Return the watches that must be fresh: all, but for that of other namespaces where it is not allowed."""
+    def _of_namespaces(self) -> Sequence[Sequence[Reflector[Any]]]:
+        """Return the watches of each namespace."""
+        return list(zip(self._pods, self._workflows, self._others, strict=True))
+
+    def _everywhere(self) -> Sequence[Reflector[Any]]:
+        """Return the watch of all other namespaces, where there is one and it is allowed."""
         elsewhere = self._elsewhere
-        if elsewhere is None or elsewhere.refused is None or elsewhere.synced:
-            return self._all()
+        if elsewhere is None:
+            return ()
+        if elsewhere.refused is None or elsewhere.synced:
+            return (elsewhere,)
         if not self._told_of_elsewhere:
             self._told_of_elsewhere = True
             _LOG.info(
                 "this account sees only pods of its own namespaces: it does not count what others request of the nodes"
             )
-        return self._needed()
+        return ()
 
     def _of_others(self) -> Sequence[Reflector[OtherPod]]:
         return self._others if self._elsewhere is None else (*self._others, self._elsewhere)
@@ -251,6 +274,10 @@ class ClusterView:
 
     def _watch(self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str]) -> Reflector[R]:
         return Reflector(self.api, Collection(path, query, _PAGE), project, self._news.set, self._timing)
+
+
+def _refused(watches: Sequence[Reflector[Any]]) -> bool:
+    return any(reflector.refused is not None for reflector in watches)
 
 
 def rest_s(took: float) -> float:

@@ -79,7 +79,7 @@ class ArgoWorld:
     def advance(self, now: float) -> bool:
         """Do what is due at ``now`` seconds of the sweep's clock; return whether any trial or node has changed."""
         began = time.monotonic()
-        if began < self._rest_until or self._view.age_s() > self._timeouts.stale:
+        if began < self._rest_until or self._age_s() > self._timeouts.stale:
             return False
         before, self._snapshot = self._snapshot, self._look()
         self._adopt_workflow()
@@ -140,8 +140,8 @@ class ArgoWorld:
 
     def apply(self, action: Action) -> Outcome:
         """Take on ``action`` if the trial and its node allow it; how it fares shows in later snapshots."""
-        if self._view.age_s() > self._timeouts.stale:
-            return refused(f"the API server has been silent for {self._view.age_s():.0f} s")
+        if self._age_s() > self._timeouts.stale:
+            return refused(f"the API server has been silent for {self._age_s():.0f} s")
         state = self._current().states.get(action.trial)
         if state is None or state.pod is None:
             return refused("the trial is not running")
@@ -297,6 +297,10 @@ class ArgoWorld:
             self._events.tell(pod, "Resized", f"from {before.cpu:g} to {trial.cpu:g} cores on {pod.node}")
         if trial.moves > before.moves:
             self._events.tell(pod, "Moved", f"goes on on {pod.node}, its move number {trial.moves}")
+
+    def _age_s(self) -> float:
+        """Return how old what is known of the campaign's namespace is, in seconds."""
+        return self._view.age_s(self._campaign.namespace)
 
     def _adopted(self) -> bool:
         workflow = self._snapshot.workflow
