@@ -100,6 +100,10 @@ class Delivery:
                 self.run_id = None
             if error.code != REFUSED:
                 raise
+            if not server.is_active(run_id):
+                # What a deleted run is not given would be lost where somebody restores it.
+                message = f"run {run_id} is deleted in MLflow; restore it there, and it gets the rest"
+                raise TrackingError(message) from error
             if len(points) == 1:
                 report(f"MLflow refuses {points[0]}: {error}")
                 return

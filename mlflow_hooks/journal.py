@@ -4,18 +4,24 @@
 logged. ``points.sent`` holds how many of its bytes MLflow has acknowledged.
 """
 
+import fcntl
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from mlflow_hooks.state_folder import report, write_whole
 
 POINTS = "points.jsonl"
 SENT = "points.sent"
+_LOCK_S: Final = 2.0
+_LOOK_AGAIN_S: Final = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +59,33 @@ class Journal:
 
     ``high_water`` holds the highest step of each key that earlier attempts logged, ``latest`` the
     value there. Steps of a key are expected to grow.
+
+    An attempt that was replaced and does not know it yet writes nothing more: whether the folder is still ours is asked
+    under a lock that the next attempt takes too, after it has claimed the folder and before it reads.
+
+    Args:
+        folder: of the trial.
+        owned: whether this attempt still owns it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, owned: Callable[[], bool] = lambda: True) -> None:
         self.path = folder / POINTS
         self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._owned = owned
         self._unwritten = b""
         self._complained = False
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            report(f"{self.path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
-            os.truncate(self.path, whole)
         self.high_water: dict[str, int] = {}
         self.latest: dict[str, float] = {}
-        for point in _read_all(self.path):
-            if point.step >= self.high_water.get(point.key, -1):
-                self.high_water[point.key] = point.step
-                self.latest[point.key] = point.value
+        with _locked(self._handle):
+            data = self.path.read_bytes()
+            whole = data.rfind(b"\n") + 1
+            if whole < len(data):
+                report(f"{self.path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
+                os.truncate(self.path, whole)
+            for point in _read_all(self.path):
+                if point.step >= self.high_water.get(point.key, -1):
+                    self.high_water[point.key] = point.step
+                    self.latest[point.key] = point.value
 
     def is_new(self, key: str, step: int) -> bool:
         """Return whether no earlier attempt logged ``key`` at ``step`` or beyond."""
@@ -79,11 +94,15 @@ class Journal:
     def append(self, points: Iterable[Point]) -> None:
         """Add ``points`` in one write; a full disk is reported once and tried again next time."""
         self._unwritten += b"".join(point.encode() for point in points)
-        try:
-            # What a full disk cut off goes first next time, so that lines stay whole.
-            self._unwritten = self._unwritten[os.write(self._handle, self._unwritten) :]
-        except OSError as error:
-            self._complain(error)
+        with _locked(self._handle):
+            if not self._owned():
+                self._unwritten = b""
+                return
+            try:
+                # What a full disk cut off goes first next time, so that lines stay whole.
+                self._unwritten = self._unwritten[os.write(self._handle, self._unwritten) :]
+            except OSError as error:
+                self._complain(error)
 
     def sync(self) -> None:
         """Have the disk keep what is written, also over a loss of power."""
@@ -101,6 +120,30 @@ class Journal:
         if not self._complained:
             report(f"cannot write metrics to {self.path} ({error}); the training continues")
         self._complained = True
+
+
+@contextmanager
+def _locked(handle: int) -> Iterator[None]:
+    """Hold the lock of the journal, for which nobody waits longer than a moment.
+
+    Whoever held it for longer was stopped in the middle, and a file system without locks is used without.
+    """
+    held, give_up = False, time.monotonic() + _LOCK_S
+    while not held:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = True
+        except BlockingIOError:
+            if time.monotonic() > give_up:
+                break
+            time.sleep(_LOOK_AGAIN_S)
+        except OSError:
+            break
+    try:
+        yield
+    finally:
+        if held:
+            fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _read_all(path: Path) -> Iterator[Point]:

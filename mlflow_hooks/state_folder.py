@@ -5,15 +5,17 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mlflow_hooks.settings import Settings
 
 _IDENTITY = "trial.json"
 _ENDED = "ended.json"
 _RUN = "run.json"
+_ROOM: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,20 @@ def write_whole(path: Path, data: str) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     beside.write_text(data)
     beside.replace(path)
+
+
+def disk_is_full(folder: Path) -> bool:
+    """Return whether nothing can be written to ``folder`` any more."""
+    beside = folder / f".room.{os.getpid()}"
+    try:
+        beside.write_bytes(b"\0" * _ROOM)
+        sync(beside)
+    except OSError:
+        return True
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+    return False
 
 
 def read_object(path: Path) -> dict[str, Any]:

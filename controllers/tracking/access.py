@@ -44,6 +44,13 @@ def import_slim() -> None:
             del sys.modules[name]
 
 
+def shown(uri: str) -> str:
+    """Return an address as it may be shown and kept: without the user and password that it may carry."""
+    scheme, separator, rest = uri.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}***@{host.rpartition('@')[2]}{slash}{path}" if separator and "@" in host else uri
+
+
 def be_impatient() -> None:
     """Make every MLflow client of this process, and of those it starts, give up in seconds, unless told otherwise."""
     for name, value in _DEFAULTS.items():

@@ -6,6 +6,8 @@ Whatever MLflow holds is untrusted data.
 import itertools
 import json
 import logging
+import math
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -32,6 +34,8 @@ _MOST_OTHERS: Final = 20
 _LONGEST_NAME: Final = 100
 _OURS: Final = (contract.METRIC_CPU_SECONDS, contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL)
 _WITHOUT_OBJECTIVE_S = 60.0
+_LAG_S: Final = 15.0
+"""Seconds that a report may take from its trial to MLflow."""
 
 
 class TooMuchError(MlflowException):
@@ -160,6 +164,14 @@ class Scope:
     sweep_prefix: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """A report by its step and its node's clock, and when it was made by ours, in Unix seconds."""
+
+    report: tuple[int, float]
+    epoch_s: float
+
+
 class MlflowSource:
     """Reads the newest point of each trial's metrics.
 
@@ -168,6 +180,7 @@ class MlflowSource:
         scope: tells where the trials log to, as far as that is known.
         objectives: name of the objective of each trial known so far.
         to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
+        epoch: gives the time in Unix seconds.
     """
 
     def __init__(
@@ -176,7 +189,11 @@ class MlflowSource:
         scope: Callable[[], Scope],
         objectives: Callable[[], Mapping[TrialId, str]],
         to_sweep_time: Callable[[float], float],
+        epoch: Callable[[], float] = time.time,
     ) -> None:
+        self._epoch = epoch
+        self._stamps: dict[TrialId, _Stamp] = {}
+        self._polled_s = -math.inf
         self._client = client
         self._scope = scope
         self._objectives = objectives
@@ -195,10 +212,16 @@ class MlflowSource:
             self.away = True
             return {}
         self.away = False
+        now, objectives = self._epoch(), self._objectives()
+        self._stamps = {
+            trial: stamp
+            for trial, run in runs.items()
+            if (stamp := self._stamped(trial, run.metrics.get(objectives.get(trial, "")), now)) is not None
+        }
+        self._polled_s = now
         self.run_ids = {trial: run.run_id for trial, run in runs.items()}
         self.logged = {trial: run.others | run.metrics.keys() for trial, run in runs.items()}
-        objectives = self._objectives()
-        samples = {trial: self._sample(run.metrics, objectives.get(trial, "")) for trial, run in runs.items()}
+        samples = {trial: self._sample(trial, run.metrics, objectives.get(trial, "")) for trial, run in runs.items()}
         return {trial: sample for trial, sample in samples.items() if sample is not None}
 
     def _find_runs(self) -> Sequence[FoundRun]:
@@ -209,7 +232,18 @@ class MlflowSource:
         metrics = (*dict.fromkeys(self._objectives().values()), *_OURS)
         return list(find_runs(self._client, scope.experiment_ids, wanted, metrics))
 
-    def _sample(self, metrics: Mapping[str, Reported], objective: str) -> Sample | None:
+    def _stamped(self, trial: TrialId, newest: Reported | None, now: float) -> "_Stamp | None":
+        """Return when a report was made, whatever the clock of its node says: after the last look, and before now."""
+        if newest is None:
+            return None
+        known = self._stamps.get(trial)
+        if known is not None and known.report == (newest.step, newest.epoch_s):
+            return known
+        # A run that was not there before may have begun before the last look, as after an outage of MLflow.
+        earliest = -math.inf if known is None else max(known.epoch_s, self._polled_s - _LAG_S)
+        return _Stamp((newest.step, newest.epoch_s), min(max(newest.epoch_s, earliest), now))
+
+    def _sample(self, trial: TrialId, metrics: Mapping[str, Reported], objective: str) -> Sample | None:
         newest = metrics.get(objective)
         if newest is None:
             return None
@@ -217,7 +251,7 @@ class MlflowSource:
         return Sample(
             value=newest.value,
             step=newest.step,
-            at=self._to_sweep_time(newest.epoch_s),
+            at=self._to_sweep_time(self._stamps[trial].epoch_s),
             cpu_seconds=_value(metrics, contract.METRIC_CPU_SECONDS),
             first=_value(metrics, contract.METRIC_OBJECTIVE_FIRST),
             steps_total=int(total) if total is not None and 0 < total < 2**53 else None,

@@ -5,6 +5,8 @@ since they cost several times the memory of the JSON.
 """
 
 import json
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +32,8 @@ _MOST_ANSWER = 64 * 2**20
 _MOST_PARTS = 1_000_000
 """Values in an answer: a hundred megabytes of objects."""
 _MOST_ERROR = 2**16
+_TOO_MANY = 429
+_LEAST_REST_S, _MOST_REST_S = 1.0, 30.0
 
 
 class ApiError(SpeconError):
@@ -72,6 +76,10 @@ class UnavailableError(ApiError):
     """The API server did not answer, or the answer makes no sense; the same call may work later."""
 
 
+class TooManyRequestsError(UnavailableError):
+    """The API server has more to do than it can, and asks to be left alone for a while."""
+
+
 _KINDS: Mapping[int, type[ApiError]] = {
     400: RejectedError,
     401: ForbiddenError,
@@ -81,6 +89,7 @@ _KINDS: Mapping[int, type[ApiError]] = {
     409: ConflictError,
     410: GoneError,
     422: RejectedError,
+    429: TooManyRequestsError,
 }
 
 
@@ -119,6 +128,7 @@ class KubeApi:
         self.configuration = configuration
         self.may_write: Callable[[], bool] = lambda: True
         self._read_s = read_s
+        self._rest_until = -math.inf
         self._pool: urllib3.PoolManager = client.ApiClient(configuration).rest_client.pool_manager
 
     @classmethod
@@ -265,6 +275,10 @@ class KubeApi:
     ) -> urllib3.BaseHTTPResponse:
         if method != "GET":
             self.check_may_write()
+        if (rest := self._rest_until - time.monotonic()) > 0:
+            # Not asked at all: what is asked in vain keeps an API server busy, too.
+            message = f"{method} {path}: the API server asked to be left alone for another {rest:.1f} s"
+            raise TooManyRequestsError(message)
         url = f"{self.host}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {**self.headers(), "accept": "application/json"}
         if body is not None:
@@ -283,6 +297,10 @@ class KubeApi:
         except (HTTPError, OSError) as error:
             message = f"{method} {path}: the API server does not answer: {str(error)[:200]}"
             raise UnavailableError(message) from error
+        if response.status == _TOO_MANY:
+            asked = response.headers.get("Retry-After", "")
+            wait = float(asked) if asked.isdecimal() else _LEAST_REST_S
+            self._rest_until = time.monotonic() + min(max(wait, _LEAST_REST_S), _MOST_REST_S)
         if response.status >= 300:  # noqa: PLR2004 - HTTP's own classes
             raise _failure(method, path, response)
         return response
