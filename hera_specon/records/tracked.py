@@ -88,7 +88,8 @@ def sweep_runs(client: MlflowClient, wanted: str) -> list[Run]:
         ]
         if parents:
             return parents
-    message = f"MLflow at {shown(client.tracking_uri)} has no sweep {wanted!r}: give its workflow's name, its id, or a run's id"
+    where = shown(client.tracking_uri)
+    message = f"MLflow at {where} has no sweep {wanted!r}: give its workflow's name, its id, or a run's id"
     raise RunNotFoundError(message)
 
 

@@ -51,7 +51,7 @@ def steps_of(folder: Path, key: str) -> list[int]:
 def test_a_full_disk_ends_no_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def no_room(path: Path, data: str) -> None:
+    def no_room(path: Path, _data: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.setattr(checkpoints_module, "disk_is_full", lambda _: True)
@@ -81,7 +81,7 @@ def test_a_mistake_in_a_states_own_code_is_seen() -> None:
 def test_checkpoints_of_more_than_a_hundred_million_steps_are_kept_in_order(tmp_path: Path) -> None:
     kept = Checkpoints(tmp_path)
     for step in (99_999_998, 99_999_999, 100_000_000, 1_000_000_000):
-        assert kept.save(step, lambda folder: (), 0.0, lambda: True)
+        assert kept.save(step, lambda _: (), 0.0, lambda: True)
     newest = kept.newest()
     assert newest is not None
     assert newest.step == 1_000_000_000

@@ -66,7 +66,8 @@ def test_an_ordinary_workflow_of_five_thousand_trials_is_read_whole() -> None:
     for number in range(5000):
         nodes[f"s{number}"] = {
             "id": f"s{number}", "name": f"wf[0].a({number}:x)", "displayName": "a", "type": "Retry",
-            "templateName": "a", "phase": "Running", "boundaryID": "wf", "startedAt": "2026-11-03T14:32:10Z", "progress": "0/1",
+            "templateName": "a", "phase": "Running", "boundaryID": "wf",
+            "startedAt": "2026-11-03T14:32:10Z", "progress": "0/1",
             "inputs": {"parameters": [{"name": name, "value": "1"} for name in ("trial", "params", "lr", "width")]},
             "children": [f"s{number}-0"], "templateScope": "local/wf", "resourcesDuration": {"cpu": 1, "memory": 2},
         }  # fmt: skip
