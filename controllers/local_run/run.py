@@ -298,7 +298,7 @@ def _check_tracking_uri() -> None:
     be_impatient()
     uri = os.environ.get(_TRACKING_URI)
     problem = problem_with(MlflowClient(uri)) if uri else None
-    if problem:
+    if uri and problem:
         message = f"MLFLOW_TRACKING_URI is {shown(uri)}, but nothing there answers as MLflow: {problem}"
         raise SpeconError(message)
 

@@ -9,7 +9,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mlflow.exceptions import MlflowException
@@ -138,9 +138,8 @@ def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
 def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
     data = run["data"]
     trial = next(tag["value"] for tag in data["tags"] if tag["key"] == contract.TAG_TRIAL_ID)
-    found = {m["key"]: m for m in data.get("metrics", ())}
-    of_interest = _of_interest(TrialId(trial), str(run["info"]["run_id"]), found, metrics)
-    return replace(of_interest, metrics={name: _reported(one) for name, one in of_interest.metrics.items()})
+    found = {one["key"]: _reported(one) if one["key"] in metrics else None for one in data.get("metrics", ())}
+    return _of_interest(TrialId(trial), str(run["info"]["run_id"]), found, metrics)
 
 
 def _of_interest(trial: TrialId, run_id: str, found: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:

@@ -36,8 +36,10 @@ def parsed(content: str | bytes, most: int) -> Any:  # noqa: ANN401 - whatever t
         ValueError: It is no JSON.
         RecursionError: It is nested too deeply.
     """
-    marks = (b",", b"[", b"{") if isinstance(content, bytes) else (",", "[", "{")
-    parts = sum(content.count(mark) for mark in marks)  # type: ignore[arg-type]  # bytes in bytes, or text in text
+    if isinstance(content, bytes):
+        parts = sum(content.count(mark) for mark in (b",", b"[", b"{"))
+    else:
+        parts = sum(content.count(mark) for mark in (",", "[", "{"))
     if parts > most:
         message = f"it holds more than {most} values"
         raise TooManyPartsError(message)
