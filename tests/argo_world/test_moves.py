@@ -63,7 +63,7 @@ def test_a_move_goes_before_a_resize_that_still_waits_for_the_api_server(bench: 
     bench.begin()
     gate = threading.Event()
     for number in range(20):
-        bench.view.writes.submit(f"jam-{number}", lambda: _held(gate), lambda _: None, share=True)
+        bench.view.writes.submit(f"jam-{number}", lambda: _held(gate), lambda _: None, namespace=NAMESPACE, kind="shares")
     assert bench.world.apply(Resize(A, 0.2)).done
     assert bench.world.apply(TO_N2).done
     bench.until(lambda: bench.pods.commands == [("sweep-x-a-0", ASK)])

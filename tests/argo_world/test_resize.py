@@ -94,7 +94,7 @@ def test_a_trial_whose_last_action_is_still_under_way_is_only_busy(bench: Bench)
     bench.begin()
     answered = threading.Event()
     for number in range(20):
-        bench.view.writes.submit(f"jam-{number}", lambda: _held(answered), lambda _: None, share=True)
+        bench.view.writes.submit(f"jam-{number}", lambda: _held(answered), lambda _: None, namespace=NAMESPACE, kind="shares")
     assert bench.world.apply(Resize(A, 0.3)).done
     again = bench.world.apply(Resize(A, 0.4))
     answered.set()

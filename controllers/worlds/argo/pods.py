@@ -108,7 +108,8 @@ class PodRecord:
 
     ``definition`` is None where its author's labels and annotations are amiss: then the pod only takes room. ``ends``
     tells that it was made only to end the step of a trial that was stopped. ``node_id`` is how Argo's record of the
-    workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did.
+    workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``shares_processes``
+    says whom else a signal to its trainer would reach, empty where nobody.
     """
 
     uid: str
@@ -133,6 +134,7 @@ class PodRecord:
     marks: Marks
     ends: bool = False
     node_id: str = ""
+    shares_processes: str = ""
 
     @property
     def over(self) -> bool:
@@ -197,6 +199,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         requests=requests_of(pod),
         marks=_marks(annotations),
         ends=_command(main)[-2:] == [ARGOEXEC, ENDING],
+        shares_processes=_shares_processes(pod),
     )
 
 
@@ -254,6 +257,15 @@ def _named(containers: Iterator[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _command(main: Mapping[str, Any]) -> list[str]:
     words = (at(main, part) for part in ("command", "args"))
     return [str(word) for found in words if isinstance(found, list) for word in found]
+
+
+def _shares_processes(pod: Json) -> str:
+    """Return whom a signal to a pod's trainer would reach, too; empty where it has its processes to itself."""
+    if at(pod, "spec", "hostPID") is True:
+        return "hostPID is set: its processes are those of its node"
+    if at(pod, "spec", "shareProcessNamespace") is True:
+        return "shareProcessNamespace is set: its processes are those of all its containers"
+    return ""
 
 
 def _main_state(status: Mapping[str, Any]) -> MainState:

@@ -215,6 +215,8 @@ class ArgoWorld:
     def _why_it_cannot_leave(self, state: TrialState, pod: PodRecord) -> str:
         if state.phase is not Phase.RUNNING or pod.main is not MainState.RUNNING or pod.deleted_at is not None:
             return "the trial is not running"
+        if pod.shares_processes:
+            return f"pod {pod.name} gets no signal: {pod.shares_processes}"
         # Argo gates the pod that follows a move only in an adopted workflow: this one would start anywhere.
         return "" if self._adopted() else "the workflow is not marked as steered yet"
 
@@ -321,7 +323,7 @@ class ArgoWorld:
             if failure is not None:
                 warn_once(workflow.uid, f"cannot mark workflow {workflow.name} as steered: {failure}")
 
-        self._view.writes.submit(workflow.uid, call, done)
+        self._view.writes.submit(workflow.uid, call, done, namespace=self._campaign.namespace)
 
 
 def _counts(state: TrialState) -> Counts:
