@@ -2,11 +2,12 @@
 
 import threading
 import time
+from functools import partial
 
 from controllers.core.model import Migrate, NodeName, Phase, Resize, TrialId
 from controllers.worlds.argo.commands import Timeouts
 from tests.argo_world.conftest import Bench
-from tests.argo_world.objects import BEGAN, node, over, pod, stamp, steps, trial, workflow
+from tests.argo_world.objects import BEGAN, NAMESPACE, node, over, pod, stamp, steps, trial, workflow
 
 A = TrialId(trial("a"))
 TO_N2 = Migrate(A, NodeName("n2"))
@@ -48,6 +49,7 @@ def test_a_move_from_decision_to_the_next_attempts_start(bench: Bench) -> None:
     bench.put("pods", over(75, on="n1", notes=notes(bench)))
     bench.until(lambda: bench.trial().nodes == ())
     assert bench.trial().phase is Phase.MOVING
+    bench.put("workflows", workflow(steps("a", "Running", ("n1", "75"), ("", None))))
     bench.put("pods", pod(attempt=1, gated=True))
     bench.until(lambda: opened(bench))
     assert (chosen(bench), bench.trial().phase) == ("host-n2", Phase.MOVING)
@@ -63,7 +65,9 @@ def test_a_move_goes_before_a_resize_that_still_waits_for_the_api_server(bench: 
     bench.begin()
     gate = threading.Event()
     for number in range(20):
-        bench.view.writes.submit(f"jam-{number}", lambda: _held(gate), lambda _: None, namespace=NAMESPACE, kind="shares")
+        bench.view.writes.submit(
+            f"jam-{number}", partial(_held, gate), lambda _: None, namespace=NAMESPACE, kind="shares"
+        )
     assert bench.world.apply(Resize(A, 0.2)).done
     assert bench.world.apply(TO_N2).done
     bench.until(lambda: bench.pods.commands == [("sweep-x-a-0", ASK)])
