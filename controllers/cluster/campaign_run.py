@@ -197,12 +197,16 @@ class CampaignRun:
             return Scope(record.experiment_ids(), prefix)
 
         self._source = MlflowSource(services.client, scope, world.objectives, self._clock.from_epoch)
-        background = stack.enter_context(services.reader.follow(self._source))
+        background = stack.enter_context(services.reader.follow(self._source, campaign.namespace))
         parent = record.parent_of
         compose = recommended_tags(parent, report.recommended) if services.recommend else done_tags(parent)
-        tags = self._tags = stack.enter_context(services.tags.board(lambda: self._source.run_ids, compose))
+        tags = self._tags = stack.enter_context(
+            services.tags.board(lambda: self._source.run_ids, compose, campaign.namespace)
+        )
         foreseen = stack.enter_context(
-            services.tags.forecasts(lambda: self._source.run_ids, record.run_ids, self._clock.to_epoch)
+            services.tags.forecasts(
+                lambda: self._source.run_ids, record.run_ids, self._clock.to_epoch, campaign.namespace
+            )
         )
         forecasts = ForecastRecorder(record.append_forecasts, world.short)
         # Under a controller that only recommends, the default scheduler shares the nodes.

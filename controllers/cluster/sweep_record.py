@@ -174,6 +174,8 @@ class SweepRecord:
             if not self._away:
                 _LOG.warning("no record is kept: %s", error, extra=fields(sweep=self._steering.title))
             self._away = True
+            # It never will be: once its workflow is over, nothing is left to wait for.
+            self.closed = self._ending is not None
         except Exception:  # noqa: BLE001 - a record that dies silently would keep its campaign open for good
             _LOG.exception("could not write a record", extra=fields(sweep=self._steering.title))
         else:

@@ -26,9 +26,12 @@ _PAGE: Final = 500
 _SEARCH: Final = "/api/2.0/mlflow/runs/search"
 _ANSWER_S: Final = 30
 """Seconds that a page may take: nobody waits for it, and a busy server is not away."""
-_MOST_ANSWER: Final = 64 * 2**20
+_POLL_S: Final = 60.0
+"""Seconds that all pages together may take: the next sweep is waiting."""
+_MOST_ANSWER: Final = 16 * 2**20
 _MOST_PARTS: Final = 1_000_000
-"""Bytes of an answer, and values in it: a hundred megabytes of objects."""
+"""Bytes of an answer, of which one wide character makes four times as many in memory, and values in it: these take a
+hundred megabytes."""
 _FEWER: Final = 8
 _MOST_OTHERS: Final = 20
 _LONGEST_NAME: Final = 100
@@ -204,14 +207,15 @@ class MlflowSource:
     def poll(self) -> Mapping[TrialId, Sample]:
         """Return the newest sample of each trial; empty, and ``away`` set, if MLflow does not answer."""
         try:
-            runs = {run.trial: run for run in self._find_runs()}
+            objectives = self._objectives()
+            runs = {run.trial: run for run in self._find_runs(objectives)}
         except (MlflowException, OSError) as error:
             if not self.away:
                 _LOG.warning("MLflow does not answer: %s", str(error)[:200])
             self.away = True
             return {}
         self.away = False
-        now, objectives = self._epoch(), self._objectives()
+        now = self._epoch()
         self._stamps = {
             trial: stamp
             for trial, run in runs.items()
@@ -223,13 +227,22 @@ class MlflowSource:
         samples = {trial: self._sample(trial, run.metrics, objectives.get(trial, "")) for trial, run in runs.items()}
         return {trial: sample for trial, sample in samples.items() if sample is not None}
 
-    def _find_runs(self) -> Sequence[FoundRun]:
+    def _find_runs(self, objectives: Mapping[TrialId, str]) -> Sequence[FoundRun]:
+        """Return the runs of the trials in ``objectives``: anybody may give a run the mark of somebody else's sweep."""
         scope = self._scope()
         wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{scope.sweep_prefix}%' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
         if not scope.experiment_ids:
             return []
-        metrics = (*dict.fromkeys(self._objectives().values()), *_OURS)
-        return list(find_runs(self._client, scope.experiment_ids, wanted, metrics))
+        metrics = (*dict.fromkeys(objectives.values()), *_OURS)
+        give_up = time.monotonic() + _POLL_S
+        found: list[FoundRun] = []
+        for run in find_runs(self._client, scope.experiment_ids, wanted, metrics):
+            if run.trial in objectives:
+                found.append(run)
+            if time.monotonic() > give_up:
+                message = f"the runs of {scope.sweep_prefix}* take more than {_POLL_S:g} s to read"
+                raise TooMuchError(message)
+        return found
 
     def _stamped(self, trial: TrialId, newest: Reported | None, now: float) -> "_Stamp | None":
         """Return when a report was made, whatever the clock of its node says: after the last look, and before now."""

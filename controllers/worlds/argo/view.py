@@ -170,9 +170,8 @@ class ClusterView:
 
     def campaigns(self, default_policy: str) -> Sequence[Campaign]:
         """Return every campaign: one for each policy that the sweeps of a workflow name, as far as that is believed."""
-        watched = dict(zip(self._namespaces, self._of_namespaces(), strict=True))
-        hidden = {namespace for namespace, watches in watched.items() if _refused(watches)}
-        known = [workflow for workflow in self.workflows() if workflow.namespace not in hidden]
+        # Those of a namespace that may not be looked at any more stay: their worlds do nothing by what is too old.
+        known = self.workflows()
         homes = {workflow.uid: workflow.namespace for workflow in known}
         found: list[Campaign] = []
         of_namespace: Counter[str] = Counter()
