@@ -57,6 +57,12 @@ class TrialDefinition:
         return replace(self, params=params, parameters=parameters_in(params))
 
     @property
+    def length(self) -> int:
+        """How many characters it holds: a short placeholder may stand for many."""
+        texts = (self.id, self.sweep, self.number, self.objective, self.policy or "", self.params, self.search)
+        return sum(map(len, texts))
+
+    @property
     def name(self) -> str:
         """Sweep and number, as ``first-nodes`` names the trial."""
         return f"{self.sweep}.{self.number}"

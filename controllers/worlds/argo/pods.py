@@ -137,6 +137,11 @@ class PodRecord:
     shares_processes: str = ""
 
     @property
+    def weight(self) -> int:
+        """How much room its record takes, in kilobytes, roughly."""
+        return 1 + (0 if self.definition is None else self.definition.length) // 1024
+
+    @property
     def over(self) -> bool:
         """Whether none of its containers will run again."""
         return self.phase in _OVER

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -15,6 +16,7 @@ from controllers.core.errors import SpeconError
 
 MOST_TEXT = 4096
 _MOST_QUANTITY = 64
+_WIDEST = re.compile(rb"[\xf0-\xff]")
 
 
 class PackedError(SpeconError):
@@ -127,17 +129,30 @@ def count(written: str) -> int:
 
 
 def gunzipped(packed: object, most_bytes: int) -> str:
-    """Return the text that ``packed`` holds as base64 of gzip, up to ``most_bytes`` of it.
+    """Return the text that ``packed`` holds as base64 of gzip.
 
     Raises:
-        PackedError: it holds no such text.
+        PackedError: it holds no such text, or one that takes more than ``most_bytes`` in memory.
     """
     try:
         content = base64.b64decode(packed, validate=True) if isinstance(packed, str) else b""
         # wbits of 16 more than the size of the window stands for gzip's header.
-        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(content, most_bytes).decode()
+        unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(content, most_bytes + 1)
+        fits = len(unpacked) * _width(unpacked) <= most_bytes
+        found = unpacked.decode() if fits else ""
     except (ValueError, zlib.error) as error:
         raise PackedError(str(error)) from error
+    if not fits:
+        message = f"it unpacks to more than {most_bytes} bytes"
+        raise PackedError(message)
+    return found
+
+
+def _width(content: bytes) -> int:
+    """Return how many bytes Python takes for each character of a text in UTF-8: one wide character makes all wide."""
+    if content.isascii():
+        return 1
+    return 4 if _WIDEST.search(content) else 2
 
 
 def gzipped(text_: str) -> bytes:

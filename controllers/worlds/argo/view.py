@@ -14,7 +14,7 @@ from controllers.worlds.argo.definitions import TrialDefinition, warn_once
 from controllers.worlds.argo.executor import WriteQueue
 from controllers.worlds.argo.nodes import NodeRequests, project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
-from controllers.worlds.argo.watch import Collection, Reflector, WatchTiming
+from controllers.worlds.argo.watch import Collection, Reflector, WatchTiming, since_boot
 from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
 
 R = TypeVar("R")
@@ -27,8 +27,8 @@ _WORKFLOWS_PAGE = 10
 _MOST_POLICIES: Final = 8
 _MOST_CAMPAIGNS: Final = 100
 """Policies that the sweeps of one workflow may name, and campaigns of a namespace at a time: each has a thread."""
-_MOST_STEPS = 60_000
-"""Steps of all workflows of a namespace: each takes about a kilobyte."""
+_MOST_ROOM = 60_000
+"""Kilobytes, roughly, of the workflows of a namespace, and of its pods: a step takes about one, and so does a pod."""
 _REST = 5.0
 _MOST_REST_S = 5.0
 """Without a bound, a process that waited for a core would be blind for long after a look that cost little."""
@@ -79,15 +79,25 @@ class ClusterView:
         self._news = threading.Event()
         self._namespaces: Sequence[str | None] = (None,) if namespaces is None else tuple(dict.fromkeys(namespaces))
         # Selected by labels: of a large cluster's pods, the API server then sends only those of trials.
-        self._pods = self._watches(PODS, project_pod, _TRIAL_PODS)
+        self._pods = [
+            Reflector(
+                self.api,
+                Collection(PODS.path(namespace), _TRIAL_PODS, _PAGE, most=_MOST_ROOM),
+                project_pod,
+                self._news.set,
+                self._timing,
+                lambda record: record.weight,
+            )
+            for namespace in self._namespaces
+        ]
         self._workflows = [
             Reflector(
                 self.api,
-                Collection(WORKFLOWS.path(namespace), {}, _WORKFLOWS_PAGE, most=_MOST_STEPS),
+                Collection(WORKFLOWS.path(namespace), {}, _WORKFLOWS_PAGE, most=_MOST_ROOM),
                 project_workflow,
                 self._news.set,
                 self._timing,
-                lambda record: 1 + len(record.steps) + len(record.to_come),
+                lambda record: record.weight,
             )
             for namespace in self._namespaces
         ]
@@ -160,7 +170,7 @@ class ClusterView:
         else:
             of_namespaces = [watches for watches in watched.values() if not _refused(watches)]
         heard = (self._nodes, *self._everywhere(), *(reflector for watches in of_namespaces for reflector in watches))
-        return time.monotonic() - min(reflector.heard_at for reflector in heard)
+        return since_boot() - min(reflector.heard_at for reflector in heard)
 
     def wait_for_news(self, within_s: float) -> bool:
         """Wait until something has changed, at most ``within_s``; return whether it has."""

@@ -1,6 +1,5 @@
 """A reflector: it lists and watches a collection, and keeps a small record of each object through every failure."""
 
-import json
 import logging
 import random
 import threading
@@ -22,13 +21,16 @@ from controllers.worlds.argo.api import (
     TooLargeError,
     UnavailableError,
 )
-from controllers.worlds.argo.untrusted import at, text, whole
+from controllers.worlds.argo.definitions import warn_once
+from controllers.worlds.argo.untrusted import TooManyPartsError, at, parsed, text, whole
 
 R = TypeVar("R")
 _LOG = logging.getLogger(__name__)
 _MOST_LINE = 8 * 2**20
 """Bytes of an event: etcd keeps no object of more than two megabytes."""
 _GONE = 410
+_MOST_PARTS = 1_000_000
+_SHOWN = 200
 _TOO_SHORT_S = 0.3
 
 
@@ -94,7 +96,7 @@ class Reflector(Generic[R]):
         self._response: urllib3.BaseHTTPResponse | None = None
         self._version_of_list = ""
         self._listed_at = 0.0
-        self.heard_at = time.monotonic()
+        self.heard_at = since_boot()
         self.version = 0
         self.refused: ForbiddenError | None = None
         self._thread = threading.Thread(target=self._run, name=f"watch{collection.path}", daemon=True)
@@ -176,7 +178,7 @@ class Reflector(Generic[R]):
                 self._put(found, item)
             version = text(page, "metadata", "resourceVersion") or version
             # A long list takes a while, and each page of it is a sign of life.
-            self.heard_at = time.monotonic()
+            self.heard_at = since_boot()
         with self._lock:
             self._records = found
             self.version += 1
@@ -193,12 +195,12 @@ class Reflector(Generic[R]):
         }
         response = self._api.open_watch(self._collection.path, query, self._timing.watch_s + 5)
         self._response = response
-        self.heard_at = time.monotonic()
+        self.heard_at = since_boot()
         try:
             lines = _lines(response)
             while not self._stop.is_set() and (line := next(lines, None)) is not None:
                 self._take(line)
-        except (HTTPError, OSError, ValueError, RecursionError, TooLargeError) as error:
+        except (HTTPError, OSError, ValueError, TooLargeError) as error:
             if not self._stop.is_set():
                 message = f"watch of {self._collection.path} broke: {str(error)[:200]}"
                 raise UnavailableError(message) from error
@@ -206,12 +208,17 @@ class Reflector(Generic[R]):
             self._response = None
             response.close()
         # A watch that ends in good order without an event has shown that the server is there.
-        self.heard_at = time.monotonic()
+        self.heard_at = since_boot()
 
     def _take(self, line: bytes) -> None:
-        event = json.loads(line)
+        self.heard_at = since_boot()
+        try:
+            event = parsed(line, _MOST_PARTS)
+        except (TooManyPartsError, RecursionError) as error:
+            # It would come again and again: the next event that can be read goes on after it.
+            warn_once(f"{self._collection.path} {line[:_SHOWN]!r}", f"an event of {self._collection.path}: {error}")
+            return
         kind, item = text(event, "type"), at(event, "object")
-        self.heard_at = time.monotonic()
         if kind == "ERROR":
             failed = GoneError if whole(item, "code") == _GONE else UnavailableError
             message = f"watch of {self._collection.path}: {text(item, 'message')[:200]}"
@@ -225,8 +232,14 @@ class Reflector(Generic[R]):
 
     def _put(self, records: "_Records[R]", item: Json, *, deleted: bool = False) -> None:
         # What has no interest any more may have had some before it changed.
-        record = None if deleted else self._project(item)
-        records.put(text(item, "metadata", "namespace"), text(item, "metadata", "name"), record)
+        namespace, name = text(item, "metadata", "namespace"), text(item, "metadata", "name")
+        try:
+            record = None if deleted else self._project(item)
+        except Exception as error:  # noqa: BLE001 - one object that nobody thought of must not hide all others
+            what = f"{self._collection.path}: {namespace}/{name}"
+            warn_once(what, f"{what} is left out: it cannot be read: {error!r}")
+            record = None
+        records.put(namespace, name, record)
 
 
 class _Records(Generic[R]):
@@ -251,11 +264,16 @@ class _Records(Generic[R]):
         if record is None or self._of_namespace[namespace] + weight > self._collection.most:
             self._records.pop(key, None)
             if record is not None:
-                message = "%s: %s/%s is left out: the objects of this namespace would take too much room together"
-                _LOG.warning(message, self._collection.path, namespace, name)
+                what = f"{self._collection.path}: {namespace}/{name}"
+                warn_once(what, f"{what} is left out: the objects of its namespace would take too much room together")
             return
         self._records[key], self._weights[key] = record, weight
         self._of_namespace[namespace] += weight
+
+
+def since_boot() -> float:
+    """Return seconds that go on while the machine sleeps: what was seen or held before that is old afterwards."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

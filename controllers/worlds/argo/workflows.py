@@ -1,8 +1,7 @@
 """Small records of workflows: which trials a workflow has begun, and how each step of them went."""
 
-import functools
 import math
-import re
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,20 +12,27 @@ from controllers.core.devices import Devices
 from controllers.core.expressions import SWEEP_UID
 from controllers.core.ports import ComingTrial
 from controllers.worlds.argo.api import Json
-from controllers.worlds.argo.definitions import TrialDefinition, read_definition, warn_once
+from controllers.worlds.argo.definitions import TrialDefinition, warn_once
 from controllers.worlds.argo.planned import holds_trials_back, planned_trials
-from controllers.worlds.argo.pods import PodRecord, Resources, env_of, strings
+from controllers.worlds.argo.pods import PodRecord, Resources, strings
+from controllers.worlds.argo.templates import (
+    EXPERIMENT,
+    MOST_TEXT,
+    OURS,
+    TRACKING_URI,
+    Definitions,
+    Template,
+    filled,
+    trial_templates,
+)
 from controllers.worlds.argo.untrusted import (
     PackedError,
     TooManyPartsError,
     at,
-    device_kinds,
-    devices_of,
     epoch,
     gunzipped,
     mappings,
     parsed,
-    quantity,
     text,
 )
 from mlflow_hooks import contract
@@ -35,12 +41,9 @@ _MOST_NODES_BYTES = 32 * 2**20
 _MOST_NODES_PARTS = 1_000_000
 """A few kilobytes of gzip can unpack to gigabytes. A step of Argo's takes about fifty values and a kilobyte."""
 _MOST_STEPS = 20_000
-_MOST_DEFINITIONS = 2**15
 _MOST_PARAMETER = 2**13
-_MOST_FILLED = 2**14
-"""Characters of a parameter's value, and of a text with such values filled in: one may stand in a text often."""
-_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
-_OURS = "hera-specon.io/"
+_MOST_UID = 253
+_ONE_AT_A_TIME = threading.Lock()
 _BAD_ENDS = frozenset({"Failed", "Error"})
 _ENDS = frozenset({"Succeeded", *_BAD_ENDS})
 _NEVER_RUN = frozenset({"Skipped", "Omitted"})
@@ -82,18 +85,6 @@ class Step:
     def failed(self) -> bool:
         """Whether Argo makes no more attempts."""
         return self.phase in _BAD_ENDS
-
-
-@dataclass(frozen=True, slots=True)
-class _Template:
-    """What counts of a trial's template, with Argo's placeholders; hashable, so that they are filled in once."""
-
-    labels: tuple[tuple[str, str], ...]
-    annotations: tuple[tuple[str, str], ...]
-    env: tuple[tuple[str, str], ...]
-    cpu: float
-    memory: float
-    devices: Devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +132,13 @@ class WorkflowRecord:
         return pod.definition is None or pod.definition.id.startswith(f"{self.sweep_uid}.")
 
     @property
+    def weight(self) -> int:
+        """How much room it takes, in kilobytes, roughly."""
+        texts = sum(step.definition.length for step in self.steps.values())
+        texts += sum(len(one.policy or "") + len(one.experiment) + len(one.tracking_uri) for one in self.sweeps)
+        return 1 + len(self.steps) + len(self.to_come) + texts // 1024
+
+    @property
     def finished(self) -> bool:
         """Whether the whole workflow is over."""
         return self.phase in _ENDS
@@ -165,17 +163,21 @@ def project_workflow(workflow: Json) -> WorkflowRecord | None:
     finished = epoch(workflow, "status", "finishedAt")
     if finished is not None and time.time() - finished > FORGET_AFTER_S:
         return None
-    return record_of(workflow)
+    # Several that are small and unpack to much would together take more than there is.
+    with _ONE_AT_A_TIME:
+        return record_of(workflow)
 
 
 def record_of(workflow: Json) -> WorkflowRecord | None:
     """Return the record of a workflow, however long ago it ended; None where it has no sweep."""
-    templates = _trial_templates(workflow)
+    templates = trial_templates(workflow)
     uid = text(workflow, "metadata", "uid")
     if not templates or not uid:
         return None
     given = mappings(workflow, "spec", "arguments", "parameters")
-    continued = next((text(p, "value") for p in given if text(p, "name") == labels.PARAMETER_CONTINUE), "")
+    continued = next(
+        (text(p, "value", most=_MOST_UID) for p in given if text(p, "name") == labels.PARAMETER_CONTINUE), ""
+    )
     sweep_uid = continued or uid
     known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
     annotations = strings(workflow, "metadata", "annotations")
@@ -189,7 +191,7 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
         phase=text(workflow, "status", "phase"),
         created_at=epoch(workflow, "metadata", "creationTimestamp") or 0.0,
         finished_at=epoch(workflow, "status", "finishedAt"),
-        annotations={name: value for name, value in annotations.items() if name.startswith(_OURS)},
+        annotations={name: value for name, value in annotations.items() if name.startswith(OURS)},
         sweeps=sweeps,
         steps=steps,
         to_come=_to_come(workflow, templates, sweeps, steps),
@@ -199,7 +201,7 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
 
 def _to_come(
     workflow: Json,
-    templates: Mapping[str, _Template],
+    templates: Mapping[str, Template],
     sweeps: tuple[SweepDefinition, ...],
     steps: Mapping[str, Step],
 ) -> tuple[ComingTrial, ...]:
@@ -214,87 +216,35 @@ def _to_come(
     return tuple(trial for trial in planned if trial.id not in begun and not trial.id.endswith("."))
 
 
-def _trial_templates(workflow: Json) -> dict[str, _Template]:
-    """Return the templates of trials by name, those of referenced WorkflowTemplates included."""
-    stored = at(workflow, "status", "storedTemplates")
-    everywhere = [
-        *mappings(workflow, "spec", "templates"),
-        *mappings(workflow, "status", "storedWorkflowTemplateSpec", "templates"),
-        *(t for t in (stored.values() if isinstance(stored, Mapping) else ()) if isinstance(t, Mapping)),
-    ]
-    found: dict[str, _Template] = {}
-    for template in everywhere:
-        given = strings(template, "metadata", "labels")
-        if labels.LABEL_SWEEP in given and labels.LABEL_TRIAL in given:
-            found.setdefault(text(template, "name"), _template(template, given))
-    return found
-
-
-def _template(template: Mapping[str, Any], given: Mapping[str, str]) -> _Template:
-    found = at(template, "container") or at(template, "script")
-    container = found if isinstance(found, Mapping) else {}
-    # Limits: where a template gives no request of a device, the API server takes its limit for one.
-    limits = at(container, "resources", "limits")
-    return _Template(
-        labels=tuple(given.items()),
-        annotations=tuple(strings(template, "metadata", "annotations").items()),
-        env=tuple(env_of(container).items()),
-        cpu=quantity(container, "resources", "requests", "cpu"),
-        memory=quantity(container, "resources", "requests", "memory"),
-        devices=devices_of(device_kinds(limits), lambda kind: quantity(limits, kind)),
-    )
-
-
-def _sweeps(templates: Mapping[str, _Template], known: Mapping[str, str]) -> tuple[SweepDefinition, ...]:
+def _sweeps(templates: Mapping[str, Template], known: Mapping[str, str]) -> tuple[SweepDefinition, ...]:
     found: dict[str, SweepDefinition] = {}
     for template in templates.values():
-        env = _filled(template.env, known)
+        env = filled(template.env, known)
         sweep = env.get(contract.ENV_SWEEP_ID) or env.get(contract.ENV_TRIAL_ID, "").rpartition(".")[0]
         if sweep.startswith(f"{known[SWEEP_UID]}.") and "{{" not in sweep:
             policy = dict(template.annotations).get(labels.ANNOTATION_POLICY)
-            experiment, tracking = env.get("MLFLOW_EXPERIMENT_NAME", ""), env.get("MLFLOW_TRACKING_URI", "")
+            experiment, tracking = env.get(EXPERIMENT, ""), env.get(TRACKING_URI, "")
             found.setdefault(sweep, SweepDefinition(sweep, policy, experiment, tracking))
     return tuple(found.values())
 
 
-@functools.lru_cache(maxsize=_MOST_DEFINITIONS)
-def _definition(where: str, template: _Template, values: tuple[tuple[str, str], ...]) -> TrialDefinition | None:
-    """Return the definition of a step. Cached: Argo sends the whole workflow for every change of one of its steps."""
-    known = dict(values)
-    return read_definition(
-        where, *(_filled(part, known) for part in (template.labels, template.annotations, template.env))
-    )
-
-
-def _filled(values: tuple[tuple[str, str], ...], known: Mapping[str, str]) -> dict[str, str]:
-    """Fill in Argo's placeholders; an unknown one stays, and makes an id invalid. What gets too long is empty."""
-    return {name: _with_values(value, known) if "{{" in value else value for name, value in values}
-
-
-def _with_values(value: str, known: Mapping[str, str]) -> str:
-    parts: list[str] = []
-    length, end = 0, 0
-    value = value.replace(SWEEP_UID, known[SWEEP_UID])
-    for found in _PLACEHOLDER.finditer(value):
-        parts += [value[end : found.start()], known.get(found[1], found[0])]
-        end, length = found.end(), length + len(parts[-2]) + len(parts[-1])
-        if length > _MOST_FILLED:
-            return ""
-    return "".join((*parts, value[end:]))
+_definitions = Definitions()
 
 
 def _steps(
     workflow: Json,
     nodes: Mapping[str, Mapping[str, Any]],
-    templates: Mapping[str, _Template],
+    templates: Mapping[str, Template],
     known: Mapping[str, str],
 ) -> dict[str, Step]:
     # A step with a retryStrategy is a node of type Retry, with a node for each attempt; one without is a single Pod.
     attempts = {child for node in nodes.values() if text(node, "type") == "Retry" for child in _children(node)}
     found: dict[str, Step] = {}
+    length = 0
     for key, node in nodes.items():
-        if len(found) >= _MOST_STEPS:
-            warn_once(f"steps {text(workflow, 'metadata', 'uid')}", f"only {_MOST_STEPS} steps of a workflow are read")
+        if len(found) >= _MOST_STEPS or length > MOST_TEXT:
+            name = f"{text(workflow, 'metadata', 'namespace')}/{text(workflow, 'metadata', 'name')}"
+            warn_once(f"steps of {name}", f"workflow {name}: only its first {len(found)} steps are read")
             break
         template = templates.get(text(node, "templateName") or text(node, "templateRef", "template"))
         if template is None or key in attempts or text(node, "type") not in {"Retry", "Pod"}:
@@ -302,12 +252,13 @@ def _steps(
         step = None if text(node, "phase") in _NEVER_RUN else _step(node, template, nodes, known)
         if step is not None:
             found[step.name] = step
+            length += step.definition.length
     return found
 
 
 def _step(
     node: Mapping[str, Any],
-    template: _Template,
+    template: Template,
     nodes: Mapping[str, Mapping[str, Any]],
     known: Mapping[str, str],
 ) -> Step | None:
@@ -317,7 +268,7 @@ def _step(
     inputs = next((found for one in (node, *tries) if (found := list(mappings(one, "inputs", "parameters")))), [])
     given = {f"inputs.parameters.{text(p, 'name')}": text(p, "value", most=_MOST_PARAMETER) for p in inputs}
     name = text(node, "name")
-    definition = _definition(f"step {name}", template, tuple({**known, **given, "node.name": name}.items()))
+    definition = _definitions.of(f"step {name}", template, tuple({**known, **given, "node.name": name}.items()))
     if definition is None:
         return None
     if not definition.id.startswith(f"{known[SWEEP_UID]}."):
