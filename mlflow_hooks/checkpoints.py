@@ -176,7 +176,9 @@ class Saving:
         if step > self._saved_step and self._states and self._owner.held():
             journal.sync()  # the points up to a checkpoint must outlive whatever the checkpoint outlives
             try:
-                if self._checkpoints.save(step, self._write, metrics.cpu_seconds(), self._owner.held):
+                if self._checkpoints.save(
+                    step, self._write, metrics.cpu_seconds(), lambda: self._owner.held() and journal.ours()
+                ):
                     self._saved_step = step
             except Exception as error:
                 # PyTorch tells of a full disk by a RuntimeError; any other mistake of a state's own must be seen.

@@ -4,24 +4,23 @@
 logged. ``points.sent`` holds how many of its bytes MLflow has acknowledged.
 """
 
-import fcntl
+import errno
 import json
 import math
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from mlflow_hooks.state_folder import report, write_whole
+from mlflow_hooks.fence import Fence
+from mlflow_hooks.state_folder import report, sendable, write_whole
 
 POINTS = "points.jsonl"
 SENT = "points.sent"
-_LOCK_S: Final = 2.0
-_LOOK_AGAIN_S: Final = 0.005
+MOST_STEP: Final = 2**63
+"""MLflow keeps steps in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,11 @@ class Point:
         """Read a line back; None where it holds no point."""
         try:
             fields = json.loads(line)
-            return cls(str(fields["key"]), float(fields["value"]), int(fields["step"]), int(fields["timestamp"]))
-        except (ValueError, TypeError, KeyError):
+            point = cls(sendable(fields["key"]), float(fields["value"]), int(fields["step"]), int(fields["timestamp"]))
+        except (ValueError, TypeError, KeyError, OverflowError):
             return None
+        # An older version journalled any step, and one that MLflow cannot keep would hold up all points after it.
+        return point if point.step < MOST_STEP else None
 
 
 @lru_cache(maxsize=1024)
@@ -60,8 +61,8 @@ class Journal:
     ``high_water`` holds the highest step of each key that earlier attempts logged, ``latest`` the
     value there. Steps of a key are expected to grow.
 
-    An attempt that was replaced and does not know it yet writes nothing more: whether the folder is still ours is asked
-    under a lock that the next attempt takes too, after it has claimed the folder and before it reads.
+    An attempt that was replaced and does not know it yet writes nothing more: the next one takes the fence before it
+    reads.
 
     Args:
         folder: of the trial.
@@ -71,12 +72,13 @@ class Journal:
     def __init__(self, folder: Path, owned: Callable[[], bool] = lambda: True) -> None:
         self.path = folder / POINTS
         self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._fence = Fence(folder, self._handle)
         self._owned = owned
         self._unwritten = b""
         self._complained = False
         self.high_water: dict[str, int] = {}
         self.latest: dict[str, float] = {}
-        with _locked(self._handle):
+        with self._fence.taken():
             data = self.path.read_bytes()
             whole = data.rfind(b"\n") + 1
             if whole < len(data):
@@ -91,11 +93,19 @@ class Journal:
         """Return whether no earlier attempt logged ``key`` at ``step`` or beyond."""
         return step > self.high_water.get(key, -1)
 
+    def ours(self) -> bool:
+        """Return whether no later attempt has begun, however late this one sees what others write."""
+        with self._fence.held() as ours:
+            return ours
+
     def append(self, points: Iterable[Point]) -> None:
         """Add ``points`` in one write; a full disk is reported once and tried again next time."""
         self._unwritten += b"".join(point.encode() for point in points)
-        with _locked(self._handle):
-            if not self._owned():
+        if self._handle < 0:
+            self._complain(OSError(errno.EBADF, "the trial has ended"))
+            return
+        with self._fence.held() as ours:
+            if not (ours and self._owned()):
                 self._unwritten = b""
                 return
             try:
@@ -113,6 +123,7 @@ class Journal:
 
     def close(self) -> None:
         """Let the file go; what is appended later is reported, not written."""
+        self._fence.close()
         os.close(self._handle)
         self._handle = -1
 
@@ -120,30 +131,6 @@ class Journal:
         if not self._complained:
             report(f"cannot write metrics to {self.path} ({error}); the training continues")
         self._complained = True
-
-
-@contextmanager
-def _locked(handle: int) -> Iterator[None]:
-    """Hold the lock of the journal, for which nobody waits longer than a moment.
-
-    Whoever held it for longer was stopped in the middle, and a file system without locks is used without.
-    """
-    held, give_up = False, time.monotonic() + _LOCK_S
-    while not held:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = True
-        except BlockingIOError:
-            if time.monotonic() > give_up:
-                break
-            time.sleep(_LOOK_AGAIN_S)
-        except OSError:
-            break
-    try:
-        yield
-    finally:
-        if held:
-            fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _read_all(path: Path) -> Iterator[Point]:

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from mlflow_hooks import contract
-from mlflow_hooks.journal import Journal, Point
-from mlflow_hooks.state_folder import report
+from mlflow_hooks.journal import MOST_STEP, Journal, Point
+from mlflow_hooks.state_folder import report, sendable
 
 CPU_EVERY_S: Final = 0.25
 """CPU seconds go with an objective at most this often: faster steps would only fill MLflow."""
-_MOST_STEP: Final = 2**63
-"""MLflow keeps steps in 64 bits."""
 
 
 class Metrics:
@@ -34,10 +32,10 @@ class Metrics:
 
     def log(self, values: Mapping[str, Any], step: int) -> None:
         """Journal ``values`` at ``step``; what is no number, or MLflow would never take, is reported and left out."""
-        if not 0 <= step < _MOST_STEP:
+        if not 0 <= step < MOST_STEP:
             self._refuse("step", f"step {step} is not from 0 to 2^63 - 1: nothing is logged at it")
             return
-        named = {_name(key): value for key, value in values.items()}
+        named = {sendable(key): value for key, value in values.items()}
         numbers = {key: number for key, value in named.items() if (number := self._number(key, value)) is not None}
         fresh = {key: number for key, number in numbers.items() if self._journal.is_new(key, step)}
         if self._objective in fresh:
@@ -87,11 +85,6 @@ class Metrics:
         if what not in self._refused:
             report(why)
         self._refused.add(what)
-
-
-def _name(key: str) -> str:
-    """Return the name of a metric as text that can be sent: lone surrogates, as of broken file names, cannot."""
-    return str(key).encode("utf-8", "replace").decode()
 
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100

@@ -213,7 +213,7 @@ class Trial:
         try:
             if not isinstance(error, MigrationExit):
                 succeeded = error is None or (isinstance(error, SystemExit) and error.code in {None, 0})
-                if self._owner.held():
+                if self._is_newest():
                     try:
                         write_ending(self.settings.folder, Ending.now("FINISHED" if succeeded else "FAILED"))
                     except OSError as full:  # a training that is through must not fail for that
@@ -227,6 +227,11 @@ class Trial:
             self._journal.close()
             if self.settings.by_hand:  # under a sweep a late SIGTERM must not undo how this ended
                 self._stop.let_go()
+
+    def _is_newest(self) -> bool:
+        """Return whether no other attempt has replaced this one, also where the owner's file is seen late."""
+        self._owner.lost = self._owner.lost or not self._journal.ours()
+        return self._owner.held()
 
     def _flush(self, within_s: float) -> None:
         self._start_sending()

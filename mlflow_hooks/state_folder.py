@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ _IDENTITY = "trial.json"
 _ENDED = "ended.json"
 _RUN = "run.json"
 _ROOM: Final = 2**20
+_CREDENTIALS: Final = re.compile(r"://[^/\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +114,16 @@ def forget_run(folder: Path) -> None:
 
 
 def report(message: str) -> None:
-    """Tell the person who reads the trial's log; never fails."""
+    """Tell the person who reads the trial's log, but no user and password of an address; never fails."""
     try:
-        print(f"mlflow_hooks: {message}", file=sys.stderr, flush=True)  # noqa: T201 - stderr is the place asked for
+        print(f"mlflow_hooks: {_CREDENTIALS.sub('://***@', message)}", file=sys.stderr, flush=True)  # noqa: T201 - stderr is the place asked for
     except (OSError, ValueError):  # a closed stderr must not end the training
         return
+
+
+def sendable(text: object) -> str:
+    """Return ``text`` as MLflow can keep it: lone surrogates, as of broken file names, become question marks."""
+    return str(text).encode("utf-8", "replace").decode()
 
 
 def write_whole(path: Path, data: str) -> None:

@@ -1,7 +1,7 @@
 """The parent of a fork server. When that dies, however that happens, its attempts become children of the keeper.
 
-The kernel sends each of them SIGTERM then. The keeper lets go on what was stopped, which could not act on that. After the
-grace period it kills what has not ended, daemons that left the tree of their attempt included.
+The kernel sends each of them SIGTERM then. The keeper lets go on what was stopped, which could not act on that. After
+the grace period it kills what has not ended, daemons that left the tree of their attempt included.
 """
 
 import os
