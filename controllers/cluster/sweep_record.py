@@ -18,7 +18,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
 from controllers.record.forecasts import ToldForecast
 from controllers.record.timeline import TimelineEvent
-from controllers.tracking.access import MlflowAwayError
+from controllers.tracking.access import MlflowAwayError, shown
 from controllers.tracking.sweep_runs import (
     ForeignSweepError,
     Steering,
@@ -166,9 +166,8 @@ class SweepRecord:
             self._work()
         except (MlflowException, OSError, MlflowAwayError) as error:
             if not self._away:
-                _LOG.warning(
-                    "a record waits for MLflow: %s", str(error)[:200], extra=fields(sweep=self._steering.title)
-                )
+                about = fields(sweep=self._steering.title)
+                _LOG.warning("a record waits for MLflow: %s", shown(str(error))[:200], extra=about)
             self._away = True
         except ForeignSweepError as error:
             if not self._away:

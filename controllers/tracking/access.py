@@ -5,6 +5,7 @@ Importing this module imports no MLflow, since ``import_slim`` must come first.
 
 import importlib
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,8 @@ _DEFAULTS: Final = {
     "MLFLOW_HTTP_POOL_MAXSIZE": "64",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
+_LOGINS: Final = re.compile(r"://[^/\s\"]*@")
+_TOKENS: Final = re.compile(r"(?i)([?&][\w-]*(?:password|passwd|pwd|token|secret|key)=)[^&\s\"]*")
 _OPTIONAL: Final = ("numpy", "pandas", "pyarrow", "scipy")
 """What the distribution mlflow-skinny leaves out; MLflow loads each where it can be had, at 90 MB in all."""
 
@@ -44,11 +47,9 @@ def import_slim() -> None:
             del sys.modules[name]
 
 
-def shown(uri: str) -> str:
-    """Return an address as it may be shown and kept: without the user and password that it may carry."""
-    scheme, separator, rest = uri.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{separator}***@{host.rpartition('@')[2]}{slash}{path}" if separator and "@" in host else uri
+def shown(text: str) -> str:
+    """Return an address, or a message with addresses, as it may be shown and kept: without user, password or token."""
+    return _TOKENS.sub(r"\1***", _LOGINS.sub("://***@", text))
 
 
 def be_impatient() -> None:
@@ -64,5 +65,5 @@ def problem_with(client: "MlflowClient") -> str | None:
     try:
         client.search_experiments(max_results=1)
     except (MlflowException, OSError) as error:
-        return str(error)[:200]
+        return shown(str(error))[:200]
     return None

@@ -18,6 +18,7 @@ from mlflow.utils.credentials import get_default_host_creds
 from mlflow.utils.rest_utils import http_request, verify_rest_response
 
 from controllers.core.model import Sample, TrialId
+from controllers.tracking.access import shown
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
@@ -211,7 +212,7 @@ class MlflowSource:
             runs = {run.trial: run for run in self._find_runs(objectives)}
         except (MlflowException, OSError) as error:
             if not self.away:
-                _LOG.warning("MLflow does not answer: %s", str(error)[:200])
+                _LOG.warning("MLflow does not answer: %s", shown(str(error))[:200])
             self.away = True
             return {}
         self.away = False

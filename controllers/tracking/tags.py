@@ -17,6 +17,7 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Goals, Phase, Snapshot, Trial, TrialId
+from controllers.tracking.access import shown
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
@@ -258,7 +259,7 @@ class TagWriter:
         except _RefusedError:
             self._set_aside(run_id, self._refused.get(run_id, (0.0, 0))[1])
         except (MlflowException, OSError) as error:
-            _LOG.debug("tags not written yet: %s", str(error)[:200])
+            _LOG.debug("tags not written yet: %s", shown(str(error))[:200])
             # Mostly MLflow is away; but where this run alone makes it fail, the next time another one is tried.
             self._set_aside(run_id, 0)
             return False

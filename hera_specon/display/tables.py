@@ -23,14 +23,14 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
     table.title_justify = "left"
     table.add_column()
     for row in rows:
-        table.add_column(Text(row.result.policy), justify="right", overflow="fold")
+        table.add_column(Text(formatting.printable(row.result.policy)), justify="right", overflow="fold")
     if any(row.result.deadlines.asked for row in rows):
         met = [f"{row.result.deadlines.met} of {row.result.deadlines.asked}" for row in rows]
         table.add_row("deadlines met", *map(Text, met))
     for title, *told in zip(TITLES, *(cells(row) for row in rows), strict=True):
         if compared or title not in ONLY_COMPARED:
-            table.add_row(title, *(Text(cell) for cell in told))
-    return Group(table, *(Text(note, style="bold red") for note in warnings(rows)))
+            table.add_row(title, *(Text(formatting.printable(cell)) for cell in told))
+    return Group(table, *(Text(formatting.printable(note), style="bold red") for note in warnings(rows)))
 
 
 def cells(row: ComparisonRow) -> tuple[str, ...]:

@@ -3,7 +3,9 @@
 import errno
 import fcntl
 import os
+import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from mlflow_hooks import trial
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.interruption import Ownership
 from mlflow_hooks.journal import Journal, Point, read_unsent
+from mlflow_hooks.session import MigrationExit
 
 
 class Weights:
@@ -25,11 +28,14 @@ class Weights:
 
 
 @pytest.fixture(autouse=True)
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in [name for name in os.environ if name.startswith(("SPECON_", "MLFLOW_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("SPECON_STATE_ROOT", str(tmp_path))
     monkeypatch.setenv("SPECON_TRIAL_ID", "s.a")
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
@@ -71,12 +77,16 @@ def test_no_step_is_logged_twice_where_ownership_is_seen_late(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("late")
 def test_an_attempt_that_was_replaced_saves_no_checkpoint_and_tells_no_ending(tmp_path: Path) -> None:
-    with trial(checkpoint_every_s=0) as older:
-        older.track(Weights())
-        for step in older.steps(3):
-            older.log(loss=1.0)
-            if step == 0:
-                Journal(tmp_path / "s.a").close()
+    def train() -> None:
+        with trial(checkpoint_every_s=0) as older:
+            older.track(Weights())
+            for step in older.steps(3):
+                older.log(loss=1.0)
+                if step == 0:
+                    Journal(tmp_path / "s.a").close()
+
+    with pytest.raises(MigrationExit):
+        train()
     folder = tmp_path / "s.a"
     newest = Checkpoints(folder / "checkpoints").newest()
     assert newest is None
