@@ -27,6 +27,8 @@ _REST: Final = 3.0
 _STOP_S: Final = 15.0
 _LOOK_S: Final = 0.1
 _SERVER_ERROR: Final = 500
+_ASIDE: Final = 3.0
+"""After a failure, times the wait for the next round: longer than it takes until another run has had its turn."""
 _OWNER_S: Final = 2.0
 """Seconds that the tags of one owner's sweeps may take until the others' get their turn."""
 _MOST_AGAIN_S: Final = 600.0
@@ -270,7 +272,7 @@ class TagWriter:
 
     def _set_aside(self, run_id: str, failures: int) -> None:
         """Leave a run alone for a while that MLflow takes nothing for: it was deleted, or is somebody else's."""
-        wait = min(_MOST_AGAIN_S, 1.5 * self._again_s * 2.0 ** min(failures, 16))
+        wait = min(_MOST_AGAIN_S, _ASIDE * self._again_s * 2.0 ** min(failures, 16))
         self._refused.pop(run_id, None)
         if len(self._refused) >= _MOST_REFUSED:
             self._refused.pop(next(iter(self._refused)))

@@ -4,6 +4,8 @@ import threading
 import time
 from functools import partial
 
+import pytest
+
 from controllers.core.model import Migrate, NodeName, Phase, Resize, TrialId
 from controllers.worlds.argo.commands import Timeouts
 from tests.argo_world.conftest import Bench
@@ -340,4 +342,18 @@ def test_other_peoples_pods_are_never_written_to(bench: Bench) -> None:
     bench.begin()
     bench.settle()
     assert [call for call in bench.fake.calls if call.method != "GET"] == []
+    assert bench.pods.commands == []
+
+
+@pytest.mark.parametrize("field", ["hostPID", "shareProcessNamespace"])
+def test_a_trial_that_shares_its_processes_is_not_moved_and_the_field_is_named(bench: Bench, field: str) -> None:
+    bench.put("workflows", workflow(steps("a", "Running", ("n1", None))))
+    made = pod(on="n1")
+    made["spec"][field] = True
+    bench.put("pods", made)
+    bench.begin()
+    assert field in bench.world.apply(TO_N2).detail
+    made["metadata"]["annotations"] |= marks()
+    bench.put("pods", made)
+    bench.until(lambda: "hera-specon.io/move-to" not in notes(bench))
     assert bench.pods.commands == []
