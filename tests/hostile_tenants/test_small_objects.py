@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from controllers.worlds.argo.definitions import _warned
 from controllers.worlds.argo.state_store import _unpacked
-from controllers.worlds.argo.untrusted import TooManyPartsError, parsed
+from controllers.worlds.argo.untrusted import PackedError, TooManyPartsError, gunzipped, parsed
 from controllers.worlds.argo.watch import Collection, _Records
 from controllers.worlds.argo.workflows import record_of
 from tests.argo_world.objects import template, workflow
@@ -103,3 +104,34 @@ def test_the_objects_of_one_namespace_leave_room_for_the_others() -> None:
     records.put("greedy", "o9", 5)
     assert sorted(records.all()) == [1, 4, 5]
     assert json.dumps(records.all())
+
+
+def expanding(number: int) -> dict[str, Any]:
+    """A small step whose definition is a long one."""
+    return {
+        "id": f"s{number}", "name": f"wf[0].a({number})", "type": "Retry", "templateName": "a", "phase": "Running",
+        "inputs": {"parameters": [{"name": "n", "value": str(number)}, {"name": "p", "value": "x" * 100}]},
+    }  # fmt: skip
+
+
+def test_thousands_of_small_steps_that_stand_for_long_texts_are_read_as_far_as_there_is_room(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    _warned.clear()
+    hostile = template("a")
+    hostile["container"]["env"] = [
+        {"name": "SPECON_TRIAL_ID", "value": "{{workflow.uid}}.sweep.t{{inputs.parameters.n}}"},
+        {"name": "SPECON_TRIAL_PARAMS", "value": "{{inputs.parameters.p}}" * 160},
+    ]
+    nodes = {f"s{number}": expanding(number) for number in range(20_000)}
+    found: list[Any] = []
+    assert peak_mib(lambda: found.append(record_of(workflow(nodes, packed=True, templates=[hostile])))) < MOST_MIB
+    assert 0 < len(found[0].steps) < 2_000
+    assert "sweeps/sweep-x" in caplog.text
+    assert found[0].weight > 16_000
+
+
+def test_one_wide_character_does_not_make_four_times_the_memory_of_a_text() -> None:
+    with pytest.raises(PackedError, match="more than 1048576 bytes"):
+        gunzipped(packed("x" * (MIB // 2) + "\N{GRINNING FACE}"), MIB)
+    assert len(gunzipped(packed("x" * (MIB // 2)), MIB)) == MIB // 2
