@@ -143,7 +143,6 @@ class Reflector(Generic[R]):
                 failures += 1
                 self._note(error, failures)
             else:
-                self.refused = None
                 # A server that ends every watch at once must not be asked without pause.
                 failures = failures + 1 if time.monotonic() - began < _TOO_SHORT_S else 0
             if failures:
@@ -154,7 +153,9 @@ class Reflector(Generic[R]):
             # The version is too old to watch from. The next turn lists anew; until then the records stay.
             self._version_of_list = ""
             return
-        self.refused = error if isinstance(error, ForbiddenError) else None
+        if isinstance(error, ForbiddenError):
+            # Until it is lifted: a server that is away now and then does not lift it.
+            self.refused = error
         if failures == 1 and not (self.refused and self._collection.expendable):
             _LOG.warning("watch of %s is interrupted: %s", self._collection.path, error)
 
@@ -195,6 +196,7 @@ class Reflector(Generic[R]):
         }
         response = self._api.open_watch(self._collection.path, query, self._timing.watch_s + 5)
         self._response = response
+        self.refused = None
         self.heard_at = since_boot()
         try:
             lines = _lines(response)
