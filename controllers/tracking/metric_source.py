@@ -17,6 +17,7 @@ from mlflow.tracking import MlflowClient
 from mlflow.utils.credentials import get_default_host_creds
 from mlflow.utils.rest_utils import http_request, verify_rest_response
 
+from controllers.core.errors import SpeconError
 from controllers.core.model import Sample, TrialId
 from controllers.tracking.access import shown
 from mlflow_hooks import contract
@@ -42,7 +43,7 @@ _LAG_S: Final = 15.0
 """Seconds that a report may take from its trial to MLflow."""
 
 
-class TooMuchError(MlflowException):
+class TooMuchError(SpeconError):
     """MLflow answered with more than this process will hold."""
 
 
@@ -71,8 +72,9 @@ def find_runs(
     """Yield the trials' runs in ``experiments`` that MLflow's filter ``wanted`` selects, with those ``metrics``.
 
     Raises:
-        MlflowException: MLflow is away or refuses, or a run holds more than is read.
+        MlflowException: MLflow is away or refuses.
         OSError: it is away.
+        TooMuchError: a run holds more than is read.
     """
     if str(client.tracking_uri).startswith(("http://", "https://")):
         yield from _over_http(str(client.tracking_uri), experiments, wanted, metrics)
@@ -210,7 +212,7 @@ class MlflowSource:
         try:
             objectives = self._objectives()
             runs = {run.trial: run for run in self._find_runs(objectives)}
-        except (MlflowException, OSError) as error:
+        except (MlflowException, OSError, TooMuchError) as error:
             if not self.away:
                 _LOG.warning("MLflow does not answer: %s", shown(str(error))[:200])
             self.away = True

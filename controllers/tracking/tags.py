@@ -15,6 +15,7 @@ from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
+from controllers.core.errors import SpeconError
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Goals, Phase, Snapshot, Trial, TrialId
 from controllers.tracking.access import shown
@@ -38,7 +39,7 @@ _STOPPED: Final = "stopped"
 _OUTCOMES: Final = {Phase.SUSPENDING: "suspended", Phase.SUSPENDED: "suspended", Phase.STOPPED: _STOPPED}
 
 
-class _RefusedError(Exception):
+class _RefusedError(SpeconError):
     """MLflow answers, and takes nothing for this run."""
 
 
