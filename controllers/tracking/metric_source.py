@@ -16,6 +16,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.credentials import get_default_host_creds
 from mlflow.utils.rest_utils import http_request, verify_rest_response
+from urllib3.exceptions import HTTPError
 
 from controllers.core.errors import SpeconError
 from controllers.core.model import Sample, TrialId
@@ -129,7 +130,11 @@ def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
     with response:
         if response.status_code != 200:  # noqa: PLR2004 - HTTP's OK
             verify_rest_response(response, _SEARCH)
-        content = response.raw.read(_MOST_ANSWER + 1, decode_content=True)
+        try:
+            content = response.raw.read(_MOST_ANSWER + 1, decode_content=True)
+        except HTTPError as error:
+            message = f"MLflow's answer to a search of runs broke off: {str(error)[:200]}"
+            raise MlflowException(message) from error
     if len(content) > _MOST_ANSWER or sum(map(content.count, (b",", b"[", b"{"))) > _MOST_PARTS:
         message = f"MLflow's answer to a search of {query['max_results']} runs holds more than is read"
         raise TooMuchError(message)
