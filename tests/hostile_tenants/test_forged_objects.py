@@ -114,3 +114,10 @@ def test_a_namespace_has_only_so_many_sweeps_at_a_time(fake: FakeApi) -> None:  
     found = campaigns(fake, *crowd, named("victim", NAMESPACE, UID))
     assert sum(namespace == "attacker" for namespace, _ in found) == 100
     assert (NAMESPACE, "victim") in found
+
+
+def test_a_sweep_whose_first_workflow_is_gone_stays_with_whoever_continued_it_first(fake: FakeApi) -> None:  # noqa: F811
+    owner = continuing(named("again", NAMESPACE, "again-uid"), UID)
+    attacker = continuing(named("thief", "attacker", "thief-uid"), UID)
+    attacker["metadata"]["creationTimestamp"] = stamp(BEGAN + 100)
+    assert campaigns(fake, attacker, owner) == [(NAMESPACE, "again")]

@@ -181,12 +181,15 @@ class ClusterView:
     def campaigns(self, default_policy: str) -> Sequence[Campaign]:
         """Return every campaign: one for each policy that the sweeps of a workflow name, as far as that is believed."""
         # Those of a namespace that may not be looked at any more stay: their worlds do nothing by what is too old.
-        known = self.workflows()
+        known = sorted(self.workflows(), key=lambda one: (one.created_at, one.uid))
         homes = {workflow.uid: workflow.namespace for workflow in known}
+        for workflow in known:
+            # Of a sweep whose first workflow is gone, whoever continued it first is at home.
+            homes.setdefault(workflow.sweep_uid, workflow.namespace)
         found: list[Campaign] = []
         of_namespace: Counter[str] = Counter()
-        for workflow in sorted(known, key=lambda one: (one.created_at, one.uid)):
-            if (home := homes.get(workflow.sweep_uid, workflow.namespace)) != workflow.namespace:
+        for workflow in known:
+            if (home := homes[workflow.sweep_uid]) != workflow.namespace:
                 where = f"workflow {workflow.namespace}/{workflow.name}"
                 warn_once(where, f"{where} is left alone: it wants to continue a sweep of namespace {home}")
                 continue
@@ -253,7 +256,7 @@ class ClusterView:
         elsewhere = self._elsewhere
         if elsewhere is None:
             return ()
-        if elsewhere.refused is None or elsewhere.synced:
+        if elsewhere.refused is None:
             return (elsewhere,)
         if not self._told_of_elsewhere:
             self._told_of_elsewhere = True
