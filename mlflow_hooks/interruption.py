@@ -31,7 +31,11 @@ class Ownership:
 
     def claim(self) -> None:
         """Take the folder over from whichever attempt had it."""
-        write_whole(self._path, self._token)
+        try:
+            write_whole(self._path, self._token)
+        except OSError:
+            # On a full disk, what is there can mostly still be written over.
+            self._path.write_text(self._token)
 
     def held(self) -> bool:
         """Return whether the folder is still ours; once lost it stays lost.

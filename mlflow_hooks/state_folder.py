@@ -71,8 +71,13 @@ class Run:
 
 
 def write_identity(folder: Path, identity: Identity) -> None:
-    """Write ``trial.json``; values JSON has no form for are written as text."""
-    write_whole(folder / _IDENTITY, json.dumps(asdict(identity), default=str))
+    """Write ``trial.json``; values JSON has no form for are written as text. Without room, an earlier one stays."""
+    try:
+        write_whole(folder / _IDENTITY, json.dumps(asdict(identity), default=str))
+    except OSError as error:
+        if read_identity(folder) is None:
+            raise
+        report(f"cannot write {_IDENTITY} anew ({error}); that of the attempt before stays")
 
 
 def read_identity(folder: Path) -> Identity | None:
@@ -129,8 +134,13 @@ def sendable(text: object) -> str:
 def write_whole(path: Path, data: str) -> None:
     """Write ``data`` beside ``path`` and rename it there."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    beside.write_text(data)
-    beside.replace(path)
+    try:
+        beside.write_text(data)
+        beside.replace(path)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise
 
 
 def disk_is_full(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mlflow_hooks import checkpoints as checkpoints_module
-from mlflow_hooks import state_folder, trial
+from mlflow_hooks import interruption, state_folder, trial
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.interruption import Ownership
 from mlflow_hooks.journal import Journal, Point, read_unsent
@@ -160,3 +160,22 @@ def test_of_two_attempts_that_both_live_the_older_writes_nothing_once_the_newer_
         assert steps_of(folder, "loss") == list(range(seen + 1)), number
         for one in (journal, read):
             one.close()
+
+
+def test_an_attempt_after_the_first_starts_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_room(path: Path, _data: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    first = trial()
+    monkeypatch.setattr(state_folder, "write_whole", no_room)
+    monkeypatch.setattr(interruption, "write_whole", no_room)
+    monkeypatch.setenv("SPECON_ATTEMPT", "second")
+    with trial() as t:
+        for _ in t.steps(2):
+            t.log(loss=1.0)
+    assert first.stopping
+    assert (tmp_path / "s.a" / "owner").read_text() == "second"
+    assert steps_of(tmp_path / "s.a", "loss") == [0, 1]
+    assert "cannot write trial.json anew" in capsys.readouterr().err
