@@ -175,7 +175,7 @@ def test_an_attempt_after_the_first_starts_on_a_full_disk(
     with trial() as t:
         for _ in t.steps(2):
             t.log(loss=1.0)
-    assert first.stopping
+    assert not first._owner.held()
     assert (tmp_path / "s.a" / "owner").read_text() == "second"
     assert steps_of(tmp_path / "s.a", "loss") == [0, 1]
     assert "cannot write trial.json anew" in capsys.readouterr().err
