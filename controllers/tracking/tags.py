@@ -240,8 +240,11 @@ class TagWriter:
         left: dict[str, float] = {}
         # Whose turn is longest ago goes first, and of each owner's time no other's is taken.
         for turn in sorted(self._turns, key=lambda one: one.at):
+            if left.setdefault(turn.owner, _OWNER_S) <= 0:
+                self._changed.set()
+                continue
             began = turn.at = time.monotonic()
-            ends = began + left.setdefault(turn.owner, _OWNER_S)
+            ends = began + left[turn.owner]
             for name, run_id, news in turn.board.due(also_minor=also_minor):
                 now = time.monotonic()
                 if self._stop.is_set() or (also_minor and now > round_ends):

@@ -191,3 +191,19 @@ def test_the_many_tags_of_one_namespace_leave_the_others_their_turn(monkeypatch:
         victim.observe(trials("other"), {}, {})
         eventually(lambda: "other" in mlflow.written)
         assert len(mlflow.written) < 50
+
+
+def test_each_of_the_many_sweeps_of_a_namespace_gets_its_tags_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tags, "_OWNER_S", 0.05)
+    mlflow = Tagged(takes_s=0.01)
+    crowd = [f"crowd-{number}" for number in range(200)]
+    ids = {TrialId(name): name for name in (*crowd, "other")}
+    with (
+        TagWriter(mlflow, round_s=0.01, again_s=0.1) as writer,  # type: ignore[arg-type] # only log_batch is used
+        writer.board(lambda: ids, tags.trial_tags, GREEDY) as first,
+        writer.board(lambda: ids, tags.trial_tags, GREEDY) as second,
+    ):
+        first.observe(trials(*crowd), {}, {})
+        second.observe(trials("other"), {}, {})
+        eventually(lambda: "other" in mlflow.written)
+        assert len(mlflow.written) < 50
