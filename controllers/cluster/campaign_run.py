@@ -189,8 +189,6 @@ class CampaignRun:
         title = f"{campaign.workflow} · {self._steering}"
         steering = Steering(title, self._steering, campaign.uid, campaign.namespace)
         record = self._record = SweepRecord(services.client, steering, over=campaign.finished)
-        stack.callback(record.stop, _STOP_S)
-        record.start(campaign.sweeps)
 
         def scope() -> Scope:
             prefix = os.path.commonprefix(sorted(record.sweep_ids()))  # noqa: RUF071 - ids, not paths
@@ -225,6 +223,9 @@ class CampaignRun:
             observers=(tags, usage, recorder, forecaster),
             guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
         )
+        # Last of all: where anything failed before, nobody has to wait for what it writes.
+        record.start(campaign.sweeps)
+        stack.callback(record.stop, _STOP_S)
         return Driver(engine, world, self._beats, self._clock.now())
 
     def _policy(self) -> Policy[Any]:
