@@ -24,8 +24,8 @@ _LOOK_AGAIN_S: Final = 0.005
 class Fence:
     """The claim of one attempt to write.
 
-    Nobody waits longer than a moment for a lock: whoever holds it for longer was stopped in the middle. A file system
-    without locks, or without room for the name, is used without.
+    Nobody waits longer than a moment for a lock, and only once: whoever holds it for longer was stopped in the middle. A
+    file system without locks, or without room for the name, is used without.
 
     Args:
         folder: of the trial.
@@ -36,11 +36,12 @@ class Fence:
         self._points = points
         self._handle = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT, 0o644)
         self._name = uuid.uuid4().hex.encode()
+        self._patience_s = _LOCK_S
 
     @contextmanager
     def taken(self) -> Iterator[None]:
         """Keep all earlier attempts from writing: for good, and from the beginning of this context."""
-        with _locked(self._points), _locked(self._handle):
+        with self._locked(self._points), self._locked(self._handle):
             try:
                 os.pwrite(self._handle, self._name, 0)
                 os.fsync(self._handle)
@@ -52,7 +53,7 @@ class Fence:
     @contextmanager
     def held(self) -> Iterator[bool]:
         """Give whether no later attempt has taken the fence; none does while the context lasts."""
-        with _locked(self._points), _locked(self._handle):
+        with self._locked(self._points), self._locked(self._handle):
             yield self._is_ours()
 
     def close(self) -> None:
@@ -65,22 +66,22 @@ class Fence:
         except OSError:
             return True  # a file system that stutters is not another attempt
 
-
-@contextmanager
-def _locked(handle: int) -> Iterator[None]:
-    held, give_up = False, time.monotonic() + _LOCK_S
-    while not held:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = True
-        except BlockingIOError:
-            if time.monotonic() > give_up:
+    @contextmanager
+    def _locked(self, handle: int) -> Iterator[None]:
+        held, give_up = False, time.monotonic() + self._patience_s
+        while not held:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held = True
+            except BlockingIOError:
+                if time.monotonic() > give_up:
+                    self._patience_s = 0.0  # whoever was stopped may stay so for hours
+                    break
+                time.sleep(_LOOK_AGAIN_S)
+            except OSError:
                 break
-            time.sleep(_LOOK_AGAIN_S)
-        except OSError:
-            break
-    try:
-        yield
-    finally:
-        if held:
-            fcntl.flock(handle, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:
+            if held:
+                fcntl.flock(handle, fcntl.LOCK_UN)

@@ -5,12 +5,13 @@ import fcntl
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mlflow_hooks import trial
+from mlflow_hooks import fence, trial
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.interruption import Ownership
 from mlflow_hooks.journal import Journal, Point, read_unsent
@@ -124,3 +125,18 @@ def test_a_point_that_an_older_version_journalled_and_mlflow_cannot_keep_holds_u
     journal = Journal(tmp_path)
     assert journal.is_new("loss", 2)
     journal.close()
+
+
+def test_an_attempt_that_was_stopped_with_the_lock_holds_the_next_one_up_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fence, "_LOCK_S", 0.5)
+    stopped = Journal(tmp_path)
+    with stopped._fence.held():
+        newer = Journal(tmp_path)
+        began = time.monotonic()
+        for step in range(50):
+            newer.append([Point("loss", 1.0, step, 1)])
+        assert time.monotonic() - began < 5
+    stopped.append([Point("loss", 1.0, 50, 1)])
+    assert steps_of(tmp_path) == list(range(50))
