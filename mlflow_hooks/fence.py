@@ -24,8 +24,8 @@ _LOOK_AGAIN_S: Final = 0.005
 class Fence:
     """The claim of one attempt to write.
 
-    Nobody waits longer than a moment for a lock, and only once: whoever holds it for longer was stopped in the middle. A
-    file system without locks, or without room for the name, is used without.
+    Nobody waits longer than a moment for a lock, and only once: whoever holds it for longer was stopped in the middle.
+    A file system without locks, or without room for the name, is used without.
 
     Args:
         folder: of the trial.
