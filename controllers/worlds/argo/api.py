@@ -132,9 +132,10 @@ WORKFLOWS = Resource("apis/argoproj.io/v1alpha1", "workflows")
 
 
 class _Rest:
-    """For how long a server wants to be left alone by one kind of request; ``until`` is monotonic."""
+    """For how long a server wants to be left alone by one kind of request, at most ``most_s``; ``until`` is monotonic."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
         self.until = -math.inf
         self._length_s = 0.0
 
@@ -144,7 +145,7 @@ class _Rest:
         if now < self.until:
             return  # of several calls that were under way, the first has told
         wait = float(asked) if asked.isdecimal() else _LEAST_REST_S
-        self._length_s = min(max(wait, 2 * self._length_s, _LEAST_REST_S), _MOST_REST_S)
+        self._length_s = min(max(wait, 2 * self._length_s, _LEAST_REST_S), self._most_s)
         self.until = now + self._length_s
 
     def end(self) -> None:
@@ -164,7 +165,9 @@ class KubeApi:
         self.configuration = configuration
         self.may_write: Callable[[], bool] = lambda: True
         self._read_s = read_s
-        self._reading, self._writing = _Rest(), _Rest()
+        # Whoever cannot wait long for an answer, as to renew a lease, cannot rest for long either.
+        most_s = min(_MOST_REST_S, read_s)
+        self._reading, self._writing = _Rest(most_s), _Rest(most_s)
         self._pool: urllib3.PoolManager = client.ApiClient(configuration).rest_client.pool_manager
 
     @classmethod
