@@ -132,7 +132,7 @@ WORKFLOWS = Resource("apis/argoproj.io/v1alpha1", "workflows")
 
 
 class _Rest:
-    """For how long a server wants to be left alone by one kind of request, at most ``most_s``; ``until`` is monotonic."""
+    """For how long a server wants to be left alone by one kind of request, ``most_s`` at most; monotonic."""
 
     def __init__(self, most_s: float) -> None:
         self._most_s = most_s
