@@ -79,6 +79,7 @@ class Definitions:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, Template, Values], TrialDefinition | None] = {}
+        self._templates: dict[Template, Template] = {}
         self._length = 0
         self._lock = threading.Lock()
 
@@ -90,20 +91,27 @@ class Definitions:
             template: its template.
             values: what stands for the placeholders.
         """
-        key = where, template, values
         with self._lock:
+            key = where, template, values
             if key not in self._known:
                 known = dict(values)
                 parts = (template.labels, template.annotations, template.env)
                 found = read_definition(where, *(filled(part, known) for part in parts))
-                given = (*template.labels, *template.annotations, *template.env, *values)
-                self._make_room(sum(len(one) for _, one in given) + (0 if found is None else found.length))
-                self._known[key] = found
+                self._make_room(sum(len(one) for _, one in values) + (0 if found is None else found.length))
+                self._known[where, self._kept(template), values] = found
             return self._known[key]
+
+    def _kept(self, template: Template) -> Template:
+        """Return the template that is kept in place of all that are equal to it."""
+        if template not in self._templates:
+            self._make_room(sum(len(one) for _, one in (*template.labels, *template.annotations, *template.env)))
+            self._templates[template] = template
+        return self._templates[template]
 
     def _make_room(self, length: int) -> None:
         if self._length + length > MOST_TEXT:
             self._known.clear()
+            self._templates.clear()
             self._length = 0
         self._length += length
 
