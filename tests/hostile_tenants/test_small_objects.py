@@ -135,3 +135,16 @@ def test_one_wide_character_does_not_make_four_times_the_memory_of_a_text() -> N
     with pytest.raises(PackedError, match="more than 1048576 bytes"):
         gunzipped(packed("x" * (MIB // 2) + "\N{GRINNING FACE}"), MIB)
     assert len(gunzipped(packed("x" * (MIB // 2)), MIB)) == MIB // 2
+
+
+def test_thousands_of_annotations_that_stand_for_long_texts_are_not_filled_in() -> None:
+    hostile = template("a")
+    notes = {f"hera-specon.io/n{number}": "{{inputs.parameters.p}}" * 2 for number in range(20_000)}
+    hostile["metadata"]["annotations"] |= notes
+    step = {
+        "id": "s", "name": "wf[0].a", "type": "Retry", "templateName": "a", "phase": "Running",
+        "inputs": {"parameters": [{"name": "p", "value": "x" * 8000}]},
+    }  # fmt: skip
+    found: list[Any] = []
+    assert peak_mib(lambda: found.append(record_of(workflow({"s": step}, templates=[hostile])))) < 16
+    assert len(found[0].steps) == 1

@@ -18,9 +18,20 @@ from controllers.worlds.argo.pods import env_of, strings
 from controllers.worlds.argo.untrusted import at, device_kinds, devices_of, mappings, quantity, text
 from mlflow_hooks import contract
 
-OURS: Final = "hera-specon.io/"
 EXPERIMENT: Final = "MLFLOW_EXPERIMENT_NAME"
 TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
+_NEEDED_ANNOTATIONS = (
+    labels.ANNOTATION_OBJECTIVE,
+    labels.ANNOTATION_DIRECTION,
+    labels.ANNOTATION_POLICY,
+    labels.ANNOTATION_WORKERS,
+    labels.ANNOTATION_PARAMS,
+    labels.ANNOTATION_SEARCH,
+    labels.ANNOTATION_DEADLINE,
+    labels.ANNOTATION_TARGET,
+    labels.ANNOTATION_SECONDS_PER_STEP,
+)
+"""What counts of a trial's annotations: of thousands, each could be a short placeholder for a long text."""
 _NEEDED_ENV = frozenset({contract.ENV_TRIAL_ID, contract.ENV_SWEEP_ID, contract.ENV_PARAMS, EXPERIMENT, TRACKING_URI})
 MOST_TEXT: Final = 2**24
 """Characters of all definitions of a workflow's steps together, and of those that are remembered."""
@@ -66,7 +77,7 @@ def _read(template: Mapping[str, Any], given: Mapping[str, str]) -> Template:
     annotations = strings(template, "metadata", "annotations")
     return Template(
         labels=tuple((name, given[name]) for name in (labels.LABEL_SWEEP, labels.LABEL_TRIAL)),
-        annotations=tuple((name, value) for name, value in annotations.items() if name.startswith(OURS)),
+        annotations=tuple((name, annotations[name]) for name in _NEEDED_ANNOTATIONS if name in annotations),
         env=tuple((name, value) for name, value in env_of(container).items() if name in _NEEDED_ENV),
         cpu=quantity(container, "resources", "requests", "cpu"),
         memory=quantity(container, "resources", "requests", "memory"),

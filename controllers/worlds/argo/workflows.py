@@ -18,7 +18,6 @@ from controllers.worlds.argo.pods import PodRecord, Resources, strings
 from controllers.worlds.argo.templates import (
     EXPERIMENT,
     MOST_TEXT,
-    OURS,
     TRACKING_URI,
     Definitions,
     Template,
@@ -43,6 +42,7 @@ _MOST_NODES_PARTS = 1_000_000
 _MOST_STEPS = 20_000
 _MOST_PARAMETER = 2**13
 _MOST_UID = 253
+_OURS = "hera-specon.io/"
 _ONE_AT_A_TIME = threading.Lock()
 _BAD_ENDS = frozenset({"Failed", "Error"})
 _ENDS = frozenset({"Succeeded", *_BAD_ENDS})
@@ -191,7 +191,7 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
         phase=text(workflow, "status", "phase"),
         created_at=epoch(workflow, "metadata", "creationTimestamp") or 0.0,
         finished_at=epoch(workflow, "status", "finishedAt"),
-        annotations={name: value for name, value in annotations.items() if name.startswith(OURS)},
+        annotations={name: value for name, value in annotations.items() if name.startswith(_OURS)},
         sweeps=sweeps,
         steps=steps,
         to_come=_to_come(workflow, templates, sweeps, steps),
