@@ -7,8 +7,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
+from weakref import WeakSet
 
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
@@ -32,6 +34,7 @@ from controllers.tracking.sweep_runs import (
 _LOG = logging.getLogger(__name__)
 _FLUSH_S = 10.0
 _MOST_WAITING = 200_000
+"""Lines of each kind that wait for MLflow, of all records together: these take a hundred megabytes."""
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 TIMELINE: Final = "timeline"
 FORECASTS: Final = "forecasts"
@@ -71,6 +74,9 @@ class _Piece:
     text: str
 
 
+_unwritten: "WeakSet[SweepRecord]" = WeakSet()
+
+
 class SweepRecord:
     """Writes the record on a thread of its own; while MLflow is away, what is to be written waits.
 
@@ -88,7 +94,7 @@ class SweepRecord:
         self._over = over
         self._wanted: Mapping[str, str] = {}
         self._opened: dict[str, SweepRun] = {}
-        self._waiting: dict[str, deque[Line]] = {name: deque(maxlen=_MOST_WAITING) for name in (TIMELINE, FORECASTS)}
+        self._waiting: dict[str, deque[Line]] = {name: deque() for name in (TIMELINE, FORECASTS)}
         self._piece: _Piece | None = None
         self._pieces = 0
         self._began_ms = time.time_ns() // 1_000_000
@@ -117,11 +123,19 @@ class SweepRecord:
 
     def append(self, events: Sequence[TimelineEvent]) -> None:
         """Add to the timeline; return at once."""
-        self._waiting[TIMELINE].extend(events)
+        self._keep_waiting(self._waiting[TIMELINE], events)
 
     def append_forecasts(self, forecasts: Sequence[ToldForecast]) -> None:
         """Add to the forecasts; return at once."""
-        self._waiting[FORECASTS].extend(forecasts)
+        self._keep_waiting(self._waiting[FORECASTS], forecasts)
+
+    def _keep_waiting(self, waiting: deque[Line], news: Sequence[Line]) -> None:
+        """Add ``news``; of more than this record's part of the room, the oldest are dropped."""
+        _unwritten.add(self)
+        waiting.extend(news)
+        with suppress(IndexError):  # the thread that sends them takes some away, too
+            while len(waiting) > _MOST_WAITING // len(_unwritten):
+                waiting.popleft()
 
     def experiment_ids(self) -> Sequence[str]:
         """Return the experiments of the sweeps that are open."""
@@ -151,6 +165,7 @@ class SweepRecord:
         self._stop = True
         self._wake.set()
         self._thread.join(within_s)
+        _unwritten.discard(self)
 
     def _run(self) -> None:
         while not self.closed:
