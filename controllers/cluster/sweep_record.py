@@ -218,7 +218,9 @@ class SweepRecord:
         while self._opened and (self._piece or any(self._waiting.values())):
             if self._piece is None:
                 folder, waiting = next((folder, lines) for folder, lines in self._waiting.items() if lines)
-                lines = [waiting.popleft().to_json() for _ in range(len(waiting))]
+                lines: list[str] = []
+                with suppress(IndexError):  # what has waited for too long is dropped meanwhile
+                    lines.extend(waiting.popleft().to_json() for _ in range(len(waiting)))
                 self._pieces += 1
                 name = f"{folder}/{self._began_ms}-{self._pieces:06d}.jsonl"
                 self._piece = _Piece(name, "".join(f"{line}\n" for line in lines))
