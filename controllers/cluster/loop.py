@@ -12,7 +12,7 @@ from controllers.worlds.argo.view import Campaign
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.5
 _LOOK_FOR_CAMPAIGNS_S = 1.0
-_LAST_RECORDS_S = 15.0
+_LAST_RECORDS_S = 10.0
 
 
 class View(Protocol):

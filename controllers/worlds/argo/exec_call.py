@@ -14,7 +14,7 @@ from controllers.worlds.argo.api import KubeApi, UnavailableError
 
 _CONNECT_S: Final = 4.0
 """Less than a lease lasts beyond its holder's deadline: nobody else leads before a command is on its way."""
-_RUN_S: Final = 15.0
+_RUN_S: Final = 10.0
 _LOOK_S: Final = 1.0
 _MOST_OUTPUT: Final = 2**16
 _PROTOCOLS: Final = "sec-websocket-protocol: v5.channel.k8s.io,v4.channel.k8s.io"
@@ -33,7 +33,7 @@ def run_command(api: KubeApi, path: str, container: str, command: Sequence[str])
 
     Raises:
         NotAllowedNowError: this controller must not act now.
-        UnavailableError: it could not be begun in 4 s for each step of the connection, did not end in 15 s, or failed.
+        UnavailableError: it could not be begun in 4 s for each step of the connection, did not end in 10 s, or failed.
     """
     query = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", one) for one in command)]
     url = ws_client.get_websocket_url(api.host + path, query)
