@@ -23,6 +23,7 @@ from mlflow_hooks.state_folder import (
     read_identity,
     read_run,
     report,
+    sendable,
     write_ending,
     write_run,
 )
@@ -100,6 +101,10 @@ class Delivery:
                 self.run_id = None
             if error.code != REFUSED:
                 raise
+            if not server.is_active(run_id):
+                # What a deleted run is not given would be lost where somebody restores it.
+                message = f"run {run_id} is deleted in MLflow; restore it there, and it gets the rest"
+                raise TrackingError(message) from error
             if len(points) == 1:
                 report(f"MLflow refuses {points[0]}: {error}")
                 return
@@ -174,7 +179,7 @@ def open_run(server: TrackingServer, folder: Path, identity: Identity) -> str:
     run = run or _created(server, identity)
     write_run(folder, run)
     if not run.has_params:
-        params = [(str(key), str(value)[:_LONGEST_PARAM]) for key, value in identity.params.items()]
+        params = [(sendable(key), sendable(value)[:_LONGEST_PARAM]) for key, value in identity.params.items()]
         for start in range(0, len(params), _PARAMS_PER_CALL):
             try:
                 server.log_params(run.run_id, dict(params[start : start + _PARAMS_PER_CALL]))
@@ -212,7 +217,7 @@ def _created(server: TrackingServer, identity: Identity) -> Run:
         contract.TAG_SWEEP_ID: identity.sweep_id,
         "mlflow.parentRunId": identity.parent_run_id,
     }
-    given = {name: value for name, value in tags.items() if value}
+    given = {name: sendable(value) for name, value in tags.items() if value}
     created = server.create_run(_experiment_id(server, identity.experiment), identity.run_name, given)
     # A request that timed out is sent again, though the server may have heard the first: one run stays, the oldest.
     kept, *surplus = _tagged(server, identity) or [created]
@@ -222,6 +227,7 @@ def _created(server: TrackingServer, identity: Identity) -> Run:
 
 
 def _experiment_id(server: TrackingServer, name: str) -> str:
+    name = sendable(name)
     found = server.experiment(name)
     if found:
         return found

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Final
 
 from mlflow_hooks.contract import EXIT_MIGRATE
-from mlflow_hooks.state_folder import write_whole
+from mlflow_hooks.state_folder import report, write_whole
 
 LATELY_S: Final = 0.1
 _FLUSH_S: Final = 1.0
@@ -31,7 +31,11 @@ class Ownership:
 
     def claim(self) -> None:
         """Take the folder over from whichever attempt had it."""
-        write_whole(self._path, self._token)
+        try:
+            write_whole(self._path, self._token)
+        except OSError:
+            # On a full disk, what is there can mostly still be written over.
+            self._path.write_text(self._token)
 
     def held(self) -> bool:
         """Return whether the folder is still ours; once lost it stays lost.
@@ -72,16 +76,21 @@ class StopRequest:
         self._before: object = None
 
     def listen(self) -> None:
-        """Take SIGTERM over.
+        """Take SIGTERM over. Only the main thread may: from another one, the trial cannot be asked to leave."""
+        here = os.getpid()
 
-        Raises:
-            ValueError: not called from the main thread.
-        """
+        def note(number: int, _frame: FrameType | None) -> None:
+            if os.getpid() == here:
+                self.asked = True
+                return
+            # A child that was forked: whoever ends it means it, and has no trial.
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
 
-        def note(_number: int, _frame: FrameType | None) -> None:
-            self.asked = True
-
-        self._before = signal.signal(signal.SIGTERM, note)
+        try:
+            self._before = signal.signal(signal.SIGTERM, note)
+        except ValueError:
+            report("trial() is not on the main thread, so this attempt cannot save when it is asked to leave")
 
     def let_go(self) -> None:
         """Give SIGTERM back to whoever had it."""

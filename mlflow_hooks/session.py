@@ -83,7 +83,7 @@ class Trial:
         self._owner.claim()
         forget_ending(self.settings.folder)
         write_identity(self.settings.folder, Identity.of(self.settings))
-        self._journal = Journal(settings.folder)
+        self._journal = Journal(settings.folder, self._owner.held)
         self._saving = Saving(Checkpoints(settings.folder / "checkpoints"), self._owner, checkpoint_every_s)
         found = self._saving.found
         self.step = self.next_step = found.step if found else 0
@@ -213,8 +213,11 @@ class Trial:
         try:
             if not isinstance(error, MigrationExit):
                 succeeded = error is None or (isinstance(error, SystemExit) and error.code in {None, 0})
-                if self._owner.held():
-                    write_ending(self.settings.folder, Ending.now("FINISHED" if succeeded else "FAILED"))
+                if self._is_newest():
+                    try:
+                        write_ending(self.settings.folder, Ending.now("FINISHED" if succeeded else "FAILED"))
+                    except OSError as full:  # a training that is through must not fail for that
+                        report(f"cannot keep how the trial ended ({full}); MLflow shows it as running")
                     self._flush(self.settings.flush_s)
                 elif succeeded:
                     self._exit_if_replaced()
@@ -224,6 +227,11 @@ class Trial:
             self._journal.close()
             if self.settings.by_hand:  # under a sweep a late SIGTERM must not undo how this ended
                 self._stop.let_go()
+
+    def _is_newest(self) -> bool:
+        """Return whether no other attempt has replaced this one, also where the owner's file is seen late."""
+        self._owner.lost = self._owner.lost or not self._journal.ours()
+        return self._owner.held()
 
     def _flush(self, within_s: float) -> None:
         self._start_sending()
