@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -47,11 +48,9 @@ class NobodyIsBusy(WriteQueue):
         key: str,
         call: Callable[[], None],
         done: Callable[[ApiError | None], None],
-        *,
-        share: bool = False,
-        signals: str | None = None,
+        **more: Any,  # noqa: ANN401 - passed on as they are
     ) -> bool:
-        return super().submit(f"{key} {next(self._numbers)}", call, done, share=share, signals=signals)
+        return super().submit(f"{key} {next(self._numbers)}", call, done, **more)
 
 
 class TakesItAsWritten(TagBoard):

@@ -1,30 +1,21 @@
 """One run of a sweep under a controller whose threads go on as a seed says, and that is killed and started again.
 
-The controller is the real one, put together as in ``controllers/cluster/run.py``: its loop, its campaigns, the watches,
-the write queue, the writers of tags and records. Only what it leans on stands in: threads, time, API server and MLflow.
+The controller is the real one: its loop, its campaigns, the watches, the write queue, the writers of tags and records.
+Only what it leans on stands in: threads, time, API server and MLflow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import pytest
-from mlflow.tracking import MlflowClient
 
-from controllers.cluster.campaign_run import CampaignRun, FlushableStore, SharedServices
-from controllers.cluster.campaigns import Campaigns
-from controllers.cluster.health import Health
-from controllers.cluster.instruments import Instruments
-from controllers.cluster.leadership import AlwaysLeading
-from controllers.cluster.loop import ControllerLoop
+from controllers.cluster.campaign_run import FlushableStore
 from controllers.core.model import Assessment, Snapshot, TrialId
 from controllers.core.ports import World
 from controllers.lab.fault_search.invariants import InvariantError
-from controllers.tracking.background import BackgroundReader
 from controllers.tracking.metric_source import MlflowSource
-from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo import pod_changes
 from controllers.worlds.argo.state_store import ConfigMapStore
 from controllers.worlds.argo.view import Campaign, ClusterView
@@ -34,6 +25,7 @@ from mlflow_hooks import contract
 from tests.argo_world.conftest import Told
 from tests.argo_world.fake_api import Store
 from tests.argo_world.objects import NAMESPACE
+from tests.controller.whole_controller import Ports, whole_controller
 from tests.interleavings.api import SteppedApi
 from tests.interleavings.checks import CheckedWorld, Checks
 from tests.interleavings.perils import Perils
@@ -42,6 +34,9 @@ from tests.interleavings.stand_ins import SteppedEvent, SteppedTime, put_in
 from tests.interleavings.steps import Steps
 from tests.interleavings.tracker import Tracker, TrackerClient
 from tests.interleavings.training import Training
+
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
 
 ENDS: Final = "the sweep ends"
 TAGS_IN_THE_END: Final = "tags tell in the end what was seen"
@@ -106,7 +101,7 @@ class _Run:
 
     def to_its_end(self) -> Explored:
         """Go on until everything is over and on record."""
-        self._begin()
+        self._steps.start("loop", self._live)
         for _ in range(MOST_STEPS):
             if self._checks.found or self._is_over():
                 break
@@ -121,12 +116,18 @@ class _Run:
         crashes = self._perils.crashes
         return Explored(self._seed, violation, self._perils.points, crashes, moves, tuple(self._steps.trace))
 
-    def _begin(self) -> None:
-        life = _Life(self._steps, self._api, self._client(), self._checks, self._training.moves_made)
-        self._steps.start("loop", life.run)
-
-    def _client(self) -> MlflowClient:
-        return cast("MlflowClient", TrackerClient(self._tracker, self._perils, self._checks))
+    def _live(self) -> None:
+        """Be a controller, from its start to its kill."""
+        ports = Ports(
+            api=self._api,
+            client=cast("MlflowClient", TrackerClient(self._tracker, self._perils, self._checks)),
+            namespaces=[NAMESPACE],
+            worlds=lambda view: _Worlds(view, self._checks, self._training.moves_made),
+            clock=SteppedTime(self._steps),
+            timing=_TIMING,
+        )
+        with whole_controller(ports) as (loop, _):
+            loop.run(SteppedEvent(self._steps))  # type: ignore[arg-type]  # it asks only whether it is set
 
     def _step(self) -> None:
         """Let one thread go on, or one thing happen in the cluster, or time pass."""
@@ -166,7 +167,7 @@ class _Run:
             if doings:
                 _, happen = steps.chance.choice(doings)
                 happen()
-        self._begin()
+        self._steps.start("loop", self._live)
 
     def _is_over(self) -> bool:
         return self._training.over and [run.status for run in self._tracker.parents] == ["FINISHED"]
@@ -190,56 +191,6 @@ class _Run:
                 self._checks.broken(TAGS_IN_THE_END, f"{job.name}: {told} moves told, {seen} seen")
             if run.tags.get("mlflow.parentRunId") != parent.id:
                 self._checks.broken(TAGS_IN_THE_END, f"{job.name} is not nested under its sweep")
-
-
-class _Life:
-    """One life of a controller, from its start to its kill."""
-
-    def __init__(
-        self,
-        steps: Steps,
-        api: SteppedApi,
-        client: MlflowClient,
-        checks: Checks,
-        moves_made: Callable[[str], int],
-    ) -> None:
-        self._moves_made = moves_made
-        self._steps = steps
-        self._api = api
-        self._client = client
-        self._checks = checks
-        self._time = SteppedTime(steps)
-
-    def run(self) -> None:
-        """Lead and steer, for ever."""
-        instruments, leadership = Instruments(), AlwaysLeading()
-        with ExitStack() as stack:
-            view = stack.enter_context(ClusterView(self._api, [NAMESPACE], _TIMING))
-            services = SharedServices(
-                worlds=_Worlds(view, self._checks, self._moves_made),
-                client=self._client,
-                reader=stack.enter_context(BackgroundReader(1.0)),
-                tags=stack.enter_context(TagWriter(self._client)),
-                instruments=instruments,
-                leading=lambda: True,
-                epoch=self._time.time,
-                interval=1.0,
-                recommend=False,
-            )
-            loop = ControllerLoop(
-                view=view,
-                campaigns=Campaigns(
-                    lambda campaign: CampaignRun(campaign, services), self._time.monotonic, instruments, lambda: True
-                ),
-                leadership=leadership,
-                health=Health(self._time.monotonic, 45.0, view.synced, view.age_s, lambda: None),
-                instruments=instruments,
-                clock=self._time.monotonic,
-                policy="default",
-                stale_after=45.0,
-                wait_for_writes=lambda: None,
-            )
-            loop.run(SteppedEvent(self._steps))  # type: ignore[arg-type]  # it asks only whether it is set
 
 
 class _Worlds:
