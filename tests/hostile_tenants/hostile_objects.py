@@ -94,7 +94,7 @@ def continuing(namespace: str, name: str, uid: str, sweep: str) -> Json:
     return hostile_workflow(namespace, name, [taken], parameters={PARAMETER_CONTINUE: uid})
 
 
-def forged_pod(victim: Json, namespace: str, name: str, cpu: str = "10m", **spec: object) -> Json:
+def forged_pod(victim: Json, namespace: str, name: str, cpu: str = "1m", **spec: object) -> Json:
     """Return a pod of another namespace that says of itself all that ``victim`` says: owner, labels, annotations."""
     metadata, main = victim["metadata"], _main_of(victim)
     kept = ("labels", "annotations", "ownerReferences")

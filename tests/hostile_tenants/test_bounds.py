@@ -39,7 +39,7 @@ ROOT: Final = Path(__file__).parents[2]
 ATTACKER: Final = "attacker"
 MOST_MIB: Final = 400
 """Of the 512 MiB that the manifests allow."""
-MOST_THREADS: Final = 40
+MOST_THREADS: Final = 60
 MOST_CAMPAIGNS: Final = 100
 """Of a namespace at a time; each has one thread more."""
 MOST_ROUND_S: Final = 5.0

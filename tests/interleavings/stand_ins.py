@@ -22,6 +22,7 @@ _THREADING: Final = (
     f"{_TRACKING}.tags",
     f"{_TRACKING}.background",
     f"{_CLUSTER}.sweep_record",
+    f"{_CLUSTER}.campaigns",
 )
 _TIME: Final = (
     f"{_WORLD}.watch",
@@ -35,7 +36,7 @@ _TIME: Final = (
     f"{_CLUSTER}.sweep_record",
     "controllers.driving.clock",
 )
-_POOLS: Final = (f"{_WORLD}.executor", f"{_CLUSTER}.campaigns")
+_POOL: Final = f"{_WORLD}.executor.ThreadPoolExecutor"
 
 
 def put_in(steps: Steps, patch: pytest.MonkeyPatch) -> None:
@@ -44,8 +45,7 @@ def put_in(steps: Steps, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(f"{module}.threading", SteppedThreading(steps))
     for module in _TIME:
         patch.setattr(f"{module}.time", SteppedTime(steps))
-    for module in _POOLS:
-        patch.setattr(f"{module}.ThreadPoolExecutor", partial(SteppedPool, steps))
+    patch.setattr(_POOL, partial(SteppedPool, steps))
     # It spreads the watches over time.
     patch.setattr(f"{_WORLD}.watch.random", steps.chance)
 
@@ -62,8 +62,15 @@ class SteppedThreading:
 class SteppedTime:
     """Stands in for the module ``time``."""
 
+    CLOCK_MONOTONIC = CLOCK_BOOTTIME = 1
+    """No machine sleeps here, so that all clocks are the same."""
+
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
+
+    def clock_gettime(self, _: int) -> float:
+        """Return seconds that never go back, by any clock."""
+        return self._steps.now
 
     def monotonic(self) -> float:
         """Return seconds that never go back."""
@@ -102,8 +109,12 @@ class SteppedThread:
         """Wait for the end."""
         self._steps.pause(f"waits for {self._name}", self._is_over, _deadline(self._steps, timeout))
 
+    def is_alive(self) -> bool:
+        """Return whether it has begun, and not ended."""
+        return self._actor is not None and not self._actor.over
+
     def _is_over(self) -> bool:
-        return self._actor is None or self._actor.over
+        return not self.is_alive()
 
 
 class SteppedEvent:
@@ -166,10 +177,6 @@ class Task:
             self.over = True
             self._waiting.remove(self)
         return True
-
-    def done(self) -> bool:
-        """Return whether it is over."""
-        return self.over
 
 
 class SteppedPool:
