@@ -332,6 +332,25 @@ def test_the_tally_of_moves_outlives_an_ordinary_retry_and_the_controller(bench:
     assert bench.trial().moves == 3
 
 
+def test_a_move_is_counted_once_though_the_resizes_after_it_are_saved_on_its_pod(bench: Bench) -> None:
+    placed = {"hera-specon.io/placed-on": "n2", "hera-specon.io/moved-from": "n1", "hera-specon.io/moves": "0"}
+    bench.put("workflows", workflow(steps("a", "Running", ("n1", "75"), ("n2", None))))
+    bench.put("pods", over(75, on="n1", notes=marks()))
+    bench.put("pods", pod(attempt=1, on="n2", uid="moved", notes=placed))
+    bench.begin()
+    assert bench.trial().moves == 1
+    for milli in range(110, 122):
+        bench.put("pods", pod(attempt=1, on="n2", uid="moved", cpu=f"{milli}m", notes=notes(bench, 1)))
+        bench.until(partial(_has_cores, bench, milli / 1000))
+    bench.until(lambda: int(notes(bench, 1).get("hera-specon.io/resizes", "0")) >= 10)
+    bench.settle()
+    assert bench.trial().moves == 1
+
+
+def _has_cores(bench: Bench, cpu: float) -> bool:
+    return bench.trial().cpu == cpu
+
+
 def test_other_peoples_pods_are_never_written_to(bench: Bench) -> None:
     foreign = pod("a", attempt=1, gated=True, notes=marks())
     foreign["metadata"]["ownerReferences"][0]["uid"] = "another-workflow"
