@@ -57,7 +57,10 @@ class KillLog:
 
 def kills_in(sweeps: Sequence[KilledSweep]) -> Counter[str]:
     """Return how often each kind of thing was killed."""
-    return sum((Counter(sweep.kills) for sweep in sweeps), Counter())
+    found: Counter[str] = Counter()
+    for sweep in sweeps:
+        found.update(sweep.kills)
+    return found
 
 
 def summary(sweeps: Sequence[KilledSweep]) -> Table:

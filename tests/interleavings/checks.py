@@ -66,7 +66,6 @@ class Checks:
         if change.after is None:
             self._check_deletion(change.before)
         else:
-            self._check_marks(change.before, change.after)
             self._check_gate(change.before, change.after)
 
     def acts(self, action: Action) -> None:
@@ -114,11 +113,6 @@ class Checks:
         running = any(at(status, "state", "running") is not None for status in _statuses(pod))
         if running:
             self.broken(ATTEMPTS_LEAVE_BEFORE_DELETION, str(pod["metadata"]["name"]))
-
-    def _check_marks(self, before: Json, after: Json) -> None:
-        old, new = (_notes(pod).get(labels.ANNOTATION_MOVE_TO) for pod in (before, after))
-        if old and new and old != new:
-            self.broken("a move has one destination", f"{after['metadata']['name']}: {new} after {old}")
 
     def _check_gate(self, before: Json, after: Json) -> None:
         opened = at(before, "spec", "schedulingGates") and not at(after, "spec", "schedulingGates")

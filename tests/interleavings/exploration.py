@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 ENDS: Final = "the sweep ends"
 TAGS_IN_THE_END: Final = "tags tell in the end what was seen"
 MOST_STEPS: Final = 60_000
-TIME_PASSES: Final = 0.12
+TIME_PASSES: Final = 0.05
 """How often time passes although some thread could go on."""
 _DOWN_S: Final = 2.0
 _TIMING: Final = WatchTiming(watch_s=5.0, relist_s=20.0, first_wait_s=0.2, most_wait_s=1.0)
