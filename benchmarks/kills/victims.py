@@ -124,7 +124,9 @@ class Killer:
         try:
             yield
         finally:
-            leader.start()
+            # Whoever brought something else back may have seen that it was missing.
+            if not leader.running:
+                leader.start()
 
     @contextmanager
     def _without_kubelet(self) -> Iterator[None]:

@@ -43,7 +43,7 @@ from tests.hostile_tenants.hostile_objects import (
 )
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 MOVED: Final = "t001"
 STEPS: Final = 180

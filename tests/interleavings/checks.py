@@ -84,10 +84,6 @@ class Checks:
         """Note that what was taken on and not done yet is forgotten."""
         self._placed.clear()
 
-    def moves_seen(self, trial: str) -> int:
-        """Return how many moves of a trial were seen last."""
-        return self._moves.get(TrialId(trial), 0)
-
     def looked(self, trials: Sequence[Trial], moves_made: Callable[[str], int]) -> None:
         """Check what a controller sees against what any before it saw, and against what was done."""
         for trial in trials:

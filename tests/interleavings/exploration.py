@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pytest
 
+from controllers.cluster.action_report import done_tags
 from controllers.cluster.campaign_run import FlushableStore
-from controllers.core.model import Assessment, Snapshot, TrialId
+from controllers.core.model import Assessment, Snapshot, Trial, TrialId
 from controllers.core.ports import World
 from controllers.lab.fault_search.invariants import InvariantError
 from controllers.tracking.metric_source import MlflowSource
+from controllers.tracking.tags import Compose
 from controllers.worlds.argo import pod_changes
 from controllers.worlds.argo.state_store import ConfigMapStore
 from controllers.worlds.argo.view import Campaign, ClusterView
 from controllers.worlds.argo.watch import WatchTiming
 from controllers.worlds.argo.world import ArgoWorld
-from mlflow_hooks import contract
 from tests.argo_world.conftest import Told
 from tests.argo_world.fake_api import Store
 from tests.argo_world.objects import NAMESPACE
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 ENDS: Final = "the sweep ends"
-TAGS_IN_THE_END: Final = "tags tell in the end what was seen"
+TAGS_IN_THE_END: Final = "tags tell in the end what was decided"
 MOST_STEPS: Final = 60_000
 TIME_PASSES: Final = 0.05
 """How often time passes although some thread could go on."""
@@ -87,6 +88,7 @@ class _Run:
         self._steps = Steps(seed)
         self._perils = Perils(self._steps, crash_at)
         self._tracker = Tracker()
+        self._tags: dict[str, dict[str, str]] = {}
         store = Store()
         self._checks = Checks(store)
         self._training = Training(self._steps, store, self._tracker, self._checks)
@@ -98,6 +100,17 @@ class _Run:
         patch.setattr("controllers.cluster.campaign_run.Forecaster", _Unforeseen)
         source = partial(MlflowSource, epoch=SteppedTime(self._steps).time)
         patch.setattr("controllers.cluster.campaign_run.MlflowSource", source)
+        patch.setattr("controllers.cluster.campaign_run.done_tags", self._noted_tags)
+
+    def _noted_tags(self, parent_of: Callable[[str], str | None]) -> Compose:
+        """Return what makes tags as ever, and notes for each trial what its run is to show."""
+        compose = done_tags(parent_of)
+
+        def noted(trial: Trial, assessment: Assessment | None, reason: str | None) -> dict[str, str]:
+            tags = self._tags[trial.id] = compose(trial, assessment, reason)
+            return tags
+
+        return noted
 
     def to_its_end(self) -> Explored:
         """Go on until everything is over and on record."""
@@ -177,7 +190,7 @@ class _Run:
         return f"{jobs}; parent runs: {[run.status for run in self._tracker.parents]}"
 
     def _check_the_end(self) -> None:
-        """Check that MLflow has it all: of each trial its moves and its sweep, and the result of that."""
+        """Check that MLflow has it all: of each trial its tags and its sweep, and the result of that."""
         (parent,) = self._tracker.parents
         if "result.json" not in parent.texts:
             self._checks.broken("a sweep that ended has its result", str(sorted(parent.texts)))
@@ -185,10 +198,9 @@ class _Run:
             run = self._tracker.trials.get(job.id)
             if run is None:
                 continue
-            seen, told = self._checks.moves_seen(job.id), run.tags.get(contract.TAG_MOVES)
-            # The last of them may be seen only after the last look that was told of.
-            if told is None or int(told) > seen:
-                self._checks.broken(TAGS_IN_THE_END, f"{job.name}: {told} moves told, {seen} seen")
+            lacks = {name: tag for name, tag in self._tags.get(job.id, {}).items() if run.tags.get(name) != tag}
+            if lacks:
+                self._checks.broken(TAGS_IN_THE_END, f"{job.name} lacks {lacks}: it has {run.tags}")
             if run.tags.get("mlflow.parentRunId") != parent.id:
                 self._checks.broken(TAGS_IN_THE_END, f"{job.name} is not nested under its sweep")
 

@@ -31,7 +31,7 @@ def _always() -> bool:
     return True
 
 
-@dataclass
+@dataclass(eq=False)
 class Actor:
     """A thread at its last pause: ``what`` it is about to do, when it is ``ready`` to, and ``until`` when it waits."""
 
