@@ -40,12 +40,12 @@ _KIB_IN_MIB: Final = 1024
 
 @dataclass(frozen=True)
 class Needed:
-    """What a controller needed: memory at its peak, threads at most, its longest round, and whom it steered.
+    """What a controller needed: memory at its peak beyond its imports, threads at most, its longest round of the loop.
 
     ``steered`` counts the campaigns that it began, by namespace.
     """
 
-    peak_mib: float
+    grown_mib: float
     threads: int
     longest_round_s: float
     rounds: int
@@ -74,6 +74,7 @@ class CountedWorlds:
 def lead(api: KubeApi, namespaces: list[str]) -> Needed:
     """Be a controller for a few seconds; return what that needed."""
     begun: dict[str, int] = {}
+    before_mib = _peak_mib()
     timing = WatchTiming(watch_s=2.0, first_wait_s=0.05, most_wait_s=0.5)
     ports = Ports(api, _tracker(), namespaces, lambda view: CountedWorlds(view, begun), time, timing)
     threads, longest, rounds = 0, 0.0, 0
@@ -85,8 +86,12 @@ def lead(api: KubeApi, namespaces: list[str]) -> Needed:
             longest, rounds = max(longest, time.monotonic() - began), rounds + 1
             threads = max(threads, threading.active_count())
             view.wait_for_news(_PAUSE_S)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KIB_IN_MIB
-    return Needed(peak, threads, longest, rounds, begun)
+        grown_mib = _peak_mib() - before_mib
+    return Needed(grown_mib, threads, longest, rounds, begun)
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KIB_IN_MIB
 
 
 def _tracker() -> MlflowClient:

@@ -37,8 +37,8 @@ pytestmark = pytest.mark.slow
 
 ROOT: Final = Path(__file__).parents[2]
 ATTACKER: Final = "attacker"
-MOST_MIB: Final = 400
-"""Of the 512 MiB that the manifests allow."""
+MOST_MIB: Final = 250
+"""The manifests allow 512 MiB, of which a controller has used 100 before it looks at anything."""
 MOST_THREADS: Final = 60
 MOST_CAMPAIGNS: Final = 100
 """Of a namespace at a time; each has one thread more."""
@@ -126,7 +126,7 @@ def many_policies(store: Store) -> None:
 )
 def test_a_hostile_object_costs_the_controller_little_and_its_victims_nothing(attack: Attack) -> None:
     found = needed(attack)
-    assert found.peak_mib < MOST_MIB
+    assert found.grown_mib < MOST_MIB
     assert found.threads < MOST_THREADS
     assert found.longest_round_s < MOST_ROUND_S
     assert found.steered.get(NAMESPACE) == 1
@@ -142,7 +142,7 @@ def test_many_campaigns_of_one_namespace_take_so_many_threads_and_no_more() -> N
     assert found.steered.get(ATTACKER, 0) <= MOST_CAMPAIGNS
     assert found.threads < MOST_THREADS + MOST_CAMPAIGNS
     assert found.longest_round_s < MOST_ROUND_S
-    assert found.peak_mib < MOST_MIB
+    assert found.grown_mib < MOST_MIB
 
 
 def test_ten_runs_of_a_hundred_thousand_metrics_are_read_in_bounded_memory() -> None:
@@ -171,4 +171,4 @@ def test_ten_runs_of_a_hundred_thousand_metrics_are_read_in_bounded_memory() -> 
         finally:
             tracemalloc.stop()
     assert len(found) == 10
-    assert peak < MOST_MIB / 2
+    assert peak < MOST_MIB
