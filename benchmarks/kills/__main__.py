@@ -64,6 +64,8 @@ def _session(log: KillLog, seed: int, wanted: int, tell: Callable[[str], None]) 
                 found = killed_sweep_of(cluster, tracking, seed, number, tell)
                 log.append(found)
                 tell(f"sweep {number}: {found.verdict}")
+                if not found.kills:
+                    sys.exit("nothing could be killed in this sweep, so the next would come no further")
         finally:
             tracking.stop()
 
