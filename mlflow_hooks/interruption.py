@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -65,10 +66,16 @@ class Ownership:
 
 
 class StopRequest:
-    """Whether this process was asked to save and leave; a second SIGTERM changes nothing."""
+    """Whether this process was asked to save and leave; a second SIGTERM changes nothing.
+
+    Attributes:
+        asked: the request came, and it is for us to leave.
+        heard: the request came, whoever answers it.
+    """
 
     def __init__(self) -> None:
         self.asked = False
+        self.heard = False
         self._before: object = None
 
     def listen(self) -> None:
@@ -77,16 +84,35 @@ class StopRequest:
         Raises:
             ValueError: not called from the main thread.
         """
+        self._before = signal.signal(signal.SIGTERM, _Handler(self))
 
-        def note(_number: int, _frame: FrameType | None) -> None:
-            self.asked = True
-
-        self._before = signal.signal(signal.SIGTERM, note)
+    def listen_in(self) -> None:
+        """Hear the request also where a script or framework has taken SIGTERM over since; the answer stays theirs."""
+        theirs = signal.getsignal(signal.SIGTERM)
+        if theirs is None or isinstance(theirs, int | _Handler):  # an int says that it ends the process, or nothing
+            return
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, _Handler(self, theirs))
 
     def let_go(self) -> None:
         """Give SIGTERM back to whoever had it."""
         if callable(self._before) or isinstance(self._before, signal.Handlers):
             signal.signal(signal.SIGTERM, self._before)
+
+
+class _Handler:
+    """What SIGTERM calls: it takes note, and passes on to whoever had taken the signal over."""
+
+    def __init__(self, request: StopRequest, theirs: Callable[[int, FrameType | None], object] | None = None) -> None:
+        self._request = request
+        self._theirs = theirs
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self._request.heard = True
+        if self._theirs:
+            self._theirs(number, frame)
+        else:
+            self._request.asked = True
 
 
 def leave_beside(sender: threading.Thread) -> None:

@@ -52,7 +52,7 @@ class Journal:
     """The points of one trial, open for one attempt.
 
     ``high_water`` holds the highest step of each key that earlier attempts logged, ``latest`` the
-    value there. Steps of a key are expected to grow.
+    value there, ``stride`` how far it is from the step before. Steps of a key are expected to grow.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -67,14 +67,26 @@ class Journal:
             os.truncate(self.path, whole)
         self.high_water: dict[str, int] = {}
         self.latest: dict[str, float] = {}
+        self.stride: dict[str, int] = {}
         for point in _read_all(self.path):
-            if point.step >= self.high_water.get(point.key, -1):
+            before = self.high_water.get(point.key)
+            if before is not None and point.step > before:
+                self.stride[point.key] = point.step - before
+            if before is None or point.step >= before:
                 self.high_water[point.key] = point.step
                 self.latest[point.key] = point.value
 
     def is_new(self, key: str, step: int) -> bool:
         """Return whether no earlier attempt logged ``key`` at ``step`` or beyond."""
         return step > self.high_water.get(key, -1)
+
+    def missing(self, key: str, step: int) -> range:
+        """Return the steps before ``step`` at which ``key`` was due after what earlier attempts logged of it.
+
+        Empty where they logged too little of it to tell.
+        """
+        stride = self.stride.get(key)
+        return range(self.high_water[key] + stride, step, stride) if stride else range(0)
 
     def append(self, points: Iterable[Point]) -> None:
         """Add ``points`` in one write; a full disk is reported once and tried again next time."""

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -162,3 +162,40 @@ def test_a_script_run_by_hand_gets_a_folder_of_its_own_and_gives_sigterm_back(
     assert len(folders) == 2
     assert [len((folder / "points.jsonl").read_text().splitlines()) for folder in folders] == [2, 2]
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def log_steps(steps: Iterable[int]) -> None:
+    with trial() as t:
+        for step in steps:
+            t.log({"loss": 1.0}, step=step)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (range(7), [8, 9], "step 7 is missing in the history of loss"),
+        (range(7), [10, 11], "steps 7 to 9 are missing"),
+        (range(4, 30, 5), [39], "step 34 is missing"),
+    ],
+)
+def test_a_gap_in_the_history_after_a_resume_is_told_with_its_steps(
+    before: range, after: list[int], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log_steps(before)
+    log_steps(after)
+    assert capsys.readouterr().err.count(told) == 1
+
+
+@pytest.mark.parametrize("after", [[7, 8], [3, 4, 5, 6, 7, 8]])
+def test_a_history_that_goes_on_where_it_ended_gives_no_warning(
+    after: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    log_steps(range(7))
+    log_steps(after)
+    assert "missing" not in capsys.readouterr().err
+
+
+def test_metrics_that_come_every_few_steps_give_no_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    log_steps(range(4, 30, 5))
+    log_steps([34, 39])
+    assert "missing" not in capsys.readouterr().err
