@@ -158,3 +158,4 @@ def _begin_epoch_again(fit_loop: dict[str, Any]) -> None:
     batches = fit_loop["epoch_loop.batch_progress"]
     batches["current"] = dict.fromkeys(batches["current"], 0)
     batches["is_last_batch"] = False
+    fit_loop["state_dict"].pop("combined_loader", None)  # where data loaders keep their place: this one is at its end

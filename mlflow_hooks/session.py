@@ -157,6 +157,7 @@ class Trial:
             StateMismatchError: the script tracks other states than the checkpoint holds.
         """
         self._total = total
+        self._trained = False
         self._stop.listen_in()
         follow_share(self._threads.most)
         self._leave_if_asked()
