@@ -69,6 +69,7 @@ class TrialCallback(TrainerCallback):  # type: ignore[misc]  # mypy does not fol
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
         self._state = HuggingFaceState()
+        self._complete = False  # whether all that belongs to the step has happened once the Trainer saves
         self._logged: dict[str, int] = {}
         trial.track(self._state, "huggingface")
 
@@ -111,13 +112,14 @@ class TrialCallback(TrainerCallback):  # type: ignore[misc]  # mypy does not fol
         self._state.source = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         self._trial.note_step(state.global_step - 1)
         # The last step of an epoch waits for the end of the epoch: a checkpoint before it would skip its evaluation.
-        if not float(state.epoch or 0).is_integer():
-            self._ask_to_save(state, control)
+        self._complete = not float(state.epoch or 0).is_integer()
+        self._ask_to_save(state, control)
 
     def on_epoch_end(
         self, _args: "TrainingArguments", state: "TrainerState", control: "TrainerControl", **_more: object
     ) -> None:
         """Ask for a checkpoint if it is time to."""
+        self._complete = True
         self._ask_to_save(state, control)
 
     def on_evaluate(
@@ -129,7 +131,8 @@ class TrialCallback(TrainerCallback):  # type: ignore[misc]  # mypy does not fol
 
     def on_save(self, *_args: object, **_more: object) -> None:
         """Take the checkpoint over, and leave if asked to."""
-        self._trial.save_or_leave()
+        if self._complete:
+            self._trial.save_or_leave()
 
     def on_log(
         self,
@@ -155,6 +158,6 @@ class TrialCallback(TrainerCallback):  # type: ignore[misc]  # mypy does not fol
 
     def _ask_to_save(self, state: "TrainerState", control: "TrainerControl") -> None:
         done = control.should_training_stop or state.global_step >= state.max_steps
-        wanted = (done or self._trial.saving_due) and not self._trial.saved
+        wanted = self._complete and (done or self._trial.saving_due) and not self._trial.saved
         self._state.ours = wanted and not control.should_save
         control.should_save = control.should_save or wanted

@@ -5,7 +5,7 @@
     with trial() as t:
         seed_everything(1, workers=True)
         moving = TrialCallback(t)
-        trainer = Trainer(max_epochs=40, callbacks=[..., moving])
+        trainer = Trainer(max_epochs=40, callbacks=[moving, ...])
         trainer.fit(model, train_data, valid_data, ckpt_path=moving.ckpt_path)
 
 Scripts that use the package ``pytorch_lightning`` import it before this module.
@@ -68,6 +68,7 @@ class LightningState:
 class TrialCallback(_Callback):  # type: ignore[misc]  # which of two packages it comes from is known when it runs
     """Tracks, restores, logs and saves a ``fit``.
 
+    Put it first in the list, so that it saves before others begin an epoch (those that unfreeze layers, say).
     It logs what the model logs (``trainer.callback_metrics``) once an epoch. On SIGTERM it leaves after the current
     batch if the newest checkpoint was saved at the start of this epoch, as it is where epochs are long; else it leaves
     after the epoch. The next attempt trains an epoch that was broken off again from its start, on the same batches.
