@@ -103,3 +103,23 @@ def test_a_lightning_trial_with_nothing_to_lose_leaves_in_the_middle_of_an_epoch
     ended = run_job("lightning", "s.a", **ONE_THREAD)
     assert (ended.code, ended.out["start"]) == (0, "0")
     assert [step for step, _ in history(state_root / "s.a", "loss")] == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("lightning", "pass ckpt_path=callback.ckpt_path"),
+        ("huggingface", "pass resume_from_checkpoint=callback.checkpoint"),
+        ("xgboost", "pass xgb_model=callback.model"),
+        ("lightgbm", "pass init_model=callback.model"),
+    ],
+)
+def test_a_script_that_forgets_to_go_on_where_the_trial_was_is_told_what_to_pass(
+    run_job: RunJob, name: str, told: str
+) -> None:
+    case = CASES[name]
+    need(case.library)
+    assert run_job(case.job, "s.a", JOB_SIGNAL=f"{case.stop}:SIGTERM", **ONE_THREAD).code == 75
+    ended = run_job(case.job, "s.a", JOB_FORGET="1", **ONE_THREAD)
+    assert ended.code == 1
+    assert told in ended.err

@@ -12,7 +12,7 @@ from transformers import Trainer, TrainingArguments, set_seed
 
 from mlflow_hooks import trial
 from mlflow_hooks.huggingface import TrialCallback
-from tests.hooks.jobs.signals import signal_in
+from tests.hooks.jobs.signals import forgotten, signal_in
 
 EPOCHS, ROWS, BATCH = 4, 96, 16
 
@@ -65,4 +65,4 @@ with trial(checkpoint_every_s=0.0) as t:
     )
     trainer = Trainer(Regression(), arguments, train_dataset=Sums(), eval_dataset=Sums(), callbacks=[callback])
     sys.stdout.write(f"start {t.next_step}\n")
-    trainer.train(resume_from_checkpoint=callback.checkpoint)
+    trainer.train(resume_from_checkpoint=None if forgotten() else callback.checkpoint)

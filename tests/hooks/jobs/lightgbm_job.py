@@ -7,7 +7,7 @@ import numpy as np
 
 from mlflow_hooks import trial
 from mlflow_hooks.lightgbm import TrialCallback
-from tests.hooks.jobs.signals import signal_in
+from tests.hooks.jobs.signals import forgotten, signal_in
 
 ROUNDS = 24
 x = np.random.default_rng(1).random((400, 5))
@@ -34,6 +34,6 @@ with trial(checkpoint_every_s=0.0) as t:
             train,
             boosting.rounds_left,
             valid_sets=[lightgbm.Dataset(x[300:], y[300:], reference=train)],
-            init_model=boosting.model,
+            init_model=None if forgotten() else boosting.model,
             callbacks=[boosting, SignalInMidRound()],
         )

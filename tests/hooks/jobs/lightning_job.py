@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from mlflow_hooks import Trial, trial
 from mlflow_hooks.lightning import TrialCallback
-from tests.hooks.jobs.signals import signal_in
+from tests.hooks.jobs.signals import forgotten, signal_in
 
 EPOCHS, ROWS, BATCH = 8, 96, 16
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
@@ -84,5 +84,5 @@ with trial(checkpoint_every_s=0.0) as t:
         model,
         DataLoader(data, batch_size=BATCH, shuffle=True),
         DataLoader(data, batch_size=ROWS),
-        ckpt_path=moving.ckpt_path if moving else None,
+        ckpt_path=moving.ckpt_path if moving and not forgotten() else None,
     )

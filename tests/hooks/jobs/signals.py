@@ -1,4 +1,4 @@
-"""How a job asks to be stopped or killed at a chosen point of its own training."""
+"""What a job does to itself: it is stopped or killed at a chosen point, or it makes a mistake."""
 
 import os
 import signal
@@ -9,3 +9,8 @@ def signal_in(step: int) -> None:
     wanted, _, name = os.environ.get("JOB_SIGNAL", "").partition(":")
     if wanted == str(step):
         os.kill(os.getpid(), signal.Signals[name])
+
+
+def forgotten() -> bool:
+    """Return whether the job is to forget to tell its library where to go on."""
+    return "JOB_FORGET" in os.environ
