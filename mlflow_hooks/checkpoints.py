@@ -131,7 +131,8 @@ def _verified(folder: Path) -> Checkpoint:
 class Saving:
     """The tracked states of one attempt and their checkpoints.
 
-    ``found`` is the checkpoint that the attempt goes on from, if there is one.
+    ``found`` is the checkpoint that the attempt goes on from, if there is one; ``saved_step`` is the step that the
+    newest one goes on with, 0 without any.
     """
 
     def __init__(self, checkpoints: Checkpoints, owner: Ownership, every_s: float) -> None:
@@ -141,7 +142,7 @@ class Saving:
         self._states: dict[str, State] = {}
         self.found: Checkpoint | None = checkpoints.newest()
         checkpoints.clean(self.found)
-        self._saved_step = self.found.step if self.found else 0
+        self.saved_step = self.found.step if self.found else 0
         self._due_at = time.monotonic() + every_s
         self._warned = False
 
@@ -170,16 +171,16 @@ class Saving:
     def save(self, step: int, journal: Journal, metrics: Metrics) -> None:
         """Keep all states as they are before ``step``; a disk that fails is reported, not raised."""
         began = time.monotonic()
-        if step > self._saved_step and not self._states and not self._warned:
+        if step > self.saved_step and not self._states and not self._warned:
             report("nothing is tracked, so an interrupted training starts again at step 0")
             self._warned = True
-        if step > self._saved_step and self._states and self._owner.held():
+        if step > self.saved_step and self._states and self._owner.held():
             journal.sync()  # the points up to a checkpoint must outlive whatever the checkpoint outlives
             try:
                 if self._checkpoints.save(
                     step, self._write, metrics.cpu_seconds(), lambda: self._owner.held() and journal.ours()
                 ):
-                    self._saved_step = step
+                    self.saved_step = step
             except Exception as error:
                 # PyTorch tells of a full disk by a RuntimeError; any other mistake of a state's own must be seen.
                 if not (isinstance(error, OSError) or disk_is_full(self._checkpoints.folder)):

@@ -59,7 +59,7 @@ class Journal:
     """The points of one trial, open for one attempt.
 
     ``high_water`` holds the highest step of each key that earlier attempts logged, ``latest`` the
-    value there. Steps of a key are expected to grow.
+    value there, ``stride`` how far it is from the step before. Steps of a key are expected to grow.
 
     An attempt that was replaced and does not know it yet writes nothing more: the next one takes the fence before it
     reads.
@@ -78,6 +78,7 @@ class Journal:
         self._complained = False
         self.high_water: dict[str, int] = {}
         self.latest: dict[str, float] = {}
+        self.stride: dict[str, int] = {}
         with self._fence.taken():
             data = self.path.read_bytes()
             whole = data.rfind(b"\n") + 1
@@ -85,7 +86,10 @@ class Journal:
                 report(f"{self.path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
                 os.truncate(self.path, whole)
             for point in _read_all(self.path):
-                if point.step >= self.high_water.get(point.key, -1):
+                before = self.high_water.get(point.key)
+                if before is not None and point.step > before:
+                    self.stride[point.key] = point.step - before
+                if before is None or point.step >= before:
                     self.high_water[point.key] = point.step
                     self.latest[point.key] = point.value
 
@@ -97,6 +101,14 @@ class Journal:
         """Return whether no later attempt has begun, however late this one sees what others write."""
         with self._fence.held() as ours:
             return ours
+
+    def missing(self, key: str, step: int) -> range:
+        """Return the steps before ``step`` at which ``key`` was due after what earlier attempts logged of it.
+
+        Empty where they logged too little of it to tell.
+        """
+        stride = self.stride.get(key)
+        return range(self.high_water[key] + stride, step, stride) if stride else range(0)
 
     def append(self, points: Iterable[Point]) -> None:
         """Add ``points`` in one write; a full disk is reported once and tried again next time."""

@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ class Metrics:
         self._cpu = CpuMeter()
         self._cpu_at = -math.inf
         self._refused: set[str] = set()
+        self._to_continue = journal.stride.keys() - {contract.METRIC_CPU_SECONDS}  # those come only now and then
 
     def log(self, values: Mapping[str, Any], step: int) -> None:
         """Journal ``values`` at ``step``; what is no number, or MLflow would never take, is reported and left out."""
@@ -38,6 +39,8 @@ class Metrics:
         named = {sendable(key): value for key, value in values.items()}
         numbers = {key: number for key, value in named.items() if (number := self._number(key, value)) is not None}
         fresh = {key: number for key, number in numbers.items() if self._journal.is_new(key, step)}
+        if self._to_continue:
+            self._warn_of_gaps(fresh, step)
         if self._objective in fresh:
             # First in the write, so that a cut never keeps an objective without them.
             objective = fresh[self._objective]
@@ -66,6 +69,20 @@ class Metrics:
     def cpu_seconds(self) -> float:
         """Return the CPU seconds of the trial over all its attempts."""
         return self._cpu_base + self._cpu.seconds()
+
+    def _warn_of_gaps(self, keys: Iterable[str], step: int) -> None:
+        """Tell of the first key that does not go on where earlier attempts ended: its trial has lost steps."""
+        for key in self._to_continue.intersection(keys):
+            self._to_continue.discard(key)
+            missing = self._journal.missing(key, step)
+            if missing:
+                lost = f"step {missing[0]} is" if len(missing) == 1 else f"steps {missing[0]} to {missing[-1]} are"
+                report(
+                    f"{lost} missing in the history of {key}, which goes on at step {step} after a resume:"
+                    " does the training go on at t.next_step, and is each step finished only after it is trained?"
+                )
+                self._to_continue.clear()
+                return
 
     def _append(self, numbers: Mapping[str, float], step: int) -> None:
         now = int(time.time() * 1000)
