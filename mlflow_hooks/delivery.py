@@ -114,14 +114,15 @@ class Delivery:
             self._send(server, run_id, points[middle:])
 
 
-def end_stopped(folder: Path) -> None:
-    """Note that a trial which was stopped early has ended well: its last attempt left as for a move, and told nothing.
+def end_untold(folder: Path, *, succeeded: bool) -> None:
+    """Note how a trial ended whose last attempt told nothing: it was stopped, killed, or knows no hooks.
 
     Args:
         folder: the trial's state folder.
+        succeeded: whether it came to a good end; so does one that was stopped early.
     """
     if read_ending(folder) is None:
-        write_ending(folder, Ending.now("FINISHED"))
+        write_ending(folder, Ending.now("FINISHED" if succeeded else "FAILED"))
 
 
 def sending_wanted() -> bool:
