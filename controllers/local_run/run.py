@@ -19,7 +19,7 @@ from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.driving.assembly import check_policy
 from controllers.driving.stop_signals import stop_on_signals
-from controllers.local_run.checks import check_nodes, check_sweep
+from controllers.local_run.checks import check_nodes, check_sweep, left_aside
 from controllers.local_run.reviving import REVIVED_FILE, revive
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_result
 from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, Screen, sweeps_of
@@ -190,6 +190,8 @@ def run_locally(
         services, server, uri = _services(order, folder, planned, screen, stack)
         folder.describe(order.facts(planned, uri))
         folder.keep_order({**identity, "source": str(source)})
+        for line in left_aside(workflow):
+            screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed:
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")

@@ -24,14 +24,14 @@ def container(**fields: object) -> Manifest:
 
 
 def test_every_field_that_cannot_be_honoured_is_named_at_once_by_its_path() -> None:
-    main = pod("main", nodeSelector={"disk": "ssd"}, timeout="1h")
+    main = pod("main", sidecars=[{"name": "x"}], timeout="1h")
     main["container"] |= {"workingDir": "/src", "resources": {"limits": {"nvidia.com/gpu": 1}}}
     with pytest.raises(UnsupportedWorkflowError) as caught:
         program(main, onExit="bye", volumes=[{"name": "data", "emptyDir": {}}])
     assert {problem.partition(":")[0] for problem in caught.value.problems} == {
         "spec.onExit",
         "spec.volumes[0]",
-        "spec.templates[0].nodeSelector",
+        "spec.templates[0].sidecars",
         "spec.templates[0].timeout",
         "spec.templates[0].container.workingDir",
         "spec.templates[0].container.resources.limits.nvidia.com/gpu",
@@ -50,7 +50,6 @@ def test_devices_are_refused_with_what_was_asked_for_and_what_to_do() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "spec.affinity",
         "spec.templateDefaults",
         "spec.workflowTemplateRef",
         "spec.hooks",
@@ -75,7 +74,6 @@ def test_what_the_workflow_as_a_whole_asks_of_a_cluster_is_refused(path: str) ->
         "initContainers",
         "daemon",
         "memoize",
-        "affinity",
         "activeDeadlineSeconds",
         "executorFuture",
     ],
