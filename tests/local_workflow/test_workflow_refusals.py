@@ -39,6 +39,18 @@ def test_every_field_that_cannot_be_honoured_is_named_at_once_by_its_path() -> N
     assert str(caught.value).count("\n") == 5
 
 
+def test_a_secret_is_taken_from_the_environment_and_asked_for_where_it_is_not_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    secret = {"name": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "tokens", "key": "api"}}}
+    monkeypatch.delenv("API_TOKEN", raising=False)
+    (problem,) = problems(container(env=[secret]))
+    assert problem.endswith("it is a Secret: set the environment variable API_TOKEN")
+    monkeypatch.setenv("API_TOKEN", "s3cret")
+    (step,) = program(container(env=[secret])).expand({}, ()).pods
+    assert "s3cret" not in str(step)
+
+
 def test_devices_are_refused_with_what_was_asked_for_and_what_to_do() -> None:
     for asked, told in (({"nvidia.com/gpu": 2}, "'2' is"), ({"a.b/c": "9" * 90}, f"'{'9' * 20}' is")):
         (problem,) = problems(container(resources={"requests": asked}))
