@@ -73,7 +73,7 @@ class TrialSettings:
         return tuple(self.flags)
 
 
-def flag(name: str, given: Mapping[str, str] | None) -> str:
+def flag(name: str, given: Mapping[str, object] | None) -> str:
     """Return how the hyperparameter ``name`` stands on the command line, with ``{}`` for its value.
 
     Raises:
@@ -133,8 +133,8 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, cpu, searched=searched)
     if pod.container is not None:
         values = {name: f"$({contract.ENV_PARAM}{name})" if searched else placeholder(name) for name in settings.flags}
-        ours = (written.replace("{}", values[name]) for name, written in settings.flags.items())
-        pod.container.args = [*(pod.container.args or []), *ours]
+        filled = (written.replace("{}", values[name]) for name, written in settings.flags.items())
+        pod.container.args = [*(pod.container.args or []), *filled]
     return pod
 
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,22 @@ def part(tmp_path: Path) -> Path:
     events.append(TimelineEvent(9.0, EventKind.PHASE, "demo.t002", phase="succeeded", node="n1"))
     TimelineFile(part / "timeline.jsonl").append(events)
     return part
+
+
+def hold(cluster: Cluster, held: dict[str, Any]) -> None:
+    """Let the API server hold a workflow with three trials that run."""
+    held["status"]["nodes"] = {
+        f"step{n}": {
+            "name": f"vae-x1[0].vae({n})",
+            "type": "Retry",
+            "phase": "Running",
+            "templateName": "vae-trial",
+            "inputs": {"parameters": [{"name": "trial", "value": f"t{n:03}"}, {"name": "params", "value": "{}"}]},
+        }
+        for n in range(3)
+    }
+    cluster.objects[WORKFLOWS] = listed(held)
+    cluster.objects[f"{WORKFLOWS}/{held['metadata']['name']}"] = held
 
 
 def asked(part: Path) -> dict[str, str]:
@@ -73,8 +90,7 @@ def test_what_cannot_be_asked_is_told_and_changes_nothing(specon_there: Specon, 
 
 def test_in_a_cluster_the_workflow_is_annotated(specon_there: Specon, cluster: Cluster) -> None:
     before = {ANNOTATION_ADOPTED: "uid-vae-x1", ANNOTATION_ASKED: '{"vae.t001": "pause"}'}
-    cluster.objects[WORKFLOWS] = listed(running := workflow(annotations=before))
-    cluster.objects[f"{WORKFLOWS}/vae-x1"] = running
+    hold(cluster, workflow(annotations=before))
 
     result = specon_there("stop", "vae-x1", "t002")
 
@@ -88,8 +104,7 @@ def test_in_a_cluster_the_last_one_that_goes_on_takes_the_annotation_away(
     specon_there: Specon, cluster: Cluster
 ) -> None:
     before = {ANNOTATION_ASKED: '{"vae.t001": "pause"}'}
-    cluster.objects[WORKFLOWS] = listed(running := workflow(annotations=before))
-    cluster.objects[f"{WORKFLOWS}/vae-x1"] = running
+    hold(cluster, workflow(annotations=before))
 
     result = specon_there("resume", "vae-x1", "--all")
 
@@ -99,8 +114,7 @@ def test_in_a_cluster_the_last_one_that_goes_on_takes_the_annotation_away(
 
 
 def test_a_workflow_that_is_over_cannot_be_asked(specon_there: Specon, cluster: Cluster) -> None:
-    cluster.objects[WORKFLOWS] = listed(over := workflow(phase="Succeeded", finishedAt="2024-01-01T01:00:00Z"))
-    cluster.objects[f"{WORKFLOWS}/vae-x1"] = over
+    hold(cluster, workflow(phase="Succeeded", finishedAt="2024-01-01T01:00:00Z"))
     result = specon_there("pause", "vae-x1", "--all")
     assert result.exit_code == 2
     assert "Workflow vae-x1 is over." in result.stderr

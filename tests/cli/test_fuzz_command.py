@@ -50,7 +50,7 @@ def test_what_goes_wrong_is_told_and_kept_in_a_file(tmp_path: Path, monkeypatch:
 
 def test_a_kept_sweep_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "kept.json"
-    file.write_text(dump_case(draw_case(12, "specon+flowcon")))
+    file.write_text(dump_case(draw_case(1, "specon+flowcon")))
     mended = _fuzz("--again", file)
     monkeypatch.setattr(assembly, "Engine", ActsBeforeSaving)
     broken = _fuzz("--again", file)

@@ -181,7 +181,7 @@ def test_failed_trials_fail_the_command_by_name_after_the_figures(specon: Specon
     result = specon("run", sweep, "--policy", "default")
 
     assert result.exit_code == 1
-    assert "t0 (under default), t1 (under default)" in result.stderr
+    assert "t0 failed under default\n  t1 failed under default" in result.stderr
     assert "makespan" in result.stdout
 
 

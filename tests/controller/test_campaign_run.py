@@ -16,7 +16,7 @@ from mlflow.tracking import MlflowClient
 from controllers.cluster.campaign_run import CampaignRun, SharedServices
 from controllers.cluster.instruments import Instruments
 from controllers.core import labels
-from controllers.core.model import Phase, Place, TrialId
+from controllers.core.model import Phase, Place, Suspend, TrialId
 from controllers.record.timeline import EventKind
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
@@ -333,3 +333,17 @@ def test_losing_the_lease_between_decision_and_act_stops_the_act(stage: Callable
     it.step_until(run, lambda: it.instruments.registry.get_sample_value("specon_ticks_total"))
     assert it.world.done == []
     assert it.world.now[it.trial].gated
+
+
+def test_what_the_owner_of_a_workflow_asks_of_a_trial_is_done_and_undone(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    run = it.start()
+    it.step_until(run, it.parents)
+    asked = json.dumps({it.world.short(it.trial): "pause", "vae.gone": "stop"})
+    it.campaign = replace(it.campaign, annotations={labels.ANNOTATION_ASKED: asked})
+    it.step_until(run, lambda: it.world.done)
+    assert it.world.done == [Suspend(it.trial)]
+    it.campaign = replace(it.campaign, annotations={})
+    it.step_until(run, lambda: len(it.world.done) > 1)
+    assert it.world.done == [Suspend(it.trial), Place(it.trial)]
+    it.finish(run)

@@ -1,7 +1,7 @@
 """What owners ask of their trials goes before what policies want, and only as long as they ask."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from controllers.core.asks import MOST_WRITTEN, AsksInText, asks_in, asks_written
 from controllers.core.model import (
@@ -19,6 +19,7 @@ from controllers.core.model import (
     Trial,
     TrialId,
 )
+from controllers.core.policy import Policy
 from controllers.policies import Default, Guarded, Managed, Pinned
 from controllers.policies.kit.settings import NoState
 from controllers.policies.wrappers.managed import BY_OWNER
@@ -44,7 +45,7 @@ class Busybody:
         return Decision(state, (*places, *moves))
 
 
-def wanted(*trials: Trial, policy: object = None, **asked: Ask) -> list[Action]:
+def wanted(*trials: Trial, policy: Policy[Any] | None = None, **asked: Ask) -> list[Action]:
     nodes = (node("w1"), node("w2"))
     seen = replace(snapshot(60.0, trials, nodes), asked={TrialId(name): ask for name, ask in asked.items()})
     managed = Managed(policy=policy or Busybody())

@@ -11,7 +11,7 @@ from controllers.core.results import RunResult, TrialResult
 from hera_specon.report.models import importance_chart, importances, parallel_chart, varied
 
 
-def ranked(trials: int = 40, **changes: str) -> list[TrialResult]:
+def ranked(trials: int = 40, stopped: str = "") -> list[TrialResult]:
     """Trials whose loss follows from their learning rate alone."""
     chance = Random(7)  # noqa: S311 - repeatable
     found = []
@@ -19,7 +19,7 @@ def ranked(trials: int = 40, **changes: str) -> list[TrialResult]:
         lr, width = 10 ** chance.uniform(-5, 0), chance.randint(8, 256)
         params = {"lr": lr, "width": width, "optimizer": chance.choice(["adam", "sgd"]), "epochs": 50}
         loss = (math.log10(lr) + 2.5) ** 2
-        found.append(TrialResult(f"s.t{number}", 0.0, 1.0, "n1", 0, 1, loss, params=params, sweep="s", **changes))
+        found.append(TrialResult(f"s.t{number}", 0.0, 1.0, "n1", 0, 1, loss, params=params, sweep="s", stopped=stopped))
     return RunResult("default", tuple(found)).ranked()["s"]
 
 

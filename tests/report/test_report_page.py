@@ -65,13 +65,15 @@ def test_the_page_shows_policies_figures_trials_and_reasons(folder: Path) -> Non
 def test_every_chart_is_whole_and_has_what_it_should(folder: Path) -> None:
     charts = [json.loads(chart) for chart in read(page(load_run(folder))).charts]
 
-    gantt, completion, learning, *shares = charts
+    gantt, completion, *models, learning, shares, others = charts
     assert {trace["name"] for trace in gantt["data"] if trace["type"] == "bar"} == {
         "not judged", "progressing", "watching", "converged", "moving",
     }  # fmt: skip
     assert [trace["name"] for trace in completion["data"] if "name" in trace] == ["default", "specon+flowcon"]
     assert len(learning["data"]) == 24
-    assert len(shares) == 2
+    assert {trace["type"] for chart in models for trace in chart["data"]} == {"parcoords", "bar"}
+    for chart in (shares, others):
+        assert {trace["name"] for trace in chart["data"]} == {"in use", *(f"trial-{n}" for n in range(12))}
 
 
 def test_what_was_foreseen_is_drawn_beside_what_came_true(folder: Path) -> None:
@@ -108,7 +110,8 @@ def test_a_policy_that_has_not_finished_is_shown_as_far_as_it_got(folder: Path) 
     html = page(load_run(folder))
 
     assert "specon+flowcon has not finished" in html
-    assert len(json.loads(read(html).charts[3])["data"]) == 24
+    learning = json.loads(read(html).charts[-3])
+    assert len(learning["data"]) == 24
 
 
 def test_a_trial_has_one_name_in_timeline_and_result(folder: Path) -> None:

@@ -86,7 +86,9 @@ class ReportLog:
             stretch = _Stretch(caught_up, self._most, rate, cpu_seconds + cores * (caught_up - at), cores)
         else:
             stretch = _Stretch(at, max(work, self._most), rate if work >= self._most else 0.0, cpu_seconds, cores)
-        self._stretches.append(stretch)
+        # While nothing is logged, one stretch is enough: a trial that is moved on and on would get one for each move.
+        if not self._stretches or stretch.rate or self._stretches[-1].rate:
+            self._stretches.append(stretch)
         self._foresee()
 
     def read(self, until: float) -> Sample | None:
