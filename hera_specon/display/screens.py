@@ -100,7 +100,7 @@ class PlainScreen:
     """
 
     def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = lambda text: write(formatting.printable_lines(text))
+        self._write: Callable[[str], None] = lambda text: write(formatting.printable_lines(text))
         self._trials = 0
         self._forecast: Forecast | None = None
         self._phases: dict[TrialId, Phase] = {}

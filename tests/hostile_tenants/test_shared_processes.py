@@ -1,5 +1,7 @@
 """No signal goes where it would reach the processes of others: of a node, or of other containers."""
 
+from typing import Any
+
 import pytest
 
 from controllers.core.model import Migrate, NodeName, Stop, Suspend, TrialId
@@ -10,7 +12,7 @@ from tests.argo_world.objects import pod, steps, trial, workflow
 A = TrialId(trial("a"))
 
 
-def sharing(field: str, **changes: object) -> Json:
+def sharing(field: str, **changes: Any) -> Json:
     made = pod(on="n1", uid="sharing", **changes)
     made["spec"][field] = True
     return made

@@ -107,7 +107,7 @@ class SteppedWatch:
             OSError: the connection broke.
         """
         steps = self._perils.steps
-        while not self._closed:
+        while True:
             steps.pause(f"watches {self._collection}", self._has_news, self._until)
             if not self._has_news():
                 break

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Final
 
 from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
@@ -163,7 +163,7 @@ class TrackerClient:
         self._perils.write(f"MLflow: {what}, done", MlflowException)
 
 
-def _holds(value: str | None, comparison: Any, wanted: Any) -> bool:  # noqa: ANN401 - as the regular expression gives it
+def _holds(value: str | None, comparison: object, wanted: object) -> bool:
     match comparison:
         case "=":
             return value == wanted
