@@ -12,7 +12,7 @@ from tests.argo_world.objects import pod, steps, trial, workflow
 A = TrialId(trial("a"))
 
 
-def sharing(field: str, **changes: Any) -> Json:
+def sharing(field: str, **changes: Any) -> Json:  # noqa: ANN401 - whatever a pod may have
     made = pod(on="n1", uid="sharing", **changes)
     made["spec"][field] = True
     return made
