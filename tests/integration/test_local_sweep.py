@@ -183,7 +183,7 @@ def test_bad_input_is_refused_before_anything_starts(
         (workbench.folder / name).write_text(
             "from hera_specon import Sweep, choice, minimize\nfrom hera.workflows import Workflow\n"
             "with Workflow(generate_name='a-', entrypoint='a') as w:\n"
-            f"    Sweep(name='a', image='i', command=['c'], objective=minimize('loss'), trials=3, {settings})\n"
+            f"    Sweep(name='a', image='i', command=['python'], objective=minimize('loss'), trials=3, {settings})\n"
         )
     monkeypatch.chdir(workbench.folder)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
