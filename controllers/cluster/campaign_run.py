@@ -39,6 +39,8 @@ from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.view import Campaign
 
 _LOG = logging.getLogger(__name__)
+_LAST_TAGS_S = 60.0
+"""A run that MLflow refused a tag of is set aside for a quarter of this."""
 _STOP_S = 10.0
 
 
@@ -176,7 +178,7 @@ class CampaignRun:
         if self._source.away:
             message = "MLflow does not answer"
             raise MlflowAwayError(message)
-        self._tags.settle(_STOP_S)
+        self._tags.settle(_LAST_TAGS_S)
         trials = tuple(self._world.results(samples))
         if not trials:
             message = "the workflow ended without having run a trial"

@@ -54,6 +54,10 @@ class Board(Protocol):
         """Note what the run of ``name`` shows by now."""
         ...
 
+    def writes(self, name: str, news: Mapping[str, str]) -> None:
+        """Note that from now on nobody knows what the run of ``name`` shows of that, until it is told as written."""
+        ...
+
 
 class TagBoard:
     """An observer that keeps the tags of one sweep's trials up to date; of several changes the newest is written.
@@ -100,6 +104,11 @@ class TagBoard:
     def wrote(self, name: str, news: Mapping[str, str]) -> None:
         """Note what a trial's run shows by now."""
         self._written[name] = {**self._written.pop(name, {}), **news}
+
+    def writes(self, name: str, news: Mapping[str, str]) -> None:
+        """Note that it is not known what a trial's run shows: what is wanted next may be what it showed before."""
+        known = self._written.get(name, {})
+        self._written[name] = {key: value for key, value in known.items() if key not in news}
 
     def settle(self, within_s: float) -> bool:
         """Wait until the runs show all that was decided; return whether they do after ``within_s`` seconds."""
@@ -152,6 +161,11 @@ class ForecastBoard:
         """Note that a run shows what was yielded of it."""
         del news
         self._written[name] = self._offered[name]
+
+    def writes(self, name: str, news: Mapping[str, str]) -> None:
+        """Note that it is not known what a run shows."""
+        del news
+        self._written.pop(name, None)
 
 
 @dataclass(slots=True, eq=False)
@@ -260,6 +274,8 @@ class TagWriter:
 
     def _wrote(self, board: Board, name: str, run_id: str, news: Mapping[str, str]) -> bool:
         """Write the tags of one run, and set it aside where that fails; return whether MLflow answered."""
+        # Where this fails, only the answer may be lost.
+        board.writes(name, news)
         try:
             self._send(run_id, news)
         except _RefusedError:

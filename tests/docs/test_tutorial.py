@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "tutorial" / "first-sweep.md"
-_BLOCK: Final = re.compile(r"^(?P<before>(?:[^\n]+\n)*)\n```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK: Final = re.compile(
+    r"^(?P<before>(?:[^\n]+\n)*)\n```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _SAVED: Final = re.compile(r"[Ss]ave this as `([\w.]+)`")
 _QUICKER: Final = {"choice(100, 200, 400)": "choice(4, 8)", "mlflow server": None, "pip install": None}
 """What the test runs otherwise than a reader: shorter trainings, no server that never ends, no second installation."""

@@ -4,6 +4,7 @@ The controller is the real one: its loop, its campaigns, the watches, the write 
 Only what it leans on stands in: threads, time, API server and MLflow.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -45,6 +46,8 @@ MOST_STEPS: Final = 60_000
 TIME_PASSES: Final = 0.05
 """How often time passes although some thread could go on."""
 _DOWN_S: Final = 2.0
+_SETTLING_S: Final = 60.0
+"""How long tags that MLflow refused may still be written after the end of the sweep."""
 _TIMING: Final = WatchTiming(watch_s=5.0, relist_s=20.0, first_wait_s=0.2, most_wait_s=1.0)
 
 
@@ -115,9 +118,12 @@ class _Run:
     def to_its_end(self) -> Explored:
         """Go on until everything is over and on record."""
         self._steps.start("loop", self._live)
+        over_at = math.inf
         for _ in range(MOST_STEPS):
-            if self._checks.found or self._is_over():
+            if self._checks.found or self._steps.now > over_at + _SETTLING_S:
                 break
+            if over_at == math.inf and self._is_over():
+                over_at = self._steps.now
             self._step()
         else:
             self._checks.broken(ENDS, f"not within {MOST_STEPS} steps and {self._steps.now:.0f} s: {self._progress()}")

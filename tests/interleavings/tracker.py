@@ -139,6 +139,11 @@ class TrackerClient:
         self._change(run_id, "sets tags").tags.update({str(tag.key): str(tag.value) for tag in tags})
         self._after("sets tags")
 
+    def set_tag(self, run_id: str, key: str, value: str) -> None:
+        """Set a tag."""
+        self._change(run_id, "sets a tag").tags[key] = value
+        self._after("sets a tag")
+
     def log_metric(self, run_id: str, key: str, value: float) -> None:
         """Log a point of a metric."""
         self._change(run_id, "logs a metric").log(key, value, 0, self._perils.steps.now)

@@ -128,7 +128,9 @@ def test_a_variable_from_a_secret_is_refused_unless_the_local_world_sets_it_itse
     source = {"fieldRef": {"fieldPath": "spec.nodeName"}}
     assert program(container(env=[{"name": "SPECON_NODE", "valueFrom": source}])).expand({}, ()).pods[0].env == {}
     (problem,) = problems(container(env=[{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]))
-    assert problem.startswith("spec.templates[0].container.env[0].valueFrom: TOKEN")
+    assert problem.startswith(
+        "spec.templates[0].container.env[0].valueFrom: it is a Secret: set the environment variable TOKEN"
+    )
 
 
 @pytest.mark.parametrize(

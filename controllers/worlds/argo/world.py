@@ -122,8 +122,9 @@ class ArgoWorld:
         return None if state is None else state.pod
 
     def objectives(self) -> Mapping[TrialId, str]:
-        """Return the name of each trial's objective."""
-        return {trial: state.definition.objective for trial, state in self._current().states.items()}
+        """Return the name of each trial's objective, of the trials that were there at the last look."""
+        # Whoever reads metrics asks on another thread: a look of its own could end after a newer one, and replace it.
+        return {trial: state.definition.objective for trial, state in self._snapshot.states.items()}
 
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""
