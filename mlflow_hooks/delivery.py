@@ -95,9 +95,7 @@ class Delivery:
             server.log_metrics(run_id, points)
         except TrackingError as error:
             if error.code == NOT_FOUND:
-                # The run is gone, as after a fresh database: another one gets everything from the first point on.
-                forget_run(self.folder)
-                mark_sent(self.folder, 0)
+                _start_over(self.folder)
                 self.run_id = None
             if error.code != REFUSED:
                 raise
@@ -201,9 +199,15 @@ def _remembered(server: TrackingServer, folder: Path) -> Run | None:
         if error.code != NOT_FOUND:
             raise
         report(f"MLflow has no run {run.run_id if run else None} any more; its trial gets another one")
-        forget_run(folder)
+        _start_over(folder)
         return None
     return run
+
+
+def _start_over(folder: Path) -> None:
+    """Forget the run, which is gone, as after a fresh database: another gets everything from the first point on."""
+    forget_run(folder)
+    mark_sent(folder, 0)
 
 
 def _tagged(server: TrackingServer, identity: Identity) -> list[str]:

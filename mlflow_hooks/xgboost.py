@@ -37,7 +37,8 @@ class TrialCallback(TrainingCallback):  # type: ignore[misc]  # mypy does not fo
         trial: the trial, inside its ``with`` block.
         rounds: how many rounds there are in all.
         seed: makes what a round draws at random depend on this number and the round alone. Without it, a training
-            with ``subsample`` draws after a move what it drew at its start. Exact from XGBoost 3.3 on.
+            with ``subsample`` draws after a move what it drew at its start. XGBoost 3.2 still draws other rows in the
+            first round after a move than it would have: the rest of that training is as good, but not the same.
 
     Attributes:
         first: the round that this attempt begins with; XGBoost itself counts from 0 in each attempt.

@@ -1,4 +1,4 @@
-"""A training with XGBoost in which each round sees other rows; it can be told to signal itself."""
+"""A training with XGBoost; it can be told to signal itself."""
 
 import sys
 
@@ -27,7 +27,7 @@ with trial(checkpoint_every_s=0.0) as t:
     boosting = TrialCallback(t, ROUNDS, seed=7)
     sys.stdout.write(f"start {t.next_step}\n")
     xgboost.train(
-        {"max_depth": 3, "eta": 0.2, "subsample": 0.5, "nthread": 1},
+        {"max_depth": 3, "eta": 0.2, "nthread": 1},
         xgboost.DMatrix(x[:300], y[:300]),
         boosting.rounds_left,
         evals=[(xgboost.DMatrix(x[300:], y[300:]), "valid")],
