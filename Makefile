@@ -29,7 +29,7 @@ help: ## List all targets
 
 .venv/.installed: pyproject.toml constraints.txt .venv/bin/uv
 	@echo "Installing everything for development ..."
-	$(UV) pip install --constraint constraints.txt --editable '.[pytorch,tensorflow,dev]'
+	$(UV) pip install --constraint constraints.txt --editable '.[pytorch,tensorflow,lightning,huggingface,xgboost,lightgbm,sklearn,dev]'
 	@touch $@ .venv/.demo-installed
 
 .venv/.docs-installed: pyproject.toml constraints.txt .venv/bin/uv

@@ -74,6 +74,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
+def printable_lines(text: str) -> str:
+    """Return ``text`` without what could steer a terminal but for its line ends."""
+    return "\n".join(map(printable, text.splitlines()))
+
+
 def short_id(trial: str) -> str:
     """Return a trial's id without the run that it belongs to: ``vae.t007`` of ``demo-1-00.vae.t007``."""
     return trial.split(".", 1)[1] if trial.count(".") > 1 else trial

@@ -15,7 +15,7 @@ from mlflow_hooks.errors import StateMismatchError
 from mlflow_hooks.interruption import Ownership
 from mlflow_hooks.journal import Journal
 from mlflow_hooks.metrics import Metrics
-from mlflow_hooks.state_folder import read_object, report, sync
+from mlflow_hooks.state_folder import disk_is_full, read_object, report, sync
 from mlflow_hooks.states import State
 
 KEPT: Final = 2
@@ -45,7 +45,7 @@ class Checkpoints:
     """The checkpoints of one trial under ``folder``."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def newest(self) -> Checkpoint | None:
@@ -65,7 +65,7 @@ class Checkpoints:
         ``write`` returns the names of the states it wrote; ``allowed`` is asked again just before
         the checkpoint becomes visible.
         """
-        beside = self._folder / f".writing-{step:08d}-{os.getpid()}"
+        beside = self.folder / f".writing-{step:08d}-{os.getpid()}"
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir()
         states = write(beside)
@@ -79,8 +79,8 @@ class Checkpoints:
         if not allowed():
             shutil.rmtree(beside, ignore_errors=True)
             return False
-        beside.rename(self._folder / f"step-{step:08d}")
-        sync(self._folder)
+        beside.rename(self.folder / f"step-{step:08d}")
+        sync(self.folder)
         for old in list(self._folders())[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
         return True
@@ -90,11 +90,19 @@ class Checkpoints:
         broken = (
             self._folders() if newest is None else takewhile(lambda folder: folder != newest.folder, self._folders())
         )
-        for left in [*self._folder.glob(".writing-*"), *broken]:
+        self.remove_unfinished()
+        for left in list(broken):
+            shutil.rmtree(left, ignore_errors=True)
+
+    def remove_unfinished(self) -> None:
+        """Remove what was begun and is not there whole."""
+        for left in self.folder.glob(".writing-*"):
             shutil.rmtree(left, ignore_errors=True)
 
     def _folders(self) -> Iterator[Path]:
-        yield from sorted(self._folder.glob("step-*"), reverse=True)
+        # By number: from a hundred million steps on, the names are no longer in that order.
+        numbered = [path for path in self.folder.glob("step-*") if path.name.removeprefix("step-").isdecimal()]
+        yield from sorted(numbered, key=lambda path: int(path.name.removeprefix("step-")), reverse=True)
 
 
 def _sha256(path: Path) -> str:
@@ -123,7 +131,8 @@ def _verified(folder: Path) -> Checkpoint:
 class Saving:
     """The tracked states of one attempt and their checkpoints.
 
-    ``found`` is the checkpoint that the attempt goes on from, if there is one.
+    ``found`` is the checkpoint that the attempt goes on from, if there is one; ``saved_step`` is the step that the
+    newest one goes on with, 0 without any.
     """
 
     def __init__(self, checkpoints: Checkpoints, owner: Ownership, every_s: float) -> None:
@@ -133,7 +142,7 @@ class Saving:
         self._states: dict[str, State] = {}
         self.found: Checkpoint | None = checkpoints.newest()
         checkpoints.clean(self.found)
-        self._saved_step = self.found.step if self.found else 0
+        self.saved_step = self.found.step if self.found else 0
         self._due_at = time.monotonic() + every_s
         self._warned = False
 
@@ -162,16 +171,22 @@ class Saving:
     def save(self, step: int, journal: Journal, metrics: Metrics) -> None:
         """Keep all states as they are before ``step``; a disk that fails is reported, not raised."""
         began = time.monotonic()
-        if step > self._saved_step and not self._states and not self._warned:
+        if step > self.saved_step and not self._states and not self._warned:
             report("nothing is tracked, so an interrupted training starts again at step 0")
             self._warned = True
-        if step > self._saved_step and self._states and self._owner.held():
+        if step > self.saved_step and self._states and self._owner.held():
             journal.sync()  # the points up to a checkpoint must outlive whatever the checkpoint outlives
             try:
-                if self._checkpoints.save(step, self._write, metrics.cpu_seconds(), self._owner.held):
-                    self._saved_step = step
-            except OSError as error:
+                if self._checkpoints.save(
+                    step, self._write, metrics.cpu_seconds(), lambda: self._owner.held() and journal.ours()
+                ):
+                    self.saved_step = step
+            except Exception as error:
+                # PyTorch tells of a full disk by a RuntimeError; any other mistake of a state's own must be seen.
+                if not (isinstance(error, OSError) or disk_is_full(self._checkpoints.folder)):
+                    raise
                 report(f"no checkpoint at step {step} ({error}); the one before stays")
+                self._checkpoints.remove_unfinished()
         now = time.monotonic()
         self._due_at = now + max(self._every_s, (now - began) / SAVING_SHARE)
 

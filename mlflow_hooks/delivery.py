@@ -23,6 +23,7 @@ from mlflow_hooks.state_folder import (
     read_identity,
     read_run,
     report,
+    sendable,
     write_ending,
     write_run,
 )
@@ -94,12 +95,14 @@ class Delivery:
             server.log_metrics(run_id, points)
         except TrackingError as error:
             if error.code == NOT_FOUND:
-                # The run is gone, as after a fresh database: another one gets everything from the first point on.
-                forget_run(self.folder)
-                mark_sent(self.folder, 0)
+                _start_over(self.folder)
                 self.run_id = None
             if error.code != REFUSED:
                 raise
+            if not server.is_active(run_id):
+                # What a deleted run is not given would be lost where somebody restores it.
+                message = f"run {run_id} is deleted in MLflow; restore it there, and it gets the rest"
+                raise TrackingError(message) from error
             if len(points) == 1:
                 report(f"MLflow refuses {points[0]}: {error}")
                 return
@@ -109,14 +112,15 @@ class Delivery:
             self._send(server, run_id, points[middle:])
 
 
-def end_stopped(folder: Path) -> None:
-    """Note that a trial which was stopped early has ended well: its last attempt left as for a move, and told nothing.
+def end_untold(folder: Path, *, succeeded: bool) -> None:
+    """Note how a trial ended whose last attempt told nothing: it was stopped, killed, or knows no hooks.
 
     Args:
         folder: the trial's state folder.
+        succeeded: whether it came to a good end; so does one that was stopped early.
     """
     if read_ending(folder) is None:
-        write_ending(folder, Ending.now("FINISHED"))
+        write_ending(folder, Ending.now("FINISHED" if succeeded else "FAILED"))
 
 
 def sending_wanted() -> bool:
@@ -174,7 +178,7 @@ def open_run(server: TrackingServer, folder: Path, identity: Identity) -> str:
     run = run or _created(server, identity)
     write_run(folder, run)
     if not run.has_params:
-        params = [(str(key), str(value)[:_LONGEST_PARAM]) for key, value in identity.params.items()]
+        params = [(sendable(key), sendable(value)[:_LONGEST_PARAM]) for key, value in identity.params.items()]
         for start in range(0, len(params), _PARAMS_PER_CALL):
             try:
                 server.log_params(run.run_id, dict(params[start : start + _PARAMS_PER_CALL]))
@@ -195,9 +199,15 @@ def _remembered(server: TrackingServer, folder: Path) -> Run | None:
         if error.code != NOT_FOUND:
             raise
         report(f"MLflow has no run {run.run_id if run else None} any more; its trial gets another one")
-        forget_run(folder)
+        _start_over(folder)
         return None
     return run
+
+
+def _start_over(folder: Path) -> None:
+    """Forget the run, which is gone, as after a fresh database: another gets everything from the first point on."""
+    forget_run(folder)
+    mark_sent(folder, 0)
 
 
 def _tagged(server: TrackingServer, identity: Identity) -> list[str]:
@@ -212,7 +222,7 @@ def _created(server: TrackingServer, identity: Identity) -> Run:
         contract.TAG_SWEEP_ID: identity.sweep_id,
         "mlflow.parentRunId": identity.parent_run_id,
     }
-    given = {name: value for name, value in tags.items() if value}
+    given = {name: sendable(value) for name, value in tags.items() if value}
     created = server.create_run(_experiment_id(server, identity.experiment), identity.run_name, given)
     # A request that timed out is sent again, though the server may have heard the first: one run stays, the oldest.
     kept, *surplus = _tagged(server, identity) or [created]
@@ -222,6 +232,7 @@ def _created(server: TrackingServer, identity: Identity) -> Run:
 
 
 def _experiment_id(server: TrackingServer, name: str) -> str:
+    name = sendable(name)
     found = server.experiment(name)
     if found:
         return found

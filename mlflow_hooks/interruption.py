@@ -7,12 +7,13 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from mlflow_hooks.contract import EXIT_MIGRATE
-from mlflow_hooks.state_folder import write_whole
+from mlflow_hooks.state_folder import report, write_whole
 
 LATELY_S: Final = 0.1
 _FLUSH_S: Final = 1.0
@@ -31,7 +32,11 @@ class Ownership:
 
     def claim(self) -> None:
         """Take the folder over from whichever attempt had it."""
-        write_whole(self._path, self._token)
+        try:
+            write_whole(self._path, self._token)
+        except OSError:
+            # On a full disk, what is there can mostly still be written over.
+            self._path.write_text(self._token)
 
     def held(self) -> bool:
         """Return whether the folder is still ours; once lost it stays lost.
@@ -65,28 +70,58 @@ class Ownership:
 
 
 class StopRequest:
-    """Whether this process was asked to save and leave; a second SIGTERM changes nothing."""
+    """Whether this process was asked to save and leave; a second SIGTERM changes nothing.
+
+    Attributes:
+        asked: the request came, and it is for us to leave.
+        heard: the request came, whoever answers it.
+    """
 
     def __init__(self) -> None:
         self.asked = False
+        self.heard = False
         self._before: object = None
 
     def listen(self) -> None:
-        """Take SIGTERM over.
+        """Take SIGTERM over. Only the main thread may: from another one, the trial cannot be asked to leave."""
+        try:
+            self._before = signal.signal(signal.SIGTERM, _Handler(self))
+        except ValueError:
+            report("trial() is not on the main thread, so this attempt cannot save when it is asked to leave")
 
-        Raises:
-            ValueError: not called from the main thread.
-        """
-
-        def note(_number: int, _frame: FrameType | None) -> None:
-            self.asked = True
-
-        self._before = signal.signal(signal.SIGTERM, note)
+    def listen_in(self) -> None:
+        """Hear the request also where a script or framework has taken SIGTERM over since; the answer stays theirs."""
+        theirs = signal.getsignal(signal.SIGTERM)
+        if theirs is None or isinstance(theirs, int | _Handler):  # an int says that it ends the process, or nothing
+            return
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, _Handler(self, theirs))
 
     def let_go(self) -> None:
         """Give SIGTERM back to whoever had it."""
         if callable(self._before) or isinstance(self._before, signal.Handlers):
             signal.signal(signal.SIGTERM, self._before)
+
+
+class _Handler:
+    """What SIGTERM calls: it takes note, and passes on to whoever had taken the signal over."""
+
+    def __init__(self, request: StopRequest, theirs: Callable[[int, FrameType | None], object] | None = None) -> None:
+        self._request = request
+        self._theirs = theirs
+        self._here = os.getpid()
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        ours = os.getpid() == self._here
+        self._request.heard = self._request.heard or ours
+        if self._theirs:
+            self._theirs(number, frame)
+        elif ours:
+            self._request.asked = True
+        else:
+            # A child that was forked: whoever ends it means it, and has no trial.
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
 
 
 def leave_beside(sender: threading.Thread) -> None:

@@ -4,18 +4,23 @@
 logged. ``points.sent`` holds how many of its bytes MLflow has acknowledged.
 """
 
+import errno
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
-from mlflow_hooks.state_folder import report, write_whole
+from mlflow_hooks.fence import Fence
+from mlflow_hooks.state_folder import report, sendable, write_whole
 
 POINTS = "points.jsonl"
 SENT = "points.sent"
+MOST_STEP: Final = 2**63
+"""MLflow keeps steps in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +43,11 @@ class Point:
         """Read a line back; None where it holds no point."""
         try:
             fields = json.loads(line)
-            return cls(str(fields["key"]), float(fields["value"]), int(fields["step"]), int(fields["timestamp"]))
-        except (ValueError, TypeError, KeyError):
+            point = cls(sendable(fields["key"]), float(fields["value"]), int(fields["step"]), int(fields["timestamp"]))
+        except (ValueError, TypeError, KeyError, OverflowError):
             return None
+        # An older version journalled any step, and one that MLflow cannot keep would hold up all points after it.
+        return point if point.step < MOST_STEP else None
 
 
 @lru_cache(maxsize=1024)
@@ -52,38 +59,72 @@ class Journal:
     """The points of one trial, open for one attempt.
 
     ``high_water`` holds the highest step of each key that earlier attempts logged, ``latest`` the
-    value there. Steps of a key are expected to grow.
+    value there, ``stride`` how far it is from the step before. Steps of a key are expected to grow.
+
+    An attempt that was replaced and does not know it yet writes nothing more: the next one takes the fence before it
+    reads.
+
+    Args:
+        folder: of the trial.
+        owned: whether this attempt still owns it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, owned: Callable[[], bool] = lambda: True) -> None:
         self.path = folder / POINTS
         self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._fence = Fence(folder, self._handle)
+        self._owned = owned
         self._unwritten = b""
         self._complained = False
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            report(f"{self.path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
-            os.truncate(self.path, whole)
         self.high_water: dict[str, int] = {}
         self.latest: dict[str, float] = {}
-        for point in _read_all(self.path):
-            if point.step >= self.high_water.get(point.key, -1):
-                self.high_water[point.key] = point.step
-                self.latest[point.key] = point.value
+        self.stride: dict[str, int] = {}
+        with self._fence.taken():
+            data = self.path.read_bytes()
+            whole = data.rfind(b"\n") + 1
+            if whole < len(data):
+                report(f"{self.path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
+                os.truncate(self.path, whole)
+            for point in _read_all(self.path):
+                before = self.high_water.get(point.key)
+                if before is not None and point.step > before:
+                    self.stride[point.key] = point.step - before
+                if before is None or point.step >= before:
+                    self.high_water[point.key] = point.step
+                    self.latest[point.key] = point.value
 
     def is_new(self, key: str, step: int) -> bool:
         """Return whether no earlier attempt logged ``key`` at ``step`` or beyond."""
         return step > self.high_water.get(key, -1)
 
+    def ours(self) -> bool:
+        """Return whether no later attempt has begun, however late this one sees what others write."""
+        with self._fence.held() as ours:
+            return ours
+
+    def missing(self, key: str, step: int) -> range:
+        """Return the steps before ``step`` at which ``key`` was due after what earlier attempts logged of it.
+
+        Empty where they logged too little of it to tell.
+        """
+        stride = self.stride.get(key)
+        return range(self.high_water[key] + stride, step, stride) if stride else range(0)
+
     def append(self, points: Iterable[Point]) -> None:
         """Add ``points`` in one write; a full disk is reported once and tried again next time."""
         self._unwritten += b"".join(point.encode() for point in points)
-        try:
-            # What a full disk cut off goes first next time, so that lines stay whole.
-            self._unwritten = self._unwritten[os.write(self._handle, self._unwritten) :]
-        except OSError as error:
-            self._complain(error)
+        if self._handle < 0:
+            self._complain(OSError(errno.EBADF, "the trial has ended"))
+            return
+        with self._fence.held() as ours:
+            if not (ours and self._owned()):
+                self._unwritten = b""
+                return
+            try:
+                # What a full disk cut off goes first next time, so that lines stay whole.
+                self._unwritten = self._unwritten[os.write(self._handle, self._unwritten) :]
+            except OSError as error:
+                self._complain(error)
 
     def sync(self) -> None:
         """Have the disk keep what is written, also over a loss of power."""
@@ -94,6 +135,7 @@ class Journal:
 
     def close(self) -> None:
         """Let the file go; what is appended later is reported, not written."""
+        self._fence.close()
         os.close(self._handle)
         self._handle = -1
 

@@ -3,13 +3,13 @@
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from mlflow_hooks import contract
-from mlflow_hooks.journal import Journal, Point
-from mlflow_hooks.state_folder import report
+from mlflow_hooks.journal import MOST_STEP, Journal, Point
+from mlflow_hooks.state_folder import report, sendable
 
 CPU_EVERY_S: Final = 0.25
 """CPU seconds go with an objective at most this often: faster steps would only fill MLflow."""
@@ -29,11 +29,18 @@ class Metrics:
         self._cpu = CpuMeter()
         self._cpu_at = -math.inf
         self._refused: set[str] = set()
+        self._to_continue = journal.stride.keys() - {contract.METRIC_CPU_SECONDS}  # those come only now and then
 
     def log(self, values: Mapping[str, Any], step: int) -> None:
-        """Journal ``values`` at ``step``; what is no number is reported and left out."""
-        numbers = {key: number for key, value in values.items() if (number := self._number(key, value)) is not None}
+        """Journal ``values`` at ``step``; what is no number, or MLflow would never take, is reported and left out."""
+        if not 0 <= step < MOST_STEP:
+            self._refuse("step", f"step {step} is not from 0 to 2^63 - 1: nothing is logged at it")
+            return
+        named = {sendable(key): value for key, value in values.items()}
+        numbers = {key: number for key, value in named.items() if (number := self._number(key, value)) is not None}
         fresh = {key: number for key, number in numbers.items() if self._journal.is_new(key, step)}
+        if self._to_continue:
+            self._warn_of_gaps(fresh, step)
         if self._objective in fresh:
             # First in the write, so that a cut never keeps an objective without them.
             objective = fresh[self._objective]
@@ -63,6 +70,20 @@ class Metrics:
         """Return the CPU seconds of the trial over all its attempts."""
         return self._cpu_base + self._cpu.seconds()
 
+    def _warn_of_gaps(self, keys: Iterable[str], step: int) -> None:
+        """Tell of the first key that does not go on where earlier attempts ended: its trial has lost steps."""
+        for key in self._to_continue.intersection(keys):
+            self._to_continue.discard(key)
+            missing = self._journal.missing(key, step)
+            if missing:
+                lost = f"step {missing[0]} is" if len(missing) == 1 else f"steps {missing[0]} to {missing[-1]} are"
+                report(
+                    f"{lost} missing in the history of {key}, which goes on at step {step} after a resume:"
+                    " does the training go on at t.next_step, and is each step finished only after it is trained?"
+                )
+                self._to_continue.clear()
+                return
+
     def _append(self, numbers: Mapping[str, float], step: int) -> None:
         now = int(time.time() * 1000)
         if numbers:
@@ -71,11 +92,16 @@ class Metrics:
     def _number(self, key: str, value: Any) -> float | None:  # noqa: ANN401 - a float, a tensor, an array of one
         try:
             return float(value.item() if hasattr(value, "item") else value)  # tensors warn at float()
+        except OverflowError:
+            self._refuse(key, f"{key} is beyond what a number holds and is not logged")
         except (TypeError, ValueError, RuntimeError) as error:
-            if key not in self._refused:
-                report(f"{key}={value!r} is no number ({error}) and is not logged")
-            self._refused.add(key)
-            return None
+            self._refuse(key, f"{key}={value!r} is no number ({error}) and is not logged")
+        return None
+
+    def _refuse(self, what: str, why: str) -> None:
+        if what not in self._refused:
+            report(why)
+        self._refused.add(what)
 
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100

@@ -1,5 +1,7 @@
 """The trial itself: where it goes on, what it logs, when it saves, and when it leaves."""
 
+import signal
+import traceback
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
@@ -19,6 +21,8 @@ from mlflow_hooks.threads import ThreadSearch, follow_share, prepare_threads
 
 LEAVING_FLUSH_S: Final = 2.0
 """How long an attempt that leaves waits for MLflow; the next attempt sends the rest."""
+_ENDED_BY_SIGTERM: Final = 128 + signal.SIGTERM
+"""The exit code of a shell whose command SIGTERM ended; Lightning ends with it too."""
 
 
 class MigrationExit(SystemExit):
@@ -74,6 +78,7 @@ class Trial:
         self.params = settings.params
         self.objective = settings.objective
         self._total: int | None = None
+        self._trained = False
         self._stop = StopRequest()
         self._stop.listen()
         prepare_threads()
@@ -83,7 +88,7 @@ class Trial:
         self._owner.claim()
         forget_ending(self.settings.folder)
         write_identity(self.settings.folder, Identity.of(self.settings))
-        self._journal = Journal(settings.folder)
+        self._journal = Journal(settings.folder, self._owner.held)
         self._saving = Saving(Checkpoints(settings.folder / "checkpoints"), self._owner, checkpoint_every_s)
         found = self._saving.found
         self.step = self.next_step = found.step if found else 0
@@ -95,6 +100,16 @@ class Trial:
     def stopping(self) -> bool:
         """Whether this attempt was asked to leave, or a newer one has replaced it."""
         return self._stop.asked or self._owner.lost
+
+    @property
+    def saved(self) -> bool:
+        """Whether the newest checkpoint holds every step that is done, so that leaving loses only the one under way."""
+        return self._saving.saved_step == self.next_step
+
+    @property
+    def saving_due(self) -> bool:
+        """Whether ``save_or_leave`` would save now, for frameworks that must be told before they can."""
+        return self._saving.due() or self.stopping
 
     @property
     def run_id(self) -> str | None:
@@ -129,6 +144,7 @@ class Trial:
             step: the step they belong to.
             more: values by name.
         """
+        self._stop.listen_in()
         if self._owner.held_lately():
             self._metrics.log({**(metrics or {}), **more}, self.step if step is None else int(step))
         self._start_sending()
@@ -141,6 +157,8 @@ class Trial:
             StateMismatchError: the script tracks other states than the checkpoint holds.
         """
         self._total = total
+        self._trained = False
+        self._stop.listen_in()
         follow_share(self._threads.most)
         self._leave_if_asked()
         self._saving.check_complete()
@@ -154,17 +172,37 @@ class Trial:
         Raises:
             MigrationExit: the attempt was asked to leave, and has saved.
         """
+        self.note_step(step)
+        self.save_or_leave()
+
+    def note_step(self, step: int) -> None:
+        """Note that ``step`` is done, where the framework can only save later: then call ``save_or_leave``."""
+        self._stop.listen_in()
         self.next_step = step + 1
         # Whoever opens the trial's run may have to import MLflow first, which costs the CPU of many steps.
         if not self._sender or self._sender.run_id:
             self._threads.step_done()
+
+    def save_or_leave(self) -> None:
+        """Save if it is time to; the states must be as they are before ``next_step``.
+
+        Raises:
+            MigrationExit: the attempt was asked to leave, and has saved.
+        """
         if self._saving.due() and not self.stopping:
             self._save()
             follow_share(self._threads.most)
         self._leave_if_asked()
 
     def finish_training(self) -> None:
-        """Call it after the last step in a loop without ``steps``: saves what came out."""
+        """Call it after the last step in a loop without ``steps``: saves what came out.
+
+        Raises:
+            MigrationExit: the attempt was asked to leave, and the training ended before its last step.
+        """
+        if self._cut_short():
+            self.leave()
+        self._trained = True
         if self._owner.held():
             self._metrics.log_cpu(self.next_step - 1)
         self._save()
@@ -179,12 +217,24 @@ class Trial:
         self._save()
         self._go()
 
+    def leave_if_saved(self) -> None:
+        """Call it inside a long step: leaves if asked to, unless more than this step would have to be trained again.
+
+        Raises:
+            MigrationExit: the attempt was asked to leave, and the newest checkpoint holds all but this step.
+        """
+        if self._owner.lost or self.saved:
+            self._leave_if_asked()
+
     def _leave_if_asked(self) -> None:
         self._exit_if_replaced()
         # A move would only carry a finished training elsewhere.
-        all_done = self._total is not None and self.next_step >= self._total
-        if self._stop.asked and not all_done:
+        if self._stop.asked and not self._trained and (self._total is None or self.next_step < self._total):
             self.leave()
+
+    def _cut_short(self) -> bool:
+        """Return whether the script was asked to leave and is known to have steps left."""
+        return self._stop.heard and self._total is not None and self.next_step < self._total
 
     def _exit_if_replaced(self) -> None:
         if self._owner.lost:
@@ -211,19 +261,50 @@ class Trial:
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         try:
-            if not isinstance(error, MigrationExit):
+            if self._interrupted(error):
+                self._go_on_elsewhere(error)
+            else:
                 succeeded = error is None or (isinstance(error, SystemExit) and error.code in {None, 0})
-                if self._owner.held():
-                    write_ending(self.settings.folder, Ending.now("FINISHED" if succeeded else "FAILED"))
+                if self._is_newest():
+                    try:
+                        write_ending(self.settings.folder, Ending.now("FINISHED" if succeeded else "FAILED"))
+                    except OSError as full:  # a training that is through must not fail for that
+                        report(f"cannot keep how the trial ended ({full}); MLflow shows it as running")
                     self._flush(self.settings.flush_s)
                 elif succeeded:
                     self._exit_if_replaced()
-            elif not self._owner.lost:
-                self._flush(LEAVING_FLUSH_S)
         finally:
             self._journal.close()
             if self.settings.by_hand:  # under a sweep a late SIGTERM must not undo how this ended
                 self._stop.let_go()
+
+    def _is_newest(self) -> bool:
+        """Return whether no other attempt has replaced this one, also where the owner's file is seen late."""
+        self._owner.lost = self._owner.lost or not self._journal.ours()
+        return self._owner.held()
+
+    def _interrupted(self, error: BaseException | None) -> bool:
+        """Return whether the next attempt goes on with the training.
+
+        After a stop request it does whatever ended this one, as long as steps are left: frameworks and scripts with a
+        handler of their own end by an exit code of 0, by a return, or by an error in what the signal tore down.
+        """
+        code = error.code if isinstance(error, SystemExit) else None
+        if code == EXIT_MIGRATE or (self._stop.heard and code == _ENDED_BY_SIGTERM):
+            return True
+        # Where nobody told how many steps there are, only a script that runs to its end has surely made them all.
+        steps_left = self._cut_short() or (self._stop.heard and self._total is None and error is not None)
+        return steps_left and not self._trained
+
+    def _go_on_elsewhere(self, error: BaseException | None) -> None:
+        if not self._owner.lost:
+            self._flush(LEAVING_FLUSH_S)
+        if isinstance(error, MigrationExit):
+            return
+        if isinstance(error, Exception):
+            report("".join(traceback.format_exception(error)).rstrip())
+        report("the script ended before its training did; the next attempt goes on from the last checkpoint")
+        self._go()
 
     def _flush(self, within_s: float) -> None:
         self._start_sending()

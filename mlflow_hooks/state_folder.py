@@ -2,18 +2,22 @@
 
 import json
 import os
+import re
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mlflow_hooks.settings import Settings
 
 _IDENTITY = "trial.json"
 _ENDED = "ended.json"
 _RUN = "run.json"
+_ROOM: Final = 2**20
+_CREDENTIALS: Final = re.compile(r"://[^/\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,13 @@ class Run:
 
 
 def write_identity(folder: Path, identity: Identity) -> None:
-    """Write ``trial.json``; values JSON has no form for are written as text."""
-    write_whole(folder / _IDENTITY, json.dumps(asdict(identity), default=str))
+    """Write ``trial.json``; values JSON has no form for are written as text. Without room, an earlier one stays."""
+    try:
+        write_whole(folder / _IDENTITY, json.dumps(asdict(identity), default=str))
+    except OSError as error:
+        if read_identity(folder) is None:
+            raise
+        report(f"cannot write {_IDENTITY} anew ({error}); that of the attempt before stays")
 
 
 def read_identity(folder: Path) -> Identity | None:
@@ -110,18 +119,42 @@ def forget_run(folder: Path) -> None:
 
 
 def report(message: str) -> None:
-    """Tell the person who reads the trial's log; never fails."""
+    """Tell the person who reads the trial's log, but no user and password of an address; never fails."""
     try:
-        print(f"mlflow_hooks: {message}", file=sys.stderr, flush=True)  # noqa: T201 - stderr is the place asked for
+        print(f"mlflow_hooks: {_CREDENTIALS.sub('://***@', message)}", file=sys.stderr, flush=True)  # noqa: T201 - stderr is the place asked for
     except (OSError, ValueError):  # a closed stderr must not end the training
         return
+
+
+def sendable(text: object) -> str:
+    """Return ``text`` as MLflow can keep it: lone surrogates, as of broken file names, become question marks."""
+    return str(text).encode("utf-8", "replace").decode()
 
 
 def write_whole(path: Path, data: str) -> None:
     """Write ``data`` beside ``path`` and rename it there."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    beside.write_text(data)
-    beside.replace(path)
+    try:
+        beside.write_text(data)
+        beside.replace(path)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise
+
+
+def disk_is_full(folder: Path) -> bool:
+    """Return whether nothing can be written to ``folder`` any more."""
+    beside = folder / f".room.{os.getpid()}"
+    try:
+        beside.write_bytes(b"\0" * _ROOM)
+        sync(beside)
+    except OSError:
+        return True
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+    return False
 
 
 def read_object(path: Path) -> dict[str, Any]:

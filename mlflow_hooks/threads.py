@@ -12,7 +12,7 @@ from typing import Final
 
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
-from mlflow_hooks.state_folder import read_object, write_whole
+from mlflow_hooks.state_folder import read_object, report, write_whole
 
 SAVING: Final = 0.2
 """Part of a step's CPU seconds that half the threads must save to be the better number.
@@ -123,7 +123,10 @@ class ThreadSearch:
         self._over = True
         self._limit(count)
         if self.most:
-            write_whole(self._file, json.dumps({"threads": self.most}))
+            try:
+                write_whole(self._file, json.dumps({"threads": self.most}))
+            except OSError as error:
+                report(f"cannot keep how many threads pay ({error}); the next attempt finds out again")
 
     def _limit(self, count: int) -> None:
         self.most = count if count < self._tried[0] else None

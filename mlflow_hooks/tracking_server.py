@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 NOT_FOUND: Final = "RESOURCE_DOES_NOT_EXIST"
 EXISTS: Final = "RESOURCE_ALREADY_EXISTS"
 REFUSED: Final = "INVALID_PARAMETER_VALUE"
+_ACTIVE: Final = "active"
 
 _OLDEST_FIRST: Final = ("attributes.start_time ASC", "attributes.run_id ASC")
 _USER: Final = "unknown"
@@ -82,6 +83,10 @@ class TrackingServer(Protocol):
 
     def delete_run(self, run: str) -> None:
         """Delete a run."""
+        ...
+
+    def is_active(self, run: str) -> bool:
+        """Return whether a run is there and not deleted."""
         ...
 
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
@@ -149,6 +154,11 @@ class RestServer:
     def delete_run(self, run: str) -> None:
         """See ``TrackingServer``."""
         self._asked("runs/delete", {"run_id": run})
+
+    def is_active(self, run: str) -> bool:
+        """See ``TrackingServer``."""
+        found = self._asked(f"runs/get?{urllib.parse.urlencode({'run_id': run})}")
+        return str(found["run"]["info"].get("lifecycle_stage", _ACTIVE)) == _ACTIVE
 
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         """See ``TrackingServer``."""
@@ -247,6 +257,11 @@ class LibraryServer:
         """See ``TrackingServer``."""
         with _translated():
             self._client.delete_run(run)
+
+    def is_active(self, run: str) -> bool:
+        """See ``TrackingServer``."""
+        with _translated():
+            return str(self._client.get_run(run).info.lifecycle_stage) == _ACTIVE
 
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         """See ``TrackingServer``."""

@@ -39,6 +39,8 @@ from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.view import Campaign
 
 _LOG = logging.getLogger(__name__)
+_LAST_TAGS_S = 60.0
+"""A run that MLflow refused a tag of is set aside for a quarter of this."""
 _STOP_S = 10.0
 
 
@@ -176,7 +178,7 @@ class CampaignRun:
         if self._source.away:
             message = "MLflow does not answer"
             raise MlflowAwayError(message)
-        self._tags.settle(_STOP_S)
+        self._tags.settle(_LAST_TAGS_S)
         trials = tuple(self._world.results(samples))
         if not trials:
             message = "the workflow ended without having run a trial"
@@ -189,22 +191,25 @@ class CampaignRun:
         report = ActionReport(services.instruments, self._about)
         # What only recommends changes nothing, so its result is one of the default scheduler.
         self._steering = Default.name if services.recommend else policy.name
-        steering = Steering(f"{campaign.workflow} · {self._steering}", self._steering, campaign.uid)
+        title = f"{campaign.workflow} · {self._steering}"
+        steering = Steering(title, self._steering, campaign.uid, campaign.namespace)
         record = self._record = SweepRecord(services.client, steering, over=campaign.finished)
-        stack.callback(record.stop, _STOP_S)
-        record.start(campaign.sweeps)
 
         def scope() -> Scope:
             prefix = os.path.commonprefix(sorted(record.sweep_ids()))  # noqa: RUF071 - ids, not paths
             return Scope(record.experiment_ids(), prefix)
 
         self._source = MlflowSource(services.client, scope, world.objectives, self._clock.from_epoch)
-        background = stack.enter_context(services.reader.follow(self._source))
+        background = stack.enter_context(services.reader.follow(self._source, campaign.namespace))
         parent = record.parent_of
         compose = recommended_tags(parent, report.recommended) if services.recommend else done_tags(parent)
-        tags = self._tags = stack.enter_context(services.tags.board(lambda: self._source.run_ids, compose))
+        tags = self._tags = stack.enter_context(
+            services.tags.board(lambda: self._source.run_ids, compose, campaign.namespace)
+        )
         foreseen = stack.enter_context(
-            services.tags.forecasts(lambda: self._source.run_ids, record.run_ids, self._clock.to_epoch)
+            services.tags.forecasts(
+                lambda: self._source.run_ids, record.run_ids, self._clock.to_epoch, campaign.namespace
+            )
         )
         forecasts = ForecastRecorder(record.append_forecasts, world.short)
         # Under a controller that only recommends, the default scheduler shares the nodes.
@@ -224,6 +229,9 @@ class CampaignRun:
             guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
             requests=self._asks,
         )
+        # Last of all: where anything failed before, nobody has to wait for what it writes.
+        record.start(campaign.sweeps)
+        stack.callback(record.stop, _STOP_S)
         return Driver(engine, world, self._beats, self._clock.now())
 
     def _policy(self) -> Policy[Any]:

@@ -1,10 +1,11 @@
 """Starts, drives and ends all campaigns of a cluster. One that fails is set aside for a while and delays no other."""
 
 import logging
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from controllers.cluster.instruments import Instruments
@@ -15,9 +16,12 @@ from controllers.worlds.argo.view import Campaign
 _LOG = logging.getLogger(__name__)
 _FIRST_WAIT_S = 1.0
 _MOST_WAIT_S = 60.0
+_MOST_OF_NAMESPACE = 100
 _MOST_ENDED_AT_ONCE = 4
-"""Most campaigns at a time that were over when first seen: after a restart there may be hundreds."""
-_CLOSERS = 16
+"""Most campaigns of a namespace at a time, since each has threads; and of those that were over when first seen: after
+a restart there may be hundreds."""
+_NAMESPACE_S = 0.5
+"""Seconds that the campaigns of a namespace get in each round, so that many of them keep nobody else waiting."""
 
 
 class Run(Protocol):
@@ -60,6 +64,11 @@ class _Slot:
     done: bool = False
 
     @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from all others."""
+        return self.campaign.uid, self.campaign.policy
+
+    @property
     def about(self) -> dict[str, str]:
         """What every log line says of it."""
         return {
@@ -67,6 +76,13 @@ class _Slot:
             "workflow": self.campaign.workflow,
             "policy": self.campaign.policy,
         }
+
+
+def _begun(work: Callable[[], None]) -> threading.Thread:
+    """Do ``work`` on a thread of its own, which is returned."""
+    thread = threading.Thread(target=work, name="close", daemon=True)
+    thread.start()
+    return thread
 
 
 class Campaigns:
@@ -77,6 +93,7 @@ class Campaigns:
         clock: seconds that never go back.
         instruments: what is shown to Prometheus.
         leading: whether to go on; asked before each campaign.
+        beside: does something on another thread, so that nobody waits for it.
     """
 
     def __init__(
@@ -85,12 +102,16 @@ class Campaigns:
         clock: Callable[[], float],
         instruments: Instruments,
         leading: Callable[[], bool],
+        beside: Callable[[Callable[[], None]], threading.Thread] = _begun,
     ) -> None:
         self._start = start
         self._clock = clock
         self._instruments = instruments
         self._leading = leading
+        self._beside = beside
         self._slots: dict[tuple[str, str], _Slot] = {}
+        self._closing: dict[tuple[str, str], threading.Thread] = {}
+        self._turn: dict[str, int] = {}
 
     def reconcile(self, found: Sequence[Campaign]) -> None:
         """Note which campaigns there are."""
@@ -108,12 +129,14 @@ class Campaigns:
             slot.done = slot.done and campaign.finished
 
     def step(self) -> None:
-        """Drive each campaign one step."""
-        for slot in list(self._slots.values()):
-            if not self._leading():
-                return
-            if not slot.done and self._clock() >= slot.retry_at:
-                self._step(slot)
+        """Drive each campaign one step, those of a namespace for half a second: the others go first next time."""
+        by_namespace: dict[str, list[_Slot]] = {}
+        for slot in self._slots.values():
+            by_namespace.setdefault(slot.campaign.namespace, []).append(slot)
+        self._turn = {namespace: self._turn.get(namespace, 0) for namespace in by_namespace}
+        self._closing = {key: thread for key, thread in self._closing.items() if thread.is_alive()}
+        for namespace, slots in by_namespace.items():
+            self._step_namespace(namespace, slots)
         self._show()
 
     def keep_states(self) -> None:
@@ -123,20 +146,37 @@ class Campaigns:
                 slot.run.keep_state()
 
     def close(self) -> None:
-        """End everything. What the cluster and MLflow hold is enough to start again."""
-        slots = [slot for slot in self._slots.values() if slot.run is not None]
+        """Begin to end everything. What the cluster and MLflow hold is enough to start again."""
+        for slot in self._slots.values():
+            self._close(slot)
         self._slots.clear()
-        if slots:
-            with ThreadPoolExecutor(_CLOSERS, thread_name_prefix="close") as pool:
-                list(pool.map(self._close, slots))
         self._show()
 
-    def _step(self, slot: _Slot) -> None:
+    def wait_closed(self, within_s: float) -> bool:
+        """Wait until all that was to be ended has ended, at most ``within_s``; return whether it has."""
+        deadline = self._clock() + within_s
+        for thread in self._closing.values():
+            thread.join(max(0.0, deadline - self._clock()))
+        return not any(thread.is_alive() for thread in self._closing.values())
+
+    def _step_namespace(self, namespace: str, slots: Sequence[_Slot]) -> None:
+        under_way = Counter(slot.campaign.finished for slot in slots if slot.run is not None)
+        first, began = self._turn[namespace] % len(slots), self._clock()
+        for number, slot in enumerate((*slots[first:], *slots[:first])):
+            if number and self._clock() - began > _NAMESPACE_S:
+                self._turn[namespace] = first + number
+                return
+            if self._leading() and not slot.done and self._clock() >= slot.retry_at:
+                self._step(slot, under_way)
+
+    def _step(self, slot: _Slot, under_way: Counter[bool]) -> None:
         try:
             if slot.run is None:
-                if self._must_wait(slot):
+                # What is left of its last run may still write to MLflow.
+                if self._must_wait(slot, under_way) or slot.key in self._closing:
                     return
                 slot.run, slot.began_at = self._start(slot.campaign), self._clock()
+                under_way[slot.campaign.finished] += 1
                 _LOG.info("steering a sweep", extra=fields(**slot.about))
             slot.run.step(slot.campaign)
         except Exception:  # noqa: BLE001 - whatever is wrong with one campaign must not stop the others
@@ -150,11 +190,11 @@ class Campaigns:
             slot.failures = 0
             self._close(slot)
 
-    def _must_wait(self, slot: _Slot) -> bool:
-        if not slot.campaign.finished:
-            return False
-        others = (other for other in self._slots.values() if other.run is not None)
-        return sum(other.campaign.finished for other in others) >= _MOST_ENDED_AT_ONCE
+    def _must_wait(self, slot: _Slot, under_way: Counter[bool]) -> bool:
+        """Return whether as many campaigns of its namespace are ``under_way``, by whether they are over, as may be."""
+        if under_way.total() >= _MOST_OF_NAMESPACE:
+            return True
+        return slot.campaign.finished and under_way[True] >= _MOST_ENDED_AT_ONCE
 
     def _set_aside(self, slot: _Slot) -> None:
         wait = min(_MOST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(slot.failures, 16))
@@ -166,13 +206,10 @@ class Campaigns:
         self._close(slot)
 
     def _close(self, slot: _Slot) -> None:
+        """End what drives a campaign, on another thread: what is left to write to MLflow may take a while."""
         run, slot.run = slot.run, None
-        if run is None:
-            return
-        try:
-            run.close()
-        except Exception:  # noqa: BLE001 - nor may it keep the others from being closed
-            _LOG.exception("could not end the threads of a sweep", extra=fields(**slot.about))
+        if run is not None:
+            self._closing[slot.key] = self._beside(partial(_end, run, slot.about))
 
     def _show(self) -> None:
         runs = [slot.run for slot in self._slots.values() if slot.run is not None]
@@ -181,3 +218,10 @@ class Campaigns:
         self._instruments.campaigns.set(len(runs))
         waiting = [slot for slot in self._slots.values() if slot.run is None and slot.failures and not slot.done]
         self._instruments.failing.set(len(waiting))
+
+
+def _end(run: Run, about: dict[str, str]) -> None:
+    try:
+        run.close()
+    except Exception:  # noqa: BLE001 - the thread ends here, and its campaign may begin anew
+        _LOG.exception("could not end the threads of a sweep", extra=fields(**about))

@@ -50,17 +50,18 @@ class Health:
 
     def why_dead(self) -> str | None:
         """Return why this process should be restarted, None if it should not."""
-        idle, age = self._clock() - self._looped_at, self._age()
+        idle = self._clock() - self._looped_at
         if idle > self._bound:
             return f"the loop last ran {idle:.0f} s ago, more than {self._bound:g} s"
-        if age > self._bound:
-            return f"the API server was last heard {age:.0f} s ago, more than {self._bound:g} s"
         return None
 
     def why_unready(self) -> str | None:
         """Return what is missing before this process could lead, None if nothing is."""
         if not self._synced():
             return "the cluster has not been seen whole yet"
+        if (age := self._age()) > self._bound:
+            # Not a reason to restart: while the API server is away, no other process would hear it either.
+            return f"the API server was last heard {age:.0f} s ago, more than {self._bound:g} s"
         problem = self._mlflow_problem()
         return f"MLflow does not answer: {problem}" if problem else self.why_dead()
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-_SECRETS = (
-    (re.compile(r"://[^/\s@]+@"), "://***@"),
-    (re.compile(r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}"), r"\1 ***"),
-)
+from controllers.tracking.access import shown
+
+_AUTHORISATION = re.compile(r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MOST_MESSAGE = 4096
 # These print whole answers of the API server, pods' environment included, at level debug.
 _TALKATIVE = ("kubernetes", "urllib3", "websocket")
@@ -57,14 +57,13 @@ class TextLines(logging.Formatter):
         line = f"{core['ts']} {core['level']:7} {core['logger']}: {_message(record)}{named}".replace("\n", "\\n")
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
-        return without_secrets(line)
+        # Pods and workflows are named in it, and their words could steer a terminal.
+        return without_secrets(_CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", line))
 
 
 def without_secrets(text: str) -> str:
     """Return ``text`` with passwords in URLs and authorisation headers blotted out."""
-    for pattern, blot in _SECRETS:
-        text = pattern.sub(blot, text)
-    return text
+    return _AUTHORISATION.sub(r"\1 ***", shown(text))
 
 
 def _core(record: logging.LogRecord) -> dict[str, str]:

@@ -12,6 +12,7 @@ from controllers.worlds.argo.view import Campaign
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.5
 _LOOK_FOR_CAMPAIGNS_S = 1.0
+_LAST_RECORDS_S = 10.0
 
 
 class View(Protocol):
@@ -67,7 +68,11 @@ class AllCampaigns(Protocol):
         ...
 
     def close(self) -> None:
-        """End every campaign."""
+        """Begin to end every campaign."""
+        ...
+
+    def wait_closed(self, within_s: float) -> bool:
+        """Wait until every campaign has ended, at most ``within_s``; return whether that is so."""
         ...
 
 
@@ -125,6 +130,7 @@ class ControllerLoop:
         self._leadership.resign()
         # What is left to write to MLflow may take a while, and keeps nobody from leading.
         self._campaigns.close()
+        self._campaigns.wait_closed(_LAST_RECORDS_S)
 
     def once(self) -> None:
         """Go round once."""

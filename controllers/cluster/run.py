@@ -30,6 +30,7 @@ from controllers.worlds.argo.api import ApiError, KubeApi
 from controllers.worlds.argo.events import EventSink, EventWriter
 from controllers.worlds.argo.state_store import ConfigMapStore
 from controllers.worlds.argo.view import Campaign, ClusterView
+from controllers.worlds.argo.watch import since_boot
 from controllers.worlds.argo.world import ArgoWorld
 
 _LOG = logging.getLogger(__name__)
@@ -119,7 +120,7 @@ def _leadership(settings: ControllerSettings) -> Leadership | AlwaysLeading:
     api = KubeApi.load(settings.kubeconfig, settings.context, read_s=timing.deadline / 2)
     identity = f"{os.uname().nodename}_{uuid.uuid4().hex[:12]}"
     store = KubernetesLease(api, settings.lease_namespace, settings.lease_name)
-    return Leadership(Election(identity, timing, time.monotonic), store)
+    return Leadership(Election(identity, timing, since_boot), store)
 
 
 def _access(settings: ControllerSettings) -> KubeApi:

@@ -7,8 +7,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
+from weakref import WeakSet
 
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
@@ -18,12 +20,20 @@ from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
 from controllers.record.forecasts import ToldForecast
 from controllers.record.timeline import TimelineEvent
-from controllers.tracking.access import MlflowAwayError
-from controllers.tracking.sweep_runs import Steering, SweepRun, close_sweep, open_sweep, sweep_is_closed
+from controllers.tracking.access import MlflowAwayError, shown
+from controllers.tracking.sweep_runs import (
+    ForeignSweepError,
+    Steering,
+    SweepRun,
+    close_sweep,
+    open_sweep,
+    sweep_is_closed,
+)
 
 _LOG = logging.getLogger(__name__)
 _FLUSH_S = 10.0
 _MOST_WAITING = 200_000
+"""Lines of each kind that wait for MLflow, of all records together: these take a hundred megabytes."""
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 TIMELINE: Final = "timeline"
 FORECASTS: Final = "forecasts"
@@ -63,6 +73,9 @@ class _Piece:
     text: str
 
 
+_unwritten: "WeakSet[SweepRecord]" = WeakSet()
+
+
 class SweepRecord:
     """Writes the record on a thread of its own; while MLflow is away, what is to be written waits.
 
@@ -80,7 +93,7 @@ class SweepRecord:
         self._over = over
         self._wanted: Mapping[str, str] = {}
         self._opened: dict[str, SweepRun] = {}
-        self._waiting: dict[str, deque[Line]] = {name: deque(maxlen=_MOST_WAITING) for name in (TIMELINE, FORECASTS)}
+        self._waiting: dict[str, deque[Line]] = {name: deque() for name in (TIMELINE, FORECASTS)}
         self._piece: _Piece | None = None
         self._pieces = 0
         self._began_ms = time.time_ns() // 1_000_000
@@ -109,11 +122,19 @@ class SweepRecord:
 
     def append(self, events: Sequence[TimelineEvent]) -> None:
         """Add to the timeline; return at once."""
-        self._waiting[TIMELINE].extend(events)
+        self._keep_waiting(self._waiting[TIMELINE], events)
 
     def append_forecasts(self, forecasts: Sequence[ToldForecast]) -> None:
         """Add to the forecasts; return at once."""
-        self._waiting[FORECASTS].extend(forecasts)
+        self._keep_waiting(self._waiting[FORECASTS], forecasts)
+
+    def _keep_waiting(self, waiting: deque[Line], news: Sequence[Line]) -> None:
+        """Add ``news``; of more than this record's part of the room, the oldest are dropped."""
+        _unwritten.add(self)
+        waiting.extend(news)
+        with suppress(IndexError):  # the thread that sends them takes some away, too
+            while len(waiting) > _MOST_WAITING // len(_unwritten):
+                waiting.popleft()
 
     def experiment_ids(self) -> Sequence[str]:
         """Return the experiments of the sweeps that are open."""
@@ -143,6 +164,7 @@ class SweepRecord:
         self._stop = True
         self._wake.set()
         self._thread.join(within_s)
+        _unwritten.discard(self)
 
     def _run(self) -> None:
         while not self.closed:
@@ -158,10 +180,15 @@ class SweepRecord:
             self._work()
         except (MlflowException, OSError, MlflowAwayError) as error:
             if not self._away:
-                _LOG.warning(
-                    "a record waits for MLflow: %s", str(error)[:200], extra=fields(sweep=self._steering.title)
-                )
+                about = fields(sweep=self._steering.title)
+                _LOG.warning("a record waits for MLflow: %s", shown(str(error))[:200], extra=about)
             self._away = True
+        except ForeignSweepError as error:
+            if not self._away:
+                _LOG.warning("no record is kept: %s", error, extra=fields(sweep=self._steering.title))
+            self._away = True
+            # It never will be: once its workflow is over, nothing is left to wait for.
+            self.closed = self._ending is not None
         except Exception:  # noqa: BLE001 - a record that dies silently would keep its campaign open for good
             _LOG.exception("could not write a record", extra=fields(sweep=self._steering.title))
         else:
@@ -190,7 +217,9 @@ class SweepRecord:
         while self._opened and (self._piece or any(self._waiting.values())):
             if self._piece is None:
                 folder, waiting = next((folder, lines) for folder, lines in self._waiting.items() if lines)
-                lines = [waiting.popleft().to_json() for _ in range(len(waiting))]
+                lines: list[str] = []
+                with suppress(IndexError):  # what has waited for too long is dropped meanwhile
+                    lines.extend(waiting.popleft().to_json() for _ in range(len(waiting)))
                 self._pieces += 1
                 name = f"{folder}/{self._began_ms}-{self._pieces:06d}.jsonl"
                 self._piece = _Piece(name, "".join(f"{line}\n" for line in lines))

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
@@ -10,6 +11,7 @@ from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.search import read_search
 from controllers.worlds.local.workflow import PlannedTrial, Program
+from controllers.worlds.local.workflow.fields import SELECTORS
 
 
 def check_nodes(nodes: int, cores: Sequence[float]) -> None:
@@ -46,6 +48,18 @@ def check_sweep(program: Program, nodes: Mapping[str, float], memory: float, sou
     for trial in planned:
         _check_trial(trial, max(nodes.values()), sum(nodes.values()), memory)
     return planned
+
+
+def left_aside(workflow: Mapping[str, Any]) -> list[str]:
+    """Return a line for each wish of ``workflow`` that has no meaning on this machine, where that may surprise."""
+    spec = workflow.get("spec") or {}
+    places = [("the workflow", spec), *((f"template {one.get('name')!r}", one) for one in spec.get("templates") or [])]
+    return [
+        f"{name} of {where} is left aside: nodes here are slices of this machine"
+        for where, given in places
+        for name in SELECTORS
+        if given.get(name)
+    ]
 
 
 def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: float) -> None:

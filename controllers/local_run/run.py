@@ -19,13 +19,13 @@ from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.driving.assembly import check_policy
 from controllers.driving.stop_signals import stop_on_signals
-from controllers.local_run.checks import check_nodes, check_sweep
+from controllers.local_run.checks import check_nodes, check_sweep, left_aside
 from controllers.local_run.reviving import REVIVED_FILE, revive
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_result
 from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, Screen, sweeps_of
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.record.forecasts import FORECASTS_FILE
-from controllers.tracking.access import be_impatient, problem_with
+from controllers.tracking.access import be_impatient, problem_with, shown
 from controllers.tracking.sweep_runs import close_sweep
 from controllers.worlds.local.jobs import file_name, write_whole
 from controllers.worlds.local.mlflow_server import LocalMlflow
@@ -161,7 +161,7 @@ class _Order:
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "objective": annotations[labels.ANNOTATION_OBJECTIVE],
             "direction": annotations[labels.ANNOTATION_DIRECTION],
-            "tracking_uri": uri,
+            "tracking_uri": shown(uri),
         }
 
 
@@ -190,6 +190,8 @@ def run_locally(
         services, server, uri = _services(order, folder, planned, screen, stack)
         folder.describe(order.facts(planned, uri))
         folder.keep_order({**identity, "source": str(source)})
+        for line in left_aside(workflow):
+            screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed:
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
@@ -239,7 +241,7 @@ def resume_ended(
 
 def _ended(folder: RunFolder, results: tuple[RunResult, ...], server: LocalMlflow | None, uri: str) -> LocalRun:
     if server is None:
-        return LocalRun(folder.path, results, uri)
+        return LocalRun(folder.path, results, shown(uri))
     return LocalRun(folder.path, results, server.store, server.serve_again)
 
 
@@ -308,8 +310,8 @@ def _check_tracking_uri() -> None:
     be_impatient()
     uri = os.environ.get(_TRACKING_URI)
     problem = problem_with(MlflowClient(uri)) if uri else None
-    if problem:
-        message = f"MLFLOW_TRACKING_URI is {uri}, but nothing there answers as MLflow: {problem}"
+    if uri and problem:
+        message = f"MLFLOW_TRACKING_URI is {shown(uri)}, but nothing there answers as MLflow: {problem}"
         raise SpeconError(message)
 
 
@@ -317,7 +319,7 @@ def _tracking(state_dir: Path, stack: ExitStack, screen: Screen) -> tuple[LocalM
     """Return the MLflow server started for this run, None where the user has one, and the address of either."""
     uri = os.environ.get(_TRACKING_URI)
     if uri:
-        screen.say(f"MLflow: {uri} (from MLFLOW_TRACKING_URI)")
+        screen.say(f"MLflow: {shown(uri)} (from MLFLOW_TRACKING_URI)")
         return None, uri
     server = LocalMlflow(state_dir / "mlflow")
     stack.callback(server.close)

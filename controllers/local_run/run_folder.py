@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
+from controllers.worlds.local.jobs import write_whole
 
 _IDENTITY = "identity"
 _SUFFIX = "uid_suffix"
@@ -40,7 +41,7 @@ class RunFolder:
     def describe(self, facts: Mapping[str, Any]) -> None:
         """Write ``facts`` into ``run.json`` beside those that are there."""
         known = _described(self.path)
-        (self.path / "run.json").write_text(json.dumps({**known, **facts}, indent=1), encoding="utf-8")
+        write_whole(self.path / "run.json", json.dumps({**known, **facts}, indent=1).encode())
 
     def of_policy(self, position: int, name: str) -> Path:
         """Return the folder of the ``position``-th policy (from 0), made if need be."""
@@ -50,7 +51,7 @@ class RunFolder:
 
     def keep_order(self, order: Mapping[str, Any]) -> None:
         """Keep what was asked for (JSON), so that the run can be gone on with without it."""
-        (self.path / _ORDER_FILE).write_text(json.dumps(order, indent=1), encoding="utf-8")
+        write_whole(self.path / _ORDER_FILE, json.dumps(order, indent=1).encode())
 
     def order(self) -> dict[str, Any]:
         """Return what was asked for.

@@ -21,6 +21,7 @@ from controllers.driving.assembly import assemble, guarded
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.forecast.forecaster import Forecaster
+from controllers.local_run.trial_runs import TrialRuns
 from controllers.policies import Pinned
 from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastRecorder
 from controllers.record.recorder import Recorder
@@ -38,7 +39,7 @@ from controllers.worlds.local.shares import choose_shares
 from controllers.worlds.local.workflow import PodStep, Program
 from controllers.worlds.local.world import LocalWorld, Machine
 from mlflow_hooks import contract, deliver_leftovers
-from mlflow_hooks.delivery import end_stopped
+from mlflow_hooks.delivery import end_untold
 
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
@@ -129,7 +130,8 @@ class LocalSweep:
             stack.callback(shares.close)
             # Pushed after the shares, so that it runs before them: attempts save before their control groups go.
             stack.push(self._end_attempts_of_a_cut_sweep)
-            attempts = Attempts(shares, self._services.launcher, self._surroundings())
+            around = self._surroundings(resumed=bool(interrupted.jobs))
+            attempts = Attempts(shares, self._services.launcher, around)
             self._services.launcher.wait_ready()
             clock = SweepClock(elapsed_before(self._plan.folder))
             world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
@@ -195,7 +197,9 @@ class LocalSweep:
         # Once more, for the last phases to get into the record and onto the runs.
         driver.tick(clock.now())
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self, *, resumed: bool) -> Surroundings:
+        sweeps = {run.sweep_id: run for run in self._runs}
+        state_root = self._plan.folder.resolve() / "state"
         return Surroundings(
             folder=self._plan.folder.resolve(),
             cwd=Path.cwd(),
@@ -203,6 +207,7 @@ class LocalSweep:
             imposed={"MLFLOW_TRACKING_URI": self._plan.tracking_uri, "PYTHONUNBUFFERED": "1"},
             node_cpu=self._plan.machine.nodes,
             parents={run.sweep_id: run.run_id for run in self._runs},
+            run_of=TrialRuns(self._client, state_root, sweeps, resumed=resumed).of,
         )
 
     def _end_leftovers(self, ledger: JobLedger) -> None:
@@ -220,8 +225,9 @@ class LocalSweep:
         root = self._plan.folder / "state"
         begun = [job for job in jobs if job.trial and (root / job.trial).is_dir()]
         for job in begun:
-            if job.phase is Phase.STOPPED:
-                end_stopped(root / job.trial)
+            if job.phase.ended:
+                # Of one that was stopped, killed or knows no hooks, nobody else tells MLflow that it is over.
+                end_untold(root / job.trial, succeeded=job.exit_code == 0)
         unsent = sum(deliver_leftovers(root / job.trial, deadline_s=_DELIVERY_S) for job in begun)
         if unsent:
             self._services.screen.say(f"{unsent} points are not in MLflow yet; they are kept under {root}")

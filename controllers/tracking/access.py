@@ -5,6 +5,7 @@ Importing this module imports no MLflow, since ``import_slim`` must come first.
 
 import importlib
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,8 @@ _DEFAULTS: Final = {
 _IMPATIENT: Final = frozenset(name for name in _DEFAULTS if name.startswith("MLFLOW_HTTP_"))
 _ours: set[str] = set()
 """Variables that this process set itself."""
+_LOGINS: Final = re.compile(r"://[^/\s\"]*@")
+_TOKENS: Final = re.compile(r"(?i)([?&][\w-]*(?:password|passwd|pwd|token|secret|key)=)[^&\s\"]*")
 _OPTIONAL: Final = ("numpy", "pandas", "pyarrow", "scipy")
 """What the distribution mlflow-skinny leaves out; MLflow loads each where it can be had, at 90 MB in all."""
 
@@ -48,6 +51,11 @@ def import_slim() -> None:
             del sys.modules[name]
 
 
+def shown(text: str) -> str:
+    """Return an address, or a message with addresses, as it may be shown and kept: without user, password or token."""
+    return _TOKENS.sub(r"\1***", _LOGINS.sub("://***@", text))
+
+
 def be_impatient() -> None:
     """Make every MLflow client of this process, and of those it starts, give up in seconds, unless told otherwise."""
     for name, value in _DEFAULTS.items():
@@ -68,5 +76,5 @@ def problem_with(client: "MlflowClient") -> str | None:
     try:
         client.search_experiments(max_results=1)
     except (MlflowException, OSError) as error:
-        return str(error)[:200]
+        return shown(str(error))[:200]
     return None

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from mlflow.entities import Run, RunStatus
 from mlflow.tracking import MlflowClient
 
+from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
 from mlflow_hooks import contract
 
@@ -16,6 +17,7 @@ _POLICY: Final = "specon.policy"
 _WORKFLOW: Final = "specon.workflow"
 _MOST_TAG: Final = 4000
 """Characters of a tag that any tracking server takes."""
+_NAMESPACE: Final = "specon.namespace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +37,40 @@ class Steering:
         title: what the run is called when it is made.
         policy: name of the policy.
         workflow: uid of the workflow, since one that continues another's sweep has a clock of its own.
+        namespace: that of the workflow; empty on one machine.
     """
 
     title: str
     policy: str
     workflow: str
+    namespace: str = ""
+
+
+class ForeignSweepError(SpeconError):
+    """A sweep belongs to another namespace, whose runs nobody else may write to."""
 
 
 def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: Steering) -> SweepRun:
-    """Find or create the parent run of a sweep; a resumed sweep continues in the run it had."""
+    """Find or create the parent run of a sweep; a resumed sweep continues in the run it had.
+
+    Raises:
+        ForeignSweepError: A workflow of another namespace began it.
+    """
     found = client.get_experiment_by_name(experiment)
     experiment_id = found.experiment_id if found else client.create_experiment(experiment)
+    begun = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep_id}' AND tags.`{_NAMESPACE}` != ''"
+    for run in client.search_runs([experiment_id], begun, max_results=1, order_by=["attributes.start_time ASC"]):
+        home = run.data.tags[_NAMESPACE]
+        if home != steering.namespace:
+            message = f"sweep {sweep_id} belongs to namespace {home!r}, not to {steering.namespace!r}"
+            raise ForeignSweepError(message)
     parent = _parent(client, sweep_id, experiment_id, steering)
     if parent is not None:
         # It may have ended: Argo was told to retry its workflow, or its owner resumed it.
         client.update_run(parent.info.run_id, status="RUNNING")
         return SweepRun(sweep_id, experiment_id, parent.info.run_id)
     tags = {contract.TAG_SWEEP_ID: sweep_id, _POLICY: steering.policy, _WORKFLOW: steering.workflow}
+    tags |= {_NAMESPACE: steering.namespace} if steering.namespace else {}
     run = client.create_run(experiment_id, run_name=steering.title, tags=tags)
     return SweepRun(sweep_id, experiment_id, run.info.run_id)
 

@@ -1,10 +1,12 @@
 """Live tags on each trial's MLflow run, written by one thread for all sweeps, no faster than MLflow can bear."""
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, Protocol, Self
@@ -13,8 +15,10 @@ from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
+from controllers.core.errors import SpeconError
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Goals, Phase, Snapshot, Trial, TrialId
+from controllers.tracking.access import shown
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
@@ -23,8 +27,20 @@ _REST: Final = 3.0
 """After each write, rest this many times as long as it took: so writing takes a quarter of one connection at most."""
 _STOP_S: Final = 15.0
 _LOOK_S: Final = 0.1
+_SERVER_ERROR: Final = 500
+_ASIDE: Final = 3.0
+"""After a failure, times the wait for the next round: longer than it takes until another run has had its turn."""
+_OWNER_S: Final = 2.0
+"""Seconds that the tags of one owner's sweeps may take until the others' get their turn."""
+_MOST_AGAIN_S: Final = 600.0
+_MOST_REFUSED: Final = 10_000
+"""Longest time for which a run that takes no tags is left alone, in seconds, and how many of them are remembered."""
 _STOPPED: Final = "stopped"
 _OUTCOMES: Final = {Phase.SUSPENDING: "suspended", Phase.SUSPENDED: "suspended", Phase.STOPPED: _STOPPED}
+
+
+class _RefusedError(SpeconError):
+    """MLflow answers, and takes nothing for this run."""
 
 
 class Board(Protocol):
@@ -36,6 +52,10 @@ class Board(Protocol):
 
     def wrote(self, name: str, news: Mapping[str, str]) -> None:
         """Note what the run of ``name`` shows by now."""
+        ...
+
+    def writes(self, name: str, news: Mapping[str, str]) -> None:
+        """Note that from now on nobody knows what the run of ``name`` shows of that, until it is told as written."""
         ...
 
 
@@ -68,9 +88,14 @@ class TagBoard:
         self._changed()
 
     def due(self, *, also_minor: bool) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Yield each trial with its run and the tags that changed; ``also_minor``: also where only the growth did."""
-        run_ids = self._run_ids()
-        for trial, tags in self._wanted.items():
+        """Yield each trial with its run and the tags that changed; ``also_minor``: also where only the growth did.
+
+        Those that were written longest ago come first, so that each gets its turn however much changes.
+        """
+        run_ids, wanted = self._run_ids(), self._wanted
+        order = [*(trial for trial in wanted if trial not in self._written), *list(self._written)]
+        for trial in (TrialId(name) for name in order if name in wanted):
+            tags = wanted[trial]
             known = self._written.get(trial, {})
             news = {key: value for key, value in tags.items() if known.get(key) != value}
             if news and trial in run_ids and (also_minor or news.keys() != {contract.TAG_GROWTH}):
@@ -78,7 +103,12 @@ class TagBoard:
 
     def wrote(self, name: str, news: Mapping[str, str]) -> None:
         """Note what a trial's run shows by now."""
-        self._written[name] = {**self._written.get(name, {}), **news}
+        self._written[name] = {**self._written.pop(name, {}), **news}
+
+    def writes(self, name: str, news: Mapping[str, str]) -> None:
+        """Note that it is not known what a trial's run shows: what is wanted next may be what it showed before."""
+        known = self._written.get(name, {})
+        self._written[name] = {key: value for key, value in known.items() if key not in news}
 
     def settle(self, within_s: float) -> bool:
         """Wait until the runs show all that was decided; return whether they do after ``within_s`` seconds."""
@@ -132,11 +162,26 @@ class ForecastBoard:
         del news
         self._written[name] = self._offered[name]
 
+    def writes(self, name: str, news: Mapping[str, str]) -> None:
+        """Note that it is not known what a run shows."""
+        del news
+        self._written.pop(name, None)
+
+
+@dataclass(slots=True, eq=False)
+class _Turn:
+    """A board, whose it is, and when it last had its turn."""
+
+    board: Board
+    owner: str
+    at: float = -math.inf
+
 
 class TagWriter:
     """Writes the tags of its boards, one call at a time: first what was decided, then how the trials grow.
 
-    A context manager. A tracking server that is slow never holds up a decision.
+    A context manager. A tracking server that is slow never holds up a decision, and the sweeps of one owner, or one run
+    that takes no tags, hold up no others.
 
     Args:
         client: where the tags are written to.
@@ -147,8 +192,9 @@ class TagWriter:
     def __init__(self, client: MlflowClient, *, round_s: float = 1.0, again_s: float = 5.0) -> None:
         self._client = client
         self._round_s = round_s
+        self._refused: dict[str, tuple[float, int]] = {}
         self._again_s = again_s
-        self._boards: list[Board] = []
+        self._turns: list[_Turn] = []
         self._changed = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mlflow-tags", daemon=True)
@@ -165,10 +211,12 @@ class TagWriter:
         self._thread.join(timeout=_STOP_S)
 
     @contextmanager
-    def board(self, run_ids: Callable[[], Mapping[TrialId, str]], compose: Compose) -> Iterator[TagBoard]:
-        """Write the tags of a sweep while the context lasts."""
+    def board(
+        self, run_ids: Callable[[], Mapping[TrialId, str]], compose: Compose, owner: str = ""
+    ) -> Iterator[TagBoard]:
+        """Write the tags of a sweep of ``owner`` while the context lasts."""
         board = TagBoard(run_ids, compose, self._changed.set)
-        with self._writing(board):
+        with self._writing(board, owner):
             yield board
 
     @contextmanager
@@ -177,19 +225,21 @@ class TagWriter:
         trials: Callable[[], Mapping[TrialId, str]],
         sweeps: Callable[[], Mapping[str, str]],
         to_epoch: Callable[[float], float],
+        owner: str = "",
     ) -> Iterator[ForecastBoard]:
-        """Write the forecasts of trials and sweeps while the context lasts."""
+        """Write the forecasts of trials and sweeps of ``owner`` while the context lasts."""
         board = ForecastBoard(trials, sweeps, to_epoch)
-        with self._writing(board):
+        with self._writing(board, owner):
             yield board
 
     @contextmanager
-    def _writing(self, board: Board) -> Iterator[None]:
-        self._boards.append(board)
+    def _writing(self, board: Board, owner: str) -> Iterator[None]:
+        turn = _Turn(board, owner)
+        self._turns.append(turn)
         try:
             yield
         finally:
-            self._boards.remove(board)
+            self._turns.remove(turn)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -199,30 +249,74 @@ class TagWriter:
             self._stop.wait(self._round_s if taken else self._again_s)
 
     def _write(self, *, also_minor: bool) -> bool:
-        """Write what is due, minor changes for a round at most; return whether MLflow took all of it."""
-        began = time.monotonic()
-        for board in list(self._boards):
-            for name, run_id, news in board.due(also_minor=also_minor):
-                if self._stop.is_set() or (also_minor and time.monotonic() - began > self._round_s):
+        """Write what is due, minor changes for a round at most; return whether MLflow answered."""
+        round_ends = time.monotonic() + self._round_s
+        left: dict[str, float] = {}
+        # Whose turn is longest ago goes first, and of each owner's time no other's is taken.
+        for turn in sorted(self._turns, key=lambda one: one.at):
+            if left.setdefault(turn.owner, _OWNER_S) <= 0:
+                self._changed.set()
+                continue
+            began = turn.at = time.monotonic()
+            ends = began + left[turn.owner]
+            for name, run_id, news in turn.board.due(also_minor=also_minor):
+                now = time.monotonic()
+                if self._stop.is_set() or (also_minor and now > round_ends):
                     self._changed.set()
                     return True
-                if not self._send(run_id, news):
+                if now > ends:
+                    self._changed.set()
+                    break
+                if now >= self._refused.get(run_id, (0.0, 0))[0] and not self._wrote(turn.board, name, run_id, news):
                     return False
-                board.wrote(name, news)
+            left[turn.owner] -= time.monotonic() - began
         return True
 
-    def _send(self, run_id: str, tags: Mapping[str, str]) -> bool:
+    def _wrote(self, board: Board, name: str, run_id: str, news: Mapping[str, str]) -> bool:
+        """Write the tags of one run, and set it aside where that fails; return whether MLflow answered."""
+        # Where this fails, only the answer may be lost.
+        board.writes(name, news)
+        try:
+            self._send(run_id, news)
+        except _RefusedError:
+            self._set_aside(run_id, self._refused.get(run_id, (0.0, 0))[1])
+        except (MlflowException, OSError) as error:
+            _LOG.debug("tags not written yet: %s", shown(str(error))[:200])
+            # Mostly MLflow is away; but where this run alone makes it fail, the next time another one is tried.
+            self._set_aside(run_id, 0)
+            return False
+        else:
+            self._refused.pop(run_id, None)
+            board.wrote(name, news)
+        return True
+
+    def _set_aside(self, run_id: str, failures: int) -> None:
+        """Leave a run alone for a while that MLflow takes nothing for: it was deleted, or is somebody else's."""
+        wait = min(_MOST_AGAIN_S, _ASIDE * self._again_s * 2.0 ** min(failures, 16))
+        self._refused.pop(run_id, None)
+        if len(self._refused) >= _MOST_REFUSED:
+            self._refused.pop(next(iter(self._refused)))
+        self._refused[run_id] = time.monotonic() + wait, failures + 1
+
+    def _send(self, run_id: str, tags: Mapping[str, str]) -> None:
+        """Write tags, and rest.
+
+        Raises:
+            _RefusedError: MLflow answers, but not well of this run.
+            MlflowException: MLflow is away.
+            OSError: likewise.
+        """
         began = time.monotonic()
         try:
             self._client.log_batch(run_id, tags=[RunTag(key, value) for key, value in tags.items()])
             if tags.get(contract.TAG_OUTCOME) == _STOPPED:
                 # Its program left as for a move, and expects another attempt to end the run.
                 self._client.set_terminated(run_id, "FINISHED")
-        except (MlflowException, OSError) as error:
-            _LOG.debug("tags not written yet: %s", str(error)[:200])
-            return False
+        except MlflowException as error:
+            if error.get_http_status_code() < _SERVER_ERROR:  # type: ignore[no-untyped-call]
+                raise _RefusedError(str(error)[:200]) from error
+            raise
         self._stop.wait(_REST * (time.monotonic() - began))
-        return True
 
 
 def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) -> dict[str, str]:

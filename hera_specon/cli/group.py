@@ -7,12 +7,18 @@ from typing import Any, ClassVar
 import click
 
 from controllers.core.errors import SpeconError, SweepInterrupted
+from controllers.tracking.access import shown
+from hera_specon.formatting import printable_lines
 
 
 class Failure(click.ClickException):
     """Something went wrong that is neither bad input nor an interruption."""
 
     exit_code: ClassVar[int] = 1
+
+    def format_message(self) -> str:
+        """Return the message without passwords and without what could steer a terminal: others may have worded it."""
+        return printable_lines(shown(self.message))
 
 
 class BadInput(Failure):

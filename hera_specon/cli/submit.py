@@ -201,6 +201,7 @@ def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> None:
     from controllers.worlds.argo.api import UnavailableError  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.worlds.argo.untrusted import text  # noqa: PLC0415
     from hera_specon.cluster.channel import ArgoServerError  # noqa: PLC0415
+    from hera_specon.formatting import printable  # noqa: PLC0415
 
     told = ""
     heard_at = time.monotonic()
@@ -214,7 +215,7 @@ def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> None:
                 raise Failure(message) from error
             workflow = {}
         phase, progress = text(workflow, "status", "phase"), text(workflow, "status", "progress")
-        line = f"{name}: {phase or 'Pending'}" + (f", {progress} steps" if progress else "")
+        line = printable(f"{name}: {phase or 'Pending'}" + (f", {progress} steps" if progress else ""))
         if workflow and line != told:
             click.echo(line, err=True)
             told = line
@@ -222,5 +223,6 @@ def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> None:
             break
         time.sleep(_EVERY_S)
     if phase != "Succeeded":
-        message = f"workflow {name} {phase.lower()}: {text(workflow, 'status', 'message') or 'no reason given'}"
+        why = printable(text(workflow, "status", "message")) or "no reason given"
+        message = f"workflow {name} {phase.lower()}: {why}"
         raise Failure(message)

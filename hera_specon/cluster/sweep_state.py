@@ -16,6 +16,7 @@ from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Category, NodeName, Progress, Snapshot, Trial, TrialId
+from controllers.tracking.access import shown
 from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
@@ -89,7 +90,7 @@ def open_tracking(uri: str) -> MlflowClient:
         TrackingError: It is no server's address. A file that a manifest names is not opened.
     """
     if urlsplit(uri).scheme not in {"http", "https"}:
-        message = f"{uri!r} is not the address of an MLflow server, such as http://127.0.0.1:5000"
+        message = f"{shown(uri)!r} is not the address of an MLflow server, such as http://127.0.0.1:5000"
         raise TrackingError(message)
     return MlflowClient(uri)
 
@@ -248,5 +249,6 @@ def _tracked(record: WorkflowRecord, given: str | None) -> tuple[TrackedSweeps, 
         return tracked_sweeps(open_tracking(uri), {sweep.id: sweep.experiment for sweep in record.sweeps}), ()
     except TrackingError as error:
         advice = "" if given else "; say where it answers from here with --mlflow-tracking-uri"
-        told = f"Category, growth, step, metric and reason are missing: {uri or 'no MLflow is named'}: {error}{advice}"
+        where = shown(uri) or "no MLflow is named"
+        told = f"Category, growth, step, metric and reason are missing: {where}: {shown(str(error))}{advice}"
         return TrackedSweeps(), (told,)

@@ -133,7 +133,7 @@ def status_table(state: SweepState, most: int | None = None) -> RenderableType:
     name, where = formatting.printable(state.name), formatting.printable(state.where)
     policy = f"policy {formatting.printable(state.policy)}; {formatting.printable(state.steered)}"
     pieces: list[RenderableType] = [
-        Text.assemble((name, "bold"), f"  {where}: {state.phase}"),
+        Text.assemble((name, "bold"), f"  {where}: {formatting.printable(state.phase)}"),
         Text(policy, style="dim"),
         headline(state.counted, state.snapshot.now, state.left, over=state.over),
         *(Text(line) for line in best_lines(state.snapshot)),

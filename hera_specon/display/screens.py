@@ -47,7 +47,7 @@ class LiveScreen:
 
     def say(self, text: str) -> None:
         """Show a message above the view."""
-        self._console.print(escape(text), highlight=False)
+        self._console.print(escape(formatting.printable_lines(text)), highlight=False)
 
     def begin(self, policy: str, trials: int, position: int, of: int) -> None:
         """Start the view of the sweep under one more policy."""
@@ -100,7 +100,7 @@ class PlainScreen:
     """
 
     def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
+        self._write: Callable[[str], None] = lambda text: write(formatting.printable_lines(text))
         self._trials = 0
         self._forecast: Forecast | None = None
         self._phases: dict[TrialId, Phase] = {}

@@ -23,13 +23,13 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
     table.title_justify = "left"
     table.add_column()
     for row in rows:
-        table.add_column(Text(row.result.policy), justify="right", overflow="fold")
+        table.add_column(Text(formatting.printable(row.result.policy)), justify="right", overflow="fold")
     if any(row.result.deadlines.asked for row in rows):
         met = [f"{row.result.deadlines.met} of {row.result.deadlines.asked}" for row in rows]
         table.add_row("deadlines met", *map(Text, met))
     for title, *told in zip(TITLES, *(cells(row) for row in rows), strict=True):
         if compared or title not in ONLY_COMPARED:
-            table.add_row(title, *(Text(cell) for cell in told))
+            table.add_row(title, *(Text(formatting.printable(cell)) for cell in told))
     early = {"suspensions": [row.suspensions for row in rows], "ended early": [row.ended_early for row in rows]}
     for title, counts in early.items():
         if any(counts):
@@ -37,8 +37,9 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
     delivered = [row.cores_delivered for row in rows]
     if None not in delivered:
         table.add_row("CPU delivered", *(f"{formatting.cores(cores or 0.0)} cores" for cores in delivered))
-    notes = (Text(note, style="yellow") for note in noise(rows))
-    return Group(table, *(Text(note, style="bold red") for note in warnings(rows)), *notes)
+    notes = (Text(formatting.printable(note), style="yellow") for note in noise(rows))
+    failed = (Text(formatting.printable(note), style="bold red") for note in warnings(rows))
+    return Group(table, *failed, *notes)
 
 
 def cells(row: ComparisonRow) -> tuple[str, ...]:

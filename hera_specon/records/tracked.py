@@ -20,6 +20,7 @@ from controllers.core.model import Category, Phase
 from controllers.core.results import RunResult
 from controllers.record.forecasts import forecasts_in
 from controllers.record.timeline import TimelineEvent
+from controllers.tracking.access import shown
 from hera_specon.records.history import history
 from hera_specon.records.run_folder import BrokenRunError, PolicyRun, RunNotFoundError, RunRecord, told_apart
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
@@ -57,7 +58,7 @@ def tracked_record(client: MlflowClient, wanted: str) -> RunRecord:
         message = f"MLflow does not answer: {str(error)[:300]}"
         raise SpeconError(message) from error
     specs = [str(parent.info.run_name)[:_MOST_TEXT] for parent in parents]
-    return RunRecord(Path(), {"name": wanted, "tracking_uri": client.tracking_uri}, told_apart(runs, specs))
+    return RunRecord(Path(), {"name": wanted, "tracking_uri": shown(client.tracking_uri)}, told_apart(runs, specs))
 
 
 def sweep_runs(client: MlflowClient, wanted: str) -> list[Run]:
@@ -87,9 +88,8 @@ def sweep_runs(client: MlflowClient, wanted: str) -> list[Run]:
         ]
         if parents:
             return parents
-    message = (
-        f"MLflow at {client.tracking_uri} has no sweep {wanted!r}: give its workflow's name, its id, or a run's id"
-    )
+    where = shown(client.tracking_uri)
+    message = f"MLflow at {where} has no sweep {wanted!r}: give its workflow's name, its id, or a run's id"
     raise RunNotFoundError(message)
 
 

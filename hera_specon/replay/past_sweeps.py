@@ -11,6 +11,7 @@ from controllers.core.model import Direction, NodeName, Phase, TrialId
 from controllers.core.parameters import bounded
 from controllers.core.results import TrialResult
 from controllers.lab.simulation.past_sweeps.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, Stay
+from controllers.tracking.access import shown
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.records.history import Stretch
 from hera_specon.records.run_folder import PolicyRun
@@ -61,7 +62,7 @@ def recorded_sweep(client: MlflowClient, name: str, recorded: Recorded, objectiv
         message = f"sweep {name} has not finished under {recorded.policy}: nothing to set a simulation beside"
         raise PastSweepError(message)
     if not recorded.tracked:
-        message = f"MLflow at {client.tracking_uri} has no trials of sweep {name} under {recorded.policy}"
+        message = f"MLflow at {shown(client.tracking_uri)} has no trials of sweep {name} under {recorded.policy}"
         raise PastSweepError(message)
     metric = chosen_objective(client, recorded.tracked, objective.metric)
     by_id = {_short(trial.trial_id, result.trials): trial for trial in recorded.tracked}

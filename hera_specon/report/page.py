@@ -12,6 +12,7 @@ from plotly.offline import get_plotlyjs
 from controllers.core.model import Direction
 from controllers.core.results import TrialResult
 from controllers.policies.promote import FIRST_RUNG
+from controllers.tracking.access import shown
 from hera_specon import formatting
 from hera_specon.records.comparison import comparison_rows
 from hera_specon.records.history import Move
@@ -155,9 +156,11 @@ FACTS = {
 def facts(about: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what was run as pairs for the page's head, those that are known."""
     # The server of a run that has ended is gone.
-    told = {**about, "tracking_uri": about.get("serve_mlflow") or about.get("tracking_uri")}
-    known = [(title, told[name]) for name, title in FACTS.items() if told.get(name) not in (None, "")]
-    return [(title, ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)) for title, fact in known]
+    about = {**about, "tracking_uri": about.get("serve_mlflow") or about.get("tracking_uri")}
+    known = [(title, about[name]) for name, title in FACTS.items() if about.get(name) not in (None, "")]
+    told = [(title, ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)) for title, fact in known]
+    # An older version kept the address of MLflow with the password in it.
+    return [(title, shown(text)) for title, text in told]
 
 
 @dataclass(frozen=True, slots=True)

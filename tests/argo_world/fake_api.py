@@ -152,7 +152,7 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
             elif "watch" in query:
                 self._watch(url.path, query)
             else:
-                self._answer(*_done(api.store, method, url.path, query, body))
+                self._answer(*answered(api.store, method, url.path, query, body))
 
         def _answer(self, status: int, answer: Json) -> None:
             content = json.dumps(answer).encode()
@@ -181,7 +181,7 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
 
 
 def _events(api: FakeApi, path: str, query: Mapping[str, str]) -> Iterator[Json]:
-    collection, namespace, _, _ = _parts(path)
+    collection, namespace, _, _ = parts_of(path)
     store, since = api.store, int(query.get("resourceVersion") or 0)
     if since < store.compacted:
         yield {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old resource version"}}
@@ -195,12 +195,12 @@ def _events(api: FakeApi, path: str, query: Mapping[str, str]) -> Iterator[Json]
                 waited += 0.02
         for change in fresh:
             since = change.version
-            if change.collection == collection and (event := _event(change, namespace, query)):
+            if change.collection == collection and (event := event_of(change, namespace, query)):
                 yield event
     yield {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(max(since, 1))}}}
 
 
-def _event(change: Change, namespace: str | None, query: Mapping[str, str]) -> Json | None:
+def event_of(change: Change, namespace: str | None, query: Mapping[str, str]) -> Json | None:
     before, after = (o if o and _selected(o, namespace, query) else None for o in (change.before, change.after))
     if after is not None:
         return {"type": "ADDED" if before is None else "MODIFIED", "object": after}
@@ -226,7 +226,7 @@ def _selected(item: Json, namespace: str | None, query: Mapping[str, str]) -> bo
     }
 
 
-def _parts(path: str) -> tuple[str, str | None, str | None, str | None]:
+def parts_of(path: str) -> tuple[str, str | None, str | None, str | None]:
     """Split a path into collection, namespace, name and subresource."""
     words = path.strip("/").split("/")
     words = words[2:] if words[0] == "api" else words[3:]
@@ -237,8 +237,8 @@ def _parts(path: str) -> tuple[str, str | None, str | None, str | None]:
     return words[0], namespace, padded[1], padded[2]
 
 
-def _done(store: Store, method: str, path: str, query: Mapping[str, str], body: Any) -> tuple[int, Json]:  # noqa: ANN401
-    collection, namespace, name, _ = _parts(path)
+def answered(store: Store, method: str, path: str, query: Mapping[str, str], body: Any) -> tuple[int, Json]:  # noqa: ANN401
+    collection, namespace, name, _ = parts_of(path)
     key = f"{namespace or ''}/{name or (body or {}).get('metadata', {}).get('name')}"
     there = store.objects[collection].get(key)
     if method == "GET" and name is None:

@@ -52,11 +52,20 @@ def pod(name: str = "a", attempt: int = 0, **changes: Any) -> Json:  # noqa: ANN
             },
             "annotations": {
                 "workflows.argoproj.io/node-name": f"{WORKFLOW}[0].{name}({attempt})",
+                "workflows.argoproj.io/node-id": f"{WORKFLOW}-{name}-{attempt}",
                 labels.ANNOTATION_OBJECTIVE: "loss",
                 labels.ANNOTATION_DIRECTION: "minimize",
                 **changes.get("notes", {}),
             },
-            "ownerReferences": [{"kind": "Workflow", "name": WORKFLOW, "uid": UID}],
+            "ownerReferences": [
+                {
+                    "apiVersion": "argoproj.io/v1alpha1",
+                    "kind": "Workflow",
+                    "name": WORKFLOW,
+                    "uid": UID,
+                    "controller": True,
+                }
+            ],
         },
         "spec": {
             "terminationGracePeriodSeconds": changes.get("grace", 30),

@@ -1,6 +1,7 @@
 """Access to an API server: errors by kind, and what is refused before it is asked."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +16,10 @@ from controllers.worlds.argo.api import (
     KubeApi,
     NotFoundError,
     RejectedError,
+    TooLargeError,
+    TooManyRequestsError,
     UnavailableError,
+    _list_metadata,
 )
 from tests.argo_world.fake_api import FakeApi
 from tests.argo_world.objects import node
@@ -62,3 +66,55 @@ def test_a_delete_is_for_the_very_object_only(fake: FakeApi) -> None:
 def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpeconError, match="--kubeconfig"):
         KubeApi.load(str(tmp_path / "none"), None)
+
+
+def test_a_server_that_is_asked_for_too_much_is_left_alone_for_longer_and_longer(
+    fake: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("controllers.worlds.argo.api.time", SimpleNamespace(monotonic=lambda: now[0]))
+    fake.store.put("nodes", node("n1"))
+    fake.fault = lambda call: (429, "too many") if call.method == "PATCH" else None
+    api = fake.client()
+    asked = []
+    for _ in range(200):
+        now[0] += 1.0
+        with pytest.raises(TooManyRequestsError):
+            api.patch(NODES.path(None, "n1"), {})
+        asked.append(len(fake.of("PATCH", "nodes")))
+        assert api.get(NODES.path())["items"]  # what is only read has a rest of its own
+    assert asked[-1] < 15
+    fake.fault = lambda _: None
+    now[0] += 31.0
+    api.patch(NODES.path(None, "n1"), {})
+
+
+def test_an_object_that_holds_too_much_is_left_out_of_its_list_by_name(
+    fake: FakeApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("controllers.worlds.argo.api._MOST_PARTS", 200)
+    for name in ("n1", "huge", "n3"):
+        made = node(name)
+        made["metadata"] = {"name": name, "namespace": "tenant"}
+        made["spec"] = {"taints": [{} for _ in range(500)]} if name == "huge" else {}
+        fake.store.put("nodes", made)
+    with pytest.raises(TooLargeError):
+        list(fake.client().pages(NODES.path(), {}, 3))
+    found = [
+        item["metadata"]["name"] for page in fake.client().pages(NODES.path(), {}, 1) for item in page.get("items", ())
+    ]
+    assert found == ["n1", "n3"]
+    assert "tenant/huge" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("content", "token"),
+    [
+        (b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"abc"},"items":[[[', "abc"),
+        (b'{"apiVersion":"x/v1","items":[[[],"kind":"WorkflowList","metadata":{"continue":"abc"}}\n', "abc"),
+        (b'{"items":[{"metadata":{"continue":"forged"}}]}', None),
+        (b"", None),
+    ],
+)
+def test_the_metadata_of_a_list_are_found_where_the_rest_cannot_be_read(content: bytes, token: str | None) -> None:
+    assert _list_metadata(content).get("continue") == token

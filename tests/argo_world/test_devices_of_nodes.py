@@ -89,7 +89,7 @@ def test_a_device_is_given_once_though_the_first_place_does_not_show_yet(bench: 
 
 
 def test_a_move_takes_a_device_at_its_destination_from_the_start(bench: Bench) -> None:
-    bench.put("workflows", workflow(steps("a", "Running", ("n1", None))))
+    bench.put("workflows", workflow(steps("a", "Running", ("n1", None)) | steps("b", "Pending", ("", None))))
     bench.put("nodes", having(node("n1"), "1"))
     bench.put("nodes", having(node("n2"), "1"))
     bench.put("pods", asking(pod("a", on="n1")))

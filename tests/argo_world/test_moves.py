@@ -4,10 +4,12 @@ import threading
 import time
 from functools import partial
 
+import pytest
+
 from controllers.core.model import Migrate, NodeName, Phase, Resize, TrialId
 from controllers.worlds.argo.commands import Timeouts
 from tests.argo_world.conftest import Bench
-from tests.argo_world.objects import BEGAN, node, over, pod, stamp, steps, trial, workflow
+from tests.argo_world.objects import BEGAN, NAMESPACE, node, over, pod, stamp, steps, trial, workflow
 
 A = TrialId(trial("a"))
 TO_N2 = Migrate(A, NodeName("n2"))
@@ -49,6 +51,7 @@ def test_a_move_from_decision_to_the_next_attempts_start(bench: Bench) -> None:
     bench.put("pods", over(75, on="n1", notes=notes(bench)))
     bench.until(lambda: bench.trial().nodes == ())
     assert bench.trial().phase is Phase.MOVING
+    bench.put("workflows", workflow(steps("a", "Running", ("n1", "75"), ("", None))))
     bench.put("pods", pod(attempt=1, gated=True))
     bench.until(lambda: opened(bench))
     assert (chosen(bench), bench.trial().phase) == ("host-n2", Phase.MOVING)
@@ -64,7 +67,9 @@ def test_a_move_goes_before_a_resize_that_still_waits_for_the_api_server(bench: 
     bench.begin()
     gate = threading.Event()
     for number in range(20):
-        bench.view.writes.submit(f"jam-{number}", lambda: _held(gate), lambda _: None, share=True)
+        bench.view.writes.submit(
+            f"jam-{number}", partial(_held, gate), lambda _: None, namespace=NAMESPACE, kind="shares"
+        )
     assert bench.world.apply(Resize(A, 0.2)).done
     assert bench.world.apply(TO_N2).done
     bench.until(lambda: bench.pods.commands == [("sweep-x-a-0", ASK)])
@@ -356,4 +361,18 @@ def test_other_peoples_pods_are_never_written_to(bench: Bench) -> None:
     bench.begin()
     bench.settle()
     assert [call for call in bench.fake.calls if call.method != "GET"] == []
+    assert bench.pods.commands == []
+
+
+@pytest.mark.parametrize("field", ["hostPID", "shareProcessNamespace"])
+def test_a_trial_that_shares_its_processes_is_not_moved_and_the_field_is_named(bench: Bench, field: str) -> None:
+    bench.put("workflows", workflow(steps("a", "Running", ("n1", None))))
+    made = pod(on="n1")
+    made["spec"][field] = True
+    bench.put("pods", made)
+    bench.begin()
+    assert field in bench.world.apply(TO_N2).detail
+    made["metadata"]["annotations"] |= marks()
+    bench.put("pods", made)
+    bench.until(lambda: "hera-specon.io/move-to" not in notes(bench))
     assert bench.pods.commands == []

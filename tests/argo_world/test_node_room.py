@@ -56,7 +56,7 @@ def test_promises_of_one_campaign_are_not_those_of_another() -> None:
 def test_a_pod_counts_where_it_was_placed_before_it_is_there() -> None:
     placed = record(pod("a", uid="1", notes={"hera-specon.io/placed-on": "n1"}))
     over = record(pod("b", on="n1", uid="2", phase="Failed"))
-    room = NodeRoom(NodeRequests(nodes("n1"), [placed, over], []))
+    room = NodeRoom(NodeRequests(nodes("n1"), [placed, over], [], {"1"}))
     assert not room.why_unfit("n1", Resources(0.9, 0.0))
     assert room.why_unfit("n1", Resources(0.95, 0.0))
 

@@ -26,7 +26,7 @@ class Jam:
                 self.gate.wait(10)
             self.made.append(key)
 
-        return self.writes.submit(key, call, _ignore, share=share)
+        return self.writes.submit(key, call, _ignore, kind="shares" if share else "writes")
 
 
 def _ignore(_: ApiError | None) -> None:

@@ -57,7 +57,15 @@ def pod(number: int, *, of: str = "vae-x1", attempt: int = 0, gated: bool = Fals
                 labels.ANNOTATION_BASE_CPU: "0.1",
                 **facts.get("annotations", {}),
             },
-            "ownerReferences": [{"kind": "Workflow", "name": of, "uid": f"uid-{of}"}],
+            "ownerReferences": [
+                {
+                    "apiVersion": "argoproj.io/v1alpha1",
+                    "kind": "Workflow",
+                    "name": of,
+                    "uid": f"uid-{of}",
+                    "controller": True,
+                }
+            ],
         },
         "spec": {
             "nodeName": "" if gated else facts.get("node", "n1"),

@@ -1,7 +1,9 @@
 """Many campaigns in one process: each begun, driven and ended; none in the way of another."""
 
 import logging
+import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -52,7 +54,24 @@ class Office:
         self.runs: list[FakeRun] = []
         self.failing: dict[str, Exception] = {}
         self.instruments = Instruments()
-        self.campaigns = Campaigns(self.start, lambda: self.now, self.instruments, lambda: self.leading)
+        self.closers: list[threading.Thread] = []
+        self.slow_to_close = threading.Event()
+        self.slow_to_close.set()
+        self.campaigns = Campaigns(self.start, lambda: self.now, self.instruments, lambda: self.leading, self.beside)
+
+    def beside(self, work: Callable[[], None]) -> threading.Thread:
+        """Do it on another thread; wait for that, but where closing is slow."""
+
+        def late() -> None:
+            self.slow_to_close.wait(30)
+            work()
+
+        thread = threading.Thread(target=late)
+        thread.start()
+        if self.slow_to_close.is_set():
+            thread.join(30)
+        self.closers.append(thread)
+        return thread
 
     def start(self, campaign: Campaign) -> FakeRun:
         self.runs.append(FakeRun(campaign, self.failing.get(campaign.uid)))
@@ -189,3 +208,72 @@ def test_closing_ends_all_and_what_they_remember_is_kept_only_when_asked(office:
     office.campaigns.step()
     office.campaigns.close()
     assert (office.runs[2].kept, office.runs[2].closed) == (False, True)
+
+
+def test_nobody_waits_for_a_campaign_that_is_slow_to_end_but_its_own_successor(office: Office) -> None:
+    office.campaigns.reconcile([A, B])
+    office.campaigns.step()
+    office.slow_to_close.clear()
+    office.of("a")[0].breaks = RuntimeError("MLflow hangs")
+    office.campaigns.step()
+    office.now += 60.0
+    office.campaigns.step()
+    assert [run.closed for run in office.of("a")] == [False]
+    assert [run.steps for run in office.of("b")] == [3]
+    assert not office.campaigns.wait_closed(0.0)
+    office.slow_to_close.set()
+    for closer in office.closers:
+        closer.join(30)
+    assert office.campaigns.wait_closed(0.0)
+    office.campaigns.step()
+    assert [run.closed for run in office.of("a")] == [True, False]
+
+
+def test_who_leads_again_waits_for_what_was_begun_to_be_ended(office: Office) -> None:
+    office.campaigns.reconcile([A])
+    office.campaigns.step()
+    office.slow_to_close.clear()
+    office.campaigns.close()
+    office.campaigns.reconcile([A])
+    office.campaigns.step()
+    assert len(office.runs) == 1
+    office.slow_to_close.set()
+    for closer in office.closers:
+        closer.join(30)
+    office.campaigns.step()
+    assert len(office.runs) == 2
+
+
+def test_the_many_campaigns_of_one_namespace_are_begun_a_hundred_at_a_time_and_delay_no_other(office: Office) -> None:
+    crowd = [campaign(f"w{number}", namespace="crowd") for number in range(150)]
+    office.campaigns.reconcile([*crowd, A])
+    office.campaigns.step()
+    begun = Counter(run.campaign.namespace for run in office.runs)
+    assert begun == {"crowd": 100, "team": 1}
+
+
+def test_campaigns_that_were_over_before_wait_for_those_of_their_own_namespace_only(office: Office) -> None:
+    over = [campaign(f"w{number}", namespace="crowd", finished=True) for number in range(9)]
+    office.campaigns.reconcile([*over, replace(A, finished=True)])
+    office.campaigns.step()
+    assert Counter(run.campaign.namespace for run in office.runs) == {"crowd": 4, "team": 1}
+
+
+def test_a_namespace_whose_campaigns_take_long_gets_half_a_second_in_each_round_and_all_of_them_their_turn(
+    office: Office,
+) -> None:
+    class Slow(FakeRun):
+        def step(self, campaign: Campaign) -> None:
+            super().step(campaign)
+            office.now += 0.2 if campaign.namespace == "crowd" else 0.0
+
+    def start(campaign: Campaign) -> FakeRun:
+        office.runs.append(Slow(campaign))
+        return office.runs[-1]
+
+    slow = Campaigns(start, lambda: office.now, office.instruments, lambda: True, office.beside)
+    slow.reconcile([*(campaign(f"w{number}", namespace="crowd") for number in range(9)), A])
+    for _ in range(3):
+        slow.step()
+    steps = {run.campaign.uid: run.steps for run in office.runs}
+    assert steps == {**{f"w{number}": 1 for number in range(9)}, "a": 3}

@@ -1,12 +1,19 @@
 """Replicas on real threads: one leads, another takes over."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import pytest
+
+from controllers.cluster import run
 from controllers.cluster.election import Election, Lease, LeaseTiming, LeaseUnavailableError, Request
 from controllers.cluster.leadership import AlwaysLeading, Leadership
+from controllers.cluster.settings import ControllerSettings
+from controllers.worlds.argo.api import KubeApi
+from controllers.worlds.argo.watch import since_boot
 from tests.controller.test_election import StoredLease
 
 QUICK = LeaseTiming(0.6, 0.4, 0.02)
@@ -72,3 +79,47 @@ def test_a_single_controller_needs_no_lease() -> None:
     with AlwaysLeading() as alone:
         assert alone.leading
         alone.resign()
+
+
+def test_a_leader_whose_machine_slept_does_not_believe_that_it_still_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = {"monotonic": 100.0, "since boot": 100.0}
+    monkeypatch.setattr("controllers.worlds.argo.watch.time.monotonic", lambda: seconds["monotonic"])
+    monkeypatch.setattr("controllers.worlds.argo.watch.time.clock_gettime", lambda _clock: seconds["since boot"])
+    election, stored = Election("one", LeaseTiming(), since_boot), StoredLease()
+    round_ = election.round()
+    request = next(round_)
+    with contextlib.suppress(StopIteration):
+        while True:
+            request = round_.send(stored.carry_out(request))
+    assert election.leading
+    seconds["since boot"] += 3600.0
+    assert not election.leading
+
+
+def test_the_controllers_own_election_goes_by_that_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks: list[object] = []
+
+    def note(identity: str, timing: LeaseTiming, clock: Callable[[], float]) -> Election:
+        clocks.append(clock)
+        return Election(identity, timing, clock)
+
+    monkeypatch.setattr(run, "Election", note)
+    monkeypatch.setattr(KubeApi, "load", lambda *_, **__: None)
+    run._leadership(
+        ControllerSettings(
+            namespaces=(),
+            policy="default",
+            interval=5.0,
+            tracking_uri="http://mlflow:5000",
+            recommend=False,
+            leader_elect=True,
+            lease_name="specon-controller",
+            lease_namespace="own",
+            health_port=8081,
+            metrics_port=8080,
+            stale_after=45.0,
+            log_format="json",
+            log_level="info",
+        )
+    )
+    assert clocks == [since_boot]

@@ -33,6 +33,10 @@ class Recorded:
     def close(self) -> None:
         self.told.append("close")
 
+    def wait_closed(self, within_s: float) -> bool:
+        self.told.append("wait closed")
+        return within_s > 0
+
     def resign(self) -> None:
         self.told.append("resign")
 
@@ -130,7 +134,7 @@ def test_at_the_end_writes_are_made_and_states_are_kept_before_another_may_lead(
     stop = threading.Event()
     stop.set()
     bench.loop.run(stop)
-    assert bench.recorded.told == ["wait for writes", "keep states", "resign", "close"]
+    assert bench.recorded.told == ["wait for writes", "keep states", "resign", "close", "wait closed"]
 
 
 def test_who_does_not_lead_at_the_end_keeps_nothing(bench: Bench) -> None:
@@ -138,4 +142,4 @@ def test_who_does_not_lead_at_the_end_keeps_nothing(bench: Bench) -> None:
     stop = threading.Event()
     stop.set()
     bench.loop.run(stop)
-    assert bench.recorded.told == ["wait for writes", "resign", "close"]
+    assert bench.recorded.told == ["wait for writes", "resign", "close", "wait closed"]

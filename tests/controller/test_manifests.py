@@ -25,6 +25,12 @@ def objects(overlay: str) -> tuple[Json, ...]:
     return render(MANIFESTS / "overlays" / overlay)
 
 
+def bound(overlay: str) -> tuple[Json, ...]:
+    """Return the objects of an overlay, and of a namespace that was opened to its controller where that is needed."""
+    opened = render(MANIFESTS / "steered-namespace") if overlay.startswith("platform") else ()
+    return (*objects(overlay), *opened)
+
+
 def workloads(overlay: str) -> Iterator[tuple[Json, Json]]:
     """Yield each Deployment's pod spec with each of its containers."""
     for deployment in of_kind(objects(overlay), "Deployment"):
@@ -34,7 +40,7 @@ def workloads(overlay: str) -> Iterator[tuple[Json, Json]]:
 
 def roles(overlay: str, account: str) -> Iterator[tuple[str, str, Permission]]:
     """Yield kind of the role, namespace of the binding, and permission, for all that is bound to ``account``."""
-    everything = objects(overlay)
+    everything = bound(overlay)
     rules = {(one["kind"], one["metadata"]["name"]): one["rules"] for one in of_kind(everything, "Role", "ClusterRole")}
     for binding in of_kind(everything, "RoleBinding", "ClusterRoleBinding"):
         if account in {subject["name"] for subject in binding["subjects"]}:
@@ -75,6 +81,28 @@ def test_a_namespaced_controller_may_do_nothing_outside_its_namespace_but_look_a
 
 
 @rendered
+@pytest.mark.parametrize("overlay", [name for name in OVERLAYS if name.startswith("platform")])
+def test_a_platforms_controller_acts_in_the_namespaces_that_are_opened_to_it_and_nowhere_else(overlay: str) -> None:
+    alone = {p for kind, _, p in roles(overlay, "specon-controller") if kind == "ClusterRoleBinding"}
+    assert alone == {row for row in documented() if row.role == "nodes"}
+    bindings = of_kind(objects(overlay), "RoleBinding", "ClusterRoleBinding")
+    assert {o["roleRef"]["name"] for o in bindings} == {"specon-controller-lease", "specon-controller-nodes"}
+    opened = of_kind(render(MANIFESTS / "steered-namespace"), "RoleBinding")
+    controllers = [s for o in opened for s in o["subjects"] if s["name"] == "specon-controller"]
+    assert [subject["namespace"] for subject in controllers] == ["hera-specon"] * 2
+
+
+@rendered
+def test_a_namespace_is_opened_in_its_own_name(tmp_path: Path) -> None:
+    beside = os.path.relpath(MANIFESTS / "steered-namespace", tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({"namespace": "team-a", "resources": [beside]}))
+    found = render(tmp_path)
+    assert {o["metadata"]["namespace"] for o in found} == {"team-a"}
+    subjects = {(s["name"], s["namespace"]) for o in of_kind(found, "RoleBinding") for s in o["subjects"]}
+    assert subjects == {("default", "team-a"), ("specon-controller", "hera-specon")}
+
+
+@rendered
 def test_the_lease_is_the_only_one_that_may_be_taken() -> None:
     for overlay in OVERLAYS:
         lease = next(o for o in of_kind(objects(overlay), "Role") if o["metadata"]["name"] == "specon-controller-lease")
@@ -91,7 +119,7 @@ def test_the_pods_of_sweeps_may_report_and_nothing_else() -> None:
 
 
 @rendered
-@pytest.mark.parametrize("overlay", ["namespaced", "cluster-wide"])
+@pytest.mark.parametrize("overlay", ["namespaced", "platform", "cluster-wide"])
 def test_a_controller_that_recommends_may_change_nothing_but_its_lease(overlay: str, tmp_path: Path) -> None:
     found = render(variation(tmp_path, overlay, components=["recommend"]))
     kept = [o for o in of_kind(found, "Role", "ClusterRole") if o["metadata"]["name"].startswith("specon-controller")]

@@ -19,10 +19,11 @@ from mlflow_hooks.states import load_random_states, save_random_states
 
 
 @pytest.mark.parametrize(
-    "module", ["mlflow_hooks", "mlflow_hooks.pytorch", "mlflow_hooks.keras", "mlflow_hooks.batches"]
+    "module",
+    ["mlflow_hooks", "mlflow_hooks.pytorch", "mlflow_hooks.keras", "mlflow_hooks.sklearn", "mlflow_hooks.batches"],
 )
 def test_importing_the_hooks_imports_no_framework_no_tracker_and_no_numpy(module: str) -> None:
-    heavy = {"torch", "tensorflow", "keras", "mlflow", "numpy"}
+    heavy = {"torch", "tensorflow", "keras", "sklearn", "mlflow", "numpy"}
     script = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -162,3 +162,91 @@ def test_a_script_run_by_hand_gets_a_folder_of_its_own_and_gives_sigterm_back(
     assert len(folders) == 2
     assert [len((folder / "points.jsonl").read_text().splitlines()) for folder in folders] == [2, 2]
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def log_steps(steps: Iterable[int]) -> None:
+    with trial() as t:
+        for step in steps:
+            t.log({"loss": 1.0}, step=step)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (range(7), [8, 9], "step 7 is missing in the history of loss"),
+        (range(7), [10, 11], "steps 7 to 9 are missing"),
+        (range(4, 30, 5), [39], "step 34 is missing"),
+    ],
+)
+def test_a_gap_in_the_history_after_a_resume_is_told_with_its_steps(
+    before: range, after: list[int], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log_steps(before)
+    log_steps(after)
+    assert capsys.readouterr().err.count(told) == 1
+
+
+@pytest.mark.parametrize("after", [[7, 8], [3, 4, 5, 6, 7, 8]])
+def test_a_history_that_goes_on_where_it_ended_gives_no_warning(
+    after: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    log_steps(range(7))
+    log_steps(after)
+    assert "missing" not in capsys.readouterr().err
+
+
+def test_metrics_that_come_every_few_steps_give_no_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    log_steps(range(4, 30, 5))
+    log_steps([34, 39])
+    assert "missing" not in capsys.readouterr().err
+
+
+def test_a_loop_of_ones_own_that_finishes_early_after_a_stop_request_is_saved_and_goes_on(tmp_path: Path) -> None:
+    with pytest.raises(MigrationExit), trial() as t:  # noqa: PT012 - leaving is the point
+        t.track(Counter())
+        signal.signal(signal.SIGTERM, lambda _number, _frame: None)
+        t.begin(10)
+        for step in range(4):
+            t.finish_step(step)
+        os.kill(os.getpid(), signal.SIGTERM)
+        t.finish_training()
+    assert not (tmp_path / "s.a/ended.json").exists()
+    assert trial().next_step == 4
+
+
+def test_early_stopping_without_a_stop_request_is_a_success(tmp_path: Path) -> None:
+    with trial() as t:
+        t.track(Counter())
+        t.begin(10)
+        t.finish_step(0)
+        t.finish_training()
+    assert json.loads((tmp_path / "s.a/ended.json").read_text())["status"] == "FINISHED"
+
+
+def test_a_long_step_is_left_only_where_the_newest_checkpoint_holds_all_steps_before_it() -> None:
+    with pytest.raises(MigrationExit), trial(checkpoint_every_s=3600) as t:  # noqa: PT012 - leaving is the point
+        t.track(Counter())
+        t.begin(10)
+        t.note_step(0)
+        os.kill(os.getpid(), signal.SIGTERM)
+        t.leave_if_saved()
+        assert t.saving_due
+        t.save_or_leave()
+    assert t.saved
+    again = trial()
+    again.track(Counter())
+    again.begin(10)
+    os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(MigrationExit):
+        again.leave_if_saved()
+
+
+def test_a_second_training_in_one_trial_can_be_left_too() -> None:
+    with pytest.raises(MigrationExit), trial() as t:  # noqa: PT012 - leaving is the point
+        t.track(Counter())
+        for step in t.steps(2):
+            t.log(loss=1.0, step=step)
+        for step in t.steps(5):
+            os.kill(os.getpid(), signal.SIGTERM)
+            t.log(loss=1.0, step=step)
+    assert trial().next_step == 3

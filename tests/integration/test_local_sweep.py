@@ -166,7 +166,6 @@ def test_an_objective_that_is_never_logged_is_named_with_what_is(workbench: Work
         (("run", "no_sweep.py"), "no_sweep.py"),
         (("run", "empty_space.py"), "space"),
         (("run", "gang.py"), "more than the nodes hold"),
-        (("run", "picky.py"), "nodeSelector"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -178,7 +177,6 @@ def test_bad_input_is_refused_before_anything_starts(
     for name, settings in {
         "empty_space.py": "space={}",
         "gang.py": "space={'x': choice(1)}, workers=100",
-        "picky.py": "space={'x': choice(1)}, node_selector={'disk': 'fast'}",
     }.items():
         (workbench.folder / name).write_text(
             "from hera_specon import Sweep, choice, minimize\nfrom hera.workflows import Workflow\n"

@@ -8,7 +8,7 @@ import pytest
 
 from controllers.worlds.local.shares import SharesError
 from controllers.worlds.local.shares.cgroup import CgroupShares, period_us
-from controllers.worlds.local.shares.cgroup_files import GroupFolder, GroupsV2, Mounts, groups_v2
+from controllers.worlds.local.shares.cgroup_files import MOST_PIDS, GroupFolder, GroupsV2, Mounts, groups_v2
 
 
 class FakeKernel(GroupFolder):
@@ -127,3 +127,15 @@ def test_every_group_from_ones_own_up_to_the_mount_is_a_candidate(tmp_path: Path
 @pytest.mark.parametrize(("cpu", "expected"), [(0.1, 1_000_000), (0.5, 500_000), (1.0, 250_000), (8.0, 100_000)])
 def test_a_period_is_long_enough_for_weights_to_show(cpu: float, expected: int) -> None:
     assert period_us(cpu) == expected
+
+
+def test_a_node_has_only_so_many_processes_where_the_machine_counts_them(delegated: Path) -> None:
+    (delegated / "cgroup.controllers").write_text("cpu memory pids")
+    (delegated / "cgroup.subtree_control").write_text("cpu pids")
+    shares = CgroupShares(GroupsV2(FakeKernel(delegated / "specon-run", controllers="cpu memory pids")))
+    shares.add_node("node", 0.5)
+    shares.add("a", "node", 0.25)
+    assert (delegated / "specon-run" / "node" / "pids.max").read_text() == str(MOST_PIDS)
+    assert (delegated / "specon-run" / "node" / "cgroup.subtree_control").read_text() == "+cpu +pids"
+    assert not (delegated / "specon-run" / "node" / "a" / "pids.max").exists()
+    shares.close()

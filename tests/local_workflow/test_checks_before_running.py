@@ -4,7 +4,7 @@ import pytest
 from hera.workflows import Workflow
 
 from controllers.core.errors import SpeconError
-from controllers.local_run.checks import check_sweep
+from controllers.local_run.checks import check_sweep, left_aside
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import Sweep, choice, minimize
 
@@ -26,3 +26,14 @@ def test_a_command_that_is_not_on_this_machine_is_refused_by_name() -> None:
 def test_commands_of_the_path_and_paths_are_taken() -> None:
     assert check("true") == 2
     assert check("/bin/sh", "-c", "exit 0") == 2
+
+
+def test_selectors_of_nodes_are_left_aside_and_said_so() -> None:
+    spec = {
+        "affinity": {"nodeAffinity": {}},
+        "templates": [{"name": "a", "nodeSelector": {"gpu": "yes"}}, {"name": "b"}],
+    }
+    assert left_aside({"spec": spec}) == [
+        "affinity of the workflow is left aside: nodes here are slices of this machine",
+        "nodeSelector of template 'a' is left aside: nodes here are slices of this machine",
+    ]

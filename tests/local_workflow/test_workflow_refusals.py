@@ -24,19 +24,31 @@ def container(**fields: object) -> Manifest:
 
 
 def test_every_field_that_cannot_be_honoured_is_named_at_once_by_its_path() -> None:
-    main = pod("main", nodeSelector={"disk": "ssd"}, timeout="1h")
+    main = pod("main", sidecars=[{"name": "x"}], timeout="1h")
     main["container"] |= {"workingDir": "/src", "resources": {"limits": {"nvidia.com/gpu": 1}}}
     with pytest.raises(UnsupportedWorkflowError) as caught:
         program(main, onExit="bye", volumes=[{"name": "data", "emptyDir": {}}])
     assert {problem.partition(":")[0] for problem in caught.value.problems} == {
         "spec.onExit",
         "spec.volumes[0]",
-        "spec.templates[0].nodeSelector",
+        "spec.templates[0].sidecars",
         "spec.templates[0].timeout",
         "spec.templates[0].container.workingDir",
         "spec.templates[0].container.resources.limits.nvidia.com/gpu",
     }
     assert str(caught.value).count("\n") == 5
+
+
+def test_a_secret_is_taken_from_the_environment_and_asked_for_where_it_is_not_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    secret = {"name": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "tokens", "key": "api"}}}
+    monkeypatch.delenv("API_TOKEN", raising=False)
+    (problem,) = problems(container(env=[secret]))
+    assert problem.endswith("it is a Secret: set the environment variable API_TOKEN")
+    monkeypatch.setenv("API_TOKEN", "s3cret")
+    (step,) = program(container(env=[secret])).expand({}, ()).pods
+    assert "s3cret" not in str(step)
 
 
 def test_devices_are_refused_with_what_was_asked_for_and_what_to_do() -> None:
@@ -50,7 +62,6 @@ def test_devices_are_refused_with_what_was_asked_for_and_what_to_do() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "spec.affinity",
         "spec.templateDefaults",
         "spec.workflowTemplateRef",
         "spec.hooks",
@@ -75,7 +86,6 @@ def test_what_the_workflow_as_a_whole_asks_of_a_cluster_is_refused(path: str) ->
         "initContainers",
         "daemon",
         "memoize",
-        "affinity",
         "activeDeadlineSeconds",
         "executorFuture",
     ],
@@ -118,7 +128,9 @@ def test_a_variable_from_a_secret_is_refused_unless_the_local_world_sets_it_itse
     source = {"fieldRef": {"fieldPath": "spec.nodeName"}}
     assert program(container(env=[{"name": "SPECON_NODE", "valueFrom": source}])).expand({}, ()).pods[0].env == {}
     (problem,) = problems(container(env=[{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]))
-    assert problem.startswith("spec.templates[0].container.env[0].valueFrom: TOKEN")
+    assert problem.startswith(
+        "spec.templates[0].container.env[0].valueFrom: it is a Secret: set the environment variable TOKEN"
+    )
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_every_page_is_read_with_the_same_filter() -> None:
         return 200, json.dumps({"runs": [run(f"t{len(asked)}", loss=0.5)], **more}).encode()
 
     with server(answer) as client:
-        found = list(find_runs(client, ["7"], "tags.a != ''"))
+        found = list(find_runs(client, ["7"], "tags.a != ''", ["loss"]))
     assert found == [FoundRun(TrialId(f"t{n}"), f"run-t{n}", {"loss": Reported(0.5, 3, 5.0)}) for n in (1, 2)]
     assert [(query["experiment_ids"], query["filter"], query.get("page_token")) for query in asked] == [
         (["7"], "tags.a != ''", None),
@@ -64,14 +64,33 @@ def test_not_a_number_and_left_out_zeros_are_read_as_mlflow_means_them() -> None
     odd = run("t", loss="NaN")
     odd["data"]["metrics"].append({"key": "zero"})
     with server(lambda _: (200, json.dumps({"runs": [odd]}).encode())) as client:
-        (found,) = find_runs(client, ["7"], "")
+        (found,) = find_runs(client, ["7"], "", ["loss", "zero"])
     assert found.metrics["loss"].value != found.metrics["loss"].value
     assert found.metrics["zero"] == Reported(0.0, 0, 0.0)
 
 
+def test_of_a_run_with_a_hundred_thousand_metrics_only_those_that_are_wanted_are_kept() -> None:
+    crowd = run("t", loss=0.5, **{f"m{number}": 1.0 for number in range(100_000)})
+    asked: list[int] = []
+
+    def answer(query: dict[str, Any]) -> tuple[int, bytes]:
+        asked.append(query["max_results"])
+        first = int(query.get("page_token") or 0)
+        last = min(12, first + query["max_results"])
+        more = {"next_page_token": str(last)} if last < 12 else {}
+        return 200, json.dumps({"runs": [crowd] * (last - first), **more}).encode()
+
+    with server(answer) as client:
+        found = list(find_runs(client, ["7"], "", ["loss"]))
+    assert [one.metrics for one in found] == [{"loss": Reported(0.5, 3, 5.0)}] * 12
+    assert all(len(one.others) <= 20 for one in found)
+    assert asked[:3] == [500, 62, 7]
+    assert asked[3] == 1
+
+
 def test_no_runs_are_no_runs() -> None:
     with server(lambda _: (200, b"{}")) as client:
-        assert list(find_runs(client, ["7"], "")) == []
+        assert list(find_runs(client, ["7"], "", ["loss", "zero"])) == []
 
 
 @pytest.mark.parametrize(
@@ -87,4 +106,4 @@ def test_no_runs_are_no_runs() -> None:
 def test_what_is_no_answer_is_an_error_of_mlflow(code: int, body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     with server(lambda _: (code, body)) as client, pytest.raises(MlflowException):
-        list(find_runs(client, ["7"], ""))
+        list(find_runs(client, ["7"], "", ["loss", "zero"]))

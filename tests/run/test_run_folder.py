@@ -65,3 +65,21 @@ def test_a_result_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(json.dumps(result.to_dict()))
     assert read_result(tmp_path) == result
     assert read_result(tmp_path / "nowhere") is None
+
+
+def test_what_a_run_keeps_is_whole_whenever_it_is_read_and_for_its_owner_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = find_or_make_run(tmp_path, "vae", SAME, fresh=False)
+    folder.describe({"nodes": 4})
+    folder.keep_order({"workflow": {"env": "secret"}})
+    for name in ("run.json", "order.json"):
+        assert (folder.path / name).stat().st_mode & 0o777 == 0o600
+
+    def killed(_from: object, _to: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("controllers.worlds.local.jobs.os.replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        folder.describe({"nodes": 5})
+    assert json.loads((folder.path / "run.json").read_text())["nodes"] == 4

@@ -5,6 +5,10 @@ since they cost several times the memory of the JSON.
 """
 
 import json
+import logging
+import math
+import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +21,9 @@ from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
 from controllers.core.errors import SpeconError
+from controllers.worlds.argo.untrusted import TooManyPartsError, parsed
 
+_LOG = logging.getLogger(__name__)
 Json = dict[str, Any]
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -25,8 +31,17 @@ _TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _CONNECTIONS = 32
 _CONNECT_S = 5.0
 _READ_S = 30.0
-_MOST_ANSWER = 256 * 2**20
+_MOST_ANSWER = 16 * 2**20
+_MOST_PARTS = 1_000_000
+"""Bytes of an answer, of which one wide character makes four times as many in memory, and values in it: these take a
+hundred megabytes."""
 _MOST_ERROR = 2**16
+_MOST_METADATA = 2**13
+_METADATA_FIRST = re.compile(rb'\{"kind":"\w+","apiVersion":"[^"]+","metadata":(\{[^{}]*\})')
+_METADATA_LAST = re.compile(rb'"metadata":\s*(\{[^{}]*\})\s*\}\s*\Z')
+_NAME = re.compile(rb'"name":\s*"([^"]{1,253})"(?:,\s*"generateName":\s*"[^"]*")?,\s*"namespace":\s*"([^"]{1,63})"')
+_TOO_MANY = 429
+_LEAST_REST_S, _MOST_REST_S = 1.0, 30.0
 
 
 class ApiError(SpeconError):
@@ -62,11 +77,22 @@ class NotAllowedNowError(ApiError):
 
 
 class TooLargeError(ApiError):
-    """The API server sent more than this process will hold."""
+    """The API server sent more than this process will hold.
+
+    ``metadata`` are those of the list that it sent, empty where they are not known.
+    """
+
+    def __init__(self, message: str, metadata: Json | None = None) -> None:
+        super().__init__(message)
+        self.metadata = metadata or {}
 
 
 class UnavailableError(ApiError):
     """The API server did not answer, or the answer makes no sense; the same call may work later."""
+
+
+class TooManyRequestsError(UnavailableError):
+    """The API server has more to do than it can, and asks to be left alone for a while."""
 
 
 _KINDS: Mapping[int, type[ApiError]] = {
@@ -78,6 +104,7 @@ _KINDS: Mapping[int, type[ApiError]] = {
     409: ConflictError,
     410: GoneError,
     422: RejectedError,
+    429: TooManyRequestsError,
 }
 
 
@@ -104,6 +131,28 @@ EVENTS = Resource("apis/events.k8s.io/v1", "events")
 WORKFLOWS = Resource("apis/argoproj.io/v1alpha1", "workflows")
 
 
+class _Rest:
+    """For how long a server wants to be left alone by one kind of request, ``most_s`` at most; monotonic."""
+
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
+        self.until = -math.inf
+        self._length_s = 0.0
+
+    def begin(self, asked: str) -> None:
+        """Rest for the seconds that the server ``asked`` for, and for twice as long as before where it goes on so."""
+        now = time.monotonic()
+        if now < self.until:
+            return  # of several calls that were under way, the first has told
+        wait = float(asked) if asked.isdecimal() else _LEAST_REST_S
+        self._length_s = min(max(wait, 2 * self._length_s, _LEAST_REST_S), self._most_s)
+        self.until = now + self._length_s
+
+    def end(self) -> None:
+        """Note that the server takes such requests again."""
+        self._length_s = 0.0
+
+
 class KubeApi:
     """An API server and an account at it. Safe to use from several threads.
 
@@ -116,6 +165,9 @@ class KubeApi:
         self.configuration = configuration
         self.may_write: Callable[[], bool] = lambda: True
         self._read_s = read_s
+        # Whoever cannot wait long for an answer, as to renew a lease, cannot rest for long either.
+        most_s = min(_MOST_REST_S, read_s)
+        self._reading, self._writing = _Rest(most_s), _Rest(most_s)
         self._pool: urllib3.PoolManager = client.ApiClient(configuration).rest_client.pool_manager
 
     @classmethod
@@ -208,13 +260,21 @@ class KubeApi:
     def pages(self, path: str, query: Mapping[str, str], limit: int) -> Iterator[Json]:
         """Yield the parts of a list, ``limit`` items each; ``metadata.resourceVersion`` is that of the whole list.
 
+        Of a list that is read item by item, one that is too large is left out.
+
         Raises:
             GoneError: the list took so long that its rest is gone; begin again.
             ApiError: of another kind.
         """
         token = ""
         while True:
-            page = self.get(path, {**query, "limit": str(limit), **({"continue": token} if token else {})})
+            try:
+                page = self.get(path, {**query, "limit": str(limit), **({"continue": token} if token else {})})
+            except TooLargeError as error:
+                if limit > 1 or not error.metadata:
+                    raise
+                _LOG.warning("an object is left out: %s", error)
+                page = {"metadata": error.metadata}
             yield page
             token = str((page.get("metadata") or {}).get("continue") or "")
             if not token:
@@ -238,9 +298,14 @@ class KubeApi:
         kind: str = "application/json",
     ) -> Json:
         response = self._request(method, path, query or {}, body=body, kind=kind)
+        content = b""
         try:
-            found = json.loads(_bounded(response, _MOST_ANSWER))
-        except (ValueError, RecursionError, HTTPError, OSError, TooLargeError) as error:
+            content = _bounded(response, _MOST_ANSWER)
+            found = parsed(content, _MOST_PARTS)
+        except (TooManyPartsError, RecursionError) as error:
+            message = f"{method} {path}: {error}: {_first_named(content)}"
+            raise TooLargeError(message, _list_metadata(content)) from error
+        except (ValueError, HTTPError, OSError) as error:
             message = f"{method} {path}: the answer is no JSON: {str(error)[:200]}"
             raise UnavailableError(message) from error
         finally:
@@ -259,6 +324,11 @@ class KubeApi:
     ) -> urllib3.BaseHTTPResponse:
         if method != "GET":
             self.check_may_write()
+        rest = self._reading if method == "GET" else self._writing
+        if (left := rest.until - time.monotonic()) > 0:
+            # Not asked at all: what is asked in vain keeps an API server busy, too.
+            message = f"{method} {path}: the API server asked to be left alone for another {left:.1f} s"
+            raise TooManyRequestsError(message)
         url = f"{self.host}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {**self.headers(), "accept": "application/json"}
         if body is not None:
@@ -277,6 +347,10 @@ class KubeApi:
         except (HTTPError, OSError) as error:
             message = f"{method} {path}: the API server does not answer: {str(error)[:200]}"
             raise UnavailableError(message) from error
+        if response.status == _TOO_MANY:
+            rest.begin(response.headers.get("Retry-After", ""))
+        elif response.status < 300:  # noqa: PLR2004 - HTTP's own classes
+            rest.end()
         if response.status >= 300:  # noqa: PLR2004 - HTTP's own classes
             raise _failure(method, path, response)
         return response
@@ -285,9 +359,25 @@ class KubeApi:
 def _bounded(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
     content = response.read(most + 1)
     if len(content) > most:
-        message = f"it has more than {most} bytes"
+        response.close()  # with the rest unread, its connection is of no more use
+        message = f"the answer has more than {most} bytes"
         raise TooLargeError(message)
     return content
+
+
+def _first_named(content: bytes) -> str:
+    """Return how people find the first object of an answer that cannot be parsed."""
+    found = _NAME.search(content)
+    return f"the first object is {found[2].decode()}/{found[1].decode()}" if found else "no object is named in it"
+
+
+def _list_metadata(content: bytes) -> Json:
+    """Return the metadata of a list that cannot be parsed whole: they are its very beginning or its very end."""
+    found = _METADATA_FIRST.match(content) or _METADATA_LAST.search(content[-_MOST_METADATA:])
+    try:
+        return dict(json.loads(found[1])) if found else {}
+    except ValueError:
+        return {}
 
 
 def _failure(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:

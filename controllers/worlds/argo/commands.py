@@ -161,6 +161,8 @@ class Planner:
         return SaveCounts(pod) if (unsaved_move or unsaved_resizes) and state.phase is Phase.RUNNING else None
 
     def _for_leaving(self, state: TrialState, pod: PodRecord, asked: LeaveRequest | None) -> Command | None:
+        if pod.shares_processes:
+            return None if state.stopped else AbandonMove(pod, f"it is not asked to leave: {pod.shares_processes}")
         if asked is None:
             return AskToLeave(pod)
         if asked.delivered_at is None:

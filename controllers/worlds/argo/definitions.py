@@ -16,6 +16,8 @@ from mlflow_hooks import contract
 _LOG = logging.getLogger(__name__)
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _MOST_WORKERS = 4096
+_LONGEST = 8
+"""Digits: Python refuses to read a number of thousands of them."""
 _warned: set[str] = set()
 _MOST_WARNINGS = 1000
 """Labels are anybody's to write: without a bound they could fill log and memory."""
@@ -57,6 +59,12 @@ class TrialDefinition:
         return replace(self, params=params, parameters=parameters_in(params))
 
     @property
+    def length(self) -> int:
+        """How many characters it holds: a short placeholder may stand for many."""
+        texts = (self.id, self.sweep, self.number, self.objective, self.policy or "", self.params, self.search)
+        return sum(map(len, texts))
+
+    @property
     def name(self) -> str:
         """Sweep and number, as ``first-nodes`` names the trial."""
         return f"{self.sweep}.{self.number}"
@@ -94,7 +102,11 @@ def read_definition(
         (contract.ENV_SWEEP_ID, sweep, not sweep or _ID.fullmatch(sweep)),
         (labels.ANNOTATION_DIRECTION, direction, direction in set(Direction)),
         (labels.ANNOTATION_OBJECTIVE, "", annotations.get(labels.ANNOTATION_OBJECTIVE)),
-        (labels.ANNOTATION_WORKERS, workers, workers.isdecimal() and 0 < int(workers) <= _MOST_WORKERS),
+        (
+            labels.ANNOTATION_WORKERS,
+            workers,
+            workers.isdecimal() and len(workers) <= _LONGEST and 0 < int(workers) <= _MOST_WORKERS,
+        ),
     )
     problems = [f"{name} is {value!r}" for name, value, right in checks if not right]
     if problems:

@@ -6,12 +6,19 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from typing import Final, Literal, assert_never
 
 from controllers.core import labels
 from controllers.core.parameters import noted
 from controllers.worlds.argo import pod_changes
-from controllers.worlds.argo.api import WORKFLOWS, ApiError, KubeApi, NotAllowedNowError, NotFoundError
+from controllers.worlds.argo.api import (
+    WORKFLOWS,
+    ApiError,
+    KubeApi,
+    NotAllowedNowError,
+    NotFoundError,
+    TooManyRequestsError,
+)
 from controllers.worlds.argo.commands import (
     AbandonMove,
     AskToLeave,
@@ -30,6 +37,8 @@ from controllers.worlds.argo.pods import PodRecord
 
 _LOG = logging.getLogger(__name__)
 _THREADS = 6
+_SIGNAL_THREADS = 2
+"""Of a namespace, for each kind of change; started as they are needed."""
 _SHOWS_WITHIN_S = 5.0
 _AGAIN_AFTER_S = 1.0
 MOST_REASON: Final = 48
@@ -39,12 +48,13 @@ MOST_REASON: Final = 48
 class WriteQueue:
     """Makes one call at a time for each key, and several at a time for different keys.
 
-    Changes of shares have threads of their own: in a large sweep thousands may wait, and no move waits for them.
+    Each namespace has threads of its own, so that nothing of one waits for what another has to do, or for what hangs
+    there. Within it, changes of shares have their own, since thousands may wait and no move waits for them; so have
+    signals, which go through the kubelet of the pod's node and into the pod, where anything may hang.
     """
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writes")
-        self._share_pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="shares")
+        self._pools: dict[tuple[str, str], ThreadPoolExecutor] = {}
         self._busy: dict[str, Future[None]] = {}
         self._shares: set[str] = set()
         self._lock = threading.Lock()
@@ -55,20 +65,33 @@ class WriteQueue:
         return key in self._busy
 
     def submit(
-        self, key: str, call: Callable[[], None], done: Callable[[ApiError | None], None], *, share: bool = False
+        self,
+        key: str,
+        call: Callable[[], None],
+        done: Callable[[ApiError | None], None],
+        *,
+        namespace: str = "",
+        kind: Literal["writes", "shares", "signals"] = "writes",
     ) -> bool:
         """Have ``call`` made soon, then ``done`` with its error; refused (False) while ``key`` is busy.
 
         Both are called on another thread. An error of another kind than ``ApiError`` is a defect: it is logged whole.
-        ``share`` tells that the call changes a share, and no more.
+        ``namespace`` is that of what is changed; ``kind`` tells whether a share is changed and no more, or something is
+        run in a pod.
         """
         with self._lock:
             if key in self._busy or self._closed:
                 return False
-            self._busy[key] = (self._share_pool if share else self._pool).submit(self._run, key, call, done)
-            if share:
+            self._busy[key] = self._pool(namespace, kind).submit(self._run, key, call, done)
+            if kind == "shares":
                 self._shares.add(key)
         return True
+
+    def _pool(self, namespace: str, kind: str) -> ThreadPoolExecutor:
+        if (namespace, kind) not in self._pools:
+            threads = _SIGNAL_THREADS if kind == "signals" else _THREADS
+            self._pools[namespace, kind] = ThreadPoolExecutor(threads, thread_name_prefix=f"{kind}-{namespace}")
+        return self._pools[namespace, kind]
 
     def overtake(self, key: str) -> bool:
         """Drop a change of the share of ``key`` that has not begun; return whether one was dropped."""
@@ -89,7 +112,7 @@ class WriteQueue:
         """Drop what is waiting, and wait for what is under way."""
         with self._lock:
             self._closed = True
-        for pool in (self._pool, self._share_pool):
+        for pool in self._pools.values():
             pool.shutdown(cancel_futures=True)
 
     def _run(self, key: str, call: Callable[[], None], done: Callable[[ApiError | None], None]) -> None:
@@ -196,7 +219,7 @@ class Executor:
                 given_up()
                 self._tell_failure(pod, "MoveFailed", "it could not be marked", failure)
 
-        return self._writes.submit(pod.uid, call, done)
+        return self._writes.submit(pod.uid, call, done, namespace=pod.namespace, kind="signals" if ask else "writes")
 
     def resize(self, pod: PodRecord, cpu: float, resizes: int, given_up: Callable[[], None]) -> bool:
         """Ask for ``cpu`` cores, after ``resizes`` before; ``given_up`` is called if that is refused."""
@@ -206,7 +229,10 @@ class Executor:
                 given_up()
                 self._tell_failure(pod, "ResizeFailed", f"{cpu:g} cores were refused", failure)
 
-        return self._writes.submit(pod.uid, lambda: pod_changes.resize(self._api, pod, cpu, resizes), done, share=True)
+        def call() -> None:
+            pod_changes.resize(self._api, pod, cpu, resizes)
+
+        return self._writes.submit(pod.uid, call, done, namespace=pod.namespace, kind="shares")
 
     def carry_out(self, command: Command, counts: Counts, done: Callable[[ApiError | None], None]) -> bool:
         """Begin ``command`` unless one for the same record of the pod was begun; return whether it was begun."""
@@ -221,7 +247,13 @@ class Executor:
             self._tell(command, failure)
             done(failure)
 
-        return self._writes.submit(command.pod.uid, lambda: self._do(command, counts), finished)
+        return self._writes.submit(
+            command.pod.uid,
+            lambda: self._do(command, counts),
+            finished,
+            namespace=command.pod.namespace,
+            kind="signals" if isinstance(command, AskToLeave | Kill) else "writes",
+        )
 
     def _do(self, command: Command, counts: Counts) -> None:
         pod = command.pod
@@ -270,7 +302,7 @@ class Executor:
 
     def _tell(self, command: Command, failure: ApiError | None) -> None:
         if failure is not None:
-            level = logging.DEBUG if isinstance(failure, NotAllowedNowError) else logging.INFO
+            level = logging.DEBUG if isinstance(failure, NotAllowedNowError | TooManyRequestsError) else logging.INFO
             name = type(command).__name__
             _LOG.log(level, "%s of pod %s failed and will be tried again: %s", name, command.pod.name, failure)
             return

@@ -1,6 +1,6 @@
 """Nodes: a small record of each, what pods request of it, and what room it has for a campaign's trials."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from controllers.core.devices import NO_DEVICES, Devices
@@ -84,10 +84,22 @@ def project_node(node: Json) -> NodeRecord | None:
 
 
 class NodeRequests:
-    """What all pods request of each node, as the scheduler counts it, summed up once for all campaigns. Read only."""
+    """What all pods request of each node, as the scheduler counts it, summed up once for all campaigns. Read only.
+
+    Args:
+        nodes: the nodes.
+        trial_pods: the pods of all trials. One that is on no node yet counts on the node that it says was chosen for it
+            only if Argo made it and it fits there: anybody may write that on a pod of theirs.
+        other_pods: all others.
+        made: the uids of those that Argo made.
+    """
 
     def __init__(
-        self, nodes: Iterable[NodeRecord], trial_pods: Iterable[PodRecord], other_pods: Iterable[OtherPod]
+        self,
+        nodes: Iterable[NodeRecord],
+        trial_pods: Iterable[PodRecord],
+        other_pods: Iterable[OtherPod],
+        made: Collection[str] = frozenset(),
     ) -> None:
         self.nodes: Mapping[str, NodeRecord] = {node.name: node for node in nodes}
         self._by_pods_there = dict.fromkeys(self.nodes, _NOTHING)
@@ -100,8 +112,10 @@ class NodeRequests:
         for pod in self._counted.values():
             if pod.on_node and pod.node in there:
                 there[pod.node] += pod.requests
-            elif pod.marks.placed_on and not pod.on_node and not pod.over:
-                to_come[pod.marks.placed_on] = to_come.get(pod.marks.placed_on, _NOTHING) + pod.requests
+            elif (chosen := self.nodes.get(pod.marks.placed_on)) and not pod.on_node and not pod.over:
+                fits = pod.requests.cpu <= chosen.cpu and pod.requests.memory <= chosen.memory
+                if fits and not pod.gated and pod.uid in made:
+                    to_come[chosen.name] = to_come.get(chosen.name, _NOTHING) + pod.requests
         # Most campaigns have pods on few of the nodes: the others are the same for all, and made once.
         self._free = {NodeName(name): record.without(there[name]) for name, record in self.nodes.items()}
 

@@ -3,23 +3,18 @@
 SIGTERM and SIGKILL reach a trainer by exec. Argo's own ``argoexec`` is in every main container: sent to process 1,
 SIGTERM is handed on to the trainer's whole process group. SIGKILL cannot go that way, because the kernel keeps it from
 process 1 of a container when it comes from inside, and Argo's emissary reads no more orders after a SIGTERM. So the
-trainer is killed by a shell that kills every other process it may.
+trainer is killed by a shell that kills every other process it may. Neither is ever sent where the processes of a
+container are not by themselves.
 """
 
 import math
-import time
-
-import yaml
-from kubernetes.stream import ws_client
-from websocket import WebSocketException
 
 from controllers.core import labels
-from controllers.worlds.argo.api import PODS, STRATEGIC, ConflictError, Json, KubeApi, UnavailableError
+from controllers.worlds.argo.api import PODS, STRATEGIC, ConflictError, Json, KubeApi, RejectedError
+from controllers.worlds.argo.exec_call import run_command
 from controllers.worlds.argo.nodes import NodeRecord
 from controllers.worlds.argo.pods import HOSTNAME, MAIN, PodRecord, project_pod
 
-_EXEC_S = 20.0
-_MOST_OUTPUT = 2**16
 _TERMINATE = ("/var/run/argo/argoexec", "kill", "15", "1")
 _KILL = f"printf '{labels.MOVED_MESSAGE}' > /dev/termination-log; kill -9 -1"
 
@@ -118,44 +113,14 @@ def kill(api: KubeApi, pod: PodRecord) -> None:
 
 
 def execute(api: KubeApi, pod: PodRecord, command: tuple[str, ...]) -> None:
-    """Run ``command`` in the pod's main container and wait for it to end. Output is read and dropped.
+    """Run ``command`` in the pod's main container and wait for it to end.
 
     Raises:
+        RejectedError: the pod shares its processes with others, which a signal would reach.
         NotAllowedNowError: this controller must not act now.
-        UnavailableError: it could not be run, took more than 20 s, or failed.
+        UnavailableError: it could not be run, took too long, or failed.
     """
-    api.check_may_write()
-    query = [("container", MAIN), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in command)]
-    url = ws_client.get_websocket_url(api.host + PODS.path(pod.namespace, pod.name, "exec"), query)
-    try:
-        socket = ws_client.WSClient(api.configuration, url, api.headers(), capture_all=False)
-    except (WebSocketException, OSError, ValueError) as error:
-        message = f"exec in pod {pod.name}: {str(error)[:300]}"
-        raise UnavailableError(message) from error
-    try:
-        problem = _problem_of(socket)
-    except (WebSocketException, OSError, ValueError, yaml.YAMLError) as error:
-        message = f"exec in pod {pod.name}: the connection broke: {str(error)[:300]}"
-        raise UnavailableError(message) from error
-    finally:
-        socket.close()
-        # close() does nothing where the other side closed first, and leaves the connection open.
-        socket.sock.shutdown()
-    if problem:
-        message = f"exec of {command[0]} in pod {pod.name}: {problem[:300]}"
-        raise UnavailableError(message)
-
-
-def _problem_of(socket: ws_client.WSClient) -> str:
-    """Wait for the command to end and return what went wrong; empty where it ended well."""
-    deadline = time.monotonic() + _EXEC_S
-    seen = 0
-    while socket.is_open():
-        if time.monotonic() > deadline or seen > _MOST_OUTPUT:
-            return "it does not end, or prints too much"
-        socket.update(timeout=1)
-        for channel in (ws_client.STDOUT_CHANNEL, ws_client.STDERR_CHANNEL):
-            seen += len(socket.read_channel(channel))
-    answer = yaml.safe_load(socket.read_channel(ws_client.ERROR_CHANNEL)[:_MOST_OUTPUT] or "{}")
-    status = answer.get("status") if isinstance(answer, dict) else None
-    return "" if status == "Success" else str(answer)
+    if pod.shares_processes:
+        message = f"no signal is sent in pod {pod.namespace}/{pod.name}: {pod.shares_processes}"
+        raise RejectedError(message)
+    run_command(api, PODS.path(pod.namespace, pod.name, "exec"), MAIN, command)

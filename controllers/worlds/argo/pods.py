@@ -29,6 +29,8 @@ MAIN: Final = "main"
 LABEL_WORKFLOW: Final = "workflows.argoproj.io/workflow"
 HOSTNAME: Final = "kubernetes.io/hostname"
 _NODE_NAME = "workflows.argoproj.io/node-name"
+_NODE_ID = "workflows.argoproj.io/node-id"
+_ARGO = "argoproj.io/"
 _ATTEMPT = re.compile(r".*\((\d{1,6})\)", re.DOTALL)
 _DEFAULT_GRACE_S = 30
 _OVER = frozenset({"Succeeded", "Failed"})
@@ -105,7 +107,9 @@ class PodRecord:
     """A pod with the labels of a trial. ``attempt`` counts from 1, times are Unix seconds.
 
     ``definition`` is None where its author's labels and annotations are amiss: then the pod only takes room. ``ends``
-    tells that it was made only to end the step of a trial that was stopped.
+    tells that it was made only to end the step of a trial that was stopped. ``node_id`` is how Argo's record of the
+    workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``shares_processes``
+    says whom else a signal to its trainer would reach, empty where nobody.
     """
 
     uid: str
@@ -129,6 +133,13 @@ class PodRecord:
     requests: Resources
     marks: Marks
     ends: bool = False
+    node_id: str = ""
+    shares_processes: str = ""
+
+    @property
+    def weight(self) -> int:
+        """How much room its record takes, in kilobytes, roughly."""
+        return 1 + (0 if self.definition is None else self.definition.length) // 1024
 
     @property
     def over(self) -> bool:
@@ -156,8 +167,9 @@ def project_other(pod: Json) -> OtherPod | None:
 
 def project_pod(pod: Json) -> PodRecord | None:
     """Return the record of a pod with the labels of a trial; None where it belongs to no workflow."""
-    owner = next((o for o in mappings(pod, "metadata", "ownerReferences") if text(o, "kind") == "Workflow"), None)
-    if owner is None or not text(pod, "metadata", "labels", LABEL_WORKFLOW):
+    workflow = text(pod, "metadata", "labels", LABEL_WORKFLOW)
+    owner = next((one for one in mappings(pod, "metadata", "ownerReferences") if _is_workflow(one)), None)
+    if owner is None or not workflow or text(owner, "name") != workflow:
         return None
     where = f"pod {text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')}"
     pod_labels, annotations = strings(pod, "metadata", "labels"), strings(pod, "metadata", "annotations")
@@ -171,8 +183,9 @@ def project_pod(pod: Json) -> PodRecord | None:
         uid=text(pod, "metadata", "uid"),
         namespace=text(pod, "metadata", "namespace"),
         name=text(pod, "metadata", "name"),
-        workflow=text(pod, "metadata", "labels", LABEL_WORKFLOW),
+        workflow=workflow,
         workflow_uid=text(owner, "uid"),
+        node_id=text(pod, "metadata", "annotations", _NODE_ID, most=512),
         attempt=int(retried[1]) + 1 if retried else 1,
         definition=read_definition(where, pod_labels, annotations, env_of(main)),
         phase=text(pod, "status", "phase"),
@@ -191,7 +204,14 @@ def project_pod(pod: Json) -> PodRecord | None:
         requests=requests_of(pod),
         marks=_marks(annotations),
         ends=_command(main)[-2:] == [ARGOEXEC, ENDING],
+        shares_processes=_shares_processes(pod),
     )
+
+
+def _is_workflow(owner: Mapping[str, Any]) -> bool:
+    """Return whether an owner is a workflow that controls the pod, as Argo makes it."""
+    is_argos = text(owner, "kind") == "Workflow" and text(owner, "apiVersion").startswith(_ARGO)
+    return is_argos and at(owner, "controller") is True
 
 
 def requests_of(pod: Json) -> Resources:
@@ -242,6 +262,15 @@ def _named(containers: Iterator[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _command(main: Mapping[str, Any]) -> list[str]:
     words = (at(main, part) for part in ("command", "args"))
     return [str(word) for found in words if isinstance(found, list) for word in found]
+
+
+def _shares_processes(pod: Json) -> str:
+    """Return whom a signal to a pod's trainer would reach, too; empty where it has its processes to itself."""
+    if at(pod, "spec", "hostPID") is True:
+        return "hostPID is set: its processes are those of its node"
+    if at(pod, "spec", "shareProcessNamespace") is True:
+        return "shareProcessNamespace is set: its processes are those of all its containers"
+    return ""
 
 
 def _main_state(status: Mapping[str, Any]) -> MainState:

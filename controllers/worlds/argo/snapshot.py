@@ -173,9 +173,8 @@ def _trial_states(
     for step in workflow.steps.values() if workflow is not None else ():
         if campaign.owns(step.definition):
             steps.setdefault(step.definition.id, step)
-    pods = group_by_trial(
-        [pod for pod in view.pods_of(campaign.uid) if pod.definition is not None and campaign.owns(pod.definition)]
-    )
+    made = view.pods_of(workflow) if workflow is not None else ()
+    pods = group_by_trial([pod for pod in made if pod.definition is not None and campaign.owns(pod.definition)])
     over_since = None if workflow is None else workflow.over_since
     states: dict[TrialId, TrialState] = {}
     for trial in dict.fromkeys((*steps, *pods, *histories)):

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import logging
 import threading
 from collections.abc import Callable
@@ -10,13 +9,23 @@ from collections.abc import Callable
 from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.worlds.argo.api import CONFIG_MAPS, WORKFLOWS, ApiError, ConflictError, Json, KubeApi, NotFoundError
-from controllers.worlds.argo.untrusted import PackedError, at, gunzipped, gzipped, text
+from controllers.worlds.argo.untrusted import (
+    PackedError,
+    TooManyPartsError,
+    at,
+    gunzipped,
+    gzipped,
+    parsed,
+    text,
+)
 from controllers.worlds.argo.view import Campaign
 
 _LOG = logging.getLogger(__name__)
 _KEY = "state"
 _MOST_BYTES = 900 * 1024
-_MOST_STATE = 64 * 2**20
+_MOST_STATE = 16 * 2**20
+_MOST_STATE_PARTS = 600_000
+"""What the engine keeps of five thousand trials is a quarter of that."""
 _EVERY_S = 10.0
 _TRIES = 4
 
@@ -157,8 +166,8 @@ def _unpacked(content: object, name: str) -> str | None:
     """Return the state. A broken one counts as none: the engine can start again without harm."""
     try:
         state = gunzipped(content, _MOST_STATE)
-        json.loads(state)
-    except (ValueError, PackedError, RecursionError) as error:
+        parsed(state, _MOST_STATE_PARTS)
+    except (ValueError, PackedError, TooManyPartsError, RecursionError) as error:
         _LOG.warning("cannot read the state in ConfigMap %s; it is dropped: %s", name, str(error)[:200])
         return None
     return state

@@ -1,7 +1,9 @@
 """Reads what an API server answered. Any of it may be missing, of another type, or far too long."""
 
 import base64
+import json
 import math
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -14,10 +16,36 @@ from controllers.core.errors import SpeconError
 
 MOST_TEXT = 4096
 _MOST_QUANTITY = 64
+_WIDEST = re.compile(rb"[\xf0-\xff]")
 
 
 class PackedError(SpeconError):
     """A text cannot be unpacked."""
+
+
+class TooManyPartsError(SpeconError):
+    """A JSON text holds more values than this process will make objects of."""
+
+
+def parsed(content: str | bytes, most: int) -> Any:  # noqa: ANN401 - whatever the JSON holds
+    """Return the JSON in ``content``, which holds ``most`` values at most.
+
+    A value that is written in two characters becomes an object of sixty bytes and more: the number of them counts, not
+    the length of the text. Marks within strings count too.
+
+    Raises:
+        TooManyPartsError: It holds more.
+        ValueError: It is no JSON.
+        RecursionError: It is nested too deeply.
+    """
+    if isinstance(content, bytes):
+        parts = sum(content.count(mark) for mark in (b",", b"[", b"{"))
+    else:
+        parts = sum(content.count(mark) for mark in (",", "[", "{"))
+    if parts > most:
+        message = f"it holds more than {most} values"
+        raise TooManyPartsError(message)
+    return json.loads(content)
 
 
 def at(value: object, *path: str) -> Any:  # noqa: ANN401 - whatever the JSON holds
@@ -101,17 +129,30 @@ def count(written: str) -> int:
 
 
 def gunzipped(packed: object, most_bytes: int) -> str:
-    """Return the text that ``packed`` holds as base64 of gzip, up to ``most_bytes`` of it.
+    """Return the text that ``packed`` holds as base64 of gzip.
 
     Raises:
-        PackedError: it holds no such text.
+        PackedError: it holds no such text, or one that takes more than ``most_bytes`` in memory.
     """
     try:
         content = base64.b64decode(packed, validate=True) if isinstance(packed, str) else b""
         # wbits of 16 more than the size of the window stands for gzip's header.
-        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(content, most_bytes).decode()
+        unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(content, most_bytes + 1)
+        fits = len(unpacked) * _width(unpacked) <= most_bytes
+        found = unpacked.decode() if fits else ""
     except (ValueError, zlib.error) as error:
         raise PackedError(str(error)) from error
+    if not fits:
+        message = f"it unpacks to more than {most_bytes} bytes"
+        raise PackedError(message)
+    return found
+
+
+def _width(content: bytes) -> int:
+    """Return how many bytes Python takes for each character of a text in UTF-8: one wide character makes all wide."""
+    if content.isascii():
+        return 1
+    return 4 if _WIDEST.search(content) else 2
 
 
 def gzipped(text_: str) -> bytes:

@@ -3,17 +3,18 @@
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from controllers.core import labels
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
-from controllers.worlds.argo.definitions import TrialDefinition
+from controllers.worlds.argo.definitions import TrialDefinition, warn_once
 from controllers.worlds.argo.executor import WriteQueue
 from controllers.worlds.argo.nodes import NodeRequests, project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
-from controllers.worlds.argo.watch import Collection, Reflector, WatchTiming
+from controllers.worlds.argo.watch import Collection, Reflector, WatchTiming, since_boot
 from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
 
 R = TypeVar("R")
@@ -23,6 +24,11 @@ _PLACED = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 _OTHER_PODS = {"fieldSelector": _PLACED, "labelSelector": f"!{labels.LABEL_TRIAL}"}
 _PAGE = 100
 _WORKFLOWS_PAGE = 10
+_MOST_POLICIES: Final = 8
+_MOST_CAMPAIGNS: Final = 100
+"""Policies that the sweeps of one workflow may name, and campaigns of a namespace at a time: each has a thread."""
+_MOST_ROOM = 60_000
+"""Kilobytes, roughly, of the workflows of a namespace, and of its pods: a step takes about one, and so does a pod."""
 _REST = 5.0
 _MOST_REST_S = 5.0
 """Without a bound, a process that waited for a core would be blind for long after a look that cost little."""
@@ -73,8 +79,28 @@ class ClusterView:
         self._news = threading.Event()
         self._namespaces: Sequence[str | None] = (None,) if namespaces is None else tuple(dict.fromkeys(namespaces))
         # Selected by labels: of a large cluster's pods, the API server then sends only those of trials.
-        self._pods = self._watches(PODS, project_pod, _TRIAL_PODS)
-        self._workflows = self._watches(WORKFLOWS, project_workflow, {}, _WORKFLOWS_PAGE)
+        self._pods = [
+            Reflector(
+                self.api,
+                Collection(PODS.path(namespace), _TRIAL_PODS, _PAGE, most=_MOST_ROOM),
+                project_pod,
+                self._news.set,
+                self._timing,
+                lambda record: record.weight,
+            )
+            for namespace in self._namespaces
+        ]
+        self._workflows = [
+            Reflector(
+                self.api,
+                Collection(WORKFLOWS.path(namespace), {}, _WORKFLOWS_PAGE, most=_MOST_ROOM),
+                project_workflow,
+                self._news.set,
+                self._timing,
+                lambda record: record.weight,
+            )
+            for namespace in self._namespaces
+        ]
         self._nodes = self._watch(NODES.path(), project_node, {})
         # No pod is watched twice: with thousands of trials, reading their changes is most of the work.
         self._others = self._watches(PODS, project_other, _OTHER_PODS)
@@ -110,8 +136,13 @@ class ClusterView:
         return sum(reflector.version for reflector in self._all())
 
     def synced(self) -> bool:
-        """Whether everything that is needed has been read at least once."""
-        return all(reflector.synced for reflector in self._heard())
+        """Whether everything that is needed has been read at least once, but for namespaces that may not be looked at.
+
+        One namespace that takes this account's permissions away keeps no other waiting.
+        """
+        seen = [watches for watches in self._of_namespaces() if not _refused(watches)]
+        needed = (self._nodes, *self._everywhere(), *(reflector for watches in seen for reflector in watches))
+        return bool(seen) and all(reflector.synced for reflector in needed)
 
     def wait_synced(self, within_s: float) -> bool:
         """Wait until everything has been read, at most ``within_s``; return whether it has."""
@@ -127,9 +158,19 @@ class ClusterView:
         """Return why watches that are needed are not allowed, in the API server's words."""
         return [str(r.refused) for r in self._needed() if r.refused is not None]
 
-    def age_s(self) -> float:
-        """Return the seconds since the most silent of the watches heard from the API server."""
-        return time.monotonic() - min(reflector.heard_at for reflector in self._heard())
+    def age_s(self, namespace: str | None = None) -> float:
+        """Return the seconds since the most silent of the watches heard from the API server.
+
+        Args:
+            namespace: whose pods and workflows count; None for all that may be looked at.
+        """
+        watched = dict(zip(self._namespaces, self._of_namespaces(), strict=True))
+        if namespace is not None:
+            of_namespaces = [watched.get(namespace) or watched[None]]
+        else:
+            of_namespaces = [watches for watches in watched.values() if not _refused(watches)]
+        heard = (self._nodes, *self._everywhere(), *(reflector for watches in of_namespaces for reflector in watches))
+        return since_boot() - min(reflector.heard_at for reflector in heard)
 
     def wait_for_news(self, within_s: float) -> bool:
         """Wait until something has changed, at most ``within_s``; return whether it has."""
@@ -138,8 +179,29 @@ class ClusterView:
         return told
 
     def campaigns(self, default_policy: str) -> Sequence[Campaign]:
-        """Return every campaign: one for each policy that the sweeps of a workflow name."""
-        return [c for workflow in self.workflows() for c in _campaigns_of(workflow, default_policy)]
+        """Return every campaign: one for each policy that the sweeps of a workflow name, as far as that is believed."""
+        # Those of a namespace that may not be looked at any more stay: their worlds do nothing by what is too old.
+        known = sorted(self.workflows(), key=lambda one: (one.created_at, one.uid))
+        homes = {workflow.uid: workflow.namespace for workflow in known}
+        for workflow in known:
+            # Of a sweep whose first workflow is gone, whoever continued it first is at home.
+            homes.setdefault(workflow.sweep_uid, workflow.namespace)
+        found: list[Campaign] = []
+        of_namespace: Counter[str] = Counter()
+        for workflow in known:
+            if (home := homes[workflow.sweep_uid]) != workflow.namespace:
+                where = f"workflow {workflow.namespace}/{workflow.name}"
+                warn_once(where, f"{where} is left alone: it wants to continue a sweep of namespace {home}")
+                continue
+            campaigns = _campaigns_of(workflow, default_policy)
+            running = 0 if workflow.finished else len(campaigns)
+            if len(campaigns) > _MOST_POLICIES or of_namespace[workflow.namespace] + running > _MOST_CAMPAIGNS:
+                where = f"workflow {workflow.namespace}/{workflow.name}"
+                warn_once(where, f"{where} is left alone: it, or its namespace, has more sweeps than one may steer")
+                continue
+            of_namespace[workflow.namespace] += running
+            found += campaigns
+        return found
 
     def workflows(self) -> Sequence[WorkflowRecord]:
         """Return every workflow that has sweeps."""
@@ -149,9 +211,9 @@ class ClusterView:
         """Return the workflow with ``uid``, None where it was deleted."""
         return next((record for record in self.workflows() if record.uid == uid), None)
 
-    def pods_of(self, workflow_uid: str) -> Sequence[PodRecord]:
-        """Return the pods of a workflow's trials."""
-        return self._pods_by_workflow().get(workflow_uid, [])
+    def pods_of(self, workflow: WorkflowRecord) -> Sequence[PodRecord]:
+        """Return the pods that Argo made for a workflow's trials."""
+        return [pod for pod in self._pods_by_workflow().get(workflow.uid, []) if workflow.made(pod)]
 
     def trial_pods(self) -> Sequence[PodRecord]:
         """Return the pods of all trials, of every campaign."""
@@ -168,7 +230,12 @@ class ClusterView:
             version = sum(reflector.version for reflector in counted)
             began = time.monotonic()
             if version != self._requests_version and began >= self._requests_until:
-                self._requests = NodeRequests(self._nodes.records(), self.trial_pods(), self.other_pods())
+                ours = {workflow.uid: workflow for workflow in self.workflows()}
+                pods = self.trial_pods()
+                made = frozenset(
+                    pod.uid for pod in pods if (of := ours.get(pod.workflow_uid)) is not None and of.made(pod)
+                )
+                self._requests = NodeRequests(self._nodes.records(), pods, self.other_pods(), made)
                 self._requests_version = version
                 ended = time.monotonic()
                 self._requests_until = ended + rest_s(ended - began)
@@ -180,17 +247,23 @@ class ClusterView:
     def _all(self) -> Sequence[Reflector[Any]]:
         return self._needed() if self._elsewhere is None else (*self._needed(), self._elsewhere)
 
-    def _heard(self) -> Sequence[Reflector[Any]]:
-        """Return the watches that must be fresh: all, but for that of other namespaces where it is not allowed."""
+    def _of_namespaces(self) -> Sequence[Sequence[Reflector[Any]]]:
+        """Return the watches of each namespace."""
+        return list(zip(self._pods, self._workflows, self._others, strict=True))
+
+    def _everywhere(self) -> Sequence[Reflector[Any]]:
+        """Return the watch of all other namespaces, where there is one and it is allowed."""
         elsewhere = self._elsewhere
-        if elsewhere is None or elsewhere.refused is None or elsewhere.synced:
-            return self._all()
+        if elsewhere is None:
+            return ()
+        if elsewhere.refused is None:
+            return (elsewhere,)
         if not self._told_of_elsewhere:
             self._told_of_elsewhere = True
             _LOG.info(
                 "this account sees only pods of its own namespaces: it does not count what others request of the nodes"
             )
-        return self._needed()
+        return ()
 
     def _of_others(self) -> Sequence[Reflector[OtherPod]]:
         return self._others if self._elsewhere is None else (*self._others, self._elsewhere)
@@ -207,14 +280,16 @@ class ClusterView:
             return self._by_workflow
 
     def _watches(
-        self, resource: Resource, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = _PAGE
+        self, resource: Resource, project: Callable[[Json], R | None], query: Mapping[str, str]
     ) -> list[Reflector[R]]:
-        return [self._watch(resource.path(namespace), project, query, page) for namespace in self._namespaces]
+        return [self._watch(resource.path(namespace), project, query) for namespace in self._namespaces]
 
-    def _watch(
-        self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str], page: int = _PAGE
-    ) -> Reflector[R]:
-        return Reflector(self.api, Collection(path, query, page), project, self._news.set, self._timing)
+    def _watch(self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str]) -> Reflector[R]:
+        return Reflector(self.api, Collection(path, query, _PAGE), project, self._news.set, self._timing)
+
+
+def _refused(watches: Sequence[Reflector[Any]]) -> bool:
+    return any(reflector.refused is not None for reflector in watches)
 
 
 def rest_s(took: float) -> float:

@@ -1,9 +1,7 @@
 """Small records of workflows: which trials a workflow has begun, and how each step of them went."""
 
-import functools
-import json
 import math
-import re
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,27 +12,38 @@ from controllers.core.devices import Devices
 from controllers.core.expressions import SWEEP_UID
 from controllers.core.ports import ComingTrial
 from controllers.worlds.argo.api import Json
-from controllers.worlds.argo.definitions import TrialDefinition, read_definition, warn_once
+from controllers.worlds.argo.definitions import TrialDefinition, warn_once
 from controllers.worlds.argo.planned import holds_trials_back, planned_trials
-from controllers.worlds.argo.pods import Resources, env_of, strings
+from controllers.worlds.argo.pods import PodRecord, Resources, strings
+from controllers.worlds.argo.templates import (
+    EXPERIMENT,
+    MOST_TEXT,
+    TRACKING_URI,
+    Definitions,
+    Template,
+    filled,
+    trial_templates,
+)
 from controllers.worlds.argo.untrusted import (
     PackedError,
+    TooManyPartsError,
     at,
-    device_kinds,
-    devices_of,
     epoch,
     gunzipped,
     mappings,
-    quantity,
+    parsed,
     text,
 )
 from mlflow_hooks import contract
 
-_MOST_NODES_BYTES = 128 * 2**20
-"""A few kilobytes of gzip can unpack to gigabytes."""
-_MOST_DEFINITIONS = 2**15
-_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
+_MOST_NODES_BYTES = 32 * 2**20
+_MOST_NODES_PARTS = 1_000_000
+"""A few kilobytes of gzip can unpack to gigabytes. A step of Argo's takes about fifty values and a kilobyte."""
+_MOST_STEPS = 20_000
+_MOST_PARAMETER = 2**13
+_MOST_UID = 253
 _OURS = "hera-specon.io/"
+_ONE_AT_A_TIME = threading.Lock()
 _BAD_ENDS = frozenset({"Failed", "Error"})
 _ENDS = frozenset({"Succeeded", *_BAD_ENDS})
 _NEVER_RUN = frozenset({"Skipped", "Omitted"})
@@ -79,18 +88,6 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Template:
-    """What counts of a trial's template, with Argo's placeholders; hashable, so that they are filled in once."""
-
-    labels: tuple[tuple[str, str], ...]
-    annotations: tuple[tuple[str, str], ...]
-    env: tuple[tuple[str, str], ...]
-    cpu: float
-    memory: float
-    devices: Devices
-
-
-@dataclass(frozen=True, slots=True)
 class SweepDefinition:
     """A sweep as the workflow's templates define it."""
 
@@ -106,7 +103,7 @@ class WorkflowRecord:
 
     ``sweep_uid`` begins the ids of its trials: its own uid, or that of the workflow which it continues.
     ``steps`` is by Argo's name of the step; empty where Argo keeps them in a database. ``to_come`` are trials that
-    have no step yet.
+    have no step yet. ``pod_ids`` is how Argo's record calls the pods that it made; empty where it is not to be read.
     """
 
     uid: str
@@ -120,6 +117,26 @@ class WorkflowRecord:
     sweeps: tuple[SweepDefinition, ...]
     steps: Mapping[str, Step] = field(default_factory=dict)
     to_come: tuple[ComingTrial, ...] = ()
+    pod_ids: frozenset[str] = frozenset()
+
+    def made(self, pod: PodRecord) -> bool:
+        """Return whether Argo made ``pod`` for this workflow, as far as can be seen: anybody may name it as its owner.
+
+        A pod that Argo made just now counts once Argo's record has it, a moment later.
+        """
+        ours = (pod.namespace, pod.workflow, pod.workflow_uid) == (self.namespace, self.name, self.uid)
+        return ours and (not self.pod_ids or pod.node_id in self.pod_ids) and self.owns_id(pod)
+
+    def owns_id(self, pod: PodRecord) -> bool:
+        """Return whether the identity of a pod's trial is one of this workflow's trials."""
+        return pod.definition is None or pod.definition.id.startswith(f"{self.sweep_uid}.")
+
+    @property
+    def weight(self) -> int:
+        """How much room it takes, in kilobytes, roughly."""
+        texts = sum(step.definition.length for step in self.steps.values())
+        texts += sum(len(one.policy or "") + len(one.experiment) + len(one.tracking_uri) for one in self.sweeps)
+        return 1 + len(self.steps) + len(self.to_come) + texts // 1024
 
     @property
     def finished(self) -> bool:
@@ -146,21 +163,26 @@ def project_workflow(workflow: Json) -> WorkflowRecord | None:
     finished = epoch(workflow, "status", "finishedAt")
     if finished is not None and time.time() - finished > FORGET_AFTER_S:
         return None
-    return record_of(workflow)
+    # Several that are small and unpack to much would together take more than there is.
+    with _ONE_AT_A_TIME:
+        return record_of(workflow)
 
 
 def record_of(workflow: Json) -> WorkflowRecord | None:
     """Return the record of a workflow, however long ago it ended; None where it has no sweep."""
-    templates = _trial_templates(workflow)
+    templates = trial_templates(workflow)
     uid = text(workflow, "metadata", "uid")
     if not templates or not uid:
         return None
     given = mappings(workflow, "spec", "arguments", "parameters")
-    continued = next((text(p, "value") for p in given if text(p, "name") == labels.PARAMETER_CONTINUE), "")
+    continued = next(
+        (text(p, "value", most=_MOST_UID) for p in given if text(p, "name") == labels.PARAMETER_CONTINUE), ""
+    )
     sweep_uid = continued or uid
     known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
     annotations = strings(workflow, "metadata", "annotations")
-    sweeps, steps = _sweeps(templates, known), _steps(workflow, templates, known)
+    nodes = _nodes(workflow)
+    sweeps, steps = _sweeps(templates, known), _steps(workflow, nodes, templates, known)
     return WorkflowRecord(
         uid=uid,
         sweep_uid=sweep_uid,
@@ -173,12 +195,13 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
         sweeps=sweeps,
         steps=steps,
         to_come=_to_come(workflow, templates, sweeps, steps),
+        pod_ids=frozenset(key for key, node in nodes.items() if text(node, "type") == "Pod"),
     )
 
 
 def _to_come(
     workflow: Json,
-    templates: Mapping[str, _Template],
+    templates: Mapping[str, Template],
     sweeps: tuple[SweepDefinition, ...],
     steps: Mapping[str, Step],
 ) -> tuple[ComingTrial, ...]:
@@ -193,86 +216,49 @@ def _to_come(
     return tuple(trial for trial in planned if trial.id not in begun and not trial.id.endswith("."))
 
 
-def _trial_templates(workflow: Json) -> dict[str, _Template]:
-    """Return the templates of trials by name, those of referenced WorkflowTemplates included."""
-    stored = at(workflow, "status", "storedTemplates")
-    everywhere = [
-        *mappings(workflow, "spec", "templates"),
-        *mappings(workflow, "status", "storedWorkflowTemplateSpec", "templates"),
-        *(t for t in (stored.values() if isinstance(stored, Mapping) else ()) if isinstance(t, Mapping)),
-    ]
-    found: dict[str, _Template] = {}
-    for template in everywhere:
-        given = strings(template, "metadata", "labels")
-        if labels.LABEL_SWEEP in given and labels.LABEL_TRIAL in given:
-            found.setdefault(text(template, "name"), _template(template, given))
-    return found
-
-
-def _template(template: Mapping[str, Any], given: Mapping[str, str]) -> _Template:
-    found = at(template, "container") or at(template, "script")
-    container = found if isinstance(found, Mapping) else {}
-    # Limits: where a template gives no request of a device, the API server takes its limit for one.
-    limits = at(container, "resources", "limits")
-    return _Template(
-        labels=tuple(given.items()),
-        annotations=tuple(strings(template, "metadata", "annotations").items()),
-        env=tuple(env_of(container).items()),
-        cpu=quantity(container, "resources", "requests", "cpu"),
-        memory=quantity(container, "resources", "requests", "memory"),
-        devices=devices_of(device_kinds(limits), lambda kind: quantity(limits, kind)),
-    )
-
-
-def _sweeps(templates: Mapping[str, _Template], known: Mapping[str, str]) -> tuple[SweepDefinition, ...]:
+def _sweeps(templates: Mapping[str, Template], known: Mapping[str, str]) -> tuple[SweepDefinition, ...]:
     found: dict[str, SweepDefinition] = {}
     for template in templates.values():
-        env = _filled(template.env, known)
+        env = filled(template.env, known)
         sweep = env.get(contract.ENV_SWEEP_ID) or env.get(contract.ENV_TRIAL_ID, "").rpartition(".")[0]
-        if sweep and "{{" not in sweep:
+        if sweep.startswith(f"{known[SWEEP_UID]}.") and "{{" not in sweep:
             policy = dict(template.annotations).get(labels.ANNOTATION_POLICY)
-            experiment, tracking = env.get("MLFLOW_EXPERIMENT_NAME", ""), env.get("MLFLOW_TRACKING_URI", "")
+            experiment, tracking = env.get(EXPERIMENT, ""), env.get(TRACKING_URI, "")
             found.setdefault(sweep, SweepDefinition(sweep, policy, experiment, tracking))
     return tuple(found.values())
 
 
-@functools.lru_cache(maxsize=_MOST_DEFINITIONS)
-def _definition(where: str, template: _Template, values: tuple[tuple[str, str], ...]) -> TrialDefinition | None:
-    """Return the definition of a step. Cached: Argo sends the whole workflow for every change of one of its steps."""
-    known = dict(values)
-    return read_definition(
-        where, *(_filled(part, known) for part in (template.labels, template.annotations, template.env))
-    )
+_definitions = Definitions()
 
 
-def _filled(values: tuple[tuple[str, str], ...], known: Mapping[str, str]) -> dict[str, str]:
-    """Fill in Argo's placeholders; an unknown one stays, and makes an id invalid."""
-    return {
-        name: _PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), value.replace(SWEEP_UID, known[SWEEP_UID]))
-        if "{{" in value
-        else value
-        for name, value in values
-    }
-
-
-def _steps(workflow: Json, templates: Mapping[str, _Template], known: Mapping[str, str]) -> dict[str, Step]:
-    nodes = _nodes(workflow)
+def _steps(
+    workflow: Json,
+    nodes: Mapping[str, Mapping[str, Any]],
+    templates: Mapping[str, Template],
+    known: Mapping[str, str],
+) -> dict[str, Step]:
     # A step with a retryStrategy is a node of type Retry, with a node for each attempt; one without is a single Pod.
     attempts = {child for node in nodes.values() if text(node, "type") == "Retry" for child in _children(node)}
     found: dict[str, Step] = {}
+    length = 0
     for key, node in nodes.items():
+        if len(found) >= _MOST_STEPS or length > MOST_TEXT:
+            name = f"{text(workflow, 'metadata', 'namespace')}/{text(workflow, 'metadata', 'name')}"
+            warn_once(f"steps of {name}", f"workflow {name}: only its first {len(found)} steps are read")
+            break
         template = templates.get(text(node, "templateName") or text(node, "templateRef", "template"))
         if template is None or key in attempts or text(node, "type") not in {"Retry", "Pod"}:
             continue
         step = None if text(node, "phase") in _NEVER_RUN else _step(node, template, nodes, known)
         if step is not None:
             found[step.name] = step
+            length += step.definition.length
     return found
 
 
 def _step(
     node: Mapping[str, Any],
-    template: _Template,
+    template: Template,
     nodes: Mapping[str, Mapping[str, Any]],
     known: Mapping[str, str],
 ) -> Step | None:
@@ -280,10 +266,14 @@ def _step(
     # Argo lists the pods of lifecycle hooks beside those of attempts.
     tries = [one for one in tries if text(one, "type") == "Pod" and at(one, "nodeFlag", "hooked") is not True]
     inputs = next((found for one in (node, *tries) if (found := list(mappings(one, "inputs", "parameters")))), [])
-    given = {f"inputs.parameters.{text(p, 'name')}": text(p, "value", most=2**16) for p in inputs}
+    given = {f"inputs.parameters.{text(p, 'name')}": text(p, "value", most=_MOST_PARAMETER) for p in inputs}
     name = text(node, "name")
-    definition = _definition(f"step {name}", template, tuple({**known, **given, "node.name": name}.items()))
+    definition = _definitions.of(f"step {name}", template, tuple({**known, **given, "node.name": name}.items()))
     if definition is None:
+        return None
+    if not definition.id.startswith(f"{known[SWEEP_UID]}."):
+        # It would go on in the run of somebody else's trial.
+        warn_once(name, f"step {name} is left out: its trial {definition.id!r} is not one of this workflow")
         return None
     return Step(
         name=name,
@@ -314,8 +304,8 @@ def _nodes(workflow: Json) -> dict[str, Mapping[str, Any]]:
     packed = at(workflow, "status", "compressedNodes")
     if not plain and isinstance(packed, str) and packed:
         try:
-            plain = json.loads(gunzipped(packed, _MOST_NODES_BYTES))
-        except (ValueError, PackedError, RecursionError) as error:
+            plain = parsed(gunzipped(packed, _MOST_NODES_BYTES), _MOST_NODES_PARTS)
+        except (ValueError, PackedError, TooManyPartsError, RecursionError) as error:
             name = text(workflow, "metadata", "name")
             warn_once(f"nodes {name}", f"the nodes of workflow {name} cannot be unpacked: {str(error)[:200]}")
     nodes = plain if isinstance(plain, Mapping) else {}

@@ -79,7 +79,7 @@ class ArgoWorld:
     def advance(self, now: float) -> bool:
         """Do what is due at ``now`` seconds of the sweep's clock; return whether any trial or node has changed."""
         began = time.monotonic()
-        if began < self._rest_until or self._view.age_s() > self._timeouts.stale:
+        if began < self._rest_until or self._age_s() > self._timeouts.stale:
             return False
         before, self._snapshot = self._snapshot, self._look()
         self._adopt_workflow()
@@ -122,8 +122,9 @@ class ArgoWorld:
         return None if state is None else state.pod
 
     def objectives(self) -> Mapping[TrialId, str]:
-        """Return the name of each trial's objective."""
-        return {trial: state.definition.objective for trial, state in self._current().states.items()}
+        """Return the name of each trial's objective, of the trials that were there at the last look."""
+        # Whoever reads metrics asks on another thread: a look of its own could end after a newer one, and replace it.
+        return {trial: state.definition.objective for trial, state in self._snapshot.states.items()}
 
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""
@@ -140,8 +141,8 @@ class ArgoWorld:
 
     def apply(self, action: Action) -> Outcome:
         """Take on ``action`` if the trial and its node allow it; how it fares shows in later snapshots."""
-        if self._view.age_s() > self._timeouts.stale:
-            return refused(f"the API server has been silent for {self._view.age_s():.0f} s")
+        if self._age_s() > self._timeouts.stale:
+            return refused(f"the API server has been silent for {self._age_s():.0f} s")
         state = self._current().states.get(action.trial)
         if state is None or state.pod is None:
             return refused("the trial is not running")
@@ -215,6 +216,8 @@ class ArgoWorld:
     def _why_it_cannot_leave(self, state: TrialState, pod: PodRecord) -> str:
         if state.phase is not Phase.RUNNING or pod.main is not MainState.RUNNING or pod.deleted_at is not None:
             return "the trial is not running"
+        if pod.shares_processes:
+            return f"pod {pod.name} gets no signal: {pod.shares_processes}"
         # Argo gates the pod that follows a move only in an adopted workflow: this one would start anywhere.
         return "" if self._adopted() else "the workflow is not marked as steered yet"
 
@@ -298,6 +301,10 @@ class ArgoWorld:
         if trial.moves > before.moves:
             self._events.tell(pod, "Moved", f"goes on on {pod.node}, its move number {trial.moves}")
 
+    def _age_s(self) -> float:
+        """Return how old what is known of the campaign's namespace is, in seconds."""
+        return self._view.age_s(self._campaign.namespace)
+
     def _adopted(self) -> bool:
         workflow = self._snapshot.workflow
         return workflow is not None and workflow.annotations.get(labels.ANNOTATION_ADOPTED) == workflow.uid
@@ -317,7 +324,7 @@ class ArgoWorld:
             if failure is not None:
                 warn_once(workflow.uid, f"cannot mark workflow {workflow.name} as steered: {failure}")
 
-        self._view.writes.submit(workflow.uid, call, done)
+        self._view.writes.submit(workflow.uid, call, done, namespace=self._campaign.namespace)
 
 
 def _counts(state: TrialState) -> Counts:

@@ -3,7 +3,7 @@
 import sys
 import uuid
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,8 @@ class Surroundings:
     """What every attempt of a run finds around it.
 
     ``inherited`` is the environment that a step's own comes on top of, ``imposed`` what comes on top
-    of both; ``parents`` names the MLflow run of each sweep id.
+    of both; ``parents`` names the MLflow run of each sweep id. ``run_of`` gives that of a trial which is about to
+    start, empty where there is none.
     """
 
     folder: Path
@@ -33,6 +34,7 @@ class Surroundings:
     imposed: Mapping[str, str]
     node_cpu: Mapping[str, float]
     parents: Mapping[str, str]
+    run_of: Callable[[PodStep], str] = lambda _: ""
 
     @property
     def state_root(self) -> Path:
@@ -57,6 +59,8 @@ class Surroundings:
         parent = self.parents.get(step.env.get(contract.ENV_SWEEP_ID, ""))
         if parent:
             ours[contract.ENV_PARENT_RUN_ID] = parent
+        if run := self.run_of(step):
+            ours["MLFLOW_RUN_ID"] = run
         return {**self.inherited, **step.environment, **self.imposed, **ours}
 
 

@@ -1,5 +1,6 @@
 """What the local world remembers of each step over all its attempts, and the file that keeps it."""
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from controllers.core.model import Phase
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 
+_LONGEST_NAME = 100
+_DIGEST = 12
 _ON_NODES = frozenset({Phase.RUNNING, Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
 
@@ -92,12 +95,24 @@ def save_ledger(path: Path, ledger: JobLedger) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace ``path`` by ``content`` so that no reader ever sees half of it."""
+    """Replace ``path`` by ``content`` so that no reader ever sees half of it, and nobody but its owner any of it.
+
+    What a run keeps holds the environment of its trials, and with it what they log in with.
+    """
     beside = path.with_name(f"{path.name}.new")
-    beside.write_bytes(content)
+    beside.unlink(missing_ok=True)
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
     os.replace(beside, path)  # noqa: PTH105 - atomic on every platform, which Path.rename is not
 
 
 def file_name(text: str) -> str:
-    """Return ``text`` with every character that a file name should not have replaced by ``-``."""
-    return "".join(c if c.isalnum() or c in "._-" else "-" for c in text)
+    """Return ``text`` as a name of a file or a control group: ASCII letters, digits and ``._-``, up to a hundred.
+
+    What is not ASCII, or too long, is told apart by a digest.
+    """
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text)
+    if text.isascii() and len(safe) <= _LONGEST_NAME:
+        return safe
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGEST]
+    return f"_{safe[: _LONGEST_NAME - _DIGEST - 2]}-{digest}"

@@ -1,5 +1,6 @@
 """A tracking server for as long as a run lasts, where the user has none."""
 
+import contextlib
 import os
 import shlex
 import socket
@@ -9,8 +10,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import psutil
+
 from controllers.core.errors import SpeconError
-from controllers.worlds.local.processes import Tethered, start_tethered
+from controllers.worlds.local.processes import Tethered, proctree, start_tethered
 
 _READY_WITHIN_S = 90.0
 
@@ -63,18 +66,20 @@ class LocalMlflow:
         """Wait until the server answers.
 
         Raises:
-            MlflowServerError: it ended or did not answer within 90 s.
+            MlflowServerError: it ended or did not answer within 90 s, or another process has taken its port.
         """
         deadline = time.monotonic() + _READY_WITHIN_S
-        while not self._healthy():
+        while not (self._listens() and self._healthy()):
             if self._ended or time.monotonic() > deadline:
-                message = f"the local MLflow server did not come up; see {self._folder / 'mlflow-server.log'}"
+                taken = f": another process answers at {self.uri}" if self._healthy() else ""
+                log = self._folder / "mlflow-server.log"
+                message = f"the local MLflow server did not come up{taken}; see {log}"
                 raise MlflowServerError(message)
             time.sleep(0.2)
 
     def keep_alive(self) -> None:
-        """Start the server anew if it has died."""
-        if self._ended:
+        """Start the server anew if it has died, once nobody else has its port."""
+        if self._ended and _is_free(self._port):
             self.start()
 
     def close(self) -> None:
@@ -86,12 +91,31 @@ class LocalMlflow:
     def _ended(self) -> bool:
         return self._process is None or self._process.poll() is not None
 
+    def _listens(self) -> bool:
+        """Return whether a process of the server listens on its port: anybody may have taken it since it was free."""
+        for pid in proctree.tree(self.pid):
+            with contextlib.suppress(psutil.Error):
+                for one in psutil.Process(pid).net_connections("tcp"):
+                    if one.status == psutil.CONN_LISTEN and one.laddr.port == self._port:
+                        return True
+        return False
+
     def _healthy(self) -> bool:
         try:
             with urllib.request.urlopen(f"{self.uri}/health", timeout=2) as answer:  # noqa: S310 - our own loopback server
                 return bool(answer.status == 200)  # noqa: PLR2004 - HTTP's OK
         except (urllib.error.URLError, OSError):
             return False
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def _free_port() -> int:

@@ -48,6 +48,17 @@ class ControllerProcess:
         wait_until(self._ready, f"the controller is ready (see {self.log})", _READY_WITHIN_S, interval=0.2)
 
     @property
+    def pid(self) -> int:
+        """The id of its process."""
+        assert self._process is not None, "the controller was not started"
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it says that it need not be restarted."""
+        return bool(self._got(f"http://127.0.0.1:{self.health_port}/livez"))
+
+    @property
     def running(self) -> bool:
         """Whether its process lives."""
         return self._process is not None and self._process.poll() is None

@@ -24,8 +24,9 @@ def descent(
     deadlines: Sequence[str] | None = None,
     arrivals: Arrivals | None = None,
     resources: Resources = SMALL,
+    retries: int = 3,
 ) -> Workflow:
-    """Return a workflow with a trial for each of these learning rates.
+    """Return a workflow with a trial for each of these learning rates, of which ``retries`` failures are forgiven.
 
     They are to be done within ``deadlines``, if any, and are submitted all at once where there are no ``arrivals``.
     """
@@ -34,12 +35,16 @@ def descent(
         entrypoint=NAME,
         arguments=[Parameter(name=name, value=value) for name, value in SETTINGS.items()],
     ) as made:
-        _sweep(rates, deadlines, arrivals, resources)
+        _sweep(rates, deadlines, arrivals, resources, retries)
     return made
 
 
 def _sweep(
-    rates: Sequence[float], deadlines: Sequence[str] | None, arrivals: Arrivals | None, resources: Resources
+    rates: Sequence[float],
+    deadlines: Sequence[str] | None,
+    arrivals: Arrivals | None,
+    resources: Resources,
+    retries: int,
 ) -> None:
     Sweep(
         name=NAME,
@@ -50,6 +55,7 @@ def _sweep(
         search="grid",
         objective=minimize("loss"),
         resources=resources,
+        retries=retries,
         deadline=None if deadlines is None else list(deadlines),
         arrivals=arrivals,
         grace=10,

@@ -1,7 +1,7 @@
 """A process that has the expensive imports done and forks an attempt per request.
 
 Started by ``Launcher``. When the controller's end of the control socket closes, however that
-happens, every attempt is ended and then the server itself.
+happens, every attempt is ended and then the server itself. When the server is killed, its keeper ends them.
 """
 
 import gc
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from controllers.worlds.local.processes import interpreter, proctree
+from controllers.worlds.local.processes import interpreter, keeper, proctree
 from controllers.worlds.local.processes.children import Children
 from controllers.worlds.local.processes.messages import Exit, LaunchError, Lines, ProcessSpec, line
 
@@ -112,6 +112,7 @@ def preload(modules: Sequence[str]) -> None:
 def main() -> None:
     """Serve as the first argument says."""
     settings = json.loads(sys.argv[1])
+    keeper.keep(settings["grace_s"], (settings["control"], settings["events"]))
     proctree.adopt_orphans()
     preload(settings["preload"])
     with socket.socket(fileno=settings["control"]) as control, socket.socket(fileno=settings["events"]) as events:

@@ -68,8 +68,8 @@ class Launcher:
         if not self._closed:
             self._collect()
             if self._server.lost:
-                self._server.close()
                 self._end_lost(self._grace_s)
+                self._server.close()
                 self._server = _Server(self._preload, self._grace_s, self._log)
         exits, self._exits = self._exits, []
         return exits
@@ -121,7 +121,7 @@ class Launcher:
 
 
 class _Server:
-    """One fork server's process and the sockets to it."""
+    """One fork server's keeper, which is the process that is started, and the sockets to the server."""
 
     def __init__(self, preload: Sequence[str], grace_s: float, log: Path) -> None:
         self._control, control = socket.socketpair()
@@ -186,9 +186,12 @@ class _Server:
             self.lost = True
 
     def close(self) -> None:
-        """Make sure that the server is gone."""
-        self._process.kill()
-        self._process.wait()
+        """Make sure that the server is gone. Its keeper ends what it has left behind, and then by itself."""
+        try:
+            self._process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._control.close()
         self.events.close()
 

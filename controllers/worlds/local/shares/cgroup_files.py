@@ -1,5 +1,6 @@
 """Control groups as files: where they are mounted, and how versions 1 and 2 write quotas and weights."""
 
+import contextlib
 import errno
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -109,31 +110,49 @@ def _inside(mount: Path, path: str) -> Path:
     return own if own.is_dir() and ".." not in own.parts else mount
 
 
+MOST_PIDS: Final = 4096
+"""Processes and threads of a node: a trial that forks without end fills its own node, not the machine."""
+_PIDS_MAX: Final = "pids.max"
 _SHARES_PER_CORE: Final = 1024
 _MIN_SHARES, _MAX_SHARES = 2, 262_144
 
 
 class GroupsV1:
-    """See ``Groups``. ``cpu`` and ``cpuacct`` are the run's groups; the same folder if mounted together."""
+    """See ``Groups``. ``cpu`` and ``cpuacct`` are the run's groups; the same folder if mounted together.
+
+    ``pids`` is the run's group that bounds its processes, where there is one.
+    """
 
     description = (
         "cgroup v1: the kernel enforces each node's quota and the trials' weights; "
         "on a node of several cores weights count where trials want the same core"
     )
 
-    def __init__(self, cpu: GroupFolder, cpuacct: GroupFolder) -> None:
-        self._cpu, self._cpuacct = cpu, cpuacct
+    def __init__(self, cpu: GroupFolder, cpuacct: GroupFolder, pids: GroupFolder | None = None) -> None:
+        self._cpu, self._cpuacct, self._pids = cpu, cpuacct, pids
         self._folders = [cpu] if cpu.root.resolve() == cpuacct.root.resolve() else [cpu, cpuacct]
+        self._folders += [] if pids is None else [pids]
 
     def make_run(self) -> None:
         """See ``Groups``."""
-        self._make(Path())
+        try:
+            self._make(Path())
+        except OSError:
+            if self._pids is None:
+                raise
+            # Shares count for more than a bound on processes, for which another hierarchy has to be writable.
+            self.drop(Path())
+            self._folders.remove(self._pids)
+            self._pids = None
+            self._make(Path())
 
     def make_node(self, node: str, cpu: float) -> None:
         """See ``Groups``."""
         self._make(Path(node))
         self._cpu.write(Path(node), "cpu.cfs_period_us", str(period_us(cpu)))
         self._cpu.write(Path(node), "cpu.cfs_quota_us", str(round(period_us(cpu) * cpu)))
+        if self._pids is not None:
+            self._pids.write(Path(node), _PIDS_MAX, str(MOST_PIDS))
         self._write_shares(Path(node), cpu)
 
     def weigh_run(self, cpu: float) -> None:
@@ -185,7 +204,9 @@ def groups_v1(run: str, mounts: Mounts) -> GroupsV1:
     if cpu is None or cpuacct is None:
         msg = "no cgroup v1 hierarchy with cpu and cpuacct is mounted"
         raise SharesError(msg)
-    return GroupsV1(GroupFolder(cpu / f"specon-{run}"), GroupFolder(cpuacct / f"specon-{run}"))
+    pids = mounts.v1("pids")
+    bound = None if pids is None else GroupFolder(pids / f"specon-{run}")
+    return GroupsV1(GroupFolder(cpu / f"specon-{run}"), GroupFolder(cpuacct / f"specon-{run}"), bound)
 
 
 _CONTROLLERS, _SUBTREE, _WEIGHT = "cgroup.controllers", "cgroup.subtree_control", "cpu.weight"
@@ -212,6 +233,9 @@ class GroupsV2:
         if "cpu" not in parent.read(_HERE, _SUBTREE).split():
             # The kernel refuses where processes are in the parent itself, unless it is the real root.
             parent.write(_HERE, _SUBTREE, "+cpu")
+        if "pids" in parent.read(_HERE, _CONTROLLERS).split() and "pids" not in parent.read(_HERE, _SUBTREE).split():
+            with contextlib.suppress(OSError):
+                parent.write(_HERE, _SUBTREE, "+pids")
         self._run.make(_HERE)
         self._pass_on(_HERE)
 
@@ -219,6 +243,8 @@ class GroupsV2:
         """See ``Groups``."""
         self._run.make(Path(node))
         self._run.write(Path(node), "cpu.max", f"{round(period_us(cpu) * cpu)} {period_us(cpu)}")
+        if "pids" in self._run.read(Path(node), _CONTROLLERS).split():
+            self._run.write(Path(node), _PIDS_MAX, str(MOST_PIDS))
         self._pass_on(Path(node))
         self._write_weight(Path(node), cpu * _WEIGHT_PER_CORE)
 
@@ -257,7 +283,8 @@ class GroupsV2:
 
     def _pass_on(self, path: Path) -> None:
         _require_cpu(self._run, path)
-        self._run.write(path, _SUBTREE, "+cpu")
+        bounded = "pids" in self._run.read(path, _CONTROLLERS).split()
+        self._run.write(path, _SUBTREE, "+cpu +pids" if bounded else "+cpu")
 
     def _write_weight(self, path: Path, weight: float) -> None:
         self._run.write(path, _WEIGHT, str(min(_MAX_WEIGHT, max(1, round(weight)))))

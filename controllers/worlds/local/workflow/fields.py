@@ -49,7 +49,10 @@ _NO_SCHEDULER: Final = "the local world places its own steps"
 _NO_POD_NETWORK: Final = "a process uses this machine's own network and names"
 _FOR_PEOPLE: Final = "it describes, and changes nothing that runs"
 
+SELECTORS: Final = ("nodeSelector", "affinity")
+"""Which nodes a pod may go to: left aside here, and said so."""
 _POD: Final[Mapping[str, str]] = {
+    **dict.fromkeys(SELECTORS, "nodes here are slices of one machine, and carry no labels"),
     "serviceAccountName": _NO_API,
     "automountServiceAccountToken": _NO_API,
     "executor": _NO_API,
@@ -99,8 +102,6 @@ IGNORED: Final[Mapping[str, Mapping[str, str]]] = {
 """Fields without meaning on one machine that do no harm when left aside, each with the reason."""
 
 REASONS: Final[Mapping[str, str]] = {
-    "nodeSelector": "the local world's nodes carry no labels",
-    "affinity": "the local world's nodes carry no labels",
     "templateDefaults": "write these fields into the templates",
     "templateRef": "the local world cannot read templates of other objects",
     "workflowTemplateRef": "the local world cannot read templates of other objects",

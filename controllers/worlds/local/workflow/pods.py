@@ -1,5 +1,6 @@
 """Container and script templates: checked when read, and turned into a pod step once their values are known."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
@@ -106,6 +107,10 @@ def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, dict[
         if entry.get("valueFrom"):
             if (note := _annotation(entry["valueFrom"])) is not None:
                 env_from[name] = note
+            elif "secretKeyRef" in entry["valueFrom"]:
+                # An attempt inherits it. Read here, a secret would be kept in the run's files.
+                if name not in os.environ:
+                    found.unsupported(f"{entry_path}.valueFrom", f"it is a Secret: set the environment variable {name}")
             elif name not in WORLD_ENV:
                 found.unsupported(f"{entry_path}.valueFrom", f"{name} would come from an object of a cluster")
         else:

@@ -1,0 +1,93 @@
+"""The MLflow run of each trial of a run on this machine, made before the trial starts.
+
+A script that knows nothing of our hooks logs into it too: MLflow goes on with the run that ``MLFLOW_RUN_ID`` names. It
+is nested under the sweep, has its parameters, and policies see its metrics.
+"""
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mlflow.entities import Param
+from mlflow.exceptions import MlflowException
+from mlflow.tracking import MlflowClient
+
+from controllers.tracking.sweep_runs import SweepRun
+from controllers.worlds.local.workflow import PodStep
+from mlflow_hooks import contract
+from mlflow_hooks.state_folder import Identity, Run, read_run, write_identity, write_run
+
+_AWAY_S: Final = 30.0
+"""Seconds for which nothing is asked of an MLflow that did not answer: trials start without."""
+_LONGEST: Final = 6000
+
+
+class TrialRuns:
+    """Finds or makes the run of each trial.
+
+    Args:
+        client: of the tracking server.
+        state_root: where trials keep what they must not lose.
+        sweeps: the parent runs by the id of their sweep.
+        resumed: whether a controller before this one may have made runs and died before it noted them.
+    """
+
+    def __init__(
+        self, client: MlflowClient, state_root: Path, sweeps: Mapping[str, SweepRun], *, resumed: bool
+    ) -> None:
+        self._client = client
+        self._root = state_root
+        self._sweeps = sweeps
+        self._resumed = resumed
+        self._away_until = -math.inf
+
+    def of(self, step: PodStep) -> str:
+        """Return the id of the run of a trial that is about to start, empty for any other step or without MLflow."""
+        env = step.environment
+        trial, sweep = env.get(contract.ENV_TRIAL_ID, ""), self._sweeps.get(env.get(contract.ENV_SWEEP_ID, ""))
+        if not trial or sweep is None:
+            return ""
+        folder = self._root / trial
+        folder.mkdir(parents=True, exist_ok=True)
+        if known := read_run(folder):
+            return known.run_id
+        if time.monotonic() < self._away_until:
+            return ""
+        try:
+            run_id = self._opened(trial, sweep, _params(env), folder)
+        except (MlflowException, OSError):
+            self._away_until = time.monotonic() + _AWAY_S
+            return ""
+        return run_id
+
+    def _opened(self, trial: str, sweep: SweepRun, params: Mapping[str, Any], folder: Path) -> str:
+        name = trial.rpartition(".")[2]
+        found: Sequence[Any] = ()
+        if self._resumed:
+            wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{trial}'"
+            found = self._client.search_runs([sweep.experiment_id], wanted, max_results=1, order_by=["start_time ASC"])
+        tags = {
+            contract.TAG_TRIAL_ID: trial,
+            contract.TAG_SWEEP_ID: sweep.sweep_id,
+            "mlflow.parentRunId": sweep.run_id,
+        }
+        run = found[0] if found else self._client.create_run(sweep.experiment_id, run_name=name, tags=tags)
+        run_id = str(run.info.run_id)
+        told = [Param(key, str(value)[:_LONGEST]) for key, value in params.items()]
+        if told:
+            self._client.log_batch(run_id, params=told)
+        experiment = str(self._client.get_experiment(sweep.experiment_id).name)
+        write_identity(folder, Identity(trial, name, experiment, sweep.sweep_id, sweep.run_id, dict(params)))
+        write_run(folder, Run(run_id, has_params=True))
+        return run_id
+
+
+def _params(env: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        found = json.loads(env.get(contract.ENV_PARAMS) or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,82 @@
+"""LightGBM: one callback makes ``train`` a trial that can be moved. A step is a boosting round.
+
+::
+
+    with trial() as t:
+        boosting = TrialCallback(t, rounds=200)
+        if boosting.rounds_left:
+            booster = lightgbm.train(
+                {"objective": "regression", "learning_rate": t.params["rate"]},
+                train_data,
+                boosting.rounds_left,
+                valid_sets=[valid_data],
+                init_model=boosting.model,
+                callbacks=[boosting],
+            )
+"""
+
+from typing import TYPE_CHECKING
+
+from mlflow_hooks.boosters import BoosterState
+from mlflow_hooks.errors import StateMismatchError
+from mlflow_hooks.session import Trial
+
+if TYPE_CHECKING:
+    from lightgbm.callback import CallbackEnv
+
+_BEFORE_EARLY_STOPPING = 25
+"""LightGBM's own callbacks log at 10, record at 20 and stop early at 30."""
+
+
+class TrialCallback:
+    """Logs, saves and leaves between the rounds of ``lightgbm.train`` or of an estimator's ``fit``.
+
+    Make it just before the training, after everything else that the trial tracks. Metrics are named as in
+    ``valid_0-l2``. LightGBM keeps no state of its random numbers: with ``bagging_fraction`` or ``feature_fraction`` a
+    training that moved is as good as one that did not, but not the same.
+
+    Args:
+        trial: the trial, inside its ``with`` block.
+        rounds: how many rounds there are in all.
+
+    Raises:
+        MigrationExit: the attempt was asked to leave before it trained at all.
+    """
+
+    def __init__(self, trial: Trial, rounds: int) -> None:
+        self.order = _BEFORE_EARLY_STOPPING
+        self.before_iteration = False
+        self._trial = trial
+        self._rounds = rounds
+        self._state = BoosterState("model.txt")
+        trial.track(self._state, "lightgbm")
+        trial.begin(rounds)
+        self.first = trial.next_step
+
+    @property
+    def rounds_left(self) -> int:
+        """How many rounds this attempt has to make: pass it as ``num_boost_round``. LightGBM refuses a 0."""
+        return max(0, self._rounds - self.first)
+
+    @property
+    def model(self) -> str | None:
+        """What earlier attempts made: pass it as ``init_model``."""
+        return self._state.path
+
+    def __call__(self, env: "CallbackEnv") -> None:
+        """Log the round that is done, and save or leave if it is time to.
+
+        Raises:
+            StateMismatchError: the training does not go on with the model that earlier attempts made.
+        """
+        step = env.iteration
+        if step != self._trial.next_step:
+            message = f"LightGBM made round {step}, not {self._trial.next_step}: pass init_model=callback.model"
+            raise StateMismatchError(message)
+        self._state.booster = env.model
+        self._trial.log(
+            {f"{data}-{name}": value for data, name, value, *_ in env.evaluation_result_list or []}, step=step
+        )
+        self._trial.finish_step(step)
+        if step + 1 == self._rounds:  # LightGBM does not tell its callbacks when it ends
+            self._trial.finish_training()

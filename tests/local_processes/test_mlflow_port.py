@@ -1,0 +1,51 @@
+"""A server is believed to be the run's own MLflow only if a process of the run listens there."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controllers.worlds.local import mlflow_server
+from controllers.worlds.local.mlflow_server import LocalMlflow, MlflowServerError
+
+
+class Stranger(http.server.BaseHTTPRequestHandler):
+    """Says that all is well, whatever is asked."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A port that was free when it was chosen, and that a stranger has by now."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setattr(mlflow_server, "_free_port", lambda: server.server_address[1])
+        yield int(server.server_address[1])
+        server.shutdown()
+
+
+def test_a_stranger_on_the_port_is_not_believed(taken: int, tmp_path: Path) -> None:
+    server = LocalMlflow(tmp_path)
+    assert server._healthy()
+    assert not server._listens()
+    server.start()
+    try:
+        with pytest.raises(MlflowServerError, match=f"another process answers at http://127.0.0.1:{taken}"):
+            server.wait_ready()
+    finally:
+        server.close()
+
+
+def test_a_server_whose_port_a_stranger_has_taken_is_not_started_again_and_again(taken: int, tmp_path: Path) -> None:
+    server = LocalMlflow(tmp_path)
+    server.keep_alive()
+    assert server.pid == 0, taken
