@@ -120,8 +120,8 @@ class TrialCallback(_Callback):  # type: ignore[misc]  # which of two packages i
         """Finish the epoch before: only now have its schedulers and all its metrics come to their end."""
         self._finish_epoch(trainer)
         self._trial.step = trainer.current_epoch
-        # Our checkpoints begin with a whole epoch. Under max_steps, Lightning takes every resumed epoch for one that was
-        # broken off, and leaves out the step of plateau schedulers at its end.
+        # Our checkpoints begin with a whole epoch. Under max_steps, Lightning takes every resumed epoch for one that
+        # was broken off, and leaves out the step of plateau schedulers at its end.
         trainer.fit_loop._restarting = False  # noqa: SLF001 - the public setter makes it True again under max_steps
 
     def on_train_batch_end(self, *_args: object) -> None:
