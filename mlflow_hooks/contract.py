@@ -20,6 +20,8 @@ ENV_PARAMS: Final = "SPECON_TRIAL_PARAMS"
 ENV_PARAM: Final = "SPECON_PARAM_"
 """Begins the names of variables that hold one hyperparameter each, such as ``SPECON_PARAM_lr``; there are some only
 where a search gives the trial its hyperparameters."""
+ENV_RUN: Final = "MLFLOW_RUN_ID"
+"""The trial's run in MLflow, where one was made before the attempt started; MLflow's own library goes on with it."""
 ENV_OBJECTIVE: Final = "SPECON_OBJECTIVE"
 """Name of the metric that says how good the model is."""
 ENV_DIRECTION: Final = "SPECON_DIRECTION"

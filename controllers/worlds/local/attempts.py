@@ -60,7 +60,7 @@ class Surroundings:
         if parent:
             ours[contract.ENV_PARENT_RUN_ID] = parent
         if run := self.run_of(step):
-            ours["MLFLOW_RUN_ID"] = run
+            ours[contract.ENV_RUN] = run
         return {**self.inherited, **step.environment, **self.imposed, **ours}
 
 
