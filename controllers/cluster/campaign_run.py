@@ -32,6 +32,7 @@ from controllers.policies import Default, Pinned
 from controllers.policies.registry import parse_policy
 from controllers.record.forecasts import ForecastRecorder
 from controllers.record.recorder import Recorder
+from controllers.record.silence import SilenceWatch
 from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.metric_source import MlflowSource, ObjectiveWatch, Scope
@@ -222,6 +223,7 @@ class CampaignRun:
         # Under a controller that only recommends, the default scheduler shares the nodes.
         decides = Default() if services.recommend else policy
         forecaster = Forecaster(decides, world.to_come, (foreseen.tell, forecasts.tell))
+        silence = SilenceWatch(lambda trial, line: _LOG.warning("%s", line, extra=fields(**self._about, trial=trial)))
         usage = ReportedUsage()
         recorder = Recorder(record.append, usage.cores_used, world.short)
         first = first_nodes(campaign)
@@ -232,7 +234,7 @@ class CampaignRun:
             background,
             self._store,
             logs=(report,),
-            observers=(tags, usage, recorder, forecaster),
+            observers=(tags, usage, recorder, forecaster, silence),
             guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
             requests=self._asks,
         )
