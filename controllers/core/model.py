@@ -144,7 +144,8 @@ class Trial:
     releases all others. ``devices`` are those that each worker holds alone. ``parameters`` are its hyperparameters.
     ``diverged`` tells that the newest value of its objective is NaN or infinite. ``search`` is the text of the search
     that gives the trial its parameters when it first starts; empty where its author gave them. ``sweep`` is the name of
-    its sweep: only objectives of one sweep can be compared.
+    its sweep: only objectives of one sweep can be compared. ``may_use`` are the nodes to which selectors, affinity and
+    taints let it go, None where these keep it off no ready node.
     """
 
     id: TrialId
@@ -170,6 +171,7 @@ class Trial:
     diverged: bool = False
     search: str = ""
     sweep: str = ""
+    may_use: frozenset[NodeName] | None = None
 
     @property
     def node(self) -> NodeName | None:
@@ -219,6 +221,7 @@ class Trial:
             diverged,
             self.search,
             self.sweep,
+            self.may_use,
         )
 
 

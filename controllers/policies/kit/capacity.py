@@ -89,13 +89,14 @@ class Capacity:
             and self._memory.get(node, 0.0) + trial.memory * trial.workers <= place.memory
             and (not trial.devices.counts or self._devices_fit(trial, place))
             and (not place.only_for or place.only_for <= trial.devices.kinds())
+            and (trial.may_use is None or node in trial.may_use)
         )
 
     def room(self, trial: Trial, node: NodeName) -> int:
         """Return how many trials that ask for the same as ``trial`` ``node`` has room for."""
         if not self.fits(trial, node):
             return 0
-        place, (cpu, memory, devices) = self.nodes[node], request_shape(trial)
+        place, (cpu, memory, devices, _) = self.nodes[node], request_shape(trial)
         free = place.devices - self._devices.get(node, NO_DEVICES)
         parts = [(place.cpu + SLACK - self._planned(node), cpu)]
         parts += [(place.memory - self._memory.get(node, 0.0), memory)]
@@ -162,13 +163,13 @@ class Capacity:
             self._devices[node] = self._devices.get(node, NO_DEVICES) + trial.devices * trial.workers
 
 
-RequestShape = tuple[float, float, Devices]
-"""Cores, bytes and devices that a trial asks of a node: trials of the same fit on the same nodes."""
+RequestShape = tuple[float, float, Devices, frozenset[NodeName] | None]
+"""Cores, bytes and devices that a trial asks of a node, and which it may use: trials of the same fit on the same."""
 
 
 def request_shape(trial: Trial) -> RequestShape:
     """Return what ``trial`` asks of a node that it comes to, for all its workers."""
-    return _restart_cpu(trial), trial.memory * trial.workers, trial.devices * trial.workers
+    return _restart_cpu(trial), trial.memory * trial.workers, trial.devices * trial.workers, trial.may_use
 
 
 def reconciled(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple[Proposal, ...], tuple[Veto, ...]]:
