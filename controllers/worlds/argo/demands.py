@@ -148,11 +148,7 @@ def demands_of(pod: Json, *, bound: bool) -> Demands:
         return _NO_NODE
     found = Demands(
         selector=tuple(
-            sorted(
-                (_word(key), _word(value))
-                for key, value in selector.items()
-                if not (bound and key == HOSTNAME)
-            )
+            sorted((_word(key), _word(value)) for key, value in selector.items() if not (bound and key == HOSTNAME))
         ),
         terms=tuple(_term(one) for one in mappings(needs)) if isinstance(needs, list) else None,
         tolerations=tuple(_toleration(one) for one in tolerates),

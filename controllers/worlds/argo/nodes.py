@@ -47,7 +47,9 @@ class NodeRecord:
         if not demands.understood:
             return "it demands more of its node than is read"
         held_off = [one.key for one in self.taints if not demands.tolerate(one)]
-        return f"it does not tolerate the taint {held_off[0]}" if held_off else "its node selector or affinity forbids it"
+        return (
+            f"it does not tolerate the taint {held_off[0]}" if held_off else "its node selector or affinity forbids it"
+        )
 
     def why_no_devices(self, wanted: Devices, taken: Devices) -> str:
         """Return why a pod that asks for ``wanted`` cannot have them beside those ``taken``; empty where it can."""
@@ -57,9 +59,7 @@ class NodeRecord:
             return f"{self.name} cannot give {wanted}: it has {self.devices}, and {taken} are requested"
         return ""
 
-    def without(
-        self, requested: Resources, devices_starting: Devices = NO_DEVICES, *, tolerated: bool = False
-    ) -> Node:
+    def without(self, requested: Resources, devices_starting: Devices = NO_DEVICES, *, tolerated: bool = False) -> Node:
         """Return the node for policies, with what is left of it; of that, ``devices_starting`` are about to be used.
 
         ``tolerated`` tells that some trial tolerates its taints.

@@ -11,8 +11,8 @@ import math
 
 from controllers.core import labels
 from controllers.worlds.argo.api import PODS, STRATEGIC, ConflictError, Json, KubeApi, RejectedError
-from controllers.worlds.argo.exec_call import run_command
 from controllers.worlds.argo.demands import HOSTNAME
+from controllers.worlds.argo.exec_call import run_command
 from controllers.worlds.argo.nodes import NodeRecord
 from controllers.worlds.argo.pods import MAIN, PodRecord, project_pod
 
