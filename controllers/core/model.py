@@ -148,8 +148,8 @@ class Trial:
     ``diverged`` tells that the newest value of its objective is NaN or infinite. ``search`` is the text of the search
     that gives the trial its parameters when it first starts; empty where its author gave them. ``sweep`` is the name of
     its sweep: only objectives of one sweep can be compared. ``moving_to`` is the node that its next attempt, or rank 0
-    of it, goes to; ``moving_to_nodes`` are those of all ranks where a gang moves, empty for any other trial. ``may_use``
-    are the nodes to which selectors, affinity and taints let it go, None where these keep it off no ready node.
+    of it, goes to; ``moving_to_nodes`` are those of all ranks where a gang moves, empty for any other trial.
+    ``may_use`` are the nodes to which selectors, affinity and taints let it go, None where these keep it off none.
     """
 
     id: TrialId

@@ -1,7 +1,7 @@
 """Which nodes a pod may go to by what its author and the nodes' owners wrote: selectors, affinity, taints, tolerations.
 
-As kube-scheduler filters nodes (NodeAffinity and TaintToleration): what a pod merely prefers counts for nothing. Whatever
-a pod says of itself is untrusted.
+As kube-scheduler filters nodes (NodeAffinity and TaintToleration): what a pod merely prefers counts for nothing.
+Whatever a pod says of itself is untrusted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -47,9 +47,7 @@ class NodeRecord:
         if not demands.understood:
             return "it demands more of its node than is read"
         held_off = [one.key for one in self.taints if not demands.tolerate(one)]
-        return (
-            f"it does not tolerate the taint {held_off[0]}" if held_off else "its node selector or affinity forbids it"
-        )
+        return f"it does not tolerate the taint {held_off[0]}" if held_off else "its selector or affinity forbids it"
 
     def why_no_devices(self, wanted: Devices, taken: Devices) -> str:
         """Return why a pod that asks for ``wanted`` cannot have them beside those ``taken``; empty where it can."""
@@ -175,7 +173,7 @@ class NodeRequests:
             held[name] = held.get(name, NO_DEVICES) + pod.requests.devices
             if (counted := self._counted_there(pod)) is not None:
                 take_out(counted, Resources(0.0, 0.0, counted.requests.devices * -1))
-        changed = [name for name in {**less, **held, **dict.fromkeys(tolerated)} if name in self.nodes]
+        changed = [name for name in dict.fromkeys((*less, *held, *tolerated)) if name in self.nodes]
         return self._free | {
             NodeName(name): self.nodes[name].without(
                 less.get(name, self._by_pods_there[name]), held.get(name, NO_DEVICES), tolerated=name in tolerated
