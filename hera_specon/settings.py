@@ -170,6 +170,37 @@ def _check_seconds(what: str, seconds: object) -> None:
         raise SweepError(problem)
 
 
+WorkersChoice = int | tuple[int, int]
+"""How many workers a trial has, or the least and the most that it may have."""
+MOST_WORKERS: Final = 64
+"""Greatest number of workers of one trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """How many workers train a trial together: at least, and at most."""
+
+    least: int
+    most: int
+
+
+def workers_range(given: object) -> Workers:
+    """Return how many workers a trial may have: ``4`` for four, ``(1, 4)`` for one to four.
+
+    Raises:
+        SweepError: They are no whole numbers from 1 to ``MOST_WORKERS``, or the least is above the most.
+    """
+    numbers = given if isinstance(given, tuple | list) else (given, given)
+    least, most = numbers if len(numbers) == 2 else (None, None)  # noqa: PLR2004 - a pair
+    if not is_whole(least) or not is_whole(most) or least < 1 or most > MOST_WORKERS:
+        problem = f"workers= is a whole number from 1 to {MOST_WORKERS}, or two such as (1, 4), not {given!r}"
+        raise SweepError(problem)
+    if least > most:
+        problem = f"workers= has the least first, then the most, as in ({most}, {least}), not {given!r}"
+        raise SweepError(problem)
+    return Workers(least, most)
+
+
 PolicyChoice = str | Policy[Any] | Sequence[Policy[Any]]
 """A policy, several stacked, or a spec string such as ``specon:alpha=0.01,interval=30``."""
 

@@ -25,10 +25,12 @@ from hera_specon.settings import (
     Arrivals,
     Objective,
     PolicyChoice,
+    WorkersChoice,
     check_distinct,
     check_sweep_name,
     is_whole,
     policy_text,
+    workers_range,
 )
 from hera_specon.space import Point, Search, Space, points
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
@@ -49,7 +51,7 @@ class _SweepTemplates(SweepTemplateBase):
     arrivals: Arrivals | None = None
     retries: int = 3
     grace: int = 60
-    workers: int = 1
+    workers: WorkersChoice = 1
     deadline: Goal | None = None
     target: Goal | None = None
     seconds_per_step: Goal | None = None
@@ -108,6 +110,17 @@ class _SweepTemplates(SweepTemplateBase):
         return sweep_template(self._fan_out())
 
     def _build_trial(self) -> Template:
+        if (
+            self._workflow is not None
+            and self._workflow.parallelism is not None
+            and workers_range(self.workers).most > 1
+        ):
+            # Argo counts pods: it would start a part of a gang, which waits for the others for nothing.
+            problem = (
+                f"Workflow(parallelism={self._workflow.parallelism}) limits pods, and would cut a trial of "
+                f"workers={self.workers!r} in parts; limit trials by the sweep's own parallelism="
+            )
+            raise SweepError(problem)
         pod = super()._build_template()  # type: ignore[misc]  # Container's or Script's, by the order of bases
         name = check_sweep_name(self.name)
         settings = TrialSettings(
@@ -117,7 +130,7 @@ class _SweepTemplates(SweepTemplateBase):
             policy=self._policy(),
             retries=self.retries,
             grace=self.grace,
-            workers=self.workers,
+            workers=workers_range(self.workers),
             goals=self._goals(len(self._points())),
             search=self._search(),
             state_root=self.state_root,
@@ -157,9 +170,7 @@ class _SweepTemplates(SweepTemplateBase):
         if not is_whole(self.grace) or self.grace <= 0:
             problem = f"grace= is a whole number of seconds above 0, not {self.grace!r}"
             raise SweepError(problem)
-        if not is_whole(self.workers) or self.workers < 1:
-            problem = f"workers= is a whole number from 1, not {self.workers!r}"
-            raise SweepError(problem)
+        workers_range(self.workers)
         if self.policy is not None:
             check_served(self.policy, self._asked())
         self._policy()
@@ -230,7 +241,8 @@ class Sweep(_SweepTemplates, Container):
         arrivals: ``every(50)`` or ``at_random(within=300)`` seconds; by default all trials come at once.
         retries: Real failures of a trial to forgive; moves and lost pods do not count (see ``trial_retries``).
         grace: Seconds a trial has for its checkpoint between SIGTERM and SIGKILL.
-        workers: Processes that train one trial together; worlds that run one worker a trial refuse more.
+        workers: Processes that train one trial together, each with ``resources``: ``4``, or ``(1, 4)`` for the least
+            and the most where a policy may let the trial grow and shrink. All of them start together, or none.
         deadline: Time from a trial's submission by which it should end: seconds, ``"90m"``, one for each trial in a
             list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
         target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.

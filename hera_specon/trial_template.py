@@ -25,7 +25,7 @@ from hera_specon.devices import device_problems, tolerations
 from hera_specon.errors import SweepError
 from hera_specon.goals import SweepGoals
 from hera_specon.pod_spec import container_security, pod_patch, pod_security
-from hera_specon.settings import Objective, check_distinct, is_whole
+from hera_specon.settings import Objective, Workers, check_distinct, is_whole
 from mlflow_hooks import contract
 
 DEFAULT_CPU = "100m"
@@ -59,7 +59,7 @@ class TrialSettings:
     policy: str | None
     retries: int
     grace: int
-    workers: int
+    workers: Workers
     state_root: str
     experiment: str
     mlflow_tracking_uri: str
@@ -151,8 +151,10 @@ def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
         labels.ANNOTATION_OBJECTIVE: settings.objective.metric,
         labels.ANNOTATION_DIRECTION: settings.objective.direction.value,
     }
-    if settings.workers > 1:
-        notes[labels.ANNOTATION_WORKERS] = str(settings.workers)
+    if settings.workers.most > 1:
+        notes[labels.ANNOTATION_WORKERS] = str(settings.workers.most)
+    if settings.workers.least < settings.workers.most:
+        notes[labels.ANNOTATION_MIN_WORKERS] = str(settings.workers.least)
     if settings.policy is not None:
         notes[labels.ANNOTATION_POLICY] = settings.policy
     if settings.search is not None:
@@ -175,6 +177,8 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         "MLFLOW_EXPERIMENT_NAME": settings.experiment,
         "MLFLOW_TRACKING_URI": settings.mlflow_tracking_uri,
     }
+    if settings.workers.most > 1:
+        ours[contract.ENV_WORKERS_MAX] = str(settings.workers.most)
     # A pod's name comes again after Argo's Retry; its uid never does.
     of_the_pod = {contract.ENV_ATTEMPT: "metadata.uid", contract.ENV_NODE: "spec.nodeName"}
     # The controller writes these before the container starts, when the kubelet reads them; without one they are empty.

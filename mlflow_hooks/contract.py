@@ -7,14 +7,28 @@ under the names below, and on SIGTERM save a checkpoint and exit with ``EXIT_MIG
 from typing import Final
 
 EXIT_MIGRATE: Final = 75
-"""Exit code (EX_TEMPFAIL) of an attempt that has saved its state and wants to go on elsewhere."""
+"""Exit code (EX_TEMPFAIL) of an attempt that has saved its state and wants to go on elsewhere.
+
+All workers of a gang leave with it after the same step, whichever of them was asked; so does one that waited too long
+for the others to begin with it."""
+EXIT_PEERS_LOST: Final = 76
+"""Exit code of a gang's worker that lost another one. The attempt counts as one failure, that of the one lost."""
 
 ENV_TRIAL_ID: Final = "SPECON_TRIAL_ID"
 """Identity of the trial over all its attempts; also a safe file name."""
 ENV_SWEEP_ID: Final = "SPECON_SWEEP_ID"
 """Identity of the sweep that the trial belongs to."""
 ENV_ATTEMPT: Final = "SPECON_ATTEMPT"
-"""Token that is different for each attempt of a trial; the newest attempt owns the trial."""
+"""Token that is different for each attempt of a trial, the same for all workers of one; the newest attempt owns the
+trial."""
+ENV_RANK: Final = "RANK"
+"""Number of this worker in its gang, from 0; only where a trial may have several workers. Torch's own name."""
+ENV_WORLD_SIZE: Final = "WORLD_SIZE"
+"""How many workers this attempt has; only where a trial may have several. Torch's own name."""
+ENV_WORKERS_MAX: Final = "SPECON_WORKERS_MAX"
+"""How many workers the trial may have at most; only where that is more than one."""
+ENV_POD_IP: Final = "SPECON_POD_IP"
+"""Address that rank 0 listens at; absent where all workers share a machine and meet in a file."""
 ENV_PARAMS: Final = "SPECON_TRIAL_PARAMS"
 """The trial's hyperparameters as a JSON object; logged as the MLflow run's parameters."""
 ENV_PARAM: Final = "SPECON_PARAM_"

@@ -15,7 +15,8 @@ from benchmarks.scale.cluster import RunningSweep, write_status
 from benchmarks.scale.manifest import Json
 from benchmarks.scale.size import NAMESPACE, Size, node_name
 from controllers.worlds.argo.api import MERGE, PODS, ApiError, KubeApi
-from controllers.worlds.argo.pods import HOSTNAME, MAIN
+from controllers.worlds.argo.demands import HOSTNAME
+from controllers.worlds.argo.pods import MAIN
 from controllers.worlds.argo.untrusted import at, text
 from controllers.worlds.argo.watch import Collection, Reflector
 from mlflow_hooks.contract import EXIT_MIGRATE

@@ -22,6 +22,7 @@ from controllers.core.model import (
     Suspend,
     Trial,
     TrialId,
+    why_no_gang,
 )
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import (
@@ -164,8 +165,10 @@ class Engine(Generic[S]):
             return "the trial has changed since the policy looked at it"
         match action:
             case Migrate(node=node) | Place(node=node):
-                place = None if node is None else self._world.node(node)
-                return "" if node is None or (place is not None and place.ready) else f"node {node} is not ready"
+                wanted = action.nodes or (() if node is None else (node,))
+                places = {name: self._world.node(name) for name in wanted}
+                unready = [name for name, place in places.items() if place is None or not place.ready]
+                return f"node {unready[0]} is not ready" if unready else why_no_gang(action, after)
             case Resize() | Suspend() | Stop():
                 return ""
             case _:

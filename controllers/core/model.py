@@ -137,14 +137,19 @@ class Goals:
 class Trial:
     """One training job of a sweep over all its attempts, as its world sees it now.
 
-    ``cpu`` is the share it has now (cores requested), ``base_cpu`` what its author asked for.
-    ``nodes`` names the node of each worker, empty while unplaced. ``attempt`` counts from 1,
+    A trial of more than one worker, or that may get more than one, is a gang: its workers start and end together.
+    ``cpu`` is the share that each worker has now (cores requested), ``base_cpu`` what its author asked for each;
+    ``memory`` (bytes) and ``devices`` are each worker's too. ``nodes`` names the node of each worker by rank, the same
+    node perhaps several times; empty while unplaced. ``workers`` is how many it has, or starts with unless a ``Place``
+    says otherwise: from ``min_workers`` to ``max_workers``. ``attempt`` counts from 1,
     ``moves`` the completed moves between nodes, ``suspensions`` how often it was suspended. ``gated`` tells that its
     next attempt waits for a ``Place``: the first of a pending trial, or that of a suspended one; the world itself
-    releases all others. ``devices`` are those that each worker holds alone. ``parameters`` are its hyperparameters.
+    releases all others. A worker holds its ``devices`` alone. ``parameters`` are its hyperparameters.
     ``diverged`` tells that the newest value of its objective is NaN or infinite. ``search`` is the text of the search
     that gives the trial its parameters when it first starts; empty where its author gave them. ``sweep`` is the name of
-    its sweep: only objectives of one sweep can be compared.
+    its sweep: only objectives of one sweep can be compared. ``moving_to`` is the node that its next attempt, or rank 0
+    of it, goes to; ``moving_to_nodes`` are those of all ranks where a gang moves, empty for any other trial.
+    ``may_use`` are the nodes to which selectors, affinity and taints let it go, None where these keep it off none.
     """
 
     id: TrialId
@@ -170,6 +175,20 @@ class Trial:
     diverged: bool = False
     search: str = ""
     sweep: str = ""
+    moving_to_nodes: tuple[NodeName, ...] = ()
+    may_use: frozenset[NodeName] | None = None
+
+    @property
+    def gang(self) -> bool:
+        """Whether it has, or may get, more than one worker."""
+        return self.workers > 1 or self.max_workers > 1
+
+    @property
+    def destination(self) -> tuple[NodeName, ...]:
+        """Node of each worker of the attempt that a move leads to, by rank; empty where it leads nowhere yet."""
+        if self.moving_to_nodes or self.moving_to is None:
+            return self.moving_to_nodes
+        return (self.moving_to,) * self.workers
 
     @property
     def node(self) -> NodeName | None:
@@ -219,6 +238,8 @@ class Trial:
             diverged,
             self.search,
             self.sweep,
+            self.moving_to_nodes,
+            self.may_use,
         )
 
 
@@ -228,7 +249,7 @@ class Node:
 
     ``devices`` are those that trials may hold; of these, ``devices_starting`` are held by attempts that were placed and
     have yet to run, which no trial shows. A trial may come only if it asks for every kind in ``only_for``: owners of
-    scarce devices keep all others away.
+    scarce devices keep all others away. Nodes of the same ``zone`` are near each other; empty where nobody says.
     """
 
     name: NodeName
@@ -239,6 +260,7 @@ class Node:
     devices: Devices = NO_DEVICES
     devices_starting: Devices = NO_DEVICES
     only_for: frozenset[str] = frozenset()
+    zone: str = ""
 
 
 @dataclass(frozen=True)
@@ -307,7 +329,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """Give the trial ``cpu`` cores per worker from now on, in place."""
+    """Give each of the trial's workers ``cpu`` cores from now on, in place."""
 
     trial: TrialId
     cpu: float
@@ -315,10 +337,21 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Migrate:
-    """Checkpoint the trial, end its attempt, and go on with the next one on ``node``."""
+    """Checkpoint the trial, end its attempt, and go on with the next one on ``node``.
+
+    For a gang ``nodes`` has a node for each worker of the next attempt, by rank: as many workers as it has nodes from
+    then on, whether it moves, grows or shrinks. It ends and goes on as a whole.
+
+    Raises:
+        ValueError: ``nodes`` does not begin with ``node``.
+    """
 
     trial: TrialId
     node: NodeName
+    nodes: tuple[NodeName, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_first(self.node, self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,11 +359,21 @@ class Place:
     """Let a trial that waits for a place start or go on, on ``node`` or where the default scheduler wants it (None).
 
     ``point`` are the hyperparameters that a search found for it. The engine adds them; policies leave them empty.
+    For a gang ``nodes`` has a node for each worker, by rank: as many workers as it has nodes from then on, all admitted
+    or none. Without ``nodes`` a gang keeps as many workers as it has, all on ``node``, or where the scheduler wants
+    each.
+
+    Raises:
+        ValueError: ``nodes`` does not begin with ``node``.
     """
 
     trial: TrialId
     node: NodeName | None = None
     point: Point = ()
+    nodes: tuple[NodeName, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_first(self.node, self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +392,27 @@ class Stop:
 
     trial: TrialId
     why: str
+
+
+def _check_first(node: NodeName | None, nodes: tuple[NodeName, ...]) -> None:
+    if nodes and nodes[0] != node:
+        message = f"rank 0 of a gang goes to its first node {nodes[0]!r}, not to {node!r}"
+        raise ValueError(message)
+
+
+def nodes_of(action: Migrate | Place, trial: Trial) -> tuple[NodeName, ...]:
+    """Return the node of each worker of the attempt that ``action`` leads to; empty where a scheduler chooses them."""
+    if action.nodes or action.node is None:
+        return action.nodes
+    return (action.node,) * trial.workers
+
+
+def why_no_gang(action: Migrate | Place, trial: Trial) -> str:
+    """Return why ``trial`` cannot have as many workers as ``action`` has nodes; empty where it can."""
+    least, most, asked = trial.min_workers, max(trial.max_workers, trial.workers), len(action.nodes)
+    if asked and not least <= asked <= most:
+        return f"{asked} workers are asked for, and it has from {least} to {most}"
+    return ""
 
 
 Action = Resize | Migrate | Place | Suspend | Stop

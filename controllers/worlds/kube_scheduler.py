@@ -7,14 +7,14 @@ plugins give all nodes the same for such a pod and are left out of the sum: Node
 TaintToleration (nothing to prefer), and PodTopologySpread, whose built-in constraints count the pods of the same
 Service, ReplicaSet or StatefulSet: a workflow's pods belong to none. Sidecars that request nothing (Argo's ``wait``)
 are not counted. A node that lacks a device which the pod asks for is filtered out; devices bring no points, since the
-default profile scores cpu and memory only.
+default profile scores cpu and memory only. So is a node that selector, required affinity or taints keep the pod off.
 
 Kubernetes 1.36 scores how much a pod *changes* a node's balance (kubernetes/kubernetes#135573) where 1.35 scores the
 balance that results; ``BalanceRule`` has both.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeVar
@@ -72,6 +72,7 @@ def scores(
     balance: BalanceRule = BalanceRule.RESULT,
     *,
     pod_devices: Devices = NO_DEVICES,
+    may_use: Container[str] | None = None,
 ) -> dict[str, int]:
     """Return the score (0 to 300) of each node that a pod fits on; the highest gets the pod.
 
@@ -81,6 +82,7 @@ def scores(
         loads: The nodes, each name once.
         balance: Which Kubernetes to follow.
         pod_devices: Devices that it asks for.
+        may_use: The nodes that its selector, required affinity and tolerations leave it, None for all.
 
     Raises:
         PlacementError: A request is negative or not finite.
@@ -90,7 +92,8 @@ def scores(
             message = f"a pod's {name} request must be finite and at least 0, not {amount}"
             raise PlacementError(message)
     pod = (_milli(pod_cpu), math.ceil(pod_memory))
-    fitting = (load for load in loads if _fits(pod, load) and pod_devices.within(load.devices_free))
+    open_to = loads if may_use is None else [load for load in loads if load.node in may_use]
+    fitting = (load for load in open_to if _fits(pod, load) and pod_devices.within(load.devices_free))
     return {load.node: _score(pod, load, balance) for load in fitting}
 
 

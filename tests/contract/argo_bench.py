@@ -18,9 +18,10 @@ from controllers.core.model import NodeName, TrialId
 from controllers.driving.clock import SweepClock
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
 from controllers.worlds.argo.commands import Timeouts
+from controllers.worlds.argo.demands import HOSTNAME
 from controllers.worlds.argo.events import EventWriter
 from controllers.worlds.argo.pod_changes import execute
-from controllers.worlds.argo.pods import HOSTNAME, project_other
+from controllers.worlds.argo.pods import project_other
 from controllers.worlds.argo.view import ClusterView
 from controllers.worlds.argo.world import ArgoWorld
 from mlflow_hooks import contract

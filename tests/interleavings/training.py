@@ -7,7 +7,8 @@ from typing import Final
 from controllers.core import labels
 from controllers.core.expressions import EXIT_TERMINATED
 from controllers.worlds.argo.api import UnavailableError
-from controllers.worlds.argo.pods import HOSTNAME, PodRecord
+from controllers.worlds.argo.demands import HOSTNAME
+from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.untrusted import at
 from mlflow_hooks import contract
 from tests.argo_world import objects

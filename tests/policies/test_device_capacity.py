@@ -135,3 +135,9 @@ def test_devices_add_up_by_kind_and_none_are_left_out() -> None:
 )
 def test_a_device_has_a_domain_that_is_not_kubernetes_own(name: str, device: bool) -> None:  # noqa: FBT001 - a case
     assert is_device(name) is device
+
+
+def test_a_trial_fits_on_no_node_but_those_it_may_use() -> None:
+    choosy = replace(waiting("a", 0), may_use=frozenset({NodeName("m")}))
+    capacity = Capacity.of(snapshot(0.0, [choosy], [node("m"), node("n")]))
+    assert [capacity.fits(choosy, NodeName(name)) for name in "mn"] == [True, False]

@@ -149,3 +149,8 @@ def test_a_device_decides_where_a_pod_may_go_and_not_which_of_these_is_better() 
     none = [node("without", 0, 0)]
     plain = scores(1.0, 100.0, [*some, *none])
     assert scores(1.0, 100.0, [*some, *none], pod_devices=asked) == {"with": plain["with"]}
+
+
+def test_a_node_that_a_pod_may_not_use_is_not_scored() -> None:
+    nodes = [node("a", 0, 0), node("b", 0, 0)]
+    assert set(scores(1.0, 0.0, nodes, may_use={"b"})) == {"b"}

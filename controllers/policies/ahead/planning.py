@@ -206,7 +206,7 @@ class WorkPlan:
 
 def _authors_shape(trial: Trial) -> RequestShape:
     """Return what a trial asks for as its author wrote it: that of one that runs may have changed since."""
-    return trial.base_cpu * trial.workers, trial.memory * trial.workers, trial.devices * trial.workers
+    return trial.base_cpu * trial.workers, trial.memory * trial.workers, trial.devices * trial.workers, trial.may_use
 
 
 def arriving_until(submitted: Sequence[float]) -> float:

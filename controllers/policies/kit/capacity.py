@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -21,6 +21,8 @@ from controllers.core.model import (
     Suspend,
     Trial,
     TrialId,
+    nodes_of,
+    why_no_gang,
 )
 
 SLACK = 1e-9
@@ -66,8 +68,8 @@ class Capacity:
                 memory[node] += trial.memory
                 if trial.devices.counts:  # asked of every trial at every tick: its truth would be a call
                     devices[node] = devices.get(node, NO_DEVICES) + trial.devices
-            if trial.moving_to and trial.phase is Phase.MOVING and trial.moving_to not in trial.nodes:
-                capacity._arrive(trial, trial.moving_to)
+            if trial.moving_to and trial.phase is Phase.MOVING:
+                capacity._arrive(trial, trial.destination)
         return capacity
 
     def copy(self) -> "Capacity":
@@ -81,21 +83,32 @@ class Capacity:
 
     def fits(self, trial: Trial, node: NodeName) -> bool:
         """Return whether all of the trial's workers may go to ``node``: known, ready, and with room for them."""
+        return self.holds(trial, node, trial.workers)
+
+    def holds(self, trial: Trial, node: NodeName, workers: int) -> bool:
+        """Return whether ``workers`` of the trial's next attempt may go to ``node``.
+
+        Those of its attempts so far that are there leave before they come.
+        """
         place = self.nodes.get(node)
         if place is None or not place.ready:
             return False
+        leaving = trial.nodes.count(node)
+        cpu = self._cpu.get(node, 0.0) - trial.cpu * leaving
+        base_cpu = self._base_cpu.get(node, 0.0) - trial.base_cpu * leaving
         return (
-            self._planned(node) + _restart_cpu(trial) <= place.cpu + SLACK
-            and self._memory.get(node, 0.0) + trial.memory * trial.workers <= place.memory
-            and (not trial.devices.counts or self._devices_fit(trial, place))
+            max(cpu, base_cpu) + _worker_cpu(trial) * workers <= place.cpu + SLACK
+            and self._memory.get(node, 0.0) + trial.memory * (workers - leaving) <= place.memory
+            and (not trial.devices.counts or self._devices_fit(trial, place, workers - leaving))
             and (not place.only_for or place.only_for <= trial.devices.kinds())
+            and (trial.may_use is None or node in trial.may_use)
         )
 
     def room(self, trial: Trial, node: NodeName) -> int:
         """Return how many trials that ask for the same as ``trial`` ``node`` has room for."""
         if not self.fits(trial, node):
             return 0
-        place, (cpu, memory, devices) = self.nodes[node], request_shape(trial)
+        place, (cpu, memory, devices, _) = self.nodes[node], request_shape(trial)
         free = place.devices - self._devices.get(node, NO_DEVICES)
         parts = [(place.cpu + SLACK - self._planned(node), cpu)]
         parts += [(place.memory - self._memory.get(node, 0.0), memory)]
@@ -109,7 +122,11 @@ class Capacity:
             return False
         match action:
             case Migrate() | Place():
-                return action.node is None or self.fits(trial, action.node)
+                wanted = nodes_of(action, trial)
+                counts = {node: wanted.count(node) for node in wanted}
+                return not why_no_gang(action, trial) and all(
+                    self.holds(trial, node, count) for node, count in counts.items()
+                )
             case Resize():
                 change = action.cpu - trial.cpu
                 return math.isfinite(action.cpu) and all(
@@ -128,8 +145,7 @@ class Capacity:
         trial = self.trials[action.trial]
         match action:
             case Migrate() | Place():
-                if action.node is not None:
-                    self._arrive(trial, action.node)
+                self._arrive(trial, nodes_of(action, trial))
             case Resize():
                 for node in trial.nodes:
                     self._cpu[node] = self.requested(node) + (action.cpu - trial.cpu)
@@ -140,35 +156,42 @@ class Capacity:
 
     def expect(self, trial: Trial, node: NodeName) -> None:
         """Count a trial that was placed on ``node`` and has yet to run there; its devices count there already."""
-        cpu, memory = _restart_cpu(trial), trial.memory * trial.workers
-        self._cpu[node] = self._cpu.get(node, 0.0) + cpu
-        self._base_cpu[node] = self._base_cpu.get(node, 0.0) + cpu
-        self._memory[node] = self._memory.get(node, 0.0) + memory
+        self._expect(trial, node, trial.workers)
 
     def _planned(self, node: NodeName) -> float:
         """Return the cores that count as requested of ``node`` where somebody wants to come to it."""
         return max(self._cpu.get(node, 0.0), self._base_cpu.get(node, 0.0))
 
-    def _devices_fit(self, trial: Trial, place: Node) -> bool:
+    def _devices_fit(self, trial: Trial, place: Node, workers: int) -> bool:
         held = self._devices.get(place.name, NO_DEVICES)
         return all(
-            count * trial.workers <= place.devices.count(kind) - held.count(kind)
-            for kind, count in trial.devices.counts
+            count * workers <= place.devices.count(kind) - held.count(kind) for kind, count in trial.devices.counts
         )
 
-    def _arrive(self, trial: Trial, node: NodeName) -> None:
-        self.expect(trial, node)
-        if trial.devices:
-            self._devices[node] = self._devices.get(node, NO_DEVICES) + trial.devices * trial.workers
+    def _arrive(self, trial: Trial, nodes: Sequence[NodeName]) -> None:
+        for node in dict.fromkeys(nodes):
+            workers = nodes.count(node)
+            self._expect(trial, node, workers)
+            if trial.devices and (more := workers - trial.nodes.count(node)) > 0:
+                self._devices[node] = self._devices.get(node, NO_DEVICES) + trial.devices * more
+
+    def _expect(self, trial: Trial, node: NodeName, workers: int) -> None:
+        """Count ``workers`` of a trial's next attempt, beside those of its last that they replace there."""
+        leaving, cpu = trial.nodes.count(node), _worker_cpu(trial) * workers
+        memory = trial.memory * max(0, workers - leaving)
+        self._cpu[node] = self._cpu.get(node, 0.0) + max(0.0, cpu - trial.cpu * leaving)
+        self._base_cpu[node] = self._base_cpu.get(node, 0.0) + max(0.0, cpu - trial.base_cpu * leaving)
+        self._memory[node] = self._memory.get(node, 0.0) + memory
 
 
-RequestShape = tuple[float, float, Devices]
-"""Cores, bytes and devices that a trial asks of a node: trials of the same fit on the same nodes."""
+RequestShape = tuple[float, float, Devices, frozenset[NodeName] | None]
+"""Cores, bytes and devices that a trial asks of a node, and which it may use: trials of the same fit on the same."""
 
 
 def request_shape(trial: Trial) -> RequestShape:
     """Return what ``trial`` asks of a node that it comes to, for all its workers."""
-    return _restart_cpu(trial), trial.memory * trial.workers, trial.devices * trial.workers
+    shape = _worker_cpu(trial) * trial.workers, trial.memory * trial.workers, trial.devices * trial.workers
+    return *shape, trial.may_use
 
 
 def reconciled(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple[Proposal, ...], tuple[Veto, ...]]:
@@ -215,5 +238,6 @@ def _precedence(action: Action) -> int:
             assert_never(action)
 
 
-def _restart_cpu(trial: Trial) -> float:
-    return max(trial.cpu, trial.base_cpu) * trial.workers
+def _worker_cpu(trial: Trial) -> float:
+    """Return the cores that a worker of the next attempt may ask its node for."""
+    return max(trial.cpu, trial.base_cpu)

@@ -75,7 +75,9 @@ def _problem(trial: Trial, node: Node | None) -> str | None:
         return "is not there"
     if not node.ready:
         return "is not ready"
-    cpu, memory, devices = request_shape(trial)
+    cpu, memory, devices, may_use = request_shape(trial)
+    if may_use is not None and node.name not in may_use:
+        return "is none that its selectors, affinity and tolerations let it use"
     if cpu > node.cpu or memory > node.memory:
         return "is too small for it"
     if not devices.within(node.devices):

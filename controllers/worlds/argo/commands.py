@@ -199,7 +199,7 @@ class Planner:
             why = "its last attempt ended by itself, and no node was chosen for the next"
             return OpenGate(pod, None, why, point=point)
         left = previous.node if previous is not None else ""
-        why_not = self.room.why_unfit(target, pod.requests, state.definition.id)
+        why_not = self.room.why_unfit(target, pod.requests, pod.demands, state.definition.id)
         if why_not:
             return OpenGate(pod, None, f"{why_not}; the scheduler finds another node", left, point)
         return OpenGate(pod, self.room.nodes[target], f"it moves from {left} to {target}", left, point)
@@ -208,7 +208,7 @@ class Planner:
         if not pod.marks.placed_on or pod.unschedulable_since is None:
             return None
         node = self.room.nodes.get(pod.marks.placed_on)
-        takes_pods = node is not None and node.fit
+        takes_pods = node is not None and node.fit and node.allows(pod.demands)
         if takes_pods and self.now - pod.unschedulable_since <= self.timeouts.unschedulable:
             return None
         # Kubernetes allows no change of an ungated pod's node selector, so only a new pod can go elsewhere.

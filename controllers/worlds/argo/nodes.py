@@ -1,15 +1,15 @@
 """Nodes: a small record of each, what pods request of it, and what room it has for a campaign's trials."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName
 from controllers.worlds.argo.api import Json
-from controllers.worlds.argo.pods import HOSTNAME, OtherPod, PodRecord, Resources
+from controllers.worlds.argo.demands import ANY_NODE, HOSTNAME, Demands, Taint, labels_of, taints_of
+from controllers.worlds.argo.pods import OtherPod, PodRecord, Resources
 from controllers.worlds.argo.untrusted import at, device_kinds, devices_of, epoch, mappings, quantity, text
 
-_KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 _SLACK = 1e-9
 _NOTHING = Resources(0.0, 0.0)
 
@@ -19,7 +19,7 @@ class NodeRecord:
     """A node: cores, bytes and devices that its pods may request, and whether it takes new ones.
 
     ``hostname`` is what a pod selects it by; ``unready_since`` in Unix seconds, None while its kubelet is heard. Taints
-    keep pods away that do not ask for every device in ``only_for``.
+    keep pods away that do not ask for every device in ``only_for``, and those that do not tolerate ``taints``.
     """
 
     name: str
@@ -30,11 +30,24 @@ class NodeRecord:
     unready_since: float | None
     devices: Devices = NO_DEVICES
     only_for: frozenset[str] = frozenset()
+    taints: tuple[Taint, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def fit(self) -> bool:
-        """Whether a new pod may start there."""
+        """Whether a new pod may start there, if it is one for the node."""
         return self.open and self.unready_since is None
+
+    def allows(self, demands: Demands) -> bool:
+        """Whether it is a node for pods with these demands."""
+        return demands.allow(self.name, self.labels, self.taints)
+
+    def why_not_for(self, demands: Demands) -> str:
+        """Return what keeps pods with these demands off it; to be asked where it is no node for them."""
+        if not demands.understood:
+            return "it demands more of its node than is read"
+        held_off = [one.key for one in self.taints if not demands.tolerate(one)]
+        return f"it does not tolerate the taint {held_off[0]}" if held_off else "its selector or affinity forbids it"
 
     def why_no_devices(self, wanted: Devices, taken: Devices) -> str:
         """Return why a pod that asks for ``wanted`` cannot have them beside those ``taken``; empty where it can."""
@@ -44,13 +57,16 @@ class NodeRecord:
             return f"{self.name} cannot give {wanted}: it has {self.devices}, and {taken} are requested"
         return ""
 
-    def without(self, requested: Resources, devices_starting: Devices = NO_DEVICES) -> Node:
-        """Return the node for policies, with what is left of it; of that, ``devices_starting`` are about to be used."""
+    def without(self, requested: Resources, devices_starting: Devices = NO_DEVICES, *, tolerated: bool = False) -> Node:
+        """Return the node for policies, with what is left of it; of that, ``devices_starting`` are about to be used.
+
+        ``tolerated`` tells that some trial tolerates its taints.
+        """
         return Node(
             name=NodeName(self.name),
             cpu=round(max(0.0, self.cpu - requested.cpu), 6),
             memory=max(0.0, self.memory - requested.memory),
-            ready=self.fit,
+            ready=self.fit and (tolerated or not self.taints),
             devices=(self.devices - requested.devices).positive() if self.devices else NO_DEVICES,
             devices_starting=devices_starting,
             only_for=self.only_for,
@@ -66,20 +82,21 @@ def project_node(node: Json) -> NodeRecord | None:
     since = epoch(ready, "lastTransitionTime") or epoch(node, "metadata", "creationTimestamp") or 0.0
     allocatable = at(node, "status", "allocatable")
     devices = devices_of(device_kinds(allocatable), lambda kind: quantity(allocatable, kind))
-    keep_away = [taint for taint in mappings(node, "spec", "taints") if text(taint, "effect") in _KEEPS_AWAY]
+    keep_away, amiss = taints_of(node)
     # By convention a taint with the name of a device keeps pods away that do not ask for it; Kubernetes' admission
     # plugin ExtendedResourceToleration, and Sweep, let those tolerate it that do.
-    only_for = {key for taint in keep_away if (key := text(taint, "key")) in devices.kinds()}
-    tainted = any(text(taint, "key") not in only_for or text(taint, "effect") != "NoSchedule" for taint in keep_away)
+    only_for = frozenset(taint.key for taint in keep_away) & devices.kinds()
     return NodeRecord(
         name=name,
         hostname=text(node, "metadata", "labels", HOSTNAME, most=253) or name,
         cpu=quantity(allocatable, "cpu"),
         memory=quantity(allocatable, "memory"),
-        open=not tainted and at(node, "spec", "unschedulable") is not True,
+        open=not amiss and at(node, "spec", "unschedulable") is not True,
         unready_since=None if text(ready, "status") == "True" else since,
         devices=devices,
-        only_for=frozenset(only_for),
+        only_for=only_for,
+        taints=tuple(one for one in keep_away if one.key not in only_for or one.effect != "NoSchedule"),
+        labels=labels_of(node),
     )
 
 
@@ -127,7 +144,10 @@ class NodeRequests:
         return there if to_come is None else there + to_come
 
     def nodes_for(
-        self, own: Iterable[PodRecord], starting: Iterable[tuple[str, PodRecord]] = ()
+        self,
+        own: Iterable[PodRecord],
+        starting: Iterable[tuple[str, PodRecord]] = (),
+        tolerated: Collection[NodeName] = (),
     ) -> dict[NodeName, Node]:
         """Return the nodes as a policy sees them: less what all but its own pods request.
 
@@ -135,6 +155,7 @@ class NodeRequests:
             own: Pods whose shares it gives.
             starting: Its pods with devices that were placed and do not run yet, each after the name of its node. Their
                 cores and memory are nobody's to give; their devices count, so that a pin on one waits for it.
+            tolerated: Tainted nodes that some of its trials may use all the same.
         """
         less: dict[str, Resources] = {}
         held: dict[str, Devices] = {}
@@ -152,10 +173,10 @@ class NodeRequests:
             held[name] = held.get(name, NO_DEVICES) + pod.requests.devices
             if (counted := self._counted_there(pod)) is not None:
                 take_out(counted, Resources(0.0, 0.0, counted.requests.devices * -1))
-        changed = [name for name in {**less, **held} if name in self.nodes]
+        changed = [name for name in dict.fromkeys((*less, *held, *tolerated)) if name in self.nodes]
         return self._free | {
             NodeName(name): self.nodes[name].without(
-                less.get(name, self._by_pods_there[name]), held.get(name, NO_DEVICES)
+                less.get(name, self._by_pods_there[name]), held.get(name, NO_DEVICES), tolerated=name in tolerated
             )
             for name in changed
         }
@@ -174,8 +195,8 @@ class NodeRoom:
         self._requests = requests
         self._reserved: dict[str, dict[str, Resources]] = {}
 
-    def why_unfit(self, name: str, wanted: Resources, trial: str = "") -> str:
-        """Return why a pod that requests ``wanted`` cannot start on a node; empty where it can.
+    def why_unfit(self, name: str, wanted: Resources, demands: Demands = ANY_NODE, trial: str = "") -> str:
+        """Return why a pod that requests ``wanted`` and has ``demands`` cannot start on a node; empty where it can.
 
         What is reserved there for ``trial`` itself is room for it.
         """
@@ -183,7 +204,9 @@ class NodeRoom:
         if node is None:
             return f"there is no node {name}"
         if not node.fit:
-            return f"node {name} takes no pods: it is not ready, cordoned or tainted"
+            return f"node {name} takes no pods: it is not ready, or cordoned"
+        if not node.allows(demands):
+            return f"node {name} is none for this trial: {node.why_not_for(demands)}"
         taken = self._taken(name, trial)
         if taken.cpu + wanted.cpu > node.cpu + _SLACK:
             return f"{wanted.cpu:g} cores do not fit on {name}: {taken.cpu:g} of {node.cpu:g} are requested"

@@ -11,9 +11,10 @@ import math
 
 from controllers.core import labels
 from controllers.worlds.argo.api import PODS, STRATEGIC, ConflictError, Json, KubeApi, RejectedError
+from controllers.worlds.argo.demands import HOSTNAME
 from controllers.worlds.argo.exec_call import run_command
 from controllers.worlds.argo.nodes import NodeRecord
-from controllers.worlds.argo.pods import HOSTNAME, MAIN, PodRecord, project_pod
+from controllers.worlds.argo.pods import MAIN, PodRecord, project_pod
 
 _TERMINATE = ("/var/run/argo/argoexec", "kill", "15", "1")
 _KILL = f"printf '{labels.MOVED_MESSAGE}' > /dev/termination-log; kill -9 -1"
@@ -52,6 +53,8 @@ def open_gate(api: KubeApi, pod: PodRecord, node: NodeRecord | None, annotations
         # A node selector stands beside whatever affinity the trial's author set, and both must hold.
         spec["nodeSelector"] = {HOSTNAME: node.hostname}
         annotations = {**annotations, labels.ANNOTATION_PLACED_ON: node.name}
+        if pod.demands.host:
+            annotations[labels.ANNOTATION_OWN_HOST] = "true"
     body = {"metadata": {"uid": pod.uid, "annotations": annotations}, "spec": spec}
     api.patch(PODS.path(pod.namespace, pod.name), body, STRATEGIC)
 

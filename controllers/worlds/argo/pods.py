@@ -11,6 +11,7 @@ from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.expressions import ARGOEXEC, ENDING
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, read_definition
+from controllers.worlds.argo.demands import ANY_NODE, Demands, demands_of
 from controllers.worlds.argo.untrusted import (
     at,
     count,
@@ -28,7 +29,6 @@ from mlflow_hooks.contract import ENV_RUN
 MAIN: Final = "main"
 """Name of the container that Argo runs a template's program in."""
 LABEL_WORKFLOW: Final = "workflows.argoproj.io/workflow"
-HOSTNAME: Final = "kubernetes.io/hostname"
 _NODE_NAME = "workflows.argoproj.io/node-name"
 _NODE_ID = "workflows.argoproj.io/node-id"
 _ARGO = "argoproj.io/"
@@ -112,7 +112,7 @@ class PodRecord:
     tells that it was made only to end the step of a trial that was stopped. ``node_id`` is how Argo's record of the
     workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``shares_processes``
     says whom else a signal to its trainer would reach, empty where nobody. ``takes_run`` tells that its program is told
-    the trial's run in MLflow by the annotation for that.
+    the trial's run in MLflow by the annotation for that. ``demands`` are its author's on its node.
     """
 
     uid: str
@@ -139,11 +139,12 @@ class PodRecord:
     node_id: str = ""
     shares_processes: str = ""
     takes_run: bool = False
+    demands: Demands = ANY_NODE
 
     @property
     def weight(self) -> int:
         """How much room its record takes, in kilobytes, roughly."""
-        return 1 + (0 if self.definition is None else self.definition.length) // 1024
+        return 1 + ((0 if self.definition is None else self.definition.length) + self.demands.length) // 1024
 
     @property
     def over(self) -> bool:
@@ -210,6 +211,10 @@ def project_pod(pod: Json) -> PodRecord | None:
         ends=_command(main)[-2:] == [ARGOEXEC, ENDING],
         shares_processes=_shares_processes(pod),
         takes_run=any(_is_run(variable) for variable in mappings(main, "env")),
+        demands=demands_of(
+            pod,
+            bound=labels.ANNOTATION_PLACED_ON in annotations and labels.ANNOTATION_OWN_HOST not in annotations,
+        ),
     )
 
 

@@ -18,6 +18,7 @@ from controllers.core.model import (
     Trial,
     TrialId,
 )
+from controllers.worlds.argo.choices import Choices
 from controllers.worlds.argo.nodes import NodeRoom
 from controllers.worlds.argo.pods import PodRecord, Resources
 from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
@@ -107,13 +108,15 @@ class CampaignSnapshot:
     nodes: dict[NodeName, Node]
     room: NodeRoom
     pending: set[TrialId]
+    choices: Choices
 
     def include(self, trial: TrialId, pending: PendingAction, origin: float) -> None:
         """Take in an action that was just taken on; ``origin`` is when the sweep began, in Unix seconds."""
         state = replace(self.states[trial], pending_target=pending.target, pending_rest=pending.rest)
         self.states[trial] = state
         self.pending.add(trial)
-        self.trials[trial] = state.as_trial(origin, gate_opens=pending.opens_gate)
+        may_use = self.trials[trial].may_use
+        self.trials[trial] = state.as_trial(origin, gate_opens=pending.opens_gate, may_use=may_use)
         _reserve(self.room, state, pending)
 
 
@@ -137,16 +140,19 @@ def take_snapshot(
     version = view.version
     workflow = view.workflow(campaign.uid)
     states = _trial_states(view, campaign, workflow, histories, pending, last)
+    requests = view.requests()
+    choices = last.choices if last is not None and last.choices.nodes == requests.nodes else Choices(requests.nodes)
+    choices.serve((state.demands for state in states.values()), f"workflow {campaign.namespace}/{campaign.workflow}")
     trials: dict[TrialId, Trial] = {}
     for trial, state in states.items():
+        may_use = choices.for_trial(state.demands)
         unchanged = last is not None and state is last.states.get(trial) and trial not in last.pending
-        if last is not None and unchanged and trial not in pending:
+        if last is not None and unchanged and trial not in pending and last.trials[trial].may_use == may_use:
             # The engine, too, skips what it finds to be the very same object.
             trials[trial] = last.trials[trial]
         else:
             opens = trial in pending and pending[trial].opens_gate
-            trials[trial] = state.as_trial(campaign.created_epoch_s, gate_opens=opens)
-    requests = view.requests()
+            trials[trial] = state.as_trial(campaign.created_epoch_s, gate_opens=opens, may_use=may_use)
     room = NodeRoom(requests)
     for trial, state in states.items():
         if not trials[trial].steady or trial in pending:
@@ -157,8 +163,8 @@ def take_snapshot(
         for trial, state in states.items()
         if state.pod is not None and (node := _starts_on(state, state.pod, pending.get(trial)))
     ]
-    nodes = requests.nodes_for(live, starting)
-    return CampaignSnapshot(version, time.monotonic(), workflow, states, trials, nodes, room, set(pending))
+    nodes = requests.nodes_for(live, starting, choices.tolerated)
+    return CampaignSnapshot(version, time.monotonic(), workflow, states, trials, nodes, room, set(pending), choices)
 
 
 def _trial_states(

@@ -9,6 +9,7 @@ from controllers.core.expressions import LEFT
 from controllers.core.model import NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.definitions import TrialDefinition
+from controllers.worlds.argo.demands import ANY_NODE, Demands
 from controllers.worlds.argo.pods import MainState, PodRecord, Resources
 from controllers.worlds.argo.workflows import Step
 
@@ -196,6 +197,11 @@ class TrialState:
         return NO_DEVICES if self.step is None else self.step.devices
 
     @property
+    def demands(self) -> Demands:
+        """What its author demands of its node."""
+        return ANY_NODE if self.history.newest is None else self.history.newest.demands
+
+    @property
     def next_requests(self) -> Resources:
         """What its next pod will request: what its author asked for, whatever it has now."""
         pod = self.history.newest
@@ -236,10 +242,10 @@ class TrialState:
         pod = self.pod
         return pod is not None and not pod.over and ended_at is not None and pod.created_at > ended_at
 
-    def as_trial(self, origin: float, *, gate_opens: bool) -> Trial:
+    def as_trial(self, origin: float, *, gate_opens: bool, may_use: frozenset[NodeName] | None = None) -> Trial:
         """Return the trial for policies; ``origin`` is the sweep's beginning in Unix seconds.
 
-        ``gate_opens`` tells that its gate was just asked to be opened.
+        ``gate_opens`` tells that its gate was just asked to be opened; ``may_use`` are the nodes it may use.
         """
         phase, pod = self.phase, self.pod
         first = phase is Phase.PENDING and self.waits_to_begin
@@ -270,6 +276,7 @@ class TrialState:
             suspensions=self.suspensions,
             search=self.definition.search,
             sweep=self.definition.sweep,
+            may_use=may_use,
         )
 
     def result(self, name: str, sample: Sample | None, origin: float) -> TrialResult:

@@ -201,7 +201,7 @@ class ArgoWorld:
             return refused(why_not)
         if action.node == pod.node:
             return refused(f"the trial is on {action.node} already")
-        why_not = self._snapshot.room.why_unfit(action.node, state.next_requests)
+        why_not = self._snapshot.room.why_unfit(action.node, state.next_requests, state.demands)
         if why_not:
             return refused(why_not)
         begun = self._executor.move(pod, action.node, lambda: self._drop(action.trial))
@@ -234,10 +234,11 @@ class ArgoWorld:
         point = action.point or state.definition.point
         if state.definition.asks and not point:
             return refused("a search has yet to find its hyperparameters")
-        why_not = "" if action.node is None else self._snapshot.room.why_unfit(action.node, pod.requests)
+        room = self._snapshot.room
+        why_not = "" if action.node is None else room.why_unfit(action.node, pod.requests, pod.demands)
         if why_not:
             return refused(why_not)
-        node = None if action.node is None else self._snapshot.room.nodes[action.node]
+        node = None if action.node is None else room.nodes[action.node]
 
         def done(failure: ApiError | None) -> None:
             if failure is not None:

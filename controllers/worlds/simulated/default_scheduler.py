@@ -81,6 +81,7 @@ class _Shape:
     memory: float
     devices: Devices
     pinned: NodeName | None
+    may_use: frozenset[NodeName] | None
 
 
 @dataclass
@@ -116,7 +117,7 @@ class DefaultScheduler:
         pin = None if run.attempt else self._pinned.get(run.spec.id)
         if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].could_hold(run)):
             pin = None  # Otherwise the trial would wait for ever.
-        shape = _Shape(run.spec.cpu, run.spec.memory, run.spec.devices, pin)
+        shape = _Shape(run.spec.cpu, run.spec.memory, run.spec.devices, pin, run.spec.may_use)
         self._waiting.setdefault(shape, deque()).append((self._number, run))
         self._tried[shape] = False
         self._number += 1
@@ -165,7 +166,7 @@ class DefaultScheduler:
 
     def _scores_of(self, shape: _Shape, nodes: Iterable[NodeName]) -> dict[str, int]:
         loads = [self._load(name) for name in nodes]
-        return scores(shape.cpu, shape.memory, loads, pod_devices=shape.devices)
+        return scores(shape.cpu, shape.memory, loads, pod_devices=shape.devices, may_use=shape.may_use)
 
     def _found(self, scored: dict[NodeName, int]) -> dict[NodeName, int]:
         """Return the nodes that are scored: on a large cluster the first that fit, after those looked at last."""

@@ -111,6 +111,8 @@ class NodeRun:
         spec = run.spec
         if not self.ready:
             return f"node {self.name} is not ready"
+        if spec.may_use is not None and self.name not in spec.may_use:
+            return f"node {self.name} is none that the trial may use"
         requested = self.cpu_requested
         if requested + spec.cpu > self.spec.cpu + _SLACK:
             return f"{spec.cpu:g} cores do not fit on {self.name}: {requested:g} of {self.spec.cpu:g} are requested"
@@ -125,7 +127,8 @@ class NodeRun:
         """Whether the trial would fit here if nothing else were there."""
         spec = run.spec
         enough = spec.cpu <= self.spec.cpu + _SLACK and spec.memory <= self.spec.memory
-        return enough and spec.devices.within(self.spec.devices)
+        allowed = spec.may_use is None or self.name in spec.may_use
+        return enough and allowed and spec.devices.within(self.spec.devices)
 
     def has_cores_for(self, run: TrialRun, cpu: float) -> bool:
         """Whether the share of a trial that is here can become ``cpu`` cores, once shrinks under way took hold."""

@@ -184,6 +184,7 @@ class TrialRun:
                 suspensions=self.suspensions,
                 search=spec.search,
                 sweep=spec.sweep,
+                may_use=spec.may_use,
             )
         return self._shown
 

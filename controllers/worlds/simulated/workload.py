@@ -85,6 +85,7 @@ class TrialSpec:
     seconds with a report only ``cpu_every_s`` seconds after it last did; the reports between repeat the older count.
     ``devices`` are those that its pods hold, ``parameters`` its hyperparameters. With ``search``, the text of a search,
     it waits for a place until that has given it others. ``sweep`` is the name of its sweep, where there are several.
+    ``may_use`` are the nodes that its selectors and tolerations leave it, None for all.
     """
 
     id: TrialId
@@ -107,6 +108,7 @@ class TrialSpec:
     parameters: Parameters = ()
     search: str = ""
     sweep: str = ""
+    may_use: frozenset[NodeName] | None = None
 
     @property
     def steps_total(self) -> int | None:

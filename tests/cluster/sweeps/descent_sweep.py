@@ -1,7 +1,7 @@
 """Four light trials on a cluster. What differs between tests are parameters of the workflow."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from hera.workflows import Parameter, Resources, Workflow
 from hera.workflows.volume import ConfigMapVolume
@@ -25,17 +25,19 @@ def descent(
     arrivals: Arrivals | None = None,
     resources: Resources = SMALL,
     retries: int = 3,
+    demands: Mapping[str, Any] | None = None,
 ) -> Workflow:
     """Return a workflow with a trial for each of these learning rates, of which ``retries`` failures are forgiven.
 
     They are to be done within ``deadlines``, if any, and are submitted all at once where there are no ``arrivals``.
+    ``demands`` are settings of the sweep that say which nodes are for its trials.
     """
     with Workflow(
         generate_name=f"{NAME}-",
         entrypoint=NAME,
         arguments=[Parameter(name=name, value=value) for name, value in SETTINGS.items()],
     ) as made:
-        _sweep(rates, deadlines, arrivals, resources, retries)
+        _sweep(rates, deadlines, arrivals, resources, retries, demands or {})
     return made
 
 
@@ -45,6 +47,7 @@ def _sweep(
     arrivals: Arrivals | None,
     resources: Resources,
     retries: int,
+    demands: Mapping[str, Any],
 ) -> None:
     Sweep(
         name=NAME,
@@ -62,6 +65,7 @@ def _sweep(
         state_claim=CLAIM,
         state_root=STATE_ROOT,
         volumes=[ConfigMapVolume(name=JOBS, mount_path="/jobs")],
+        **demands,
     )
 
 

@@ -85,3 +85,13 @@ def test_fewer_devices_than_none_are_refused() -> None:
         replace(one("a"), devices=less)
     with pytest.raises(WorkloadError, match=r"node n: .* not -1"):
         NodeSpec(NodeName("n"), 1.0, devices=less)
+
+
+def test_a_trial_goes_to_no_node_but_those_it_may_use() -> None:
+    choosy = replace(one("a", count=0), may_use=frozenset({N2}))
+    found = simulate(scenario(choosy, one("b", count=0)), Default()).result.trials
+    assert [result.node for result in found if result.id == "a"] == ["n2"]
+    world = SimulatedWorld(scenario(choosy), gated=True)
+    world.advance(0.0)
+    assert world.apply(Place(A, N1)).detail == "node n1 is none that the trial may use"
+    assert world.apply(Place(A, N2)).done

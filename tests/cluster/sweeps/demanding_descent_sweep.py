@@ -1,0 +1,18 @@
+"""Four light trials that a tainted pool is for, and no other node."""
+
+from typing import Final
+
+from hera.workflows.models import Toleration
+
+from tests.cluster.sweeps.descent_sweep import RATES, descent
+
+POOL: Final = "example.com/pool"
+OF_THE_POOL: Final = "gpus"
+
+w = descent(
+    RATES,
+    demands={
+        "node_selector": {POOL: OF_THE_POOL},
+        "tolerations": [Toleration(key=POOL, operator="Equal", value=OF_THE_POOL, effect="NoSchedule")],
+    },
+)
