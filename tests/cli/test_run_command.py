@@ -305,9 +305,7 @@ def test_repeats_run_each_policy_in_turns_and_end_with_ranges(specon: Specon, sw
     assert result.exit_code == 0, result.stderr
     assert runs.started[0][0] == ["default", "specon"] * 2
     figures = json.loads(result.stdout)
-    assert [run["policy"] for run in figures["runs"]] == [
-        *("default", "specon", "default #2", "specon #2")
-    ]
+    assert [run["policy"] for run in figures["runs"]] == [*("default", "specon", "default #2", "specon #2")]
     (told,) = figures["repeats"]
     assert (told["policy"], told["runs"], told["idle"]) == ("specon", 2, True)
     assert "no action was taken" in result.stderr

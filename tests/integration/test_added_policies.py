@@ -1,4 +1,4 @@
-"""A comparison grows: by repeats, and by a policy that is added once it is over."""
+"""Policies after the start: a comparison that grows, and a sweep that is given another policy while it runs."""
 
 import pytest
 
@@ -24,3 +24,16 @@ def test_a_policy_is_added_without_running_the_others_again(workbench: Workbench
     none = workbench.run("run", "sweep.py", "--add-policy", "ahead", "--seed", "9", *NODES)
     assert none.code != 0
     assert "no run in" in none.output
+
+
+def test_a_sweep_that_runs_is_given_another_policy_and_ends_under_that(workbench: Workbench) -> None:
+    workbench.write(steps=(60,), rates=(0.01, 0.02))
+    running = workbench.start("run", "sweep.py", "--policy", "default", *NODES)
+    workbench.until(lambda: bool(workbench.histories()))
+    asked = workbench.run("set-policy", workbench.newest_run.name, "ahead")
+    assert asked.code == 0, asked.output
+    told, _ = running.communicate(timeout=120)
+    assert running.returncode == 0, told
+    assert "the policy is ahead from now on" in told
+    (result,) = results(workbench.folder / "out.json")
+    assert all(trial["succeeded"] and trial["attempts"] == 1 for trial in result["trials"])
