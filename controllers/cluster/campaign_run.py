@@ -27,6 +27,7 @@ from controllers.core.results import RunResult
 from controllers.driving.assembly import assemble, check_policy, guarded
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
+from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
 from controllers.policies import Default, Pinned
 from controllers.policies.registry import parse_policy
@@ -103,7 +104,8 @@ class CampaignRun:
         self.without_objective = 0
         # If anything fails in between, the threads that were started by then are ended.
         with ExitStack() as stack:
-            self._driver = self._assemble(stack)
+            self._steered_by = self._assemble(stack)
+            self._driver = self._steered_by(self._change.policy)
             self._stack = stack.pop_all()
 
     @property
@@ -121,6 +123,10 @@ class CampaignRun:
         self._asks.take(campaign.annotations.get(labels.ANNOTATION_ASKED, ""))
         if self._over or self.done or not self._record.looked_up:
             return
+        if self._change.take(campaign.annotations.get(labels.ANNOTATION_SET_POLICY, "")):
+            # What the engine remembers goes on; what the policy before it remembered does not.
+            self.keep_state()
+            self._driver = self._steered_by(self._change.policy)
         now = self._clock.now()
         # To advance the world is to go on with moves, which are not for a controller that only recommends.
         if not self._services.recommend:
@@ -190,9 +196,12 @@ class CampaignRun:
             raise NoResultError(message)
         return RunResult(self._steering, trials)
 
-    def _assemble(self, stack: ExitStack) -> Driver:
+    def _assemble(self, stack: ExitStack) -> Callable[[Policy[Any]], Driver]:
+        """Return what makes the driver of an engine under a policy."""
         services, campaign, world = self._services, self._campaign, self._world
         policy = self._policy()
+        self._change = PolicyChange(policy, world.can, "Argo", self._tell_change)
+        self._change.take(campaign.annotations.get(labels.ANNOTATION_SET_POLICY, ""))
         report = ActionReport(services.instruments, self._about)
         # What only recommends changes nothing, so its result is one of the default scheduler.
         self._steering = Default.name if services.recommend else policy.name
@@ -220,28 +229,35 @@ class CampaignRun:
             )
         )
         forecasts = ForecastRecorder(record.append_forecasts, world.short)
-        # Under a controller that only recommends, the default scheduler shares the nodes.
-        decides = Default() if services.recommend else policy
-        forecaster = Forecaster(decides, world.to_come, (foreseen.tell, forecasts.tell))
         silence = SilenceWatch(lambda trial, line: _LOG.warning("%s", line, extra=fields(**self._about, trial=trial)))
         usage = ReportedUsage()
         recorder = Recorder(record.append, usage.cores_used, world.short)
         first = first_nodes(campaign)
         acted_on = BusyNodes(LeaderOnly(world, services.leading, recommend=services.recommend), usage)
-        engine = assemble(
-            policy,
-            acted_on,
-            background,
-            self._store,
-            logs=(report,),
-            observers=(tags, usage, recorder, forecaster, silence),
-            guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
-            requests=self._asks,
-        )
+
+        def steered_by(policy: Policy[Any]) -> Driver:
+            # Under a controller that only recommends, the default scheduler shares the nodes.
+            decides = Default() if services.recommend else policy
+            forecaster = Forecaster(decides, world.to_come, (foreseen.tell, forecasts.tell))
+            engine = assemble(
+                policy,
+                acted_on,
+                background,
+                self._store,
+                logs=(report,),
+                observers=(tags, usage, recorder, forecaster, silence),
+                guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
+                requests=self._asks,
+            )
+            return Driver(engine, world, self._beats, self._clock.now())
+
         # Last of all: where anything failed before, nobody has to wait for what it writes.
         record.start(campaign.sweeps)
         stack.callback(record.stop, _STOP_S)
-        return Driver(engine, world, self._beats, self._clock.now())
+        return steered_by
+
+    def _tell_change(self, line: str) -> None:
+        _LOG.warning("%s", line, extra=fields(**self._about))
 
     def _run_of(self, trial: str, params: Mapping[str, Any]) -> str:
         """Return a trial's run. The world asks only once it advances or acts, when all the rest is there."""

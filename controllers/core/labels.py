@@ -45,6 +45,8 @@ ANNOTATION_STOP: Final = "hera-specon.io/stop-"
 ANNOTATION_ASKED: Final = "hera-specon.io/asked"
 """On a Workflow: what its owner asks of trials, ``pause`` or ``stop``, as a JSON object of trial (such as ``vae.t007``)
 to that. Who takes a trial out of it lets that go on."""
+ANNOTATION_SET_POLICY: Final = "hera-specon.io/set-policy"
+"""On a Workflow: the policy, as a spec string, that its owner wants instead of those that its sweeps name."""
 ANNOTATION_FIRST_NODES: Final = "hera-specon.io/first-nodes"
 """On a Workflow: the node of each trial's first attempt, as a JSON object of trial (such as ``vae.t007``) to node."""
 

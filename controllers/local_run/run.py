@@ -21,7 +21,7 @@ from controllers.driving.assembly import check_policy
 from controllers.driving.stop_signals import stop_on_signals
 from controllers.local_run.checks import check_nodes, check_sweep, left_aside
 from controllers.local_run.reviving import REVIVED_FILE, revive
-from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_result
+from controllers.local_run.run_folder import RunFolder, find_or_make_run, find_run_of_sweep, read_result
 from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, Screen, sweeps_of
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.record.forecasts import FORECASTS_FILE
@@ -44,7 +44,8 @@ class LocalSettings:
 
     ``cpus_per_node`` is in cores, for all nodes or for each of them; None gives four fifths of the machine's cores to
     the nodes and leaves the rest to MLflow and the controller, as a kubelet reserves some for the system.
-    ``seed`` breaks the default scheduler's ties. ``fresh`` starts anew where an unfinished run is.
+    ``seed`` breaks the default scheduler's ties. ``fresh`` starts anew where an unfinished run is. ``adds_policies``
+    adds the policies to those that the newest run of the same sweep ran under.
     """
 
     nodes: int = 4
@@ -52,6 +53,7 @@ class LocalSettings:
     seed: int = 0
     state_dir: Path = Path(".specon")
     fresh: bool = False
+    adds_policies: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -78,13 +80,15 @@ class LocalSettings:
 class LocalRun:
     """What ``run_locally`` leaves: the run's folder, a result per policy, and where MLflow is.
 
-    ``serve_mlflow`` is the command that serves MLflow again, empty where it is the user's own and goes on.
+    ``serve_mlflow`` is the command that serves MLflow again, empty where it is the user's own and goes on. ``policies``
+    are the spec strings that the results belong to.
     """
 
     folder: Path
     results: tuple[RunResult, ...]
     tracking_uri: str
     serve_mlflow: str = ""
+    policies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -184,8 +188,12 @@ def run_locally(
     order = _Order(workflow, source, policies, settings)
     planned = order.checked()
     _check_tracking_uri()
+    if settings.adds_policies:
+        folder, order = _with_policies_before(order)
+        folder.reopen(order.identity())
+    else:
+        folder = find_or_make_run(settings.state_dir, order.sweep, order.identity(), fresh=settings.fresh)
     identity = order.identity()
-    folder = find_or_make_run(settings.state_dir, order.sweep, identity, fresh=settings.fresh)
     with ExitStack() as stack:
         services, server, uri = _services(order, folder, planned, screen, stack)
         folder.describe(order.facts(planned, uri))
@@ -193,11 +201,24 @@ def run_locally(
         for line in left_aside(workflow):
             screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
-        if folder.resumed:
+        if folder.resumed and not settings.adds_policies:
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
         results = _run_each(order, folder, uri, services)
         folder.describe({"finished": True, "serve_mlflow": server.serve_again if server else ""})
-        return _ended(folder, results, server, uri)
+        return replace(_ended(folder, results, server, uri), policies=tuple(map(policy_spec, order.policies)))
+
+
+def _with_policies_before(order: _Order) -> tuple[RunFolder, _Order]:
+    """Return the newest run of the same sweep, and ``order`` with the policies that this ran under before its own.
+
+    Raises:
+        SpeconError: there is no such run.
+    """
+    folder, before = find_run_of_sweep(order.settings.state_dir, order.sweep, order.identity())
+    added = [policy_spec(policy) for policy in order.policies]
+    if not folder.finished and before[-len(added) :] == added:
+        before = before[: -len(added)]  # it was interrupted while it ran under these
+    return folder, replace(order, policies=[*map(parse_policy, before), *order.policies])
 
 
 def resume_ended(

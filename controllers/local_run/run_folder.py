@@ -66,6 +66,15 @@ class RunFolder:
             raise SpeconError(message) from error
         return kept
 
+    @property
+    def finished(self) -> bool:
+        """Whether it has run under each of its policies."""
+        return bool(_described(self.path).get("finished"))
+
+    def reopen(self, identity: Mapping[str, Any]) -> None:
+        """Take note that more was asked for: an interrupted run is found again by all that it was asked for."""
+        self.describe({_IDENTITY: _digest(identity), "finished": False})
+
     def lock(self) -> IO[str]:
         """Keep other controllers out of this run until the returned file is closed.
 
@@ -92,7 +101,7 @@ def find_or_make_run(state_dir: Path, sweep: str, identity: Mapping[str, Any], *
         identity: all that makes two commands the same (JSON).
         fresh: start anew whatever there is.
     """
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    digest = _digest(identity)
     runs = state_dir / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     if not fresh:
@@ -108,10 +117,41 @@ def find_or_make_run(state_dir: Path, sweep: str, identity: Mapping[str, Any], *
     return folder
 
 
+def find_run_of_sweep(state_dir: Path, sweep: str, identity: Mapping[str, Any]) -> tuple[RunFolder, list[str]]:
+    """Return the newest run that was asked for the same but for its policies, and these.
+
+    Args:
+        state_dir: folder that holds ``runs/``.
+        sweep: what the run is named after.
+        identity: all that makes two commands the same (JSON).
+
+    Raises:
+        SpeconError: there is none.
+    """
+    wanted = _digest({**identity, "policies": []})
+    for path in sorted((state_dir / "runs").glob(f"{sweep}-*"), key=_number, reverse=True):
+        folder = RunFolder(path, resumed=True)
+        try:
+            kept = folder.order()
+        except SpeconError:
+            continue  # begun by an older version, or not begun at all
+        if _digest({**{name: kept.get(name) for name in identity}, "policies": []}) == wanted:
+            return folder, list(kept["policies"])
+    message = (
+        f"no run in {state_dir / 'runs'} has the same sweep, nodes, cores, seed and parameters: "
+        "give the options that it was begun with, or begin one with --policy"
+    )
+    raise SpeconError(message)
+
+
 def read_result(folder: Path) -> RunResult | None:
     """Return the result in a policy's folder, None while it has none."""
     path = folder / "result.json"
     return RunResult.from_dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+
+
+def _digest(identity: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def _described(path: Path) -> dict[str, Any]:

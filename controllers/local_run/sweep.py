@@ -20,6 +20,7 @@ from controllers.core.results import RunResult
 from controllers.driving.assembly import assemble, guarded
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
+from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
 from controllers.local_run.trial_runs import TrialRuns
 from controllers.policies import Pinned
@@ -33,7 +34,7 @@ from controllers.tracking.metric_source import MlflowSource, ObjectiveWatch, Sco
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
-from controllers.worlds.local.engine_files import ActionFile, AskedFile, StateFile, elapsed_before
+from controllers.worlds.local.engine_files import ActionFile, AskedFile, PolicyFile, StateFile, elapsed_before
 from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.shares import choose_shares
@@ -149,21 +150,25 @@ class LocalSweep:
             foreseen = stack.enter_context(writer.forecasts(lambda: source.run_ids, lambda: sweeps, clock.to_epoch))
             forecasts = ForecastRecorder(ForecastFile(self._plan.folder / FORECASTS_FILE).append, world.short)
             told = (self._services.screen.foresee, foreseen.tell, forecasts.tell)
-            forecaster = Forecaster(self._plan.policy, world.to_come, told)
             silence = SilenceWatch(lambda _, line: self._services.screen.say(line))
             store = StateFile(self._plan.folder, clock.now)
-            engine = assemble(
-                self._plan.policy,
-                world,
-                background,
-                store,
-                logs=(ActionFile(self._plan.folder),),
-                observers=(tags, recorder, forecaster, silence, self._services.screen),
-                # Under a policy that places no trial, those that a search gives their hyperparameters start too.
-                guard=lambda policy: Pinned(policy=guarded(policy), short=world.short),
-                requests=AskedFile(self._plan.folder),
-            )
-            self._drive(world, Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now()), source, clock)
+
+            def steered_by(policy: Policy[Any]) -> Driver:
+                forecaster = Forecaster(policy, world.to_come, told)
+                engine = assemble(
+                    policy,
+                    world,
+                    background,
+                    store,
+                    logs=(ActionFile(self._plan.folder),),
+                    observers=(tags, recorder, forecaster, silence, self._services.screen),
+                    # Under a policy that places no trial, those that a search gives their hyperparameters start too.
+                    guard=lambda policy: Pinned(policy=guarded(policy), short=world.short),
+                    requests=AskedFile(self._plan.folder),
+                )
+                return Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now())
+
+            self._drive(world, steered_by, source, clock)
             tags.settle(_LAST_TAGS_S)
             self._deliver(world.jobs())
             trials = tuple(world.results(source.poll()))
@@ -176,9 +181,20 @@ class LocalSweep:
         if kind is not None:
             self._services.launcher.close(GRACE_S)
 
-    def _drive(self, world: LocalWorld, driver: Driver, source: MlflowSource, clock: SweepClock) -> None:
-        watch = ObjectiveWatch()
+    def _drive(
+        self,
+        world: LocalWorld,
+        steered_by: Callable[[Policy[Any]], Driver],
+        source: MlflowSource,
+        clock: SweepClock,
+    ) -> None:
+        watch, asked = ObjectiveWatch(), PolicyFile(self._plan.folder)
+        change = PolicyChange(self._plan.policy, world.can, "local", self._services.screen.say)
+        change.take(asked.read())
+        driver = steered_by(change.policy)
         while not world.finished:
+            if change.take(asked.read()):
+                driver = steered_by(change.policy)
             if self._services.stop.is_set():
                 message = "interrupted: the trials save their state; run the same command again to go on"
                 raise SweepInterrupted(message)

@@ -16,6 +16,7 @@ from controllers.core.model import Ask
 from hera_specon import formatting
 
 if TYPE_CHECKING:
+    from controllers.core.model import Action
     from controllers.worlds.argo.workflows import WorkflowRecord
     from hera_specon.cluster.access import Access
 
@@ -48,6 +49,15 @@ class Desk(Protocol):
 
     def ask(self, asks: Mapping[str, Ask]) -> None:
         """Ask for that from now on, and for nothing else."""
+        ...
+
+    @property
+    def can(self) -> "tuple[frozenset[type[Action]], str]":
+        """The actions that its world can carry out, and what that is called."""
+        ...
+
+    def set_policy(self, spec: str) -> None:
+        """Ask for the policy of a spec string from now on."""
         ...
 
 
@@ -88,6 +98,19 @@ class RunDesk:
         AskedFile(self._part).ask(asks)
 
     @property
+    def can(self) -> "tuple[frozenset[type[Action]], str]":
+        """What processes can be told to do."""
+        from controllers.worlds.local.world import LocalWorld  # noqa: PLC0415 - as above
+
+        return LocalWorld.can, "local"
+
+    def set_policy(self, spec: str) -> None:
+        """Ask for that policy."""
+        from controllers.worlds.local.engine_files import PolicyFile  # noqa: PLC0415 - as above
+
+        PolicyFile(self._part).write(spec)
+
+    @property
     def _part(self) -> Path:
         from hera_specon.records.run_folder import parts_of  # noqa: PLC0415 - as above
 
@@ -125,9 +148,23 @@ class WorkflowDesk:
 
     def ask(self, asks: Mapping[str, Ask]) -> None:
         """Ask for that."""
+        self._annotate(labels.ANNOTATION_ASKED, asks_written(asks) if asks else None)
+
+    @property
+    def can(self) -> "tuple[frozenset[type[Action]], str]":
+        """What pods can be told to do."""
+        from controllers.worlds.argo.world import ArgoWorld  # noqa: PLC0415 - as above
+
+        return ArgoWorld.can, "Argo"
+
+    def set_policy(self, spec: str) -> None:
+        """Ask for that policy."""
+        self._annotate(labels.ANNOTATION_SET_POLICY, spec)
+
+    def _annotate(self, name: str, written: str | None) -> None:
         from controllers.worlds.argo.api import WORKFLOWS  # noqa: PLC0415 - as above
 
-        annotations = {labels.ANNOTATION_ASKED: asks_written(asks) if asks else None}
+        annotations = {name: written}
         body = {"metadata": {"uid": self.record.uid, "annotations": annotations}}
         self.access.api.patch(WORKFLOWS.path(self.record.namespace, self.record.name), body)
 

@@ -77,5 +77,6 @@ class OnDemandGroup(PoliteGroup):
         del ctx
         if cmd_name not in self._names:
             return None
-        command = getattr(importlib.import_module(f"hera_specon.cli.{cmd_name}"), cmd_name)
+        module = cmd_name.replace("-", "_")
+        command = getattr(importlib.import_module(f"hera_specon.cli.{module}"), module)
         return command if isinstance(command, click.Command) else None

@@ -34,11 +34,12 @@ def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: 
         results: One for each policy.
         folder: The run's.
     """
-    from hera_specon.display.tables import comparison_table, leaderboard  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.display.tables import comparison_table, leaderboard, repeats_table  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.records.run_folder import newest_checkpoint, parts_of  # noqa: PLC0415
 
     last = results[-1]
     console.print(comparison_table(results))
+    console.print(repeats_table(results))
     console.print(leaderboard(last))
     for part in parts_of(folder)[-1:]:
         for best, *_ in last.ranked().values():

@@ -11,6 +11,7 @@ from rich.console import Console
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, chosen_workflow, real_backend
 from hera_specon.cli.group import Failure
 from hera_specon.cli.options import (
+    POLICY_SPEC,
     CoresOfNodes,
     NewFile,
     NodeCount,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from controllers.local_run.run import LocalRun
 
 _NODES: Final = 4
+_MOST_RUNS: Final = 99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,8 @@ class Request:
     parameters: Mapping[str, str]
     state_dir: Path
     fresh: bool
+    repeats: int
+    added: tuple[str, ...]
     json_out: Path | None
     report_out: Path | None
     plain: bool
@@ -69,6 +73,20 @@ class Request:
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random choices.")
 @parameters_option
 @state_dir_option("Folder for runs, checkpoints and the MLflow data.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="Run the sweep that many times under each policy, in turns: then the comparison tells differences from noise.",
+)
+@click.option(
+    "--add-policy",
+    "added",
+    multiple=True,
+    metavar=POLICY_SPEC,
+    help="Run the newest run of this sweep under this policy too, and compare. Can be given several times.",
+)
 @click.option("--fresh", is_flag=True, help="Start over, even if an interrupted run could continue.")
 @json_file_option
 @click.option("--report", "report_out", type=NewFile(), help="Write the report to this file too.")
@@ -89,7 +107,8 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     To find out which policy suits a sweep, try it. This runs the sweep twice and compares:
 
     \b
-      specon run sweep.py --policy default --policy ahead --json figures.json
+      specon run sweep.py --policy default --policy ahead --repeats 5 --json figures.json
+      specon run sweep.py --add-policy specon
 
     Exit codes: 0 all trials succeeded, 1 some failed, 2 the command or FILE is wrong (nothing was
     started), 130 interrupted.
@@ -97,7 +116,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     request = Request(**options)
     console = open_console(request.json_out)
     done = _run(backend or real_backend(), request, console)
-    results = labelled(done.results, request.policies)
+    results = labelled(done.results, done.policies or request.policies)
     print_how_it_went(console, results, done.folder)
     report = done.folder / REPORT_FILE
     write_report(done.folder, [report] + ([request.report_out] if request.report_out else []))
@@ -113,8 +132,14 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
     from controllers.local_run.run import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from hera_specon.goals import run_warnings  # noqa: PLC0415
 
+    if request.added and (request.policies or request.fresh):
+        message = "--add-policy adds to a run that is there: leave --policy and --fresh out."
+        raise click.UsageError(message)
     workflow = chosen_workflow(backend, request.file)
-    policies = chosen_policies(backend, request.policies, workflow, request.file)
+    policies = chosen_policies(backend, request.added or request.policies, workflow, request.file) * request.repeats
+    if len(policies) > _MOST_RUNS:
+        message = f"{len(policies)} runs are more than {_MOST_RUNS}: give fewer --policy or --repeats."
+        raise click.UsageError(message)
     check_parameters(request.parameters, workflow, request.file)
     for warning in run_warnings(workflow, policies):
         click.echo(f"Warning: {warning}", err=True)
@@ -125,6 +150,7 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         seed=request.seed,
         state_dir=request.state_dir,
         fresh=request.fresh,
+        adds_policies=bool(request.added),
         parameters=request.parameters,
     )
     live = console.is_terminal and not request.plain

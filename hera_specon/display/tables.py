@@ -9,7 +9,8 @@ from rich.text import Text
 
 from controllers.core.results import RunResult
 from hera_specon import formatting
-from hera_specon.records.comparison import ComparisonRow, comparison_rows
+from hera_specon.records.comparison import ComparisonRow, comparison_rows, idle
+from hera_specon.records.repeats import RatioRange, repeated
 
 TITLES = ("makespan", "mean completion", "median completion", "trials faster", "worst loser", "moves", "resizes")
 MOST_DIVERGED = 5
@@ -42,6 +43,28 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
     notes = (Text(formatting.printable(note), style="yellow") for note in noise(rows))
     failed = (Text(formatting.printable(note), style="bold red") for note in warnings(rows))
     return Group(table, *failed, *notes)
+
+
+def repeats_table(results: Sequence[RunResult]) -> RenderableType:
+    """Return how policies that ran several times compare, with ranges; nothing where none did."""
+    rows = repeated(results, idle)
+    if not rows:
+        return Group()
+    table = Table(title=f"Over all runs, against {formatting.printable(rows[0].policy)}", box=box.SIMPLE_HEAD)
+    table.title_justify = "left"
+    for title in ("policy", "runs", "makespan", "95 % range", "mean completion", "95 % range", ""):
+        table.add_column(title, justify="left" if title in {"policy", ""} else "right")
+    for row in rows:
+        style = {"faster": "green", "slower": "red"}.get(row.verdict, "")
+        told = (row.policy, str(len(row.runs)), *_ranges(row.makespan), *_ranges(row.mean_completion))
+        table.add_row(*(Text(formatting.printable(cell)) for cell in told), Text(row.verdict, style=style))
+    return table
+
+
+def _ranges(told: RatioRange | None) -> tuple[str, str]:
+    if told is None:
+        return formatting.DASH, formatting.DASH
+    return formatting.change(told.ratio), f"{formatting.change(told.low)} to {formatting.change(told.high)}"
 
 
 def cells(row: ComparisonRow) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from controllers.core.results import Comparison, RunResult, compare
+from hera_specon.records.repeats import groups, numbered, repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +13,8 @@ class ComparisonRow:
     """One policy's line; ``against`` is None for the baseline, ``faster`` and ``slower`` count trials.
 
     ``idle`` tells that the policy did nothing that the baseline did not: every trial began on the same node, and none
-    was moved, resized, suspended or stopped. What differs then is noise.
+    was moved, resized, suspended or stopped. What differs then is noise. ``significant`` tells that the policy ran
+    several times, and chance alone is unlikely to have made its makespans so different.
     """
 
     result: RunResult
@@ -20,6 +22,7 @@ class ComparisonRow:
     faster: int
     slower: int
     idle: bool = False
+    significant: bool = False
 
     @property
     def moves(self) -> int:
@@ -55,10 +58,13 @@ class ComparisonRow:
 
 
 def labels(names: Sequence[str], specs: Sequence[str]) -> list[str]:
-    """Return what to call each policy: its name, or its whole spec where names are not enough."""
-    if len(set(names)) == len(names) or len(specs) < len(names):
-        return list(names)
-    return list(specs[: len(names)])
+    """Return what to call each run: its policy's name, or its whole spec where names are not enough.
+
+    Where that comes again, the run is a repeat, and gets a number.
+    """
+    given = specs[: len(names)]
+    enough = len(given) < len(names) or len(set(given)) <= len(set(names))
+    return numbered(names if enough else given)
 
 
 def labelled(results: Sequence[RunResult], specs: Sequence[str]) -> list[RunResult]:
@@ -68,22 +74,35 @@ def labelled(results: Sequence[RunResult], specs: Sequence[str]) -> list[RunResu
 
 
 def comparison_rows(results: Sequence[RunResult]) -> list[ComparisonRow]:
-    """Return a row per result, each set beside the first.
+    """Return a row per result, each set beside the first policy: a repeat beside the repeat of the same number.
 
     Raises:
         ComparisonError: the runs do not have the same trials.
     """
-    rows = [ComparisonRow(results[0], None, 0, 0)] if results else []
-    for other in results[1:]:
-        before, after = completions(results[0]), completions(other)
-        comparison = compare(results[0], other)
-        faster = sum(after[trial] < before[trial] for trial in before)
-        slower = sum(after[trial] > before[trial] for trial in before)
-        rows.append(ComparisonRow(other, comparison, faster, slower, _idle(results[0], other)))
-    return rows
+    by_policy = groups(results)
+    baselines = next(iter(by_policy.values()), [])
+    differs = {row.policy: bool(row.makespan and row.makespan.significant) for row in repeated(results, idle)}
+    rows: dict[str, ComparisonRow] = {}
+    for policy, runs in by_policy.items():
+        for number, run in enumerate(runs):
+            if runs is baselines:
+                rows[run.policy] = ComparisonRow(run, None, 0, 0)
+                continue
+            baseline = baselines[min(number, len(baselines) - 1)]
+            before, after = completions(baseline), completions(run)
+            rows[run.policy] = ComparisonRow(
+                run,
+                compare(baseline, run),
+                faster=sum(after[trial] < before[trial] for trial in before),
+                slower=sum(after[trial] > before[trial] for trial in before),
+                idle=idle(baseline, run),
+                significant=differs.get(policy, False),
+            )
+    return [rows[result.policy] for result in results]
 
 
-def _idle(baseline: RunResult, other: RunResult) -> bool:
+def idle(baseline: RunResult, other: RunResult) -> bool:
+    """Return whether ``other`` did nothing that ``baseline`` did not."""
     begun = {trial.id: trial.first_node for trial in baseline.trials}
     return not any(
         trial.moves or trial.resizes or trial.suspensions or trial.stopped or trial.first_node != begun[trial.id]
@@ -100,6 +119,17 @@ def to_json(results: Sequence[RunResult]) -> dict[str, Any]:
     """Return what ``specon run --json`` writes: every run, and each later one beside the first."""
     return {
         "runs": [result.to_dict() for result in results],
+        "repeats": [
+            {
+                "baseline": results[0].policy,
+                "policy": row.policy,
+                "runs": len(row.runs),
+                "idle": row.idle,
+                "makespan": row.makespan and asdict(row.makespan),
+                "mean_completion": row.mean_completion and asdict(row.mean_completion),
+            }
+            for row in repeated(results, idle)[1:]
+        ],
         "comparisons": [
             {"baseline": results[0].policy, "policy": row.result.policy, **asdict(row.against)}
             for row in comparison_rows(results)

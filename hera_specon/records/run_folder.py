@@ -15,6 +15,7 @@ from controllers.core.parameters import bounded
 from controllers.core.results import RunResult
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
+from controllers.worlds.local.engine_files import PolicyFile
 from hera_specon import formatting
 from hera_specon.records.comparison import labels
 from hera_specon.records.history import History, history
@@ -185,7 +186,7 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
         name=name,
         where=f"on this machine, in {part}",
         phase="running or interrupted" if run.result is None else "ended",
-        policy=run.policy,
+        policy=f"{run.policy}, then {now}" if (now := PolicyFile(part).read()) else run.policy,
         steered="its own specon run steers it" if run.result is None else "it is over",
         total=len(by_trial),
         snapshot=Snapshot(run.history.end, tuple(trials), ()),

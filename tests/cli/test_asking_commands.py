@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controllers.core.labels import ANNOTATION_ADOPTED, ANNOTATION_ASKED
+from controllers.core.labels import ANNOTATION_ADOPTED, ANNOTATION_ASKED, ANNOTATION_SET_POLICY
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
 from tests.cli.api_server import Cluster
 from tests.cli.cluster_objects import WORKFLOWS, listed, workflow
@@ -118,3 +118,29 @@ def test_a_workflow_that_is_over_cannot_be_asked(specon_there: Specon, cluster: 
     result = specon_there("pause", "vae-x1", "--all")
     assert result.exit_code == 2
     assert "Workflow vae-x1 is over." in result.stderr
+
+
+def test_another_policy_is_asked_for_here_and_shown(specon_there: Specon, tmp_path: Path, part: Path) -> None:
+    here = ("--state-dir", str(tmp_path))
+    asked = specon_there("set-policy", "demo-1", "specon:interval=10", *here)
+    assert asked.exit_code == 0, asked.stderr
+    assert (part / "set-policy").read_text() == "specon:interval=10"
+    assert "policy ahead, then specon:interval=10" in specon_there("status", "demo-1", *here).stdout
+
+
+@pytest.mark.parametrize(("policy", "told"), [("nonsense", "nonsense"), ("shortest-remaining", "simulator")])
+def test_a_policy_that_cannot_steer_is_refused(
+    specon_there: Specon, tmp_path: Path, part: Path, policy: str, told: str
+) -> None:
+    refused = specon_there("set-policy", "demo-1", policy, "--state-dir", str(tmp_path))
+    assert refused.exit_code == 2
+    assert told in refused.stderr
+    assert not (part / "set-policy").exists()
+
+
+def test_in_a_cluster_another_policy_is_an_annotation(specon_there: Specon, cluster: Cluster) -> None:
+    hold(cluster, workflow())
+    result = specon_there("set-policy", "vae-x1", "specon")
+    assert result.exit_code == 0, result.stderr
+    (patch,) = [asked.body for asked in cluster.asked if asked.method == "PATCH"]
+    assert patch["metadata"]["annotations"] == {ANNOTATION_SET_POLICY: "specon"}

@@ -297,3 +297,24 @@ def test_a_run_that_compares_a_policy_with_others_that_do_not_go_by_its_goal_war
 ) -> None:
     runs.workflow = with_goals(ANNOTATION_DEADLINE)
     assert "Warning" not in specon("run", sweep, "--policy", "default", "--policy", "deadline").stderr
+
+
+def test_repeats_run_each_policy_in_turns_and_end_with_ranges(specon: Specon, sweep: str, runs: FakeRuns) -> None:
+    result = specon("run", sweep, "--policy", "default", "--policy", "specon", "--repeats", "2", "--json", "-")
+
+    assert result.exit_code == 0, result.stderr
+    assert runs.started[0][0] == ["default", "specon"] * 2
+    figures = json.loads(result.stdout)
+    assert [run["policy"] for run in figures["runs"]] == [*("default", "specon", "default #2", "specon #2")]
+    (told,) = figures["repeats"]
+    assert (told["policy"], told["runs"], told["idle"]) == ("specon", 2, True)
+    assert "no action was taken" in result.stderr
+
+
+def test_a_policy_is_added_to_the_run_that_is_there(specon: Specon, sweep: str, runs: FakeRuns) -> None:
+    assert specon("run", sweep, "--add-policy", "flowcon").exit_code == 0
+    policies, settings = runs.started[0]
+    assert (policies, settings.adds_policies) == (["flowcon"], True)
+    refused = specon("run", sweep, "--add-policy", "flowcon", "--policy", "default")
+    assert (refused.exit_code, len(runs.started)) == (2, 1)
+    assert "leave --policy and --fresh out" in refused.stderr

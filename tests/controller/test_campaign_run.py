@@ -384,3 +384,31 @@ def test_no_run_is_made_for_an_id_that_could_be_more_than_a_name(stage: Callable
     it = stage()
     it.start()
     assert it.cluster.run_of[it.uid](f"{it.sweep}.{name}", {}) == ""
+
+
+def test_its_owner_gives_a_sweep_another_policy_while_it_runs(stage: Callable[..., Stage]) -> None:
+    it = stage(policy="default")
+    run = it.start()
+    it.step_until(run, it.parents)
+    it.campaign = replace(it.campaign, annotations={labels.ANNOTATION_SET_POLICY: "least-used"})
+    it.world.now |= {TrialId(f"{it.sweep}.t001"): gated(f"{it.sweep}.t001")}
+    it.step_until(run, lambda: it.world.done)
+    # The default policy would leave the choice to the scheduler.
+    assert [isinstance(one, Place) and one.node for one in it.world.done] != [None]
+    run.keep_state()
+    assert json.loads(it.cluster.stores[it.uid].text or "{}")["policy"] == "least-used"
+    assert [parent.data.tags["specon.policy"] for parent in it.parents()] == ["default"]
+    run.close()
+    it.start().keep_state()
+    assert json.loads(it.cluster.stores[it.uid].text or "{}")["policy"] == "least-used"
+
+
+@pytest.mark.parametrize("written", ["nonsense", "specon:alpha=9", "ahead+" * 5000])
+def test_a_policy_that_cannot_be_is_told_once_and_changes_nothing(
+    stage: Callable[..., Stage], written: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    it = stage(policy="default", annotations={labels.ANNOTATION_SET_POLICY: written})
+    run = it.start()
+    it.step_until(run, it.parents)
+    run.step(it.campaign)
+    assert sum("the policy stays default" in record.getMessage() for record in caplog.records) == 1

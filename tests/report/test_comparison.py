@@ -8,7 +8,8 @@ from rich.console import Console
 
 from controllers.core.results import ComparisonError, RunResult, TrialResult
 from hera_specon.display.tables import cells, comparison_table, noise, warnings
-from hera_specon.records.comparison import comparison_rows, labelled, to_json
+from hera_specon.records.comparison import comparison_rows, idle, labelled, to_json
+from hera_specon.records.repeats import repeated
 
 
 def run(policy: str, *completed: float, succeeded: bool = True) -> RunResult:
@@ -108,3 +109,51 @@ def test_the_same_policy_with_other_parameters_is_called_by_its_parameters() -> 
 
     assert [r.policy for r in labelled([run("specon", 10), run("specon", 8)], specs)] == list(specs)
     assert [r.policy for r in labelled([run("specon", 10), run("flowcon", 8)], specs)] == ["specon", "flowcon"]
+
+
+def repeats(*makespans: float, moves: int = 1) -> list[RunResult]:
+    """Runs under default and ahead in turns; the default's makespan is 100 s each time."""
+    found = []
+    for number, makespan in enumerate(makespans, start=1):
+        name = "" if number == 1 else f" #{number}"
+        found += [run(f"default{name}", 100.0), run(f"ahead{name}", makespan)]
+    return [replace(one, trials=tuple(replace(trial, moves=moves) for trial in one.trials)) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("makespans", "verdict"),
+    [
+        ((80.0, 82.0, 81.0), "faster"),
+        ((120.0, 122.0, 121.0), "slower"),
+        ((80.0, 120.0, 100.0), "no difference that chance could not make"),
+    ],
+)
+def test_repeats_tell_a_difference_only_where_chance_does_not_make_it(
+    makespans: tuple[float, ...], verdict: str
+) -> None:
+    (baseline, told) = repeated(repeats(*makespans), idle)
+    assert (baseline.policy, baseline.verdict, told.policy, told.verdict) == ("default", "", "ahead", verdict)
+    rows = comparison_rows(repeats(*makespans))
+    assert {row.significant for row in rows if row.against} == {verdict in {"faster", "slower"}}
+
+
+def test_repeats_without_any_action_differ_by_noise_only() -> None:
+    (_, told) = repeated(repeats(80.0, 81.0, moves=0), idle)
+    assert told.verdict == "no action was taken: the difference is noise"
+
+
+def test_one_run_under_each_policy_has_no_range_and_no_significance() -> None:
+    assert repeated(repeats(50.0), idle) == []
+    assert [row.significant for row in comparison_rows(repeats(50.0))] == [False, False]
+
+
+def test_a_repeat_is_set_beside_the_repeat_of_the_baseline_with_the_same_number() -> None:
+    results = [run("default", 100.0), run("ahead", 50.0), run("default #2", 200.0), run("ahead #2", 100.0)]
+    assert [row.against and row.against.makespan_ratio for row in comparison_rows(results)] == [None, 0.5, None, 0.5]
+
+
+def test_policies_of_one_name_that_run_several_times_are_told_apart() -> None:
+    results = [run("specon", 1.0) for _ in range(4)]
+    specs = ["specon:alpha=0.1", "specon:alpha=0.2"] * 2
+    names = ["specon:alpha=0.1", "specon:alpha=0.2", "specon:alpha=0.1 #2", "specon:alpha=0.2 #2"]
+    assert [one.policy for one in labelled(results, specs)] == names

@@ -79,6 +79,25 @@ class AskedFile:
         write_whole(self._file, asks_written(asks).encode())
 
 
+class PolicyFile:
+    """``set-policy`` of a run under one policy: what its owner wants to steer it from now on, from another process.
+
+    Args:
+        folder: of the run under one policy.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "set-policy"
+
+    def read(self) -> str:
+        """Return the spec string of the policy, empty where nobody asked for another."""
+        return self._file.read_text(encoding="utf-8") if self._file.exists() else ""
+
+    def write(self, spec: str) -> None:
+        """Ask for the policy of the spec string ``spec`` from now on."""
+        write_whole(self._file, spec.encode())
+
+
 def elapsed_before(folder: Path) -> float:
     """Return the seconds of the sweep's clock that an earlier controller of this run had driven."""
     return float(_read(folder / "engine.json").get("elapsed_s", 0.0))
