@@ -49,7 +49,9 @@ class ActionReport:
         if not _LOG.isEnabledFor(level):
             return  # thousands of vetoes may come of one decision
         kind = type(action).__name__.lower()
-        told = {**asdict(action), "outcome": outcome.kind, "reason": reason, "detail": outcome.detail or None}
+        # Only gangs have a node for each worker, and only trials of a search get a point.
+        told = {name: None if value == () else value for name, value in asdict(action).items()}
+        told |= {"outcome": outcome.kind, "reason": reason, "detail": outcome.detail or None}
         extra = fields(**self._about, kind=kind, **told)
         _LOG.log(level, "%s %s: %s", outcome.kind, in_words(action), reason, extra=extra)
 
