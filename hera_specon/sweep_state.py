@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Snapshot, Trial, TrialId
@@ -20,6 +20,9 @@ ORDER = {
     Phase.STOPPED: 5,
 }
 """How trials are listed: those at work first, then those that wait, then those that have ended."""
+
+
+DIVERGED: Final = "diverged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,12 @@ class TrialRow:
     reason: str
     outlook: str
     left: EndRange | None
+    diverged: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """Its phase in a word, or that it trained to an end that is no number."""
+        return DIVERGED if self.diverged and self.phase is Phase.SUCCEEDED else self.phase.value
 
     @property
     def done(self) -> float | None:
@@ -109,9 +118,15 @@ def trial_rows(
                 reason=reasons.get(trial.id, ""),
                 outlook=assessment.outlook if assessment else "",
                 left=None if end is None else end.left(snapshot.now),
+                diverged=trial.diverged,
             )
         )
     return rows
+
+
+def trial_outcome(trial: Trial) -> str:
+    """Return a trial's phase in a word, or that it trained to an end that is no number."""
+    return DIVERGED if trial.diverged and trial.phase is Phase.SUCCEEDED else trial.phase.value
 
 
 def best_so_far(snapshot: Snapshot) -> list[tuple[Trial, float]]:
@@ -225,7 +240,7 @@ def to_json(state: SweepState) -> dict[str, Any]:
         "trials": [
             {
                 "trial": formatting.short_id(row.id),
-                "phase": row.phase.value + (" (gated)" if row.gated and row.phase is Phase.PENDING else ""),
+                "phase": row.outcome + (" (gated)" if row.gated and row.phase is Phase.PENDING else ""),
                 "node": row.node,
                 "cpu": row.cpu,
                 "base_cpu": row.base_cpu,

@@ -181,13 +181,14 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         ours[contract.ENV_WORKERS_MAX] = str(settings.workers.most)
     # A pod's name comes again after Argo's Retry; its uid never does.
     of_the_pod = {contract.ENV_ATTEMPT: "metadata.uid", contract.ENV_NODE: "spec.nodeName"}
+    # The controller writes these before the container starts, when the kubelet reads them; without one they are empty.
+    notes = {contract.ENV_RUN: labels.ANNOTATION_RUN}
     if settings.search is None:
         ours[contract.ENV_PARAMS] = placeholder(labels.INPUT_PARAMS)
     else:
-        # The controller writes them while the pod waits at its gate; the kubelet reads them as it starts the container.
-        notes = {contract.ENV_PARAMS: labels.ANNOTATION_PARAMS}
+        notes[contract.ENV_PARAMS] = labels.ANNOTATION_PARAMS
         notes |= {contract.ENV_PARAM + name: labels.ANNOTATION_PARAM + name for name in settings.hyperparameters}
-        of_the_pod |= {name: f"metadata.annotations['{note}']" for name, note in notes.items()}
+    of_the_pod |= {name: f"metadata.annotations['{note}']" for name, note in notes.items()}
     variables = [
         *(given or []),
         *(EnvVar(name=name, value=value) for name, value in ours.items()),

@@ -16,6 +16,7 @@ from controllers.cluster.campaign_world import BusyNodes, LeaderOnly, ReportedUs
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
 from controllers.cluster.sweep_record import Ending, NoResultError, SweepRecord
+from controllers.cluster.trial_runs import TrialRuns
 from controllers.core import labels
 from controllers.core.asks import AsksInText
 from controllers.core.errors import SpeconError
@@ -31,17 +32,21 @@ from controllers.policies import Default, Pinned
 from controllers.policies.registry import parse_policy
 from controllers.record.forecasts import ForecastRecorder
 from controllers.record.recorder import Recorder
+from controllers.record.silence import SilenceWatch
 from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.metric_source import MlflowSource, ObjectiveWatch, Scope
 from controllers.tracking.sweep_runs import Steering
 from controllers.tracking.tags import TagWriter
+from controllers.worlds.argo.executor import RunOf
 from controllers.worlds.argo.view import Campaign
 
 _LOG = logging.getLogger(__name__)
 _LAST_TAGS_S = 60.0
 """A run that MLflow refused a tag of is set aside for a quarter of this."""
 _STOP_S = 10.0
+_PARENT_S = 10.0
+"""Seconds that a trial waits at most for the run of its sweep, under which its own is made."""
 
 
 class FlushableStore(StateStore, Protocol):
@@ -55,8 +60,8 @@ class FlushableStore(StateStore, Protocol):
 class Worlds(Protocol):
     """Makes the world and the state store of a campaign."""
 
-    def open(self, campaign: Campaign, now: Callable[[], float]) -> tuple[World, FlushableStore]:
-        """Return both, as the cluster has them now; ``now`` is the sweep's clock."""
+    def open(self, campaign: Campaign, now: Callable[[], float], run_of: RunOf) -> tuple[World, FlushableStore]:
+        """Return both, as the cluster has them now; ``now`` is the sweep's clock, ``run_of`` gives trials' runs."""
         ...
 
 
@@ -88,7 +93,7 @@ class CampaignRun:
         self._about = {"namespace": campaign.namespace, "workflow": campaign.workflow, "policy": campaign.policy}
         # The sweep's clock begins with its workflow, so that every controller that takes it up counts the same time.
         self._clock = SweepClock(services.epoch() - campaign.created_epoch_s)
-        self._world, self._store = services.worlds.open(campaign, self._clock.now)
+        self._world, self._store = services.worlds.open(campaign, self._clock.now, self._run_of)
         self._beats = RealBeats(services.interval)
         self._watch = ObjectiveWatch()
         self._asks = AsksInText()
@@ -200,6 +205,9 @@ class CampaignRun:
             return Scope(record.experiment_ids(), prefix)
 
         self._source = MlflowSource(services.client, scope, world.objectives, self._clock.from_epoch)
+        self._trial_runs = TrialRuns(
+            services.client, lambda sweep: record.wait_for(sweep, _PARENT_S), lambda: self._source.run_ids
+        )
         background = stack.enter_context(services.reader.follow(self._source, campaign.namespace))
         parent = record.parent_of
         compose = recommended_tags(parent, report.recommended) if services.recommend else done_tags(parent)
@@ -215,6 +223,7 @@ class CampaignRun:
         # Under a controller that only recommends, the default scheduler shares the nodes.
         decides = Default() if services.recommend else policy
         forecaster = Forecaster(decides, world.to_come, (foreseen.tell, forecasts.tell))
+        silence = SilenceWatch(lambda trial, line: _LOG.warning("%s", line, extra=fields(**self._about, trial=trial)))
         usage = ReportedUsage()
         recorder = Recorder(record.append, usage.cores_used, world.short)
         first = first_nodes(campaign)
@@ -225,7 +234,7 @@ class CampaignRun:
             background,
             self._store,
             logs=(report,),
-            observers=(tags, usage, recorder, forecaster),
+            observers=(tags, usage, recorder, forecaster, silence),
             guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
             requests=self._asks,
         )
@@ -233,6 +242,10 @@ class CampaignRun:
         record.start(campaign.sweeps)
         stack.callback(record.stop, _STOP_S)
         return Driver(engine, world, self._beats, self._clock.now())
+
+    def _run_of(self, trial: str, params: Mapping[str, Any]) -> str:
+        """Return a trial's run. The world asks only once it advances or acts, when all the rest is there."""
+        return self._trial_runs.of(trial, params)
 
     def _policy(self) -> Policy[Any]:
         """Return what steers the campaign; where its policy cannot be loaded, log why and leave its trials alone."""

@@ -28,6 +28,7 @@ from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.api import ApiError, KubeApi
 from controllers.worlds.argo.events import EventSink, EventWriter
+from controllers.worlds.argo.executor import RunOf
 from controllers.worlds.argo.state_store import ConfigMapStore
 from controllers.worlds.argo.view import Campaign, ClusterView
 from controllers.worlds.argo.watch import since_boot
@@ -105,9 +106,9 @@ class ArgoWorlds:
         self._events = events
         self._recommend = recommend
 
-    def open(self, campaign: Campaign, now: Callable[[], float]) -> tuple[World, FlushableStore]:
+    def open(self, campaign: Campaign, now: Callable[[], float], run_of: RunOf) -> tuple[World, FlushableStore]:
         """Return world and state store of one of the view's campaigns."""
-        world = ArgoWorld(self._view, campaign, events=self._events)
+        world = ArgoWorld(self._view, campaign, events=self._events, run_of=run_of)
         store = ForgetfulStore() if self._recommend else ConfigMapStore(self._view.api, campaign, now)
         return world, store
 

@@ -29,9 +29,11 @@ from controllers.tracking.sweep_runs import (
     open_sweep,
     sweep_is_closed,
 )
+from controllers.tracking.trial_runs import end_runs_left_open
 
 _LOG = logging.getLogger(__name__)
 _FLUSH_S = 10.0
+_LOOK_S = 0.05
 _MOST_WAITING = 200_000
 """Lines of each kind that wait for MLflow, of all records together: these take a hundred megabytes."""
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
@@ -153,6 +155,13 @@ class SweepRecord:
         run = self._opened.get(trial.rpartition(".")[0])
         return None if run is None else run.run_id
 
+    def wait_for(self, sweep: str, within_s: float) -> SweepRun | None:
+        """Return the parent run of a sweep that may be about to be opened; None where that does not come about."""
+        give_up = time.monotonic() + within_s
+        while sweep not in self._opened and sweep in self._wanted and not self._away and time.monotonic() < give_up:
+            time.sleep(_LOOK_S)
+        return self._opened.get(sweep)
+
     def end(self, ending: Ending) -> None:
         """Write the rest, the result, and end the parent runs; ``closed`` tells when that is done."""
         if self._ending is None:
@@ -208,7 +217,11 @@ class SweepRecord:
         self._upload()
         if self._ending is not None:
             result = self._conclude(self._ending)
-            for run in self._opened.values():
+            for sweep, run in self._opened.items():
+                if result is not None:
+                    uid = sweep.rpartition(".")[0]
+                    ended = {f"{uid}.{one.id}": one.succeeded for one in result.trials}
+                    end_runs_left_open(self._client, run, ended)
                 close_sweep(self._client, run, result, status=self._ending.status)
             self.closed = True
 

@@ -34,6 +34,8 @@ ANNOTATION_PARAMS: Final = "hera-specon.io/params"
 """On a trial's pod: the hyperparameters that a search gave the trial, as a JSON object; absent until then."""
 ANNOTATION_PARAM: Final = "hera-specon.io/param-"
 """On a trial's pod, followed by the name of a hyperparameter: its value, as it stands on a command line."""
+ANNOTATION_RUN: Final = "hera-specon.io/mlflow-run"
+"""On a trial's pod: id of its run in MLflow, which the controller made before the pod runs; absent where none did."""
 
 ANNOTATION_ADOPTED: Final = "hera-specon.io/adopted"
 """On a Workflow: its own uid, once a controller steers it. Argo copies annotations when it resubmits a workflow, so the

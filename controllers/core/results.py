@@ -23,7 +23,7 @@ class TrialResult:
     ``cpu_seconds`` counts all its attempts from start to end, where the world counts them. ``deadline_s`` is the
     deadline that it had, in seconds from its own submission. ``final_metric`` is the newest value of ``objective``,
     which improves in ``direction``; ``sweep`` is the name of its sweep. ``exit_code`` is that of its last attempt,
-    where the world tells it.
+    where the world tells it. ``given_up`` tells that it failed twice alike at once, and was not tried again.
     """
 
     id: str
@@ -45,6 +45,7 @@ class TrialResult:
     direction: str = Direction.MINIMIZE.value
     sweep: str = ""
     exit_code: int | None = None
+    given_up: bool = False
 
     @property
     def loss(self) -> float | None:
@@ -52,6 +53,12 @@ class TrialResult:
         if not self.succeeded or self.final_metric is None or not math.isfinite(self.final_metric):
             return None
         return self.final_metric if self.direction == Direction.MINIMIZE else -self.final_metric
+
+    @property
+    def diverged(self) -> bool:
+        """Whether it trained to its end, and its objective was NaN or infinite there."""
+        told = self.final_metric
+        return self.succeeded and not self.stopped and told is not None and not math.isfinite(told)
 
     @property
     def completion_s(self) -> float:
@@ -126,6 +133,7 @@ class RunResult:
             "resizes": sum(t.resizes for t in self.trials),
             "suspensions": sum(t.suspensions for t in self.trials),
             "stopped": sum(bool(t.stopped) for t in self.trials),
+            "diverged": [t.id for t in self.trials if t.diverged],
             "deadlines": self.deadlines.asked,
             "deadlines_met": self.deadlines.met,
             "interrupted_s": self.interrupted_s,

@@ -25,6 +25,7 @@ from controllers.local_run.trial_runs import TrialRuns
 from controllers.policies import Pinned
 from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastRecorder
 from controllers.record.recorder import Recorder
+from controllers.record.silence import SilenceWatch
 from controllers.record.timeline import TimelineFile
 from controllers.tracking.access import environment_as_given
 from controllers.tracking.background import BackgroundReader
@@ -149,6 +150,7 @@ class LocalSweep:
             forecasts = ForecastRecorder(ForecastFile(self._plan.folder / FORECASTS_FILE).append, world.short)
             told = (self._services.screen.foresee, foreseen.tell, forecasts.tell)
             forecaster = Forecaster(self._plan.policy, world.to_come, told)
+            silence = SilenceWatch(lambda _, line: self._services.screen.say(line))
             store = StateFile(self._plan.folder, clock.now)
             engine = assemble(
                 self._plan.policy,
@@ -156,7 +158,7 @@ class LocalSweep:
                 background,
                 store,
                 logs=(ActionFile(self._plan.folder),),
-                observers=(tags, recorder, forecaster, self._services.screen),
+                observers=(tags, recorder, forecaster, silence, self._services.screen),
                 # Under a policy that places no trial, those that a search gives their hyperparameters start too.
                 guard=lambda policy: Pinned(policy=guarded(policy), short=world.short),
                 requests=AskedFile(self._plan.folder),

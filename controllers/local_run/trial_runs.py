@@ -7,22 +7,21 @@ is nested under the sweep, has its parameters, and policies see its metrics.
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from mlflow.entities import Param
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from controllers.tracking.sweep_runs import SweepRun
+from controllers.tracking.trial_runs import open_trial_run
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 from mlflow_hooks.state_folder import Identity, Run, read_run, write_identity, write_run
 
 _AWAY_S: Final = 30.0
 """Seconds for which nothing is asked of an MLflow that did not answer: trials start without."""
-_LONGEST: Final = 6000
 
 
 class TrialRuns:
@@ -64,21 +63,8 @@ class TrialRuns:
         return run_id
 
     def _opened(self, trial: str, sweep: SweepRun, params: Mapping[str, Any], folder: Path) -> str:
+        run_id = open_trial_run(self._client, sweep, trial, params, may_exist=self._resumed)
         name = trial.rpartition(".")[2]
-        found: Sequence[Any] = ()
-        if self._resumed:
-            wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{trial}'"
-            found = self._client.search_runs([sweep.experiment_id], wanted, max_results=1, order_by=["start_time ASC"])
-        tags = {
-            contract.TAG_TRIAL_ID: trial,
-            contract.TAG_SWEEP_ID: sweep.sweep_id,
-            "mlflow.parentRunId": sweep.run_id,
-        }
-        run = found[0] if found else self._client.create_run(sweep.experiment_id, run_name=name, tags=tags)
-        run_id = str(run.info.run_id)
-        told = [Param(key, str(value)[:_LONGEST]) for key, value in params.items()]
-        if told:
-            self._client.log_batch(run_id, params=told)
         experiment = str(self._client.get_experiment(sweep.experiment_id).name)
         write_identity(folder, Identity(trial, name, experiment, sweep.sweep_id, sweep.run_id, dict(params)))
         write_run(folder, Run(run_id, has_params=True))

@@ -332,8 +332,9 @@ def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) 
         tags[contract.TAG_REASON] = reason
     if trial.suspensions:
         tags[contract.TAG_SUSPENSIONS] = str(trial.suspensions)
-    if trial.suspensions or trial.phase in _OUTCOMES:
-        tags[contract.TAG_OUTCOME] = _OUTCOMES.get(trial.phase, "")
+    diverged = trial.diverged and trial.phase is Phase.SUCCEEDED
+    if diverged or trial.suspensions or trial.phase in _OUTCOMES:
+        tags[contract.TAG_OUTCOME] = "diverged" if diverged else _OUTCOMES.get(trial.phase, "")
     return tags
 
 

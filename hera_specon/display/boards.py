@@ -89,10 +89,10 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
         table.add_column(title, no_wrap=True, ratio=1 if title == "last action" else None)
     table.columns[0].min_width = min(LONGEST_ID, max((len(formatting.short_id(row.id)) for row in rows), default=0))
     for row in rows[:room]:
-        word = row.category if row.phase is Phase.RUNNING and row.category else row.phase
+        word = row.category.value if row.phase is Phase.RUNNING and row.category else row.outcome
         cells = {
             "trial": Text(formatting.short_id(row.id), style="bold" if not row.phase.ended else "dim"),
-            "category": Text(word.value, style=_style(row)),
+            "category": Text(word, style=_style(row)),
             "node": Text(row.node),
             "share": _bar(row.share, SHARE_WIDTH, NEUTRAL) if row.share else Text(""),
             "cores": Text(formatting.cores(row.cpu) if row.share else "", style="dim"),
@@ -153,7 +153,7 @@ def _status_rows(rows: Sequence[TrialRow]) -> Table:
         cells = {
             "trial": (formatting.short_id(row.id), "bold" if not row.phase.ended else "dim"),
             "phase": (
-                row.phase.value + (" (gated)" if row.gated and row.phase is Phase.PENDING else ""),
+                row.outcome + (" (gated)" if row.gated and row.phase is Phase.PENDING else ""),
                 PHASE_STYLE[row.phase],
             ),
             "node": (row.node, ""),

@@ -15,7 +15,7 @@ from controllers.core.model import Assessment, Category, Phase, Snapshot, TrialI
 from controllers.core.results import RunResult
 from hera_specon import formatting
 from hera_specon.display.boards import best_lines, headline, nodes_board, trials_board, when_it_ends
-from hera_specon.sweep_state import node_rows, tally, trial_rows
+from hera_specon.sweep_state import node_rows, tally, trial_outcome, trial_rows
 
 REFRESHES_PER_SECOND = 4
 WIDE = 110
@@ -160,7 +160,7 @@ def changes(before: Mapping[TrialId, Phase], snapshot: Snapshot, reasons: Mappin
         elif trial.phase is Phase.STOPPED:
             told = f"{name} stopped{why}"
         elif trial.phase.ended:
-            told = f"{name} {trial.phase.value}"
+            told = f"{name} {trial_outcome(trial)}"
         else:
             continue
         lines.append(f"[{formatting.seconds(snapshot.now)}] {told}")
@@ -188,6 +188,8 @@ def ended_line(result: RunResult) -> str:
     failed = sum(not trial.succeeded for trial in result.trials)
     early = sum(bool(trial.stopped) for trial in result.trials)
     told = f", {early} of {len(result.trials)} trials ended early" if early else ""
+    diverged = sum(trial.diverged for trial in result.trials)
+    told += f", {diverged} of {len(result.trials)} trials diverged" if diverged else ""
     trouble = f", {failed} of {len(result.trials)} trials FAILED" if failed else ""
     makespan, mean = formatting.seconds(result.makespan_s), formatting.seconds(result.mean_completion_s)
     return f"{result.policy}: makespan {makespan}, mean completion {mean}{told}{trouble}"

@@ -12,6 +12,8 @@ from hera_specon import formatting
 from hera_specon.records.comparison import ComparisonRow, comparison_rows
 
 TITLES = ("makespan", "mean completion", "median completion", "trials faster", "worst loser", "moves", "resizes")
+MOST_DIVERGED = 5
+"""Trials whose divergence is told one by one."""
 ONLY_COMPARED = frozenset({"trials faster", "worst loser"})
 
 
@@ -89,9 +91,17 @@ def noise(rows: Sequence[ComparisonRow]) -> list[str]:
 
 def warnings(rows: Sequence[ComparisonRow]) -> list[str]:
     """Return what to know before believing the figures."""
-    return [
+    failed = [
         f"{row.failed} of {len(row.result.trials)} trials failed under {row.result.policy}: "
         "their times are those of failures"
         for row in rows
         if row.failed
     ]
+    diverged = [
+        f"{trial.id} diverged under {row.result.policy}: its objective ended as {trial.final_metric}"
+        for row in rows
+        for trial in row.result.trials
+        if trial.diverged
+    ]
+    more = [f"and {len(diverged) - MOST_DIVERGED} more diverged"] if len(diverged) > MOST_DIVERGED else []
+    return [*failed, *diverged[:MOST_DIVERGED], *more]

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from controllers.core.results import RunResult
+from controllers.worlds.local.last_words import last_line
 from hera_specon import formatting
 
 MOST_TOLD: Final = 10
-_TAIL: Final = 4096
-"""Bytes of a log that are read."""
 _MOST_LINE: Final = 300
 
 
@@ -27,19 +26,14 @@ def failures(parts: Sequence[Path], results: Sequence[RunResult]) -> str:
         for trial in (one for one in result.trials if not one.succeeded):
             code = "" if trial.exit_code is None else f" with exit code {trial.exit_code}"
             log = next((part / "logs").glob(f"*.{escape(trial.id)}.log"), None) if part else None
-            said = f": {last_line(log)}\n    its log: {log}" if log else ""
-            told.append(f"  {trial.id} failed under {result.policy}{code}{said}")
+            said = f": {_shown(last_line(log))}\n    its log: {log}" if log else ""
+            again = "\n    it failed twice alike at once, so it was not tried again" if trial.given_up else ""
+            told.append(f"  {trial.id} failed under {result.policy}{code}{said}{again}")
     if not told:
         return ""
     more = [f"  and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
     return "\n".join(["Some trials failed:", *told[:MOST_TOLD], *more])
 
 
-def last_line(log: Path) -> str:
-    """Return the last line of ``log`` that says something: of a Python program that failed, its exception."""
-    with log.open("rb") as file:
-        file.seek(0, 2)
-        file.seek(max(0, file.tell() - _TAIL))
-        lines = file.read().decode(errors="replace").splitlines()
-    newest = next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
-    return formatting.printable(newest)[:_MOST_LINE]
+def _shown(said: str) -> str:
+    return formatting.printable(said or "it printed nothing")[:_MOST_LINE]

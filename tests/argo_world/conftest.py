@@ -11,6 +11,7 @@ from controllers.core.model import Trial, TrialId
 from controllers.worlds.argo import pod_changes
 from controllers.worlds.argo.api import KubeApi, UnavailableError
 from controllers.worlds.argo.commands import Timeouts
+from controllers.worlds.argo.executor import RunOf
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.view import ClusterView
 from controllers.worlds.argo.watch import WatchTiming
@@ -76,14 +77,14 @@ class Bench:
     def put(self, collection: str, item: Json) -> Json:
         return self.fake.store.put(collection, item)
 
-    def begin(self, timeouts: Timeouts | None = None) -> ArgoWorld:
+    def begin(self, timeouts: Timeouts | None = None, run_of: RunOf = lambda _, __: "") -> ArgoWorld:
         """Start a world, as a controller that knows nothing does."""
         api = self.fake.client()
         self._stack.callback(api.close)
         self.view = self._stack.enter_context(ClusterView(api, [NAMESPACE], TIMING))
         assert self.view.wait_synced(10)
         (campaign,) = self.view.campaigns("default")
-        self.world = ArgoWorld(self.view, campaign, events=self.told, timeouts=timeouts or Timeouts())
+        self.world = ArgoWorld(self.view, campaign, events=self.told, timeouts=timeouts or Timeouts(), run_of=run_of)
         return self.world
 
     def until(self, condition: Callable[[], object]) -> None:

@@ -112,7 +112,11 @@ def test_an_authors_patch_of_argos_containers_stays() -> None:
 def test_an_attempt_is_told_apart_by_its_pods_uid_for_names_come_again_after_a_retry() -> None:
     for templates in (built(), built(arrivals=every(50))):
         found = fields_of_the_pod(templates["vae-trial"])
-        assert found == {contract.ENV_ATTEMPT: "metadata.uid", contract.ENV_NODE: "spec.nodeName"}
+        assert found == {
+            contract.ENV_ATTEMPT: "metadata.uid",
+            contract.ENV_NODE: "spec.nodeName",
+            contract.ENV_RUN: f"metadata.annotations['{labels.ANNOTATION_RUN}']",
+        }
 
 
 def test_a_trial_runs_without_rights_unless_its_author_says_otherwise() -> None:

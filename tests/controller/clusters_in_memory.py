@@ -20,6 +20,7 @@ from controllers.core.model import (
 )
 from controllers.core.ports import DONE, ComingTrial, Outcome, World, refused
 from controllers.core.results import TrialResult
+from controllers.worlds.argo.executor import RunOf
 from controllers.worlds.argo.view import Campaign
 
 ONE, TWO = NodeName("one"), NodeName("two")
@@ -154,9 +155,11 @@ class MemoryCluster:
     whole: bool = True
     missing: list[str] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
+    run_of: dict[str, RunOf] = field(default_factory=dict)
 
-    def open(self, campaign: Campaign, now: Callable[[], float]) -> tuple[World, FlushableStore]:
+    def open(self, campaign: Campaign, now: Callable[[], float], run_of: RunOf) -> tuple[World, FlushableStore]:
         assert now() >= 0
+        self.run_of[campaign.uid] = run_of
         self.opened.append(campaign.uid)
         return self.worlds[campaign.uid], self.stores.setdefault(campaign.uid, MemoryStore())
 

@@ -347,3 +347,40 @@ def test_what_the_owner_of_a_workflow_asks_of_a_trial_is_done_and_undone(stage: 
     it.step_until(run, lambda: len(it.world.done) > 1)
     assert it.world.done == [Suspend(it.trial), Place(it.trial)]
     it.finish(run)
+
+
+def test_a_trials_run_is_made_under_its_sweep_before_its_pod_starts(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    run = it.start()
+    # Asked at once, when even the run of the sweep may not be there yet.
+    made = it.cluster.run_of[it.uid](it.trial, {"lr": 0.1})
+    (parent,) = it.parents()
+    tags = it.tags(made)
+    assert tags["mlflow.parentRunId"] == parent.info.run_id
+    assert (tags[contract.TAG_TRIAL_ID], tags[contract.TAG_SWEEP_ID]) == (it.trial, it.sweep)
+    assert it.client.get_run(made).data.params == {"lr": "0.1"}
+    assert it.cluster.run_of[it.uid](it.trial, {"lr": 0.1}) == made
+    # What a script logs there by MLflow alone is the trial's progress.
+    it.client.log_metric(made, "loss", 0.25, step=1)
+    it.step_until(run, lambda: _is_told(it, EventKind.REPORT))
+    run.close()
+    again = it.start()
+    it.step_until(again, it.parents)
+    assert it.cluster.run_of[it.uid](it.trial, {}) == made
+
+
+def test_a_run_that_nobody_else_ended_ends_with_its_sweep(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    it.world.short = lambda name: name.removeprefix(f"{it.uid}.")  # type: ignore[method-assign]
+    run = it.start()
+    made = it.cluster.run_of[it.uid](it.trial, {})
+    it.step_until(run, it.parents)
+    it.finish(run)
+    assert it.client.get_run(made).info.status == "FINISHED"
+
+
+@pytest.mark.parametrize("name", ["x' OR 'a' = 'a", "a b", "x" * 300])
+def test_no_run_is_made_for_an_id_that_could_be_more_than_a_name(stage: Callable[..., Stage], name: str) -> None:
+    it = stage()
+    it.start()
+    assert it.cluster.run_of[it.uid](f"{it.sweep}.{name}", {}) == ""

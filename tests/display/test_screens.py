@@ -211,3 +211,15 @@ def test_the_best_value_so_far_is_told_with_its_trial_and_hyperparameters() -> N
     told = best_lines(at(5.0, best, worse, failed, other))
     assert told == ["best so far: 0.5 by other.a", "best so far: 0.25 by sweep.best lr=0.01"]
     assert best_lines(at(5.0, trial("a", Phase.PENDING))) == []
+
+
+def test_a_trial_that_diverged_is_told_as_such_and_not_as_a_success() -> None:
+    before, ended = trial("a", Phase.RUNNING, step=3), replace(trial("a", Phase.SUCCEEDED, step=3), diverged=True)
+    told: list[str] = []
+    screen = PlainScreen(told.append)
+    screen.observe(at(5.0, before), {}, {})
+    screen.observe(at(6.0, ended), {}, {})
+    screen.end(RunResult("ahead", (TrialResult("a", 0.0, 6.0, "node-1", 0, 1, float("nan")),)))
+    assert "a diverged" in told[-2]
+    assert "1 of 1 trials diverged" in told[-1]
+    assert [row.outcome for row in trial_rows(at(6.0, ended), {}, {})] == ["diverged"]

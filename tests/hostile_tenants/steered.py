@@ -20,6 +20,7 @@ from mlflow.tracking import MlflowClient
 from controllers.cluster.campaign_run import FlushableStore
 from controllers.core.ports import World
 from controllers.worlds.argo.api import KubeApi
+from controllers.worlds.argo.executor import RunOf
 from controllers.worlds.argo.state_store import ConfigMapStore
 from controllers.worlds.argo.view import Campaign, ClusterView
 from controllers.worlds.argo.watch import WatchTiming
@@ -64,10 +65,10 @@ class CountedWorlds:
         self._view = view
         self._begun = begun
 
-    def open(self, campaign: Campaign, now: Callable[[], float]) -> tuple[World, FlushableStore]:
+    def open(self, campaign: Campaign, now: Callable[[], float], run_of: RunOf) -> tuple[World, FlushableStore]:
         """Return world and state store of a campaign."""
         self._begun[campaign.namespace] = self._begun.get(campaign.namespace, 0) + 1
-        world = ArgoWorld(self._view, campaign, events=Told())
+        world = ArgoWorld(self._view, campaign, events=Told(), run_of=run_of)
         return world, ConfigMapStore(self._view.api, campaign, now)
 
 

@@ -20,6 +20,7 @@ from controllers.lab.fault_search.invariants import InvariantError
 from controllers.tracking.metric_source import MlflowSource
 from controllers.tracking.tags import Compose
 from controllers.worlds.argo import pod_changes
+from controllers.worlds.argo.executor import RunOf
 from controllers.worlds.argo.state_store import ConfigMapStore
 from controllers.worlds.argo.view import Campaign, ClusterView
 from controllers.worlds.argo.watch import WatchTiming
@@ -219,8 +220,9 @@ class _Worlds:
         self._checks = checks
         self._moves_made = moves_made
 
-    def open(self, campaign: Campaign, now: Callable[[], float]) -> tuple[World, FlushableStore]:
+    def open(self, campaign: Campaign, now: Callable[[], float], run_of: RunOf) -> tuple[World, FlushableStore]:
         """Return both."""
+        del run_of  # trials here report by the hooks
         world = ArgoWorld(self._view, campaign, events=Told())
         return CheckedWorld(world, self._checks, self._moves_made), ConfigMapStore(self._view.api, campaign, now)
 

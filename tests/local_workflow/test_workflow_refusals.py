@@ -24,7 +24,7 @@ def container(**fields: object) -> Manifest:
 
 
 def test_every_field_that_cannot_be_honoured_is_named_at_once_by_its_path() -> None:
-    main = pod("main", sidecars=[{"name": "x"}], timeout="1h")
+    main = pod("main", sidecars=[{"name": "x"}], memoize={"key": "x"})
     main["container"] |= {"workingDir": "/src", "resources": {"limits": {"nvidia.com/gpu": 1}}}
     with pytest.raises(UnsupportedWorkflowError) as caught:
         program(main, onExit="bye", volumes=[{"name": "data", "emptyDir": {}}])
@@ -32,7 +32,7 @@ def test_every_field_that_cannot_be_honoured_is_named_at_once_by_its_path() -> N
         "spec.onExit",
         "spec.volumes[0]",
         "spec.templates[0].sidecars",
-        "spec.templates[0].timeout",
+        "spec.templates[0].memoize",
         "spec.templates[0].container.workingDir",
         "spec.templates[0].container.resources.limits.nvidia.com/gpu",
     }
@@ -99,7 +99,10 @@ def test_how_long_an_attempt_may_last_is_taken_as_a_number_or_as_text() -> None:
     for written in (90, "90"):
         (step,) = program(pod("main", activeDeadlineSeconds=written)).expand({}, ()).pods
         assert step.timeout_s == 90.0
+    (step,) = program(pod("main", timeout="1m30s", activeDeadlineSeconds=100)).expand({}, ()).pods
+    assert step.timeout_s == 90.0
     assert "must be a whole number" in problems(pod("main", activeDeadlineSeconds="soon"))[0]
+    assert "is not a duration" in problems(pod("main", timeout="soon"))[0]
 
 
 @pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind in ("spec", "template") for field in IGNORED[kind]])

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
@@ -152,3 +153,11 @@ def test_a_forecast_of_a_trial_without_a_run_waits_for_it() -> None:
         assert written.writes == []
         runs[A] = "a"
         until(lambda: len(written.writes) == 1)
+
+
+@pytest.mark.parametrize(
+    ("phase", "outcome"), [(Phase.SUCCEEDED, "diverged"), (Phase.RUNNING, None), (Phase.STOPPED, "stopped")]
+)
+def test_a_trial_that_ended_as_no_number_has_an_outcome_of_its_own(phase: Phase, outcome: str | None) -> None:
+    ended = Trial(TrialId("a"), phase, 1.0, 1.0, 0.0, Direction.MINIMIZE, 0.0, diverged=True)
+    assert trial_tags(ended, None, None).get(contract.TAG_OUTCOME) == outcome

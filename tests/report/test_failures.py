@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from controllers.core.results import RunResult, TrialResult
-from hera_specon.records.failures import failures, last_line
+from hera_specon.records.failures import failures
 
 
 def failed(name: str, **changes: int) -> TrialResult:
@@ -32,10 +32,19 @@ def test_nothing_is_told_where_none_failed_and_ten_at_most() -> None:
     assert len(many.splitlines()) == 12
 
 
+def told_of(folder: Path, log: bytes, **changes: int) -> str:
+    (folder / "logs").mkdir(exist_ok=True)
+    (folder / "logs" / "run-00.a.log").write_bytes(log)
+    return failures([folder], [RunResult("ahead", (failed("a", **changes),))])
+
+
 def test_what_a_trial_printed_cannot_steer_the_terminal(tmp_path: Path) -> None:
-    log = tmp_path / "a.log"
-    log.write_bytes(b"\x1b[2J" + b"x" * 5000)
-    assert "\x1b" not in last_line(log)
-    assert len(last_line(log)) == 300
-    log.write_text("")
-    assert last_line(log) == "it printed nothing"
+    assert "\x1b" not in told_of(tmp_path, b"\x1b[2J" + b"x" * 5000)
+    assert "x" * 300 in told_of(tmp_path, b"x" * 5000)
+    assert "x" * 301 not in told_of(tmp_path, b"x" * 5000)
+    assert "it printed nothing" in told_of(tmp_path, b"")
+
+
+def test_it_is_told_that_a_trial_was_given_up_before_its_retries_were_used_up(tmp_path: Path) -> None:
+    assert "not tried again" in told_of(tmp_path, b"ValueError: x", given_up=True)
+    assert "not tried again" not in told_of(tmp_path, b"ValueError: x")

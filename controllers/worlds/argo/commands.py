@@ -92,7 +92,16 @@ class SaveCounts:
     pod: PodRecord
 
 
-Command = AskToLeave | Kill | OpenGate | Hold | AbandonMove | Recreate | Remove | WithdrawResize | SaveCounts
+@dataclass(frozen=True, slots=True)
+class HandOverRun:
+    """Write the trial's run in MLflow on a pod that nothing holds back, in the seconds before its program starts."""
+
+    pod: PodRecord
+
+
+Command = (
+    AskToLeave | Kill | OpenGate | Hold | AbandonMove | Recreate | Remove | WithdrawResize | SaveCounts | HandOverRun
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +158,12 @@ class Planner:
             # Argo makes it anew, as one that only ends.
             return Remove(pod, "its trial is stopped")
         if not pod.node:
-            return self._for_gated(state, pod) if pod.gated else self._for_unscheduled(state, pod)
+            return self._for_gated(state, pod) if pod.gated else self._for_unscheduled(state, pod) or _hand_over(pod)
         if (pod.marks.move_to or pod.marks.rest or state.stopped) and pod.main is MainState.RUNNING:
             return self._for_leaving(state, pod, asked)
-        return WithdrawResize(pod) if self._resize_is_overdue(pod) else self._for_steady(state, pod)
+        if self._resize_is_overdue(pod):
+            return WithdrawResize(pod)
+        return _hand_over(pod) or self._for_steady(state, pod)
 
     def _for_steady(self, state: TrialState, pod: PodRecord) -> Command | None:
         # A pod that says where it came from implies that move, and needs no write for it.
@@ -188,7 +199,7 @@ class Planner:
             why = "its last attempt ended by itself, and no node was chosen for the next"
             return OpenGate(pod, None, why, point=point)
         left = previous.node if previous is not None else ""
-        why_not = self.room.why_unfit(target, pod.requests, pod.demands)
+        why_not = self.room.why_unfit(target, pod.requests, pod.demands, state.definition.id)
         if why_not:
             return OpenGate(pod, None, f"{why_not}; the scheduler finds another node", left, point)
         return OpenGate(pod, self.room.nodes[target], f"it moves from {left} to {target}", left, point)
@@ -223,3 +234,7 @@ class Planner:
         if pod.marks.base_cpu is None or share.state is ResizeState.GRANTED or share.wanted <= share.has:
             return False
         return share.state is ResizeState.INFEASIBLE or self.now - (share.since or 0.0) > self.timeouts.deferred
+
+
+def _hand_over(pod: PodRecord) -> Command | None:
+    return HandOverRun(pod) if pod.takes_run and not pod.marks.run and pod.main is MainState.WAITING else None

@@ -3,10 +3,10 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Final, Literal, assert_never
+from typing import Any, Final, Literal, assert_never
 
 from controllers.core import labels
 from controllers.core.parameters import noted
@@ -23,6 +23,7 @@ from controllers.worlds.argo.commands import (
     AbandonMove,
     AskToLeave,
     Command,
+    HandOverRun,
     Hold,
     Kill,
     LeaveRequest,
@@ -41,6 +42,8 @@ _SIGNAL_THREADS = 2
 """Of a namespace, for each kind of change; started as they are needed."""
 _SHOWS_WITHIN_S = 5.0
 _AGAIN_AFTER_S = 1.0
+RunOf = Callable[[str, Mapping[str, Any]], str]
+"""Finds or makes the run in MLflow of a trial with some hyperparameters; empty where that cannot be now."""
 MOST_REASON: Final = 48
 """Letters of the reason why a trial was stopped: all annotations of a workflow share 256 KiB."""
 
@@ -152,9 +155,17 @@ class Counts:
 
 
 class Executor:
-    """Carries out commands and actions, and remembers of each pod what was sent to it."""
+    """Carries out commands and actions, and remembers of each pod what was sent to it.
 
-    def __init__(self, api: KubeApi, writes: WriteQueue, events: EventSink) -> None:
+    Args:
+        api: of the cluster.
+        writes: makes its calls.
+        events: told of what was done.
+        run_of: called on a thread of ``writes``, which may wait for it a few seconds.
+    """
+
+    def __init__(self, api: KubeApi, writes: WriteQueue, events: EventSink, run_of: RunOf) -> None:
+        self._run_of = run_of
         self._api = api
         self._writes = writes
         self._events = events
@@ -268,7 +279,7 @@ class Executor:
             case OpenGate(node=node, moved_from=left, point=point):
                 marks = counts.annotations() | ({labels.ANNOTATION_MOVED_FROM: left} if left else {})
                 given: dict[str, str | None] = {**noted(point)} if point else {}
-                pod_changes.open_gate(self._api, pod, node, marks | given)
+                pod_changes.open_gate(self._api, pod, node, marks | given | self._run_mark(pod, dict(point)))
             case Hold():
                 pod_changes.annotate(self._api, pod, {labels.ANNOTATION_SUSPENDED: "true", **counts.annotations()})
             case AbandonMove():
@@ -283,8 +294,21 @@ class Executor:
             case SaveCounts():
                 # The move that brought the pod here is counted from now on: its mark would count it once more.
                 pod_changes.annotate(self._api, pod, {**counts.annotations(), labels.ANNOTATION_MOVED_FROM: None})
+            case HandOverRun():
+                self._hand_over(pod)
             case _:
                 assert_never(command)
+
+    def _hand_over(self, pod: PodRecord) -> None:
+        if mark := self._run_mark(pod, {}):
+            pod_changes.annotate(self._api, pod, mark)
+
+    def _run_mark(self, pod: PodRecord, params: Mapping[str, Any]) -> dict[str, str | None]:
+        """Return the annotation that names the trial's run, where the pod's program is told it and there is one."""
+        if not pod.takes_run or pod.definition is None:
+            return {}
+        run = self._run_of(pod.definition.id, params or pod.definition.hyperparameters())
+        return {labels.ANNOTATION_RUN: run} if run else {}
 
     def _ask_to_leave(self, pod: PodRecord) -> None:
         before = self._asked.setdefault(pod.uid, LeaveRequest(first_tried_at=time.time()))
@@ -334,7 +358,7 @@ def _event_on(command: Command) -> tuple[str, str, bool] | None:
             return "ResizeWithdrawn", f"{pod.node} cannot give {share.wanted:g} cores; it keeps {share.has:g}", True
         case Hold():
             return "Suspended", "its checkpoint is kept, and it waits for a place to go on", False
-        case AskToLeave() | SaveCounts():
+        case AskToLeave() | SaveCounts() | HandOverRun():
             return None
         case _:
             assert_never(command)

@@ -24,6 +24,7 @@ from controllers.worlds.argo.untrusted import (
     text,
     whole,
 )
+from mlflow_hooks.contract import ENV_RUN
 
 MAIN: Final = "main"
 """Name of the container that Argo runs a template's program in."""
@@ -86,6 +87,7 @@ class Marks:
     suspensions: int = 0
     resizes: int = 0
     base_cpu: float | None = None
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,8 @@ class PodRecord:
     ``definition`` is None where its author's labels and annotations are amiss: then the pod only takes room. ``ends``
     tells that it was made only to end the step of a trial that was stopped. ``node_id`` is how Argo's record of the
     workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``shares_processes``
-    says whom else a signal to its trainer would reach, empty where nobody. ``demands`` are its author's on its node.
+    says whom else a signal to its trainer would reach, empty where nobody. ``takes_run`` tells that its program is told
+    the trial's run in MLflow by the annotation for that. ``demands`` are its author's on its node.
     """
 
     uid: str
@@ -135,6 +138,7 @@ class PodRecord:
     ends: bool = False
     node_id: str = ""
     shares_processes: str = ""
+    takes_run: bool = False
     demands: Demands = ANY_NODE
 
     @property
@@ -206,6 +210,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         marks=_marks(annotations),
         ends=_command(main)[-2:] == [ARGOEXEC, ENDING],
         shares_processes=_shares_processes(pod),
+        takes_run=any(_is_run(variable) for variable in mappings(main, "env")),
         demands=demands_of(
             pod,
             bound=labels.ANNOTATION_PLACED_ON in annotations and labels.ANNOTATION_OWN_HOST not in annotations,
@@ -251,6 +256,11 @@ def requests_of(pod: Json) -> Resources:
 def env_of(container: Mapping[str, Any]) -> dict[str, str]:
     """Return the variables of a container that have a plain value."""
     return {text(variable, "name"): text(variable, "value", most=2**16) for variable in mappings(container, "env")}
+
+
+def _is_run(variable: Mapping[str, Any]) -> bool:
+    path = text(variable, "valueFrom", "fieldRef", "fieldPath", most=512)
+    return text(variable, "name") == ENV_RUN and path == f"metadata.annotations['{labels.ANNOTATION_RUN}']"
 
 
 def strings(value: object, *path: str) -> dict[str, str]:
@@ -312,4 +322,5 @@ def _marks(written: Mapping[str, str]) -> Marks:
         moves=count(written.get(labels.ANNOTATION_MOVES, "")),
         resizes=count(written.get(labels.ANNOTATION_RESIZES, "")),
         base_cpu=number(written.get(labels.ANNOTATION_BASE_CPU, "")),
+        run=written.get(labels.ANNOTATION_RUN, "")[:64],
     )

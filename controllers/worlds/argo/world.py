@@ -27,7 +27,7 @@ from controllers.worlds.argo.api import WORKFLOWS, ApiError
 from controllers.worlds.argo.commands import Command, OpenGate, Planner, Recreate, Timeouts
 from controllers.worlds.argo.definitions import warn_once
 from controllers.worlds.argo.events import EventSink
-from controllers.worlds.argo.executor import Counts, Executor
+from controllers.worlds.argo.executor import Counts, Executor, RunOf
 from controllers.worlds.argo.pod_changes import whole_milli
 from controllers.worlds.argo.pods import MainState, PodRecord
 from controllers.worlds.argo.snapshot import CampaignSnapshot, PendingAction, take_snapshot
@@ -46,18 +46,25 @@ class ArgoWorld:
         campaign: one of ``view.campaigns()``.
         events: where to tell people what was done.
         timeouts: how long to wait for what.
+        run_of: finds or makes the run of a trial in MLflow.
     """
 
     can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
 
     def __init__(
-        self, view: ClusterView, campaign: Campaign, *, events: EventSink, timeouts: Timeouts | None = None
+        self,
+        view: ClusterView,
+        campaign: Campaign,
+        *,
+        events: EventSink,
+        timeouts: Timeouts | None = None,
+        run_of: RunOf = lambda _, __: "",
     ) -> None:
         self._view = view
         self._campaign = campaign
         self._events = events
         self._timeouts = timeouts or Timeouts()
-        self._executor = Executor(view.api, view.writes, events)
+        self._executor = Executor(view.api, view.writes, events, run_of)
         self._histories: dict[TrialId, PodHistory] = {}
         self._pending: dict[TrialId, PendingAction] = {}
         self._abandoned: set[TrialId] = set()

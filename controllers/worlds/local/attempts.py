@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from controllers.worlds.local.jobs import LocalJob, file_name
+from controllers.worlds.local.last_words import last_line
 from controllers.worlds.local.processes import Launcher, ProcessSpec
 from controllers.worlds.local.shares import Shares
 from controllers.worlds.local.workflow import PodStep
@@ -60,7 +61,7 @@ class Surroundings:
         if parent:
             ours[contract.ENV_PARENT_RUN_ID] = parent
         if run := self.run_of(step):
-            ours["MLFLOW_RUN_ID"] = run
+            ours[contract.ENV_RUN] = run
         return {**self.inherited, **step.environment, **self.imposed, **ours}
 
 
@@ -138,6 +139,10 @@ class Attempts:
         """Return what a step that is no trial printed, as its ``outputs.result``."""
         log = self._around.log_of(job)
         return log.read_text(encoding="utf-8", errors="replace").rstrip("\n") if log.exists() else ""
+
+    def last_words(self, job: LocalJob) -> str:
+        """Return the last line that the attempts of ``job`` printed."""
+        return last_line(self._around.log_of(job))
 
     def _command(self, job: LocalJob, step: PodStep) -> tuple[str, ...]:
         command, args = step.words(step.command), step.words(step.args)

@@ -1,10 +1,12 @@
 """What the local world remembers of each step over all its attempts, and the file that keeps it."""
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -25,7 +27,8 @@ class LocalJob:
     ``target`` is the node that the next attempt must start on: a move's destination, or the node
     it was on when the sweep was interrupted. ``released`` tells that its first attempt need not wait for a ``Place``
     any more. ``asked_at`` is when it was asked to save and leave, ``stop`` why if that was to stop. ``cpu_seconds``
-    counts its attempts that are over.
+    counts its attempts that are over. ``failure`` is how the attempt before failed, where it did at once; ``given_up``
+    tells that no other followed although its rule allowed one, since two failed so alike.
     Times are seconds of the sweep's clock.
     """
 
@@ -50,6 +53,8 @@ class LocalJob:
     released: bool = False
     suspensions: int = 0
     stop: str = ""
+    failure: str = ""
+    given_up: bool = False
 
     @property
     def id(self) -> str:
@@ -62,6 +67,15 @@ class LocalJob:
         return self.step.env.get(contract.ENV_TRIAL_ID, "") if labels.LABEL_SWEEP in self.step.labels else ""
 
     @property
+    def params(self) -> dict[str, Any]:
+        """Its hyperparameters; none where its environment has no JSON object of them."""
+        try:
+            found = json.loads(self.step.environment.get(contract.ENV_PARAMS) or "{}")
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @property
     def placed(self) -> bool:
         """Whether an attempt of it is running."""
         return self.phase in _ON_NODES
@@ -70,6 +84,13 @@ class LocalJob:
     def key(self) -> str:
         """Name of its present attempt's process group, safe as a file name."""
         return f"{file_name(self.trial or self.id)}.{self.attempt}"
+
+    def overdue(self, now: float) -> bool:
+        """Whether its attempt did not leave when asked to, or lasts longer than it may: it may hang, and is killed."""
+        asked, longest = self.asked_at, self.step.timeout_s
+        return (asked is not None and now > asked + self.step.grace_s) or (
+            longest is not None and now > self.started_at + longest
+        )
 
 
 @dataclass(frozen=True)

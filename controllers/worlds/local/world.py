@@ -3,11 +3,10 @@
 It runs the workflow that Hera built step by step, and is the cluster that the engine acts upon.
 """
 
-import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, assert_never
+from typing import assert_never
 
 from controllers.core import labels
 from controllers.core.goals import goals_in
@@ -33,11 +32,14 @@ from controllers.core.results import TrialResult
 from controllers.worlds.kube_scheduler import NodeLoad, choose, scores
 from controllers.worlds.local.attempts import Attempts, Ended
 from controllers.worlds.local.jobs import JobLedger, LocalJob
-from controllers.worlds.local.workflow import Expansion, PodStep, Program, StepOutcome, StepStatus
+from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
-_KILLED = 128 + 9
-_TERMINATED = 128 + 15
+_SIGNALS = 128
+_KILLED = _SIGNALS + 9
+_TERMINATED = _SIGNALS + 15
+_AT_ONCE_S = 60.0
+"""An attempt that fails in fewer seconds, as the one before did and with the same last words, would fail again."""
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 _ENDED_WELL = frozenset({Phase.SUCCEEDED, Phase.STOPPED})
 
@@ -108,7 +110,7 @@ class LocalWorld:
         for end in self._attempts.ended():
             self._reap(end, now)
         for job in self._jobs.values():
-            if job.placed and _overdue(job, now):
+            if job.placed and job.overdue(now):
                 self._attempts.kill(job)
         self._expand()
         for delay in self._expansion.delays:
@@ -204,13 +206,14 @@ class LocalWorld:
             stopped=job.stop if job.phase is Phase.STOPPED else "",
             resizes=job.resizes,
             first_node=job.first_node,
-            params=_params(job.step),
+            params=job.params,
             cpu_seconds=round(job.cpu_seconds, 3),
             deadline_s=goals_in(job.step.annotations).deadline_s,
             objective=job.step.annotations[labels.ANNOTATION_OBJECTIVE],
             direction=job.step.annotations[labels.ANNOTATION_DIRECTION],
             sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
             exit_code=job.exit_code,
+            given_up=job.given_up,
         )
 
     def _job_of(self, trial: TrialId) -> LocalJob | None:
@@ -299,13 +302,22 @@ class LocalWorld:
             job = replace(job, phase=Phase.SUSPENDED, asked_at=None, exit_code=end.code, suspensions=suspensions)
         elif left:
             # The target stays: the next attempt starts there.
-            job = replace(job, phase=Phase.PENDING, asked_at=None, exit_code=end.code)
+            job = replace(job, phase=Phase.PENDING, asked_at=None, exit_code=end.code, failure="")
         elif rule is not None and rule.allows(job.attempt, end.code, duration_s=now - job.started_at):
-            due = now + rule.wait_s(job.attempt)
-            job = replace(job, phase=Phase.PENDING, target="", asked_at=None, not_before=due, exit_code=end.code)
+            job = self._again(job, end.code, now + rule.wait_s(job.attempt), now)
         else:
             job = self._over(job, Phase.FAILED, end.code, now)
         self._jobs[job.id] = job
+
+    def _again(self, job: LocalJob, code: int, due: float, now: float) -> LocalJob:
+        """Return a job that failed: it waits until ``due`` for another attempt, or gives up on the same error."""
+        at_once = job.trial and code < _SIGNALS and now - job.started_at < _AT_ONCE_S
+        words = self._attempts.last_words(job) if at_once else ""
+        failure = f"{code}: {words}" if words else ""
+        if failure and failure == job.failure:
+            return self._over(replace(job, given_up=True), Phase.FAILED, code, now)
+        waiting = replace(job, phase=Phase.PENDING, target="", asked_at=None, not_before=due, exit_code=code)
+        return replace(waiting, failure=failure)
 
     def _over(self, job: LocalJob, phase: Phase, code: int, now: float) -> LocalJob:
         # Later steps may read what a step printed; what a trial comes to is in MLflow.
@@ -381,20 +393,3 @@ class LocalWorld:
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""
         return trial.removeprefix(f"{self._uid}.")
-
-
-def _params(step: PodStep) -> dict[str, Any]:
-    text = step.environment.get(contract.ENV_PARAMS, "")
-    try:
-        params = json.loads(text) if text else {}
-    except ValueError:
-        return {}
-    return params if isinstance(params, dict) else {}
-
-
-def _overdue(job: LocalJob, now: float) -> bool:
-    """Whether an attempt did not leave when asked to, or lasts longer than it may: it may hang, and is killed."""
-    asked, longest = job.asked_at, job.step.timeout_s
-    return (asked is not None and now > asked + job.step.grace_s) or (
-        longest is not None and now > job.started_at + longest
-    )

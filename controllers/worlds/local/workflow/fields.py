@@ -18,6 +18,7 @@ HONOURED: Final[Mapping[str, frozenset[str]]] = {
     "template": frozenset(
         {"name", "inputs", "container", "script", "steps", "dag", "suspend", "metadata"}
         | {"parallelism", "failFast", "retryStrategy", "podSpecPatch", "volumes", "activeDeadlineSeconds"}
+        | {"timeout"}
     ),
     "container": frozenset({"command", "args", "env", "resources", "volumeMounts"}),
     "script": frozenset({"command", "args", "env", "resources", "volumeMounts", "source"}),

@@ -52,8 +52,15 @@ def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mappin
     }
     if not manifest["command"]:
         found.malformed(f"{main_path}.command", "is needed: without an image there is no default command")
-    timeout = found.whole(node.get("activeDeadlineSeconds"), f"{path}.activeDeadlineSeconds")
-    return Pod(manifest, _retry(found, node, path), grace_s(found, node, path, shared), timeout)
+    return Pod(manifest, _retry(found, node, path), grace_s(found, node, path, shared), _timeout_s(found, node, path))
+
+
+def _timeout_s(found: Findings, node: Mapping[str, Any], path: str) -> float | None:
+    """Return how many seconds an attempt may last, None for any time: Argo has two fields for it."""
+    limits: list[float | None] = [found.whole(node.get("activeDeadlineSeconds"), f"{path}.activeDeadlineSeconds")]
+    if node.get("timeout") is not None:
+        limits.append(found.attempt(f"{path}.timeout", lambda: parse_duration(node["timeout"])))
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, str]) -> PodStep:
