@@ -149,8 +149,9 @@ def _axis(name: str, values: Sequence[Any]) -> _Axis | None:
 def _number_axis(name: str, numbers: Sequence[float]) -> _Axis:
     if _logarithmic(numbers):
         scale = math.log10
-        low, high = math.floor(math.log10(min(numbers))), math.ceil(math.log10(max(numbers)))
-        ticks = {f"1e{tick}": float(tick) for tick in range(low, high + 1)}
+        powers = range(math.floor(math.log10(min(numbers))), math.ceil(math.log10(max(numbers))) + 1)
+        ticks = {f"1e{power}": float(power) for power in powers}
+        low, high = float(powers[0]), float(powers[-1])
     else:
         scale = float
         low, high = min(numbers), max(numbers)

@@ -3,7 +3,7 @@
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,10 @@ from tests.report.example_run import write_example_run
 Scheme = Literal["light", "dark"]
 DESKTOP: Final = (1280, 1000)
 PHONE: Final = (390, 844)
-PHOTOGRAPHS: Final = {"report.png": (DESKTOP, "light"), "report-phone.png": (PHONE, "dark")}
+PHOTOGRAPHS: Final[Mapping[str, tuple[tuple[int, int], Scheme]]] = {
+    "report.png": (DESKTOP, "light"),
+    "report-phone.png": (PHONE, "dark"),
+}
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _DRAWN: Final = "html[data-drawn]"
 
