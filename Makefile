@@ -84,7 +84,7 @@ benchmarks-cluster: .venv/.installed ## Measure moves, a whole sweep and the con
 	set -e; for name in cluster.move cluster.sweep controller_at_scale; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
 
 constraints: .venv/.installed ## Pin all dependencies again (after a change of pyproject.toml)
-	$(UV) pip compile --quiet --upgrade --all-extras --no-header --no-annotate --output-file constraints.txt pyproject.toml
+	$(UV) pip compile --quiet --upgrade --all-extras --no-header --no-annotate --no-emit-package hera-specon-hooks --output-file constraints.txt pyproject.toml
 
 clean: ## Remove the environment, caches and the data of runs
 	rm -rf .venv .specon .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

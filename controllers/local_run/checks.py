@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from controllers.core import labels
@@ -10,8 +11,10 @@ from controllers.core.errors import SpeconError
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.search import read_search
+from controllers.worlds.local.stand_ins import VOLUMES
 from controllers.worlds.local.workflow import PlannedTrial, Program
-from controllers.worlds.local.workflow.fields import SELECTORS
+from controllers.worlds.local.workflow.fields import GPU, SELECTORS
+from mlflow_hooks.contract import ENV_TRIAL_FOLDER
 
 
 def check_nodes(nodes: int, cores: Sequence[float]) -> None:
@@ -60,6 +63,29 @@ def left_aside(workflow: Mapping[str, Any]) -> list[str]:
         for name in SELECTORS
         if given.get(name)
     ]
+
+
+def stand_ins(planned: Sequence[PlannedTrial], folder: Path) -> list[str]:
+    """Return a line for each thing that stands in for what a pod would have, in a run that is kept in ``folder``."""
+    lines = [f"trials run in {Path.cwd()}; each may write into a folder of its own, {ENV_TRIAL_FOLDER}"]
+    for mount in dict.fromkeys(mount for trial in planned for mount in trial.step.mounts):
+        whose = ", one for each trial" if mount.own else ""
+        place = mount.folder or f"{VOLUMES}/{mount.name} of each run under {folder}{whose}"
+        lines.append(f"volume {mount.name}: {mount.path} in commands and variables is {place}")
+    return lines
+
+
+def check_gpus(planned: Sequence[PlannedTrial], gpus: Sequence[str]) -> int:
+    """Return how many GPUs a trial asks for at most.
+
+    Raises:
+        SpeconError: this machine has fewer.
+    """
+    most = max((trial.step.gpus for trial in planned), default=0)
+    if most > len(gpus):
+        message = f"a trial asks for {most} {GPU}, but here are {len(gpus)} (CUDA_VISIBLE_DEVICES may name them)"
+        raise SpeconError(message)
+    return most
 
 
 def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: float) -> None:

@@ -19,7 +19,7 @@ from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.driving.assembly import check_policy
 from controllers.driving.stop_signals import stop_on_signals
-from controllers.local_run.checks import check_nodes, check_sweep, left_aside
+from controllers.local_run.checks import check_gpus, check_nodes, check_sweep, left_aside, stand_ins
 from controllers.local_run.reviving import REVIVED_FILE, revive
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, find_run_of_sweep, read_result
 from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, Screen, sweeps_of
@@ -27,6 +27,7 @@ from controllers.policies.registry import parse_policy, policy_spec
 from controllers.record.forecasts import FORECASTS_FILE
 from controllers.tracking.access import be_impatient, problem_with, shown
 from controllers.tracking.sweep_runs import close_sweep
+from controllers.worlds.local.gpus import gpus_here, shared_out
 from controllers.worlds.local.jobs import file_name, write_whole
 from controllers.worlds.local.mlflow_server import LocalMlflow
 from controllers.worlds.local.processes import Launcher
@@ -121,7 +122,9 @@ class _Order:
         for policy in self.policies:
             check_policy(policy, LocalWorld.can, "local")
         machine = self.settings.machine({})
-        return check_sweep(self.program("check"), machine.nodes, machine.memory, str(self.source))
+        planned = check_sweep(self.program("check"), machine.nodes, machine.memory, str(self.source))
+        check_gpus(planned, gpus_here())
+        return planned
 
     def identity(self) -> dict[str, Any]:
         """Return what makes two orders the same: an unfinished run of the same order is gone on with."""
@@ -198,7 +201,7 @@ def run_locally(
         services, server, uri = _services(order, folder, planned, screen, stack)
         folder.describe(order.facts(planned, uri))
         folder.keep_order({**identity, "source": str(source)})
-        for line in left_aside(workflow):
+        for line in (*left_aside(workflow), *stand_ins(planned, folder.path)):
             screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed and not settings.adds_policies:
@@ -302,16 +305,22 @@ def _plan(
     """Return the plan of the ``position``-th run; ``before`` is the first of them, whose placement is everyone's."""
     uid = folder.uid(position)
     program = order.program(uid)
+    trials = program.trials()
     pinned = {trial.id: trial.first_node for result in before for trial in result.trials}
+    # A policy that places trials itself starts from no given placement.
+    places = Place in policy.needs
+    machine = order.settings.machine({} if places else pinned, gate_first=places)
+    most = check_gpus(trials, gpus_here())
+    # The largest first: what asks for a GPU asks for cores beside it.
+    largest = sorted(machine.nodes, key=lambda node: -machine.nodes[node])
     return Plan(
         program=program,
         uid=uid,
         title=order.sweep,
         policy=policy,
-        # A policy that places trials itself starts from no given placement.
-        machine=order.settings.machine({} if Place in policy.needs else pinned, gate_first=Place in policy.needs),
+        machine=replace(machine, gpus=shared_out(gpus_here(), largest, most) if most else {}),
         folder=folder.of_policy(position, file_name(order.policies[position].name)),
-        sweeps=sweeps_of([trial.step for trial in program.trials()], order.sweep),
+        sweeps=sweeps_of([trial.step for trial in trials], order.sweep),
         tracking_uri=uri,
     )
 

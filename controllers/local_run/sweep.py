@@ -130,6 +130,9 @@ class LocalSweep:
             shares = choose_shares(self._plan.uid)
             self._services.screen.say(f"CPU shares: {shares.description}")
             stack.callback(shares.close)
+            limited = any(trial.step.memory_limit is not None for trial in self._plan.program.trials())
+            if limited and not shares.limits_memory:
+                self._services.screen.say("memory limits are not enforced: there is no control group for memory")
             # Pushed after the shares, so that it runs before them: attempts save before their control groups go.
             stack.push(self._end_attempts_of_a_cut_sweep)
             around = self._surroundings(resumed=bool(interrupted.jobs))
@@ -225,6 +228,7 @@ class LocalSweep:
             imposed={"MLFLOW_TRACKING_URI": self._plan.tracking_uri, "PYTHONUNBUFFERED": "1"},
             node_cpu=self._plan.machine.nodes,
             parents={run.sweep_id: run.run_id for run in self._runs},
+            gives_gpus=any(self._plan.machine.gpus.values()),
             run_of=TrialRuns(self._client, state_root, sweeps, resumed=resumed).of,
         )
 

@@ -1,13 +1,16 @@
 """What the models came to by their hyperparameters: parallel coordinates, and how important each of them was."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
 
 from controllers.core.optuna_library import quiet_optuna
 from controllers.core.results import TrialResult
+from hera_specon import formatting
 from hera_specon.report.style import dress, html, text
 
 if TYPE_CHECKING:
@@ -19,6 +22,8 @@ _MOST_KINDS: Final = 12
 """Different values up to which a hyperparameter that is no number gets an axis."""
 _SPREAD: Final = 100.0
 """A hyperparameter that is above 0 and varies by more than this factor was searched on a logarithmic scale."""
+_SHADES: Final = 10
+_BEST_TO_LAST: Final = [[0.0, "#2f7ed8"], [0.3, "#8fb3d9"], [1.0, "#c3cbd4"]]
 
 
 def whole(ranked: Sequence[TrialResult]) -> list[TrialResult]:
@@ -79,39 +84,82 @@ def parallel_chart(ranked: Sequence[TrialResult], objective: str) -> str:
     axes = [axis for name, of in varied(trials).items() if (axis := _axis(name, of))]
     if len(trials) < 3 or not axes:  # noqa: PLR2004 - two lines are no picture
         return ""
-    best = [trial.final_metric or 0.0 for trial in trials]
-    places = list(range(len(trials)))
-    figure = go.Figure(
-        go.Parcoords(
-            line={"color": places, "colorscale": [[0.0, "#2f7ed8"], [0.3, "#8fb3d9"], [1.0, "#d9dee4"]]},
-            dimensions=[*axes, {"label": text(objective), "values": best}],
-        )
-    )
+    axes.append(_number_axis(objective, [trial.final_metric or 0.0 for trial in trials]))
+    # The best last, so that no other line hides them.
+    figure = go.Figure([_lines(trials, axes, places, colour) for places, colour in _shades(len(trials))][::-1])
     dress(figure, 360)
-    figure.update_layout(margin={"l": 60, "r": 60, "t": 60, "b": 24})
+    figure.update_layout(margin={"l": 30, "r": 60, "t": 34, "b": 14}, showlegend=False)
+    figure.update_xaxes(
+        tickvals=list(range(len(axes))),
+        ticktext=[axis.label for axis in axes],
+        side="top",
+        range=[-0.1, len(axes) - 0.7],
+    )
+    figure.update_yaxes(visible=False, range=[-0.06, 1.06])
+    for place, axis in enumerate(axes):
+        for height, mark in axis.marks:
+            figure.add_annotation(
+                x=place, y=height, text=mark, xanchor="left", xshift=4, showarrow=False, font={"size": 11}
+            )
     return html(figure)
 
 
-def _axis(name: str, values: Sequence[Any]) -> dict[str, Any] | None:
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """An axis of parallel coordinates: where each trial crosses it and what is marked on it, from 0 to 1."""
+
+    label: str
+    heights: Sequence[float]
+    values: Sequence[str]
+    marks: Sequence[tuple[float, str]]
+
+
+def _lines(trials: Sequence[TrialResult], axes: Sequence[_Axis], places: Sequence[int], colour: str) -> go.Scatter:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    told: list[str] = []
+    for place in places:
+        x += [*range(len(axes)), None]
+        y += [*(axis.heights[place] for axis in axes), None]
+        told += [*(f"{text(trials[place].id)}<br>{axis.label} {axis.values[place]}" for axis in axes), ""]
+    line = {"color": colour, "width": 1.5}
+    return go.Scatter(x=x, y=y, text=told, mode="lines", line=line, hovertemplate="%{text}<extra></extra>")
+
+
+def _shades(trials: int) -> Iterator[tuple[range, str]]:
+    """Yield the places of trials that share a colour, from the best to the last, and that colour."""
+    shades = min(_SHADES, trials)
+    for shade in range(shades):
+        places = range(shade * trials // shades, (shade + 1) * trials // shades)
+        yield places, sample_colorscale(_BEST_TO_LAST, [shade / max(1, shades - 1)])[0]
+
+
+def _axis(name: str, values: Sequence[Any]) -> _Axis | None:
     if _numeric(values):
-        numbers = [float(value) for value in values]
-        if not _logarithmic(numbers):
-            return {"label": text(name), "values": numbers}
-        low, high = math.floor(math.log10(min(numbers))), math.ceil(math.log10(max(numbers)))
-        ticks = list(range(low, high + 1))
-        logs = [math.log10(value) for value in numbers]
-        return {"label": text(name), "values": logs, "tickvals": ticks, "ticktext": [f"1e{tick}" for tick in ticks]}
+        return _number_axis(name, [float(value) for value in values])
     kinds = sorted({str(value) for value in values})
     if len(kinds) > _MOST_KINDS:
         return None
-    ticks = list(range(len(kinds)))
-    shown = [text(kind) for kind in kinds]
-    return {
-        "label": text(name),
-        "values": [kinds.index(str(value)) for value in values],
-        "tickvals": ticks,
-        "ticktext": shown,
-    }
+    height = {kind: place / max(1, len(kinds) - 1) for place, kind in enumerate(kinds)}
+    shown = {kind: text(kind) for kind in kinds}
+    marks = [(height[kind], shown[kind]) for kind in kinds]
+    return _Axis(text(name), [height[str(value)] for value in values], [shown[str(value)] for value in values], marks)
+
+
+def _number_axis(name: str, numbers: Sequence[float]) -> _Axis:
+    if _logarithmic(numbers):
+        scale = math.log10
+        powers = range(math.floor(math.log10(min(numbers))), math.ceil(math.log10(max(numbers))) + 1)
+        ticks = {f"1e{power}": float(power) for power in powers}
+        low, high = float(powers[0]), float(powers[-1])
+    else:
+        scale = float
+        low, high = min(numbers), max(numbers)
+        ticks = {formatting.figure(low + part * (high - low)): low + part * (high - low) for part in (0.0, 0.5, 1.0)}
+    width = (high - low) or 1.0
+    heights = [(scale(number) - low) / width for number in numbers]
+    marks = [((at - low) / width, mark) for mark, at in ticks.items()]
+    return _Axis(text(name), heights, [formatting.figure(number) for number in numbers], marks)
 
 
 def _numeric(values: Sequence[Any]) -> bool:

@@ -7,9 +7,12 @@ import sys
 import tomllib
 from pathlib import Path
 
+OURS = "hera-specon-hooks"
+"""It comes with the code, like the project itself; what it depends on is a part of MLflow, which is there anyway."""
+
 
 def requirements(pyproject: str, extras: list[str]) -> list[str]:
-    """Return the project's dependencies and those of ``extras``.
+    """Return what the project and its ``extras`` depend on, but for what is made of this repository.
 
     Raises:
         SystemExit: naming an extra that the project does not have, and those it has.
@@ -19,7 +22,8 @@ def requirements(pyproject: str, extras: list[str]) -> list[str]:
     for extra in extras:
         if extra not in optional:
             sys.exit(f"there is no extra {extra!r}: choose among {', '.join(optional)}")
-    return [*project["dependencies"], *(line for extra in extras for line in optional[extra])]
+    wanted = [*project["dependencies"], *(line for extra in extras for line in optional[extra])]
+    return [line for line in wanted if not line.startswith(OURS)]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tutorial, block by block, in an empty folder, with the wheel that is built from this checkout."""
+"""The tutorial, block by block, in an empty folder, with the wheels that are built from this checkout."""
 
 import os
 import re
@@ -53,10 +53,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     # A path in a .pth file is not searched for .pth files itself: the editable installation stays out of sight.
     (site / "ours.pth").write_text(sysconfig.get_paths()["purelib"])
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT], os.environ, folder)
-    (wheel,) = folder.glob("*.whl")
+    run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT, ROOT / "packages" / "hooks"], os.environ, folder)
     python = folder / "venv" / "bin" / "python"
-    run([*pip, "--python", python, "install", "--no-deps", "--no-index", wheel], os.environ, folder)
+    run([*pip, "--python", python, "install", "--no-deps", "--no-index", *folder.glob("*.whl")], os.environ, folder)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MLFLOW_", "PYTHON"))}
     return {**kept, "PATH": f"{python.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
 

@@ -9,7 +9,7 @@ import pytest
 from tests.images.containerfile import IMAGES, REPOSITORY, TEXT, Stage, instructions, lineage, stages
 
 PROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
-PACKAGES = set(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
+PACKAGES = {*PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"], "mlflow_hooks", "packages"}
 KNOWN_HOSTS = {"docker.io", "download.pytorch.org"}
 
 

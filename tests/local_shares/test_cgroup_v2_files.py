@@ -60,7 +60,7 @@ def test_the_cpu_controller_is_passed_down_to_the_trials_and_no_further(v2: Cgro
     v2.add_node("node", 0.5)
     (join,) = v2.add("a", "node", 0.25)
     for group in (delegated, delegated / "specon-run", delegated / "specon-run" / "node"):
-        assert (group / "cgroup.subtree_control").read_text() == "+cpu"
+        assert (group / "cgroup.subtree_control").read_text() == "+cpu +memory"
     leaf = delegated / "specon-run" / "node" / "a"
     # Processes may only be where no controller is passed on.
     assert (leaf / "cgroup.subtree_control").read_text() == ""
@@ -136,6 +136,14 @@ def test_a_node_has_only_so_many_processes_where_the_machine_counts_them(delegat
     shares.add_node("node", 0.5)
     shares.add("a", "node", 0.25)
     assert (delegated / "specon-run" / "node" / "pids.max").read_text() == str(MOST_PIDS)
-    assert (delegated / "specon-run" / "node" / "cgroup.subtree_control").read_text() == "+cpu +pids"
+    assert (delegated / "specon-run" / "node" / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
     assert not (delegated / "specon-run" / "node" / "a" / "pids.max").exists()
     shares.close()
+
+
+def test_a_trials_memory_is_limited_where_the_kernel_counts_it(v2: CgroupShares, delegated: Path) -> None:
+    assert v2.limits_memory
+    v2.add_node("node", 0.5)
+    v2.add("a", "node", 0.25)
+    v2.limit_memory("a", 2.0**20)
+    assert (delegated / "specon-run" / "node" / "a" / "memory.max").read_text() == str(2**20)

@@ -1,10 +1,10 @@
 import json
 
-import pytest
 from hera.workflows import DAG, Container, ExistingVolume, Parameter, Steps, Workflow, script
 from pydantic import TypeAdapter
 
-from controllers.worlds.local.workflow import PodStep, UnsupportedWorkflowError, read_workflow
+from controllers.worlds.local.workflow import PodStep, read_workflow
+from controllers.worlds.local.workflow.steps import Mount
 from hera_specon import Sweep, choice, every, log_uniform, minimize
 from tests.local_workflow.workflow_manifests import Run
 
@@ -81,15 +81,12 @@ def test_a_trained_function_keeps_its_source() -> None:
     assert ["assert lr" in str(step.source) for step in steps] == [True, True]
 
 
-def test_the_volume_of_the_state_is_taken_and_another_refused() -> None:
-    for path, fine in (("/mnt/specon", True), ("/data", False)):
+def test_the_volume_of_the_state_is_taken_and_another_has_a_folder_that_stands_in() -> None:
+    for path, mounts in (("/mnt/specon", ()), ("/no/data", (Mount("/no/data", "disk"),))):
         with Workflow(generate_name="w-", entrypoint="vae") as w:
             vae(volumes=[ExistingVolume(name="disk", claim_name="disk", mount_path=path)])
-        if fine:
-            assert len(read_workflow(w.to_dict(), "w-x1", "uid-1", {}).trials()) == 3
-        else:
-            with pytest.raises(UnsupportedWorkflowError, match=r"volumeMounts\[0\]"):
-                read_workflow(w.to_dict(), "w-x1", "uid-1", {})
+        planned = read_workflow(w.to_dict(), "w-x1", "uid-1", {}).trials()
+        assert [trial.step.mounts for trial in planned] == [mounts] * 3
 
 
 def test_heras_own_container_needs_no_sweep() -> None:

@@ -25,16 +25,17 @@ def container(**fields: object) -> Manifest:
 
 def test_every_field_that_cannot_be_honoured_is_named_at_once_by_its_path() -> None:
     main = pod("main", sidecars=[{"name": "x"}], memoize={"key": "x"})
-    main["container"] |= {"workingDir": "/src", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    main["container"] |= {"workingDir": "/src", "resources": {"limits": {"amd.com/gpu": 1}}}
+    main["container"]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
     with pytest.raises(UnsupportedWorkflowError) as caught:
-        program(main, onExit="bye", volumes=[{"name": "data", "emptyDir": {}}])
+        program(main, onExit="bye", volumes=[{"name": "data", "configMap": {}}])
     assert {problem.partition(":")[0] for problem in caught.value.problems} == {
         "spec.onExit",
-        "spec.volumes[0]",
+        "spec.templates[0].container.volumeMounts[0]",
         "spec.templates[0].sidecars",
         "spec.templates[0].memoize",
         "spec.templates[0].container.workingDir",
-        "spec.templates[0].container.resources.limits.nvidia.com/gpu",
+        "spec.templates[0].container.resources.limits.amd.com/gpu",
     }
     assert str(caught.value).count("\n") == 5
 
@@ -45,18 +46,18 @@ def test_a_secret_is_taken_from_the_environment_and_asked_for_where_it_is_not_th
     secret = {"name": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "tokens", "key": "api"}}}
     monkeypatch.delenv("API_TOKEN", raising=False)
     (problem,) = problems(container(env=[secret]))
-    assert problem.endswith("it is a Secret: set the environment variable API_TOKEN")
+    assert problem.endswith("set the environment variable API_TOKEN, or API_TOKEN_FILE to the file that holds it")
     monkeypatch.setenv("API_TOKEN", "s3cret")
     (step,) = program(container(env=[secret])).expand({}, ()).pods
     assert "s3cret" not in str(step)
 
 
 def test_devices_are_refused_with_what_was_asked_for_and_what_to_do() -> None:
-    for asked, told in (({"nvidia.com/gpu": 2}, "'2' is"), ({"a.b/c": "9" * 90}, f"'{'9' * 20}' is")):
+    for asked, told in (({"amd.com/gpu": 2}, "'2' is"), ({"a.b/c": "9" * 90}, f"'{'9' * 20}' is")):
         (problem,) = problems(container(resources={"requests": asked}))
         path = f"spec.templates[0].container.resources.requests.{next(iter(asked))}"
         assert problem.startswith(f"{path}: {told} asked for")
-        assert "gives out no devices: use a cluster" in problem
+        assert "only nvidia.com/gpu are given out here: use a cluster" in problem
 
 
 @pytest.mark.parametrize(
@@ -115,16 +116,11 @@ def test_every_ignored_field_has_a_reason() -> None:
     assert all(reason.strip() for reasons in IGNORED.values() for reason in reasons.values())
 
 
-def test_the_volume_of_the_trials_state_is_stood_in_for_and_no_other() -> None:
-    mounts = [{"name": "state", "mountPath": "/state"}, {"name": "data", "mountPath": "/data"}]
-    volumes = [{"name": "state", "persistentVolumeClaim": {"claimName": "x"}}, {"name": "data", "emptyDir": {}}]
-    found = problems(container(env=STATE, volumeMounts=mounts), volumes=volumes)
-    assert [problem.partition(":")[0] for problem in found] == [
-        "spec.templates[0].container.volumeMounts[1]",
-        "spec.volumes[1]",
-    ]
+def test_the_volume_of_the_trials_state_needs_no_stand_in() -> None:
+    mounts = [{"name": "state", "mountPath": "/state"}]
     claims = [{"metadata": {"name": "state"}, "spec": {}}]
-    assert program(container(env=STATE, volumeMounts=mounts[:1]), volumeClaimTemplates=claims).expand({}, ()).pods
+    (step,) = program(container(env=STATE, volumeMounts=mounts), volumeClaimTemplates=claims).expand({}, ()).pods
+    assert step.mounts == ()
 
 
 def test_a_variable_from_a_secret_is_refused_unless_the_local_world_sets_it_itself() -> None:

@@ -41,11 +41,26 @@ def test_few_trials_or_trials_that_were_ended_early_say_nothing() -> None:
 def test_every_trial_is_a_line_over_what_differs_between_trials() -> None:
     chart = parallel_chart(ranked(12), "<b>loss</b>")
     data = json.loads(chart.partition(">")[2].partition(">")[2].partition("</script>")[0])
-    (lines,) = data["data"]
-    labels = [axis["label"] for axis in lines["dimensions"]]
-    assert labels == ["lr", "width", "optimizer", "&lt;b&gt;loss&lt;/b&gt;"]
-    assert lines["dimensions"][2]["ticktext"] == ["adam", "sgd"]
-    assert all(tick.startswith("1e") for tick in lines["dimensions"][0]["ticktext"])
+    drawn = data["layout"]
+    assert drawn["xaxis"]["ticktext"] == ["lr", "width", "optimizer", "&lt;b&gt;loss&lt;/b&gt;"]
+    marks = [[mark["text"] for mark in drawn["annotations"] if mark["x"] == place] for place in range(4)]
+    assert marks[2] == ["adam", "sgd"]
+    assert all(mark.startswith("1e") for mark in marks[0])
+    lines = [line for shade in data["data"] for line in _lines(shade["y"])]
+    assert len(lines) == 12
+    assert all(0.0 <= height <= 1.0 for line in lines for height in line)
+    # The objective is the last axis, and the best trials are drawn last, over the others.
+    assert [line[-1] for line in lines][-1] == min(line[-1] for line in lines) == 0.0
+
+
+def _lines(heights: list[float | None]) -> list[list[float]]:
+    found: list[list[float]] = [[]]
+    for height in heights:
+        if height is None:
+            found.append([])
+        else:
+            found[-1].append(height)
+    return found[:-1]
 
 
 def test_what_only_some_trials_have_gets_no_axis() -> None:

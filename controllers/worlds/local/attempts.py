@@ -13,6 +13,7 @@ from controllers.worlds.local.jobs import LocalJob, file_name
 from controllers.worlds.local.last_words import last_line
 from controllers.worlds.local.processes import Launcher, ProcessSpec
 from controllers.worlds.local.shares import Shares
+from controllers.worlds.local.stand_ins import stood_in
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 
@@ -26,7 +27,7 @@ class Surroundings:
 
     ``inherited`` is the environment that a step's own comes on top of, ``imposed`` what comes on top
     of both; ``parents`` names the MLflow run of each sweep id. ``run_of`` gives that of a trial which is about to
-    start, empty where there is none.
+    start, empty where there is none. With ``gives_gpus`` each attempt sees the GPUs that it was given, and no others.
     """
 
     folder: Path
@@ -36,6 +37,7 @@ class Surroundings:
     node_cpu: Mapping[str, float]
     parents: Mapping[str, str]
     run_of: Callable[[PodStep], str] = lambda _: ""
+    gives_gpus: bool = False
 
     @property
     def state_root(self) -> Path:
@@ -91,7 +93,12 @@ class Attempts:
         """Start the attempt that ``job`` describes, on ``job.node`` with ``job.cpu`` cores; return its pid."""
         # The share is there before the process is, so that not even its imports run outside it.
         join = self._shares.add(job.key, job.node, job.cpu)
-        step = job.step.attempt(job.attempt - 1, job.exit_code)
+        if job.step.memory_limit is not None:
+            self._shares.limit_memory(job.key, job.step.memory_limit)
+        # None where the machine's GPUs are nobody's to give: then a program finds those that it finds.
+        gpus = job.gpus if self._around.gives_gpus else None
+        name = file_name(job.trial or job.id)
+        step = stood_in(job.step.attempt(job.attempt - 1, job.exit_code), self._around.folder, name, gpus)
         spec = ProcessSpec(
             job.key,
             self._command(job, step),

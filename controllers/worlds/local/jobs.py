@@ -26,8 +26,9 @@ class LocalJob:
 
     ``target`` is the node that the next attempt must start on: a move's destination, or the node
     it was on when the sweep was interrupted. ``released`` tells that its first attempt need not wait for a ``Place``
-    any more. ``asked_at`` is when it was asked to save and leave, ``stop`` why if that was to stop. ``cpu_seconds``
-    counts its attempts that are over. ``failure`` is how the attempt before failed, where it did at once; ``given_up``
+    any more. ``asked_at`` is when it was asked to save and leave, ``stop`` why if that was to stop. ``gpus`` are
+    those of its newest attempt. ``cpu_seconds`` counts its attempts that are over.
+    ``failure`` is how the attempt before failed, where it did at once; ``given_up``
     tells that no other followed although its rule allowed one, since two failed so alike.
     Times are seconds of the sweep's clock.
     """
@@ -53,6 +54,7 @@ class LocalJob:
     released: bool = False
     suspensions: int = 0
     stop: str = ""
+    gpus: tuple[str, ...] = ()
     failure: str = ""
     given_up: bool = False
 

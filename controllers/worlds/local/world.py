@@ -31,6 +31,7 @@ from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.kube_scheduler import NodeLoad, choose, scores
 from controllers.worlds.local.attempts import Attempts, Ended
+from controllers.worlds.local.gpus import devices_of
 from controllers.worlds.local.jobs import JobLedger, LocalJob
 from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
@@ -50,7 +51,7 @@ class Machine:
 
     ``pinned`` names the node of a trial's first attempt (by id without the workflow's uid), so
     that two policies can be compared from the same initial placement. With ``gate_first`` each trial's first attempt
-    waits for a ``Place``, as those of a policy that needs it do.
+    waits for a ``Place``, as those of a policy that needs it do. ``gpus`` names those of each node.
     """
 
     nodes: Mapping[str, float]
@@ -58,6 +59,7 @@ class Machine:
     seed: int = 0
     pinned: Mapping[str, str] = field(default_factory=dict)
     gate_first: bool = False
+    gpus: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class LocalWorld:
@@ -72,7 +74,12 @@ class LocalWorld:
         self._attempts = attempts
         self._now = 0.0
         self._planned = [
-            ComingTrial(TrialId(planned.step.env.get(contract.ENV_TRIAL_ID, "")), planned.delay, planned.step.cpu)
+            ComingTrial(
+                TrialId(planned.step.env.get(contract.ENV_TRIAL_ID, "")),
+                planned.delay,
+                planned.step.cpu,
+                devices=devices_of(planned.step.gpus),
+            )
             for planned in program.trials()
         ]
         self._jobs = {
@@ -221,7 +228,8 @@ class LocalWorld:
 
     def _node(self, name: NodeName) -> Node:
         used = self._attempts.node_cores_used(name, self._now)
-        return Node(name, self._machine.nodes[name], self._machine.memory, used)
+        gpus = devices_of(len(self._machine.gpus.get(name, ())))
+        return Node(name, self._machine.nodes[name], self._machine.memory, used, devices=gpus)
 
     def _trial(self, job: LocalJob) -> Trial:
         return Trial(
@@ -238,6 +246,7 @@ class LocalWorld:
             moving_to=NodeName(job.target) if job.phase is Phase.MOVING else None,
             gated=self._waits(job),
             suspensions=job.suspensions,
+            devices=devices_of(job.step.gpus),
             goals=goals_in(job.step.annotations).since(job.submitted_at),
             parameters=parameters_in(job.step.environment.get(contract.ENV_PARAMS, "")),
             search=job.step.annotations.get(labels.ANNOTATION_SEARCH, ""),
@@ -274,7 +283,8 @@ class LocalWorld:
         """Return what speaks against an attempt of ``job`` on ``node``; empty if it fits."""
         if node not in self._machine.nodes:
             return f"there is no node {node}"
-        return "" if scores(job.step.cpu, job.step.memory, [self._load(node)]) else f"{node} has no room for it"
+        fits = scores(job.step.cpu, job.step.memory, [self._load(node)], pod_devices=devices_of(job.step.gpus))
+        return "" if fits else f"{node} has no room for it"
 
     def _migrate(self, job: LocalJob, node: str) -> Outcome:
         why_not = f"the trial is on {node} already" if node == job.node else self._unfit(node, job)
@@ -350,7 +360,8 @@ class LocalWorld:
 
     def _node_for(self, job: LocalJob) -> str | None:
         others = [other for other in self._jobs.values() if other.id != job.id]
-        fits = scores(job.step.cpu, job.step.memory, [self._load(node, others) for node in self._machine.nodes])
+        loads = [self._load(node, others) for node in self._machine.nodes]
+        fits = scores(job.step.cpu, job.step.memory, loads, pod_devices=devices_of(job.step.gpus))
         # The node of the first attempt is pinned so that two policies are compared from the same placement.
         # A trial whose chosen node has filled up meanwhile starts elsewhere rather than not at all.
         wish = job.target or ("" if job.attempt else self._machine.pinned.get(self.short(job.trial), ""))
@@ -371,8 +382,14 @@ class LocalWorld:
             cpu=job.step.cpu,
             started_at=now,
             asked_at=None,
+            gpus=self._free_gpus(job, node),
         )
         return replace(new, pid=self._attempts.start(new))
+
+    def _free_gpus(self, job: LocalJob, node: str) -> tuple[str, ...]:
+        """Return GPUs for an attempt of ``job`` on ``node``, which has as many that nobody holds."""
+        held = {gpu for other in self._jobs.values() if other.placed and other.id != job.id for gpu in other.gpus}
+        return tuple(gpu for gpu in self._machine.gpus.get(node, ()) if gpu not in held)[: job.step.gpus]
 
     def _load(self, node: str, jobs: Sequence[LocalJob] | None = None) -> NodeLoad:
         """Return what is requested of ``node``, counting moves under way at both their ends."""
@@ -388,6 +405,7 @@ class LocalWorld:
             sum(job.cpu if job.node == node else job.step.cpu for job in on_it),
             sum(job.step.memory for job in on_it),
             pods_without_memory=sum(not job.step.memory for job in on_it),
+            devices_free=devices_of(len(self._machine.gpus.get(node, ())) - sum(job.step.gpus for job in on_it)),
         )
 
     def short(self, trial: str) -> str:

@@ -15,7 +15,7 @@ CONSTRAINTS: Final = REPOSITORY / "constraints.txt"
 VERSION: Final[str] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
 
 _INSTALLED = ("constraints.txt", "pyproject.toml", "manifests/images/Containerfile", "manifests/images/requirements.py")
-_CODE = ("README.md", "LICENSE", "mlflow_hooks", "controllers", "hera_specon", "workflows")
+_CODE = ("README.md", "LICENSE", "packages", "mlflow_hooks", "controllers", "hera_specon", "workflows")
 _HOW = "tests/cluster/images"
 _SHOWN = 12
 

@@ -47,6 +47,15 @@ class Shares(Protocol):
         """
         ...
 
+    @property
+    def limits_memory(self) -> bool:
+        """Whether ``limit_memory`` does anything."""
+        ...
+
+    def limit_memory(self, key: str, most: float) -> None:
+        """Let a process tree use ``most`` bytes of memory: the kernel kills a process where it would use more."""
+        ...
+
     def adopt(self, key: str, pid: int) -> None:
         """Tell the pid of the first process of the tree, which leads a process group of its own."""
         ...

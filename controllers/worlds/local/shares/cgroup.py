@@ -42,6 +42,15 @@ class Groups(Protocol):
         """Create a trial's group and return the files to join it by."""
         ...
 
+    @property
+    def limits_memory(self) -> bool:
+        """Whether the memory of a group can be limited."""
+        ...
+
+    def limit_memory(self, path: Path, most: float) -> None:
+        """Limit the memory of a trial's group to ``most`` bytes."""
+        ...
+
     def weigh(self, path: Path, cpu: float, node_cpu: float) -> None:
         """Set a trial's weight."""
         ...
@@ -108,6 +117,16 @@ class CgroupShares:
         self._groups.weigh(path, weight, node_cpu)
         self._trials[key] = node
         return join
+
+    @property
+    def limits_memory(self) -> bool:
+        """See ``Shares``."""
+        return self._groups.limits_memory
+
+    def limit_memory(self, key: str, most: float) -> None:
+        """See ``Shares``."""
+        if self._groups.limits_memory:
+            self._groups.limit_memory(self._path(key), most)
 
     def adopt(self, key: str, pid: int) -> None:
         """See ``Shares``: keeps the tree on the cores of its node."""

@@ -1,8 +1,7 @@
 """Control groups as files: where they are mounted, and how versions 1 and 2 write quotas and weights."""
 
-import contextlib
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -120,7 +119,7 @@ _MIN_SHARES, _MAX_SHARES = 2, 262_144
 class GroupsV1:
     """See ``Groups``. ``cpu`` and ``cpuacct`` are the run's groups; the same folder if mounted together.
 
-    ``pids`` is the run's group that bounds its processes, where there is one.
+    ``bounds`` are the run's groups that bound its processes (``pids``) and its memory, where there are such.
     """
 
     description = (
@@ -128,31 +127,29 @@ class GroupsV1:
         "on a node of several cores weights count where trials want the same core"
     )
 
-    def __init__(self, cpu: GroupFolder, cpuacct: GroupFolder, pids: GroupFolder | None = None) -> None:
-        self._cpu, self._cpuacct, self._pids = cpu, cpuacct, pids
+    def __init__(self, cpu: GroupFolder, cpuacct: GroupFolder, bounds: Mapping[str, GroupFolder] | None = None) -> None:
+        self._cpu, self._cpuacct, self._bounds = cpu, cpuacct, dict(bounds or {})
         self._folders = [cpu] if cpu.root.resolve() == cpuacct.root.resolve() else [cpu, cpuacct]
-        self._folders += [] if pids is None else [pids]
 
     def make_run(self) -> None:
         """See ``Groups``."""
-        try:
-            self._make(Path())
-        except OSError:
-            if self._pids is None:
-                raise
-            # Shares count for more than a bound on processes, for which another hierarchy has to be writable.
-            self.drop(Path())
-            self._folders.remove(self._pids)
-            self._pids = None
-            self._make(Path())
+        self._make(Path())
+        for controller, folder in list(self._bounds.items()):
+            # Shares count for more than a bound, for which another hierarchy has to be writable.
+            try:
+                folder.make(Path())
+            except OSError:
+                del self._bounds[controller]
+            else:
+                self._folders.append(folder)
 
     def make_node(self, node: str, cpu: float) -> None:
         """See ``Groups``."""
         self._make(Path(node))
         self._cpu.write(Path(node), "cpu.cfs_period_us", str(period_us(cpu)))
         self._cpu.write(Path(node), "cpu.cfs_quota_us", str(round(period_us(cpu) * cpu)))
-        if self._pids is not None:
-            self._pids.write(Path(node), _PIDS_MAX, str(MOST_PIDS))
+        if (pids := self._bounds.get("pids")) is not None:
+            pids.write(Path(node), _PIDS_MAX, str(MOST_PIDS))
         self._write_shares(Path(node), cpu)
 
     def weigh_run(self, cpu: float) -> None:
@@ -163,6 +160,15 @@ class GroupsV1:
         """See ``Groups``."""
         self._make(path)
         return tuple(str(folder.root / path / "cgroup.procs") for folder in self._folders)
+
+    @property
+    def limits_memory(self) -> bool:
+        """See ``Groups``."""
+        return "memory" in self._bounds
+
+    def limit_memory(self, path: Path, most: float) -> None:
+        """See ``Groups``."""
+        self._bounds["memory"].write(path, "memory.limit_in_bytes", str(int(most)))
 
     def weigh(self, path: Path, cpu: float, node_cpu: float) -> None:  # noqa: ARG002 - version 2 needs it
         """See ``Groups``."""
@@ -204,12 +210,13 @@ def groups_v1(run: str, mounts: Mounts) -> GroupsV1:
     if cpu is None or cpuacct is None:
         msg = "no cgroup v1 hierarchy with cpu and cpuacct is mounted"
         raise SharesError(msg)
-    pids = mounts.v1("pids")
-    bound = None if pids is None else GroupFolder(pids / f"specon-{run}")
-    return GroupsV1(GroupFolder(cpu / f"specon-{run}"), GroupFolder(cpuacct / f"specon-{run}"), bound)
+    places = {controller: mounts.v1(controller) for controller in ("pids", "memory")}
+    bounds = {name: GroupFolder(place / f"specon-{run}") for name, place in places.items() if place is not None}
+    return GroupsV1(GroupFolder(cpu / f"specon-{run}"), GroupFolder(cpuacct / f"specon-{run}"), bounds)
 
 
 _CONTROLLERS, _SUBTREE, _WEIGHT = "cgroup.controllers", "cgroup.subtree_control", "cpu.weight"
+_BOUNDS: Final = {"memory", "pids"}
 _MAX_WEIGHT: Final = 10_000
 _WEIGHT_PER_CORE: Final = 100
 _HERE: Final = Path()
@@ -230,12 +237,15 @@ class GroupsV2:
         """See ``Groups``."""
         parent = GroupFolder(self._run.root.parent)
         _require_cpu(parent, _HERE)
-        if "cpu" not in parent.read(_HERE, _SUBTREE).split():
+        there, passed_on = (parent.read(_HERE, name).split() for name in (_CONTROLLERS, _SUBTREE))
+        wanted = [name for name in ("cpu", *sorted(_BOUNDS)) if name in there]
+        try:
+            if set(wanted) - set(passed_on):
+                parent.write(_HERE, _SUBTREE, " ".join(f"+{name}" for name in wanted))
+        except OSError:
             # The kernel refuses where processes are in the parent itself, unless it is the real root.
-            parent.write(_HERE, _SUBTREE, "+cpu")
-        if "pids" in parent.read(_HERE, _CONTROLLERS).split() and "pids" not in parent.read(_HERE, _SUBTREE).split():
-            with contextlib.suppress(OSError):
-                parent.write(_HERE, _SUBTREE, "+pids")
+            if "cpu" not in passed_on:
+                parent.write(_HERE, _SUBTREE, "+cpu")
         self._run.make(_HERE)
         self._pass_on(_HERE)
 
@@ -256,6 +266,15 @@ class GroupsV2:
         """See ``Groups``."""
         self._run.make(path)
         return (str(self._run.root / path / "cgroup.procs"),)
+
+    @property
+    def limits_memory(self) -> bool:
+        """See ``Groups``."""
+        return "memory" in self._run.read(_HERE, _SUBTREE)
+
+    def limit_memory(self, path: Path, most: float) -> None:
+        """See ``Groups``."""
+        self._run.write(path, "memory.max", str(int(most)))
 
     def weigh(self, path: Path, cpu: float, node_cpu: float) -> None:
         """See ``Groups``: the whole node is the largest weight there is, for the finest steps."""
@@ -283,8 +302,8 @@ class GroupsV2:
 
     def _pass_on(self, path: Path) -> None:
         _require_cpu(self._run, path)
-        bounded = "pids" in self._run.read(path, _CONTROLLERS).split()
-        self._run.write(path, _SUBTREE, "+cpu +pids" if bounded else "+cpu")
+        bounds = sorted(_BOUNDS & set(self._run.read(path, _CONTROLLERS).split()))
+        self._run.write(path, _SUBTREE, " ".join(f"+{controller}" for controller in ("cpu", *bounds)))
 
     def _write_weight(self, path: Path, weight: float) -> None:
         self._run.write(path, _WEIGHT, str(min(_MAX_WEIGHT, max(1, round(weight)))))

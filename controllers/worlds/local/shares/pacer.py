@@ -55,6 +55,11 @@ class Pacer:
         self._trials[checked_name(key)] = _Entry(node, checked_cpu(cpu))
         return ()
 
+    limits_memory = False
+
+    def limit_memory(self, key: str, most: float) -> None:
+        """See ``Shares``: an ordinary user cannot."""
+
     def adopt(self, key: str, pid: int) -> None:
         """See ``Shares``."""
         entry = self._entry(key)

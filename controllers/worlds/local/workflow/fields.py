@@ -6,6 +6,9 @@ from typing import Any, Final
 from controllers.core.devices import is_device
 from controllers.worlds.local.workflow.findings import Findings
 
+GPU: Final = "nvidia.com/gpu"
+"""The one kind of device that the local world gives out."""
+
 HONOURED: Final[Mapping[str, frozenset[str]]] = {
     "workflow": frozenset({"apiVersion", "kind", "metadata", "spec"}),
     "spec": frozenset(
@@ -24,8 +27,8 @@ HONOURED: Final[Mapping[str, frozenset[str]]] = {
     "script": frozenset({"command", "args", "env", "resources", "volumeMounts", "source"}),
     "env": frozenset({"name", "value", "valueFrom"}),
     "resources": frozenset({"requests", "limits"}),
-    "requests": frozenset({"cpu", "memory"}),
-    "limits": frozenset({"cpu", "memory"}),
+    "requests": frozenset({"cpu", "memory", GPU}),
+    "limits": frozenset({"cpu", "memory", GPU}),
     "podMetadata": frozenset({"labels", "annotations"}),
     "suspend": frozenset({"duration"}),
     "dag": frozenset({"tasks", "failFast"}),
@@ -130,5 +133,5 @@ def check_fields(found: Findings, kind: str, node: Mapping[str, Any], path: str)
 def _reason(kind: str, name: str, value: object) -> str:
     if kind in _AMOUNTS and is_device(name):
         asked = str(value)[:20]
-        return f"{asked!r} is asked for, but the local world gives out no devices: use a cluster or leave it out"
+        return f"{asked!r} is asked for, but of devices only {GPU} are given out here: use a cluster or leave it out"
     return REASONS.get(name, "the local world cannot honour this field")

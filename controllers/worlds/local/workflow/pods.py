@@ -2,8 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from collections.abc import Mapping
 from typing import Any, Final
 
 import yaml
@@ -11,7 +10,7 @@ import yaml
 from controllers.core import labels
 from controllers.core.expressions import without_argo
 from controllers.core.labels import GATE_PLACEMENT
-from controllers.worlds.local.workflow.fields import check_fields
+from controllers.worlds.local.workflow.fields import GPU, check_fields
 from controllers.worlds.local.workflow.findings import Findings
 from controllers.worlds.local.workflow.steps import LATE_TAGS, POLICIES, Backoff, PodStep, RetryRule
 from controllers.worlds.local.workflow.templates import Pod, Template
@@ -23,6 +22,7 @@ from controllers.worlds.local.workflow.values import (
     parse_quantity,
     substitute,
 )
+from controllers.worlds.local.workflow.volumes import read_mounts
 from mlflow_hooks.contract import ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT
 
 _ANNOTATION: Final = re.compile(r"metadata\.annotations\['([^']+)'\]")
@@ -50,9 +50,12 @@ def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mappin
         },
         **_metadata(found, node, path, shared),
     }
+    mounts = read_mounts(found, main, main_path, node, shared)
     if not manifest["command"]:
         found.malformed(f"{main_path}.command", "is needed: without an image there is no default command")
-    return Pod(manifest, _retry(found, node, path), grace_s(found, node, path, shared), _timeout_s(found, node, path))
+    return Pod(
+        manifest, _retry(found, node, path), grace_s(found, node, path, shared), _timeout_s(found, node, path), mounts
+    )
 
 
 def _timeout_s(found: Findings, node: Mapping[str, Any], path: str) -> float | None:
@@ -71,7 +74,7 @@ def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, 
     """
     manifest = substitute(pod.manifest, scope, LATE_TAGS if pod.retry else ())
     requests = {**manifest["limits"], **manifest["requests"]}
-    limit = manifest["limits"].get("cpu")
+    limit, most_memory = (manifest["limits"].get(name) for name in ("cpu", "memory"))
     return PodStep(
         id=node_name,
         template=template.name,
@@ -88,8 +91,20 @@ def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, 
         retry=pod.retry,
         grace_s=pod.grace_s,
         timeout_s=pod.timeout_s,
+        gpus=_gpus(requests.get(GPU, 0)),
+        memory_limit=None if most_memory is None else parse_quantity(most_memory),
+        mounts=pod.mounts,
+        secrets=tuple(manifest["secrets"]),
         workers=_workers(manifest["annotations"].get(labels.ANNOTATION_WORKERS, "1")),
     )
+
+
+def _gpus(asked: Any) -> int:  # noqa: ANN401 - any JSON value
+    count = parse_quantity(asked)
+    if count == int(count):
+        return int(count)
+    message = f"{GPU} must be a whole number, not {asked!r}"
+    raise ManifestValueError(message)
 
 
 def _workers(text: str) -> int:
@@ -103,10 +118,11 @@ def _texts(found: Findings, value: object, path: str) -> list[str]:
     return [as_text(item) for item in found.sequence(value, path)]
 
 
-def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, dict[str, str]]:
-    """Return the variables with a value of their own, and those that come from an annotation, with its name."""
+def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return the variables with a value, those that come from an annotation, with its name, and those from Secrets."""
     env: dict[str, str] = {}
     env_from: dict[str, str] = {}
+    secrets: list[str] = []
     for index, item in enumerate(found.sequence(main.get("env"), f"{path}.env")):
         entry, entry_path = found.mapping(item, f"{path}.env[{index}]"), f"{path}.env[{index}]"
         check_fields(found, "env", entry, entry_path)
@@ -115,14 +131,18 @@ def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, dict[
             if (note := _annotation(entry["valueFrom"])) is not None:
                 env_from[name] = note
             elif "secretKeyRef" in entry["valueFrom"]:
-                # An attempt inherits it. Read here, a secret would be kept in the run's files.
-                if name not in os.environ:
-                    found.unsupported(f"{entry_path}.valueFrom", f"it is a Secret: set the environment variable {name}")
+                # Each attempt gets it anew. Read here, a secret would be kept in the run's files.
+                secrets.append(name)
+                if not {name, f"{name}_FILE"} & os.environ.keys():
+                    why = (
+                        f"it is a Secret: set the environment variable {name}, or {name}_FILE to the file that holds it"
+                    )
+                    found.unsupported(f"{entry_path}.valueFrom", why)
             elif name not in WORLD_ENV:
                 found.unsupported(f"{entry_path}.valueFrom", f"{name} would come from an object of a cluster")
         else:
             env[name] = as_text(entry.get("value", ""))
-    return {"env": env, "env_from": env_from}
+    return {"env": env, "env_from": env_from, "secrets": tuple(secrets)}
 
 
 def _annotation(source: object) -> str | None:
@@ -138,7 +158,8 @@ def _quantities(found: Findings, kind: str, resources: Mapping[str, Any], path: 
     check_fields(found, kind, amounts, path)
     for name, amount in amounts.items():
         if not any(find_tags(amount)):
-            found.attempt(f"{path}.{name}", lambda amount=amount: parse_quantity(amount))  # type: ignore[misc]  # bound now
+            parse = _gpus if name == GPU else parse_quantity
+            found.attempt(f"{path}.{name}", lambda amount=amount, parse=parse: parse(amount))  # type: ignore[misc]  # bound now
     return amounts
 
 
@@ -229,53 +250,3 @@ def _patch(found: Findings, text: object, path: str) -> Mapping[str, Any]:
     except yaml.YAMLError as error:
         found.malformed(path, f"is not YAML: {error}")
         return {}
-
-
-_WHY: Final = f"the local world has no volumes but the folder of {ENV_STATE_ROOT}, which it gives to each step itself"
-
-
-def check_volumes(found: Findings, spec: Mapping[str, Any]) -> None:
-    """Note every volume and mount other than those that hold the trials' state."""
-    mounts = list(_mounts(found, spec))
-    state = {name for name, _, is_state in mounts if is_state}
-    for _, path, is_state in mounts:
-        if not is_state:
-            found.unsupported(path, _WHY)
-    for name, path in _volumes(found, spec):
-        if name not in state:
-            found.unsupported(path, _WHY)
-
-
-def _mounts(found: Findings, spec: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
-    for main, path in _containers(found, spec):
-        roots = [
-            str(item.get("value", ""))
-            for item in found.sequence(main.get("env"), f"{path}.env")
-            if isinstance(item, Mapping) and item.get("name") == ENV_STATE_ROOT
-        ]
-        for index, item in enumerate(found.sequence(main.get("volumeMounts"), f"{path}.volumeMounts")):
-            mount = found.mapping(item, f"{path}.volumeMounts[{index}]")
-            where = str(mount.get("mountPath", ""))
-            is_state = any(PurePosixPath(root).is_relative_to(where) for root in roots if root and where)
-            yield str(mount.get("name")), f"{path}.volumeMounts[{index}]", is_state
-
-
-def _containers(found: Findings, spec: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-    for index, template in enumerate(found.sequence(spec.get("templates"), "spec.templates")):
-        for kind in ("container", "script"):
-            if isinstance(template, Mapping) and isinstance(template.get(kind), Mapping):
-                yield template[kind], f"spec.templates[{index}].{kind}"
-
-
-def _volumes(found: Findings, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for index, item in enumerate(found.sequence(spec.get("volumes"), "spec.volumes")):
-        yield str(found.mapping(item, f"spec.volumes[{index}]").get("name")), f"spec.volumes[{index}]"
-    for index, item in enumerate(found.sequence(spec.get("volumeClaimTemplates"), "spec.volumeClaimTemplates")):
-        claim = found.mapping(item, f"spec.volumeClaimTemplates[{index}]")
-        metadata = found.mapping(claim.get("metadata"), f"spec.volumeClaimTemplates[{index}].metadata")
-        yield str(metadata.get("name")), f"spec.volumeClaimTemplates[{index}]"
-    for number, template in enumerate(found.sequence(spec.get("templates"), "spec.templates")):
-        path = f"spec.templates[{number}].volumes"
-        volumes = template.get("volumes") if isinstance(template, Mapping) else None
-        for index, item in enumerate(found.sequence(volumes, path)):
-            yield str(found.mapping(item, f"{path}[{index}]").get("name")), f"{path}[{index}]"

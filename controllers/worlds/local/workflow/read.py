@@ -10,7 +10,7 @@ from controllers.core.expressions import SWEEP_UID, inside
 from controllers.worlds.local.workflow.expression import ExpressionError, parse_expression
 from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings
-from controllers.worlds.local.workflow.pods import check_volumes, read_pod
+from controllers.worlds.local.workflow.pods import read_pod
 from controllers.worlds.local.workflow.templates import Call, Dag, Loop, Pod, Steps, Suspend, Template, check_references
 from controllers.worlds.local.workflow.values import (
     ManifestValueError,
@@ -53,7 +53,6 @@ def read_source(workflow: Mapping[str, Any], name: str, uid: str, parameters: Ma
         found.unsupported("kind", f"only a Workflow can be run here, not {workflow.get('kind')!r}")
     spec = found.mapping(workflow.get("spec"), "spec")
     check_fields(found, "spec", spec, "spec")
-    check_volumes(found, spec)
     arguments = _workflow_arguments(found, spec, parameters)
     source = Source(
         templates=_templates(found, spec),

@@ -125,6 +125,21 @@ class StepOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Mount:
+    """A volume that pods see as ``path``, and the folder that stands in for it on this machine.
+
+    It is ``inside`` a folder of the run that is called as the volume, of which each trial has its ``own`` where pods
+    would not share it; or ``folder``, where that is not empty.
+    """
+
+    path: str
+    name: str
+    inside: str = "."
+    folder: str = ""
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PodStep:
     """One step that is a pod in Argo and a process here.
 
@@ -133,7 +148,8 @@ class PodStep:
     A script has ``source``: ``command`` is then called with a file that holds it, and ``args`` after that. ``cpu`` is
     in cores and ``memory`` in bytes, as requested; ``grace_s`` is the time between SIGTERM and SIGKILL, ``timeout_s``
     how long an attempt may last (None for any time).
-    ``env_from`` names the annotations that further variables come from.
+    ``env_from`` names the annotations that further variables come from, ``secrets`` the variables that are Secrets.
+    An attempt holds ``gpus`` GPUs alone, and may use ``memory_limit`` bytes (None for any number).
     """
 
     id: str
@@ -152,6 +168,10 @@ class PodStep:
     timeout_s: float | None = None
     workers: int = 1
     env_from: Mapping[str, str] = field(default_factory=dict)
+    gpus: int = 0
+    memory_limit: float | None = None
+    mounts: tuple[Mount, ...] = ()
+    secrets: tuple[str, ...] = ()
 
     @property
     def environment(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from controllers.worlds.local.workflow.findings import Findings
-from controllers.worlds.local.workflow.steps import LATE_TAGS, RetryRule
+from controllers.worlds.local.workflow.steps import LATE_TAGS, Mount, RetryRule
 from controllers.worlds.local.workflow.values import find_tags
 
 
@@ -44,6 +44,7 @@ class Pod:
     retry: RetryRule | None
     grace_s: float
     timeout_s: float | None
+    mounts: tuple[Mount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
