@@ -17,6 +17,7 @@ from hera.workflows.models import (
 )
 
 from controllers.core import labels
+from hera_specon.settings import input_name
 from hera_specon.space import Point, value_text
 from hera_specon.trial_template import placeholder
 
@@ -40,7 +41,7 @@ class FanOut:
     def names(self) -> tuple[str, ...]:
         """Input parameters that each trial gets a value of its own for."""
         delay = () if self.delays is None else (labels.INPUT_DELAY,)
-        params = (labels.INPUT_PARAMS, *self.points[0]) if self.points[0] else ()
+        params = (labels.INPUT_PARAMS, *map(input_name, self.points[0])) if self.points[0] else ()
         return (labels.INPUT_TRIAL, *params, *self.goals, *delay)
 
 
@@ -104,7 +105,7 @@ def _items(fan_out: FanOut) -> Iterable[dict[str, object]]:
         item: dict[str, object] = {labels.INPUT_TRIAL: f"t{number:0{width}}"}
         if point:
             item[labels.INPUT_PARAMS] = point
-        item |= {name: value_text(value) for name, value in point.items()}
+        item |= {input_name(name): value_text(value) for name, value in point.items()}
         item |= {name: values[number] for name, values in fan_out.goals.items()}
         if fan_out.delays is not None:
             item[labels.INPUT_DELAY] = f"{json.dumps(fan_out.delays[number])}s"

@@ -154,6 +154,12 @@ def submission_warnings(manifest: Manifest) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def named_policies(manifest: Manifest) -> list[str]:
+    """Return the policies that the sweeps of ``manifest`` name, as spec strings, each once."""
+    named = (_notes(template).get(labels.ANNOTATION_POLICY) for template in trial_templates(manifest))
+    return list(dict.fromkeys(str(one) for one in named if one))
+
+
 def _notes(template: Manifest) -> Mapping[str, Any]:
     return (template.get("metadata") or {}).get("annotations") or {}
 

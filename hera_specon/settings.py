@@ -63,6 +63,7 @@ def is_finite(value: object) -> TypeGuard[int | float]:
 RESERVED_INPUTS: Final = frozenset({INPUT_TRIAL, INPUT_PARAMS, INPUT_DELAY})
 """Input parameters that every sweep has already."""
 
+_HYPERPARAMETER: Final = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_.-]{0,48}[A-Za-z0-9_])?")
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST: Final = 63 - len(SUFFIX_ARRIVAL)
 
@@ -81,16 +82,24 @@ def check_sweep_name(name: str | None) -> str:
     return name
 
 
+def input_name(hyperparameter: str) -> str:
+    """Return the name of the input parameter that holds a hyperparameter: Argo allows no dots there.
+
+    Variables of a trial's environment are named so, too, since a shell knows neither dots nor dashes.
+    """
+    return hyperparameter.replace(".", "_").replace("-", "_")
+
+
 def check_hyperparameter(name: object) -> str:
     """Return ``name``.
 
     Raises:
-        SpaceError: It is no Python identifier in ASCII, or a name that every trial has already.
+        SpaceError: It is no name such as ``lr``, ``optim.lr`` or ``weight-decay``, or one that every trial has already.
     """
-    if not isinstance(name, str) or not name.isascii() or not name.isidentifier() or keyword.iskeyword(name):
-        problem = f"a hyperparameter is named like a Python variable, not {name!r}"
+    if not isinstance(name, str) or not _HYPERPARAMETER.fullmatch(name) or keyword.iskeyword(name):
+        problem = f"a hyperparameter has a name such as 'lr', 'optim.lr' or 'weight-decay', not {name!r}"
         raise SpaceError(problem)
-    if name in RESERVED_INPUTS:
+    if input_name(name) in RESERVED_INPUTS:
         problem = f"a hyperparameter cannot be named {name!r}: every trial has an input of that name"
         raise SpaceError(problem)
     return name

@@ -5,13 +5,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from math import prod
 from random import Random
 from typing import Final, Literal
 
 from hera_specon.errors import SpaceError, SweepError
-from hera_specon.settings import check_hyperparameter, is_finite, is_whole
+from hera_specon.settings import check_hyperparameter, input_name, is_finite, is_whole
 
 Value = str | int | float | bool
 """A hyperparameter's value; each survives a command line, JSON and Argo's substitution unchanged."""
@@ -214,6 +214,10 @@ def check_space(space: object) -> Space:
         check_hyperparameter(name)
         if not isinstance(distribution, Distribution):
             problem = f"hyperparameter {name!r} is {distribution!r}; use choice(), uniform() and the like"
+            raise SpaceError(problem)
+    for first, second in combinations(space, 2):
+        if input_name(first) == input_name(second):
+            problem = f"{first!r} and {second!r} are too alike: both would be {input_name(first)!r} in Argo"
             raise SpaceError(problem)
     names = list(space)
     for number, (name, distribution) in enumerate(space.items()):

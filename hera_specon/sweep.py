@@ -28,6 +28,7 @@ from hera_specon.settings import (
     WorkersChoice,
     check_distinct,
     check_sweep_name,
+    input_name,
     is_whole,
     policy_text,
     workers_range,
@@ -186,7 +187,7 @@ class _SweepTemplates(SweepTemplateBase):
     def _fan_out(self) -> FanOut:
         name, trials = check_sweep_name(self.name), self._points()
         delays = None if self.arrivals is None else self.arrivals.delays(len(trials))
-        added = own_inputs(self._build_inputs(), tuple(self.space))
+        added = own_inputs(self._build_inputs(), tuple(map(input_name, self.space)))
         return FanOut(name, trials, delays, added, self.parallelism, self._goals(len(trials)).inputs)
 
     def _policy(self) -> str | None:

@@ -25,7 +25,7 @@ from hera_specon.devices import device_problems, tolerations
 from hera_specon.errors import SweepError
 from hera_specon.goals import SweepGoals
 from hera_specon.pod_spec import container_security, pod_patch, pod_security
-from hera_specon.settings import Objective, Workers, check_distinct, is_whole
+from hera_specon.settings import Objective, Workers, check_distinct, input_name, is_whole
 from mlflow_hooks import contract
 
 DEFAULT_CPU = "100m"
@@ -72,6 +72,11 @@ class TrialSettings:
         """Names of the hyperparameters."""
         return tuple(self.flags)
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the input parameters that hold them."""
+        return tuple(map(input_name, self.flags))
+
 
 def flag(name: str, given: Mapping[str, object] | None) -> str:
     """Return how the hyperparameter ``name`` stands on the command line, with ``{}`` for its value.
@@ -103,9 +108,9 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
         SweepError: ``pod`` sets what the sweep sets, asks for no share of CPU, or says nothing to run.
     """
     pod.name = settings.sweep + labels.SUFFIX_TRIAL
-    params = (labels.INPUT_PARAMS, *settings.hyperparameters) if settings.search is None else ()
+    params = (labels.INPUT_PARAMS, *settings.inputs) if settings.search is None else ()
     ours = (labels.INPUT_TRIAL, *params, *settings.goals.inputs)
-    added = own_inputs(pod.inputs, settings.hyperparameters)
+    added = own_inputs(pod.inputs, settings.inputs)
     parameters = [*(Parameter(name=name) for name in ours), *(added.parameters or [])]
     pod.inputs = Inputs(parameters=parameters, artifacts=added.artifacts)
     pod.metadata = _metadata(pod.metadata, settings)
@@ -132,8 +137,8 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     searched = settings.search is not None
     pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, cpu, searched=searched)
     if pod.container is not None:
-        values = {name: f"$({contract.ENV_PARAM}{name})" if searched else placeholder(name) for name in settings.flags}
-        filled = (written.replace("{}", values[name]) for name, written in settings.flags.items())
+        given = [f"$({contract.ENV_PARAM}{name})" if searched else placeholder(name) for name in settings.inputs]
+        filled = (written.replace("{}", one) for one, written in zip(given, settings.flags.values(), strict=True))
         pod.container.args = [*(pod.container.args or []), *filled]
     return pod
 
@@ -187,7 +192,7 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         ours[contract.ENV_PARAMS] = placeholder(labels.INPUT_PARAMS)
     else:
         notes[contract.ENV_PARAMS] = labels.ANNOTATION_PARAMS
-        notes |= {contract.ENV_PARAM + name: labels.ANNOTATION_PARAM + name for name in settings.hyperparameters}
+        notes |= {contract.ENV_PARAM + input_name(name): labels.ANNOTATION_PARAM + name for name in settings.flags}
     of_the_pod |= {name: f"metadata.annotations['{note}']" for name, note in notes.items()}
     variables = [
         *(given or []),

@@ -140,7 +140,7 @@ class LocalSweep:
             self._services.launcher.wait_ready()
             clock = SweepClock(elapsed_before(self._plan.folder))
             world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
-            stack.callback(lambda: save_ledger(self._ledger_path, world.ledger))
+            stack.push(lambda kind, *_: self._keep(world, cut=kind is not None))
             scope = Scope(sorted({run.experiment_id for run in self._runs}), f"{self._plan.uid}.")
             source = MlflowSource(self._client, lambda: scope, world.objectives, clock.from_epoch)
             reader = stack.enter_context(BackgroundReader(_HEARTBEAT_S))
@@ -183,6 +183,14 @@ class LocalSweep:
     def _end_attempts_of_a_cut_sweep(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._services.launcher.close(GRACE_S)
+
+    def _keep(self, world: LocalWorld, *, cut: bool) -> None:
+        """Keep the ledger; of a sweep that was cut short, with the CPU seconds of the attempts that end with it."""
+        save_ledger(self._ledger_path, world.ledger)
+        if cut:
+            self._services.launcher.close(GRACE_S)
+            world.count_cut()
+            save_ledger(self._ledger_path, world.ledger)
 
     def _drive(
         self,

@@ -34,7 +34,10 @@ MOST_SETTING: Final = 10_000
 DIGITS: Final = 6
 """Significant digits of a number that is drawn: what people read is what ran."""
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=MOST_NAME, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Name = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=MOST_NAME, pattern=r"^[A-Za-z_](?:[A-Za-z0-9_.-]{0,48}[A-Za-z0-9_])?$"),
+]
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Bounded = Field(ge=-MOST_SETTING, le=MOST_SETTING)

@@ -131,6 +131,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
 def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
     from controllers.local_run.run import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from hera_specon.goals import run_warnings  # noqa: PLC0415
+    from hera_specon.risks import risks  # noqa: PLC0415
 
     if request.added and (request.policies or request.fresh):
         message = "--add-policy adds to a run that is there: leave --policy and --fresh out."
@@ -141,7 +142,7 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         message = f"{len(policies)} runs are more than {_MOST_RUNS}: give fewer --policy or --repeats."
         raise click.UsageError(message)
     check_parameters(request.parameters, workflow, request.file)
-    for warning in run_warnings(workflow, policies):
+    for warning in (*run_warnings(workflow, policies), *risks(policies)):
         click.echo(f"Warning: {warning}", err=True)
     sizes = request.cpus_per_node
     settings = LocalSettings(

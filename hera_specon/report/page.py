@@ -24,6 +24,7 @@ from hera_specon.report.early_order import early_order
 from hera_specon.report.gantt import gantt
 from hera_specon.report.models import importance_chart, importances, parallel_chart
 from hera_specon.report.style import trial_colours
+from hera_specon.risks import policies_in, risks, rungs
 
 REPORT_FILE = "report.html"
 LEADERS = 50
@@ -67,6 +68,7 @@ def page(record: RunRecord) -> str:
     )
     colours = trial_colours(trial for run in record.runs for trial in run.history.stretches)
     results = record.results()
+    policies = policies_in(record.about.get("policies") or [run.policy for run in record.runs])
     end = max(run.history.end for run in record.runs)
     objective = str(record.about.get("objective") or "objective")
     maximise = record.about.get("direction") == Direction.MAXIMIZE.value
@@ -77,6 +79,8 @@ def page(record: RunRecord) -> str:
         facts=facts(record.about),
         unfinished=[run.policy for run in record.runs if run.result is None],
         rows=comparison_rows(results),
+        risks=risks(policies),
+        rungs=rungs(policies),
         deadlines=any(result.deadlines.asked for result in results),
         entries=trial_entries(record.runs),
         gantt=gantt(record.runs),

@@ -15,6 +15,7 @@ from controllers.core.model import Point, TrialId
 from controllers.worlds.argo.workflows import WorkflowRecord
 from hera_specon.errors import SubmissionError
 from hera_specon.manifest import Manifest, program, sweep_of, trial_templates
+from hera_specon.settings import input_name
 from hera_specon.space import value_text
 from hera_specon.trial_template import placeholder
 from mlflow_hooks import contract
@@ -87,11 +88,12 @@ def _freed_of_its_search(template: dict[str, Any]) -> list[str]:
     for variable in program(template).get("env") or []:
         path = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
         found = _ANNOTATION.fullmatch(path) if isinstance(path, str) else None
-        if found is None:
+        # Its run in MLflow is still told by an annotation.
+        if found is None or found[1] == labels.ANNOTATION_RUN:
             continue
         name = variable["name"]
         if found[1].startswith(labels.ANNOTATION_PARAM):
-            inputs[name] = found[1].removeprefix(labels.ANNOTATION_PARAM)
+            inputs[name] = input_name(found[1].removeprefix(labels.ANNOTATION_PARAM))
         variable.pop("valueFrom")
         variable["value"] = placeholder(inputs.get(name, labels.INPUT_PARAMS))
     names = list(inputs.values())
@@ -109,4 +111,4 @@ def _with_point(
     point = points.get(TrialId(f"{record.sweep_uid}.{sweep}.{number}"))
     if not point:
         raise SubmissionError([f"the hyperparameters of trial {sweep}.{number} are not known: its pods are gone"])
-    return {**item, labels.INPUT_PARAMS: dict(point), **{name: value_text(value) for name, value in point}}
+    return {**item, labels.INPUT_PARAMS: dict(point), **{input_name(name): value_text(value) for name, value in point}}

@@ -94,7 +94,7 @@ def test_a_range_too_narrow_for_short_numbers_still_varies() -> None:
         (lambda: choice("{{item}}"), "{{item}}"),
         (lambda: check_space({}), "{}"),
         (lambda: check_space({"lr": 0.1}), "'lr' is 0.1"),
-        (lambda: check_space({"weight-decay": uniform(0, 1)}), "'weight-decay'"),
+        (lambda: check_space({"weight decay": uniform(0, 1)}), "'weight decay'"),
         (lambda: check_space({"lambda": uniform(0, 1)}), "'lambda'"),
         (lambda: check_space({"trial": uniform(0, 1)}), "'trial'"),
         (lambda: check_space({3: uniform(0, 1)}), "3"),

@@ -27,9 +27,9 @@ def test_a_policy_is_added_without_running_the_others_again(workbench: Workbench
 
 
 def test_a_sweep_that_runs_is_given_another_policy_and_ends_under_that(workbench: Workbench) -> None:
-    workbench.write(steps=(60,), rates=(0.01, 0.02))
+    workbench.write(steps=(400,), rates=(0.01, 0.02), cpu_ms=10)
     running = workbench.start("run", "sweep.py", "--policy", "default", *NODES)
-    workbench.until(lambda: bool(workbench.histories()))
+    workbench.wait_for(lambda: workbench.steps_journalled() > 0)
     asked = workbench.run("set-policy", workbench.newest_run.name, "ahead")
     assert asked.code == 0, asked.output
     told, _ = running.communicate(timeout=120)

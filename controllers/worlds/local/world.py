@@ -128,6 +128,12 @@ class LocalWorld:
         self._start_pending(now)
         return self._jobs != before
 
+    def count_cut(self) -> None:
+        """Count the CPU seconds of attempts that were ended because the sweep was interrupted."""
+        for end in self._attempts.ended():
+            for job in [one for one in self._jobs.values() if one.placed and one.key == end.key]:
+                self._jobs[job.id] = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds)
+
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
         return [self._trial(job) for job in self._jobs.values() if job.trial]

@@ -1,0 +1,87 @@
+"""What a policy that ends trials early may cost: told before a sweep starts, and on its page."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from controllers.core.policy import Policy
+from controllers.policies.kit.settings import PolicyError
+from controllers.policies.optuna_pruners.policy import OptunaPruner
+from controllers.policies.promote.policy import LEVELS, Promote
+from controllers.policies.registry import parse_policy
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured of a policy over whole sweeps whose trials were all trained to their end, too.
+
+    ``best_ended`` counts the sweeps in which it ended the trial that would have become the best. ``regret`` is the
+    median over the sweeps of how much worse the best model left was, as a part of the spread of all final values.
+    ``source`` names the page with the figures.
+    """
+
+    sweeps: int
+    best_ended: int
+    regret: float
+    source: str
+
+
+MEASURED: Final[Mapping[str, Measured]] = {}
+"""By what the risk is of, such as ``promote:finish=best``. Only figures that were measured stand here."""
+
+
+def risks(policies: Iterable[Policy[Any]], measured: Mapping[str, Measured] = MEASURED) -> list[str]:
+    """Return a line for each of ``policies``, or part of one, that may end the trial which would become the best."""
+    parts = (part for policy in policies for part in _parts(policy))
+    named = dict.fromkeys(name for part in parts if (name := _ends_early(part)))
+    return [_line(name, measured.get(name)) for name in named]
+
+
+def rungs(policies: Iterable[Policy[Any]]) -> list[str]:
+    """Return a line for each part of ``policies`` that compares trials at rungs: at which parts of their training."""
+    found = (part for policy in policies for part in _parts(policy) if isinstance(part, Promote))
+    lines = []
+    for one in found:
+        level = LEVELS[one.finish]
+        parts = ", ".join(f"{100 * rung:.0f}" for rung in level.rungs(one.warmup))
+        lines.append(
+            f"promote:finish={one.finish} compares trials after {parts} % of their training: those that are among the "
+            f"best 1 / {level.eta:g} there go on, the others wait"
+        )
+    return list(dict.fromkeys(lines))
+
+
+def policies_in(specs: Sequence[object]) -> list[Policy[Any]]:
+    """Return the policies of spec strings that were kept with a run, but for those that this version does not know."""
+    found: list[Policy[Any]] = []
+    for spec in specs:
+        try:
+            found.append(parse_policy(str(spec)))
+        except PolicyError:
+            continue
+    return found
+
+
+def _parts(policy: Policy[Any]) -> Iterator[Policy[Any]]:
+    within = getattr(policy, "within", ())
+    if not within:
+        yield policy
+    for part in within:
+        yield from _parts(part)
+
+
+def _ends_early(policy: Policy[Any]) -> str:
+    """Return what the risk is of, empty where the policy ends no trial that could still become the best."""
+    if isinstance(policy, Promote):
+        return "" if policy.finish == "all" else f"promote:finish={policy.finish}"
+    return "optuna" if isinstance(policy, OptunaPruner) else ""
+
+
+def _line(name: str, found: Measured | None) -> str:
+    told = f"{name} ends trials early, and may end the one that would have become the best: "
+    if found is None:
+        return f"{told}how often is not measured. Of your own past sweeps `specon replay` tells it"
+    return (
+        f"{told}so it did in {found.best_ended} of {found.sweeps} measured sweeps, and the best one left was worse by "
+        f"{100 * found.regret:.1f} % of the spread at the median ({found.source})"
+    )

@@ -1,0 +1,27 @@
+"""What a policy may cost is told, and only figures that were measured."""
+
+from controllers.policies.registry import parse_policy
+from hera_specon.risks import Measured, policies_in, risks, rungs
+
+
+def test_only_policies_that_may_end_the_best_trial_have_a_risk() -> None:
+    assert risks([parse_policy("promote"), parse_policy("ahead"), parse_policy("default")]) == []
+    (told,) = risks([parse_policy("promote:finish=best"), parse_policy("promote:finish=best+ahead")])
+    assert told.startswith("promote:finish=best ends trials early")
+    assert risks([parse_policy("optuna:pruner=median")])
+
+
+def test_what_was_not_measured_is_said_to_be_so() -> None:
+    (told,) = risks([parse_policy("promote:finish=fast")], {})
+    assert "is not measured" in told
+    measured = {"promote:finish=fast": Measured(200, 14, 0.012, "docs/experiments/best-models.md")}
+    (told,) = risks([parse_policy("promote:finish=fast")], measured)
+    assert "in 14 of 200 measured sweeps" in told
+    assert "1.2 %" in told
+
+
+def test_the_rungs_of_a_policy_are_told_as_parts_of_the_training() -> None:
+    assert rungs([parse_policy("ahead")]) == []
+    (told,) = rungs([parse_policy("promote:finish=best+ahead")])
+    assert "after 16, 32, 64 % of their training" in told
+    assert rungs(policies_in(["promote:finish=fast", "a policy of a later version"])) != []
