@@ -31,8 +31,9 @@ from controllers.worlds.local.jobs import file_name, write_whole
 from controllers.worlds.local.mlflow_server import LocalMlflow
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.processes.preload import preloads
+from controllers.worlds.local.room import Machine
 from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
-from controllers.worlds.local.world import LocalWorld, Machine
+from controllers.worlds.local.world import LocalWorld
 
 _CORES_FOR_TRIALS = 0.8
 _TRACKING_URI = "MLFLOW_TRACKING_URI"
@@ -67,7 +68,7 @@ class LocalSettings:
         """Cores of every node, one by one only where they differ."""
         return self.cores[0] if len(set(self.cores)) == 1 else self.cores
 
-    def machine(self, pinned: Mapping[str, str], *, gate_first: bool = False) -> Machine:
+    def machine(self, pinned: Mapping[str, Sequence[str]], *, gate_first: bool = False) -> Machine:
         """Return the nodes; memory is divided evenly among them. The rest is as in ``Machine``."""
         width = len(str(self.nodes))
         nodes = {f"node-{number:0{width}d}": cpu for number, cpu in enumerate(self.cores, start=1)}
@@ -281,7 +282,7 @@ def _plan(
     """Return the plan of the ``position``-th run; ``before`` is the first of them, whose placement is everyone's."""
     uid = folder.uid(position)
     program = order.program(uid)
-    pinned = {trial.id: trial.first_node for result in before for trial in result.trials}
+    pinned = {trial.id: trial.first_nodes or (trial.first_node,) for result in before for trial in result.trials}
     return Plan(
         program=program,
         uid=uid,

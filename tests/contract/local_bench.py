@@ -12,9 +12,10 @@ from controllers.core.model import NodeName
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
 from controllers.worlds.local.jobs import load_ledger, save_ledger
 from controllers.worlds.local.processes import Launcher
+from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import choose_shares
 from controllers.worlds.local.workflow import read_workflow
-from controllers.worlds.local.world import LocalWorld, Machine
+from controllers.worlds.local.world import LocalWorld
 from tests.contract.bench import Behaviour, Bench, trial_template, workflow
 
 _NODES = {"node-1": 0.4, "node-2": 0.4}
@@ -63,8 +64,8 @@ class LocalBench(Bench):
                 child.kill()
         ledger = load_ledger(self._ledger)
         for job in ledger.jobs.values():
-            if job.placed:
-                kill_leftover(job.pid, self._ledger.stat().st_mtime)
+            for pid in job.pids if job.placed else ():
+                kill_leftover(pid, self._ledger.stat().st_mtime)
         self.close()
         self._build()
 

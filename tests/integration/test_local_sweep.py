@@ -112,7 +112,7 @@ def test_killed_trials_go_on_from_their_checkpoints(workbench: Workbench) -> Non
     ledger = json.loads(next(workbench.newest_run.glob("*/ledger.json")).read_text())
     for job in ledger["jobs"].values():
         if job["phase"] == "running":
-            os.kill(job["pid"], signal.SIGKILL)
+            os.kill(job["pids"][0], signal.SIGKILL)
     output, _ = process.communicate(timeout=240)
     assert process.returncode == 0, output
     (run,) = results(workbench.folder / "out.json")

@@ -6,7 +6,7 @@ It runs the workflow that Hera built step by step, and is the cluster that the e
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, assert_never
 
 from controllers.core import labels
@@ -26,13 +26,16 @@ from controllers.core.model import (
     Suspend,
     Trial,
     TrialId,
+    nodes_of,
+    why_no_gang,
 )
 from controllers.core.parameters import noted, parameters_in
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
-from controllers.worlds.kube_scheduler import NodeLoad, choose, scores
-from controllers.worlds.local.attempts import Attempts, Ended
+from controllers.worlds.local.attempts import Attempts
+from controllers.worlds.local.gangs import Ended
 from controllers.worlds.local.jobs import JobLedger, LocalJob
+from controllers.worlds.local.room import Machine, Room
 from controllers.worlds.local.workflow import Expansion, PodStep, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
@@ -40,22 +43,6 @@ _KILLED = 128 + 9
 _TERMINATED = 128 + 15
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 _ENDED_WELL = frozenset({Phase.SUCCEEDED, Phase.STOPPED})
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The nodes of a run and how first attempts find theirs.
-
-    ``pinned`` names the node of a trial's first attempt (by id without the workflow's uid), so
-    that two policies can be compared from the same initial placement. With ``gate_first`` each trial's first attempt
-    waits for a ``Place``, as those of a policy that needs it do.
-    """
-
-    nodes: Mapping[str, float]
-    memory: float
-    seed: int = 0
-    pinned: Mapping[str, str] = field(default_factory=dict)
-    gate_first: bool = False
 
 
 class LocalWorld:
@@ -70,12 +57,15 @@ class LocalWorld:
         self._attempts = attempts
         self._now = 0.0
         self._planned = [
-            ComingTrial(TrialId(planned.step.env.get(contract.ENV_TRIAL_ID, "")), planned.delay, planned.step.cpu)
+            ComingTrial(TrialId(step.env.get(contract.ENV_TRIAL_ID, "")), planned.delay, step.cpu * step.workers)
             for planned in program.trials()
+            for step in (planned.step,)
         ]
         self._jobs = {
-            # What ran when the last controller died starts again, on the node where it belongs.
-            name: replace(job, phase=Phase.PENDING, target=job.target or job.node, asked_at=None) if job.placed else job
+            # What ran when the last controller died starts again, on the nodes where it belongs.
+            name: replace(job, phase=Phase.PENDING, targets=job.targets or job.nodes, asked_at=None)
+            if job.placed
+            else job
             for name, job in ledger.jobs.items()
         }
         self._delays = dict(ledger.delays)
@@ -102,14 +92,13 @@ class LocalWorld:
 
         Returns:
             Whether any of that changed a step. What ``apply`` changed itself is no news to whoever called it.
+
+        Raises:
+            GangError: the workers of a gang train each for itself.
         """
         self._now = now
         before = dict(self._jobs)
-        for end in self._attempts.ended():
-            self._reap(end, now)
-        for job in self._jobs.values():
-            if job.placed and _overdue(job, now):
-                self._attempts.kill(job)
+        self._end_attempts(now)
         self._expand()
         for delay in self._expansion.delays:
             self._delays.setdefault(delay.id, now + delay.seconds)
@@ -152,14 +141,14 @@ class LocalWorld:
             case Stop(why=why) if self._waits(job):
                 self._jobs[job.id] = self._over(replace(job, stop=why), Phase.STOPPED, 0, self._now)
                 return DONE
-            case _ if job.phase in _LEAVING:
+            case _ if job.phase in _LEAVING or job.asked_at is not None:
                 return BUSY
             case _ if job.phase is not Phase.RUNNING:
                 return refused("the trial is not running")
             case Resize(cpu=cpu):
                 return self._resize(job, cpu)
-            case Migrate(node=node):
-                return self._migrate(job, node)
+            case Migrate():
+                return self._migrate(job, action)
             case Suspend():
                 return self._ask_to_leave(replace(job, phase=Phase.SUSPENDING))
             case Stop(why=why):
@@ -195,7 +184,7 @@ class LocalWorld:
             id=self.short(job.trial),
             submitted_s=job.submitted_at,
             completed_s=job.ended_at if job.ended_at is not None else job.submitted_at,
-            node=job.node,
+            node=job.nodes[0] if job.nodes else "",
             moves=job.moves,
             attempts=job.attempt,
             final_metric=None if sample is None else sample.value,
@@ -203,7 +192,10 @@ class LocalWorld:
             suspensions=job.suspensions,
             stopped=job.stop if job.phase is Phase.STOPPED else "",
             resizes=job.resizes,
-            first_node=job.first_node,
+            first_node=job.first_nodes[0] if job.first_nodes else "",
+            scales=job.scales,
+            workers=job.size,
+            first_nodes=job.first_nodes,
             params=_params(job.step),
             cpu_seconds=round(job.cpu_seconds, 3),
             deadline_s=goals_in(job.step.annotations).deadline_s,
@@ -229,10 +221,16 @@ class LocalWorld:
             memory=job.step.memory,
             direction=Direction(job.step.annotations[labels.ANNOTATION_DIRECTION]),
             submitted_at=job.submitted_at,
-            nodes=(NodeName(job.node),) if job.placed else (),
+            nodes=tuple(NodeName(node) for node in job.nodes) if job.placed else (),
             attempt=job.attempt,
             moves=job.moves,
-            moving_to=NodeName(job.target) if job.phase is Phase.MOVING else None,
+            workers=job.size,
+            min_workers=job.step.min_workers,
+            max_workers=job.step.workers,
+            moving_to=NodeName(job.targets[0]) if job.phase is Phase.MOVING else None,
+            moving_to_nodes=(
+                tuple(NodeName(node) for node in job.targets) if job.gang and job.phase is Phase.MOVING else ()
+            ),
             gated=self._waits(job),
             suspensions=job.suspensions,
             goals=goals_in(job.step.annotations).since(job.submitted_at),
@@ -242,8 +240,8 @@ class LocalWorld:
         )
 
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:
-        if self._load(job.node).cpu_requested - job.cpu + cpu > self._machine.nodes[job.node] + 1e-9:
-            return refused(f"{cpu:g} cores do not fit on {job.node}")
+        if why_not := Room(self._machine, self._jobs.values()).resize_lack(job, cpu):
+            return refused(why_not)
         # Weights within a node: the neighbours' parts shrink by themselves.
         self._attempts.resize(job, cpu)
         self._jobs[job.id] = replace(job, cpu=cpu, resizes=job.resizes + 1)
@@ -258,38 +256,56 @@ class LocalWorld:
     def _place(self, job: LocalJob, place: Place) -> Outcome:
         if not self._waits(job):
             return refused("the trial does not wait for a place")
-        if place.node is not None and (why_not := self._unfit(place.node, job)):
+        nodes = nodes_of(place, self._trial(job))
+        if why_not := why_no_gang(place, self._trial(job)) or self._room_for(job).lack(job, nodes):
             return refused(why_not)
         if place.point:
             annotations = {**job.step.annotations, **noted(place.point)}
             job = replace(job, step=replace(job.step, annotations=annotations))
-        # The target is written before the process starts, so that a new controller starts it on the same node.
-        self._jobs[job.id] = replace(job, phase=Phase.PENDING, released=True, target=place.node or "")
+        # The targets are written before the process starts, so that a new controller starts it on the same nodes.
+        self._jobs[job.id] = replace(
+            job, phase=Phase.PENDING, released=True, targets=nodes, workers=len(nodes) or job.workers
+        )
         return DONE
 
-    def _unfit(self, node: str, job: LocalJob) -> str:
-        """Return what speaks against an attempt of ``job`` on ``node``; empty if it fits."""
-        if node not in self._machine.nodes:
-            return f"there is no node {node}"
-        return "" if scores(job.step.cpu, job.step.memory, [self._load(node)]) else f"{node} has no room for it"
-
-    def _migrate(self, job: LocalJob, node: str) -> Outcome:
-        why_not = f"the trial is on {node} already" if node == job.node else self._unfit(node, job)
-        if why_not:
+    def _migrate(self, job: LocalJob, move: Migrate) -> Outcome:
+        nodes = nodes_of(move, self._trial(job))
+        if sorted(nodes) == sorted(job.nodes):
+            return refused(f"the trial is on {', '.join(nodes)} already")
+        if why_not := why_no_gang(move, self._trial(job)) or self._room_for(job).lack(job, nodes):
             return refused(why_not)
-        return self._ask_to_leave(replace(job, phase=Phase.MOVING, target=node))
+        return self._ask_to_leave(replace(job, phase=Phase.MOVING, targets=nodes))
+
+    def _room_for(self, job: LocalJob) -> Room:
+        """Return what room all other jobs leave."""
+        return Room(self._machine, (other for other in self._jobs.values() if other.id != job.id))
 
     def _ask_to_leave(self, job: LocalJob) -> Outcome:
         self._jobs[job.id] = replace(job, asked_at=self._now)
         self._attempts.ask_to_leave(job)
         return DONE
 
+    def _end_attempts(self, now: float) -> None:
+        """Take note of attempts that have ended, and end those that must not go on."""
+        for end in self._attempts.ended():
+            self._reap(end, now)
+        self._attempts.check_joined(now, self._machine.join_s)
+        broken = self._attempts.broken()
+        for job in self._jobs.values():
+            if job.placed and _overdue(job, now):
+                self._attempts.kill(job)
+            elif job.placed and job.key in broken and job.asked_at is None:
+                # The workers that are left would wait for the one that was lost.
+                self._ask_to_leave(job)
+
     def _reap(self, end: Ended, now: float) -> None:
         job = next(job for job in self._jobs.values() if job.placed and job.key == end.key)
         job = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds)
         # An attempt that was asked to leave may end by the signal itself, before its hooks listen or after its grace.
-        left = end.code == contract.EXIT_MIGRATE or (job.phase in _LEAVING and end.code in {_KILLED, _TERMINATED})
-        rule = job.step.retry
+        left = job.phase in _LEAVING and end.code in {contract.EXIT_MIGRATE, _KILLED, _TERMINATED}
+        # Alone, somebody else has asked it. The workers of a gang leave unasked where they waited in vain for another.
+        left = left or (end.code == contract.EXIT_MIGRATE and not job.gang)
+        rule, failed = job.step.retry, job.failures + 1
         if end.code == 0:
             job = self._over(job, Phase.SUCCEEDED, 0, now)
         elif job.phase is Phase.STOPPING:
@@ -300,9 +316,11 @@ class LocalWorld:
         elif left:
             # The target stays: the next attempt starts there.
             job = replace(job, phase=Phase.PENDING, asked_at=None, exit_code=end.code)
-        elif rule is not None and rule.allows(job.attempt, end.code, duration_s=now - job.started_at):
-            due = now + rule.wait_s(job.attempt)
-            job = replace(job, phase=Phase.PENDING, target="", asked_at=None, not_before=due, exit_code=end.code)
+        elif rule is not None and rule.allows(
+            failed if job.gang else job.attempt, end.code, duration_s=now - job.started_at
+        ):
+            job = replace(job, phase=Phase.PENDING, targets=(), asked_at=None, exit_code=end.code, failures=failed)
+            job = replace(job, not_before=now + rule.wait_s(job.attempt))
         else:
             job = self._over(job, Phase.FAILED, end.code, now)
         self._jobs[job.id] = job
@@ -310,7 +328,7 @@ class LocalWorld:
     def _over(self, job: LocalJob, phase: Phase, code: int, now: float) -> LocalJob:
         # Later steps may read what a step printed; what a trial comes to is in MLflow.
         result = None if job.trial else self._attempts.output(job)
-        return replace(job, phase=phase, ended_at=now, asked_at=None, target="", exit_code=code, result=result)
+        return replace(job, phase=phase, ended_at=now, asked_at=None, targets=(), exit_code=code, result=result)
 
     def _expand(self) -> None:
         """Work out anew which steps should exist, from how those before them ended."""
@@ -332,51 +350,38 @@ class LocalWorld:
         waiting = (job for job in self._jobs.values() if job.phase is Phase.PENDING and not self._waits(job))
         pending = [job for job in waiting if now >= job.not_before]
         for job in sorted(pending, key=lambda job: job.submitted_at):
-            node = self._node_for(job)
-            if node is not None:
-                self._jobs[job.id] = self._started(job, node, now)
+            nodes = self._nodes_for(job)
+            if nodes is not None:
+                self._jobs[job.id] = self._started(job, nodes, now)
 
-    def _node_for(self, job: LocalJob) -> str | None:
-        others = [other for other in self._jobs.values() if other.id != job.id]
-        fits = scores(job.step.cpu, job.step.memory, [self._load(node, others) for node in self._machine.nodes])
-        # The node of the first attempt is pinned so that two policies are compared from the same placement.
-        # A trial whose chosen node has filled up meanwhile starts elsewhere rather than not at all.
-        wish = job.target or ("" if job.attempt else self._machine.pinned.get(self.short(job.trial), ""))
-        if wish in fits:
+    def _nodes_for(self, job: LocalJob) -> tuple[str, ...] | None:
+        """Return the nodes for all workers of ``job``, None where they do not all fit."""
+        room = self._room_for(job)
+        # The nodes of the first attempt are pinned so that two policies are compared from the same placement.
+        # A trial whose chosen nodes have filled up meanwhile starts elsewhere rather than not at all.
+        pinned = () if job.attempt else tuple(self._machine.pinned.get(self.short(job.trial), ()))
+        wish = job.targets or pinned
+        if wish and not room.lack(job, wish):
             return wish
-        return choose(fits, self._random.choice) if fits else None
+        return room.found(job, len(job.targets) or job.size, self._random.choice)
 
-    def _started(self, job: LocalJob, node: str, now: float) -> LocalJob:
-        moved = bool(job.target) and job.node not in {"", node}
+    def _started(self, job: LocalJob, nodes: tuple[str, ...], now: float) -> LocalJob:
+        moved = bool(job.targets and job.nodes) and sorted(job.nodes) != sorted(nodes)
         new = replace(
             job,
             phase=Phase.RUNNING,
-            node=node,
-            first_node=job.first_node or node,
-            target="",
+            nodes=nodes,
+            first_nodes=job.first_nodes or nodes,
+            targets=(),
+            workers=len(nodes),
             attempt=job.attempt + 1,
             moves=job.moves + moved,
+            scales=job.scales + (bool(job.nodes) and len(nodes) != len(job.nodes)),
             cpu=job.step.cpu,
             started_at=now,
             asked_at=None,
         )
-        return replace(new, pid=self._attempts.start(new))
-
-    def _load(self, node: str, jobs: Sequence[LocalJob] | None = None) -> NodeLoad:
-        """Return what is requested of ``node``, counting moves under way at both their ends."""
-        on_it = [
-            job
-            for job in (self._jobs.values() if jobs is None else jobs)
-            if (job.placed and job.node == node) or (job.target == node and not job.phase.ended)
-        ]
-        return NodeLoad(
-            node,
-            self._machine.nodes[node],
-            self._machine.memory,
-            sum(job.cpu if job.node == node else job.step.cpu for job in on_it),
-            sum(job.step.memory for job in on_it),
-            pods_without_memory=sum(not job.step.memory for job in on_it),
-        )
+        return replace(new, pids=self._attempts.start(new))
 
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""

@@ -23,13 +23,26 @@ from controllers.worlds.local.workflow.values import (
     parse_quantity,
     substitute,
 )
-from mlflow_hooks.contract import ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT
+from mlflow_hooks.contract import (
+    ENV_ATTEMPT,
+    ENV_CPUS,
+    ENV_FLUSH,
+    ENV_NODE,
+    ENV_PARENT_RUN_ID,
+    ENV_POD_IP,
+    ENV_RANK,
+    ENV_STATE_ROOT,
+    ENV_WORLD_SIZE,
+)
 
 _ANNOTATION: Final = re.compile(r"metadata\.annotations\['([^']+)'\]")
 DEFAULT_CPU: Final = 0.1
 """Cores of a step that requests none, as kube-scheduler counts it."""
-WORLD_ENV: Final = frozenset({ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT})
-"""Variables that the local world sets itself, so that their ``valueFrom`` need not be followed."""
+WORLD_ENV: Final = frozenset(
+    {ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT}
+    | {ENV_RANK, ENV_WORLD_SIZE, ENV_POD_IP}
+)
+"""Variables that the local world sets itself or does without, so that their ``valueFrom`` need not be followed."""
 
 
 def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mapping[str, Any]) -> Pod:
@@ -81,15 +94,22 @@ def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, 
         retry=pod.retry,
         grace_s=pod.grace_s,
         timeout_s=pod.timeout_s,
-        workers=_workers(manifest["annotations"].get(labels.ANNOTATION_WORKERS, "1")),
+        **(_workers(manifest["annotations"]) if labels.LABEL_SWEEP in manifest["labels"] else {}),
     )
 
 
-def _workers(text: str) -> int:
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    message = f"annotation {labels.ANNOTATION_WORKERS} must be a whole number above 0, not {text!r}"
-    raise ManifestValueError(message)
+def _workers(annotations: Mapping[str, str]) -> dict[str, int]:
+    """Return how many workers a trial has at most, and at least."""
+    most = annotations.get(labels.ANNOTATION_WORKERS, "1")
+    least = annotations.get(labels.ANNOTATION_MIN_WORKERS, most)
+    for name, text in ((labels.ANNOTATION_WORKERS, most), (labels.ANNOTATION_MIN_WORKERS, least)):
+        if not text.isdecimal() or int(text) < 1:
+            message = f"annotation {name} must be a whole number above 0, not {text!r}"
+            raise ManifestValueError(message)
+    if int(least) > int(most):
+        message = f"annotation {labels.ANNOTATION_MIN_WORKERS} is {least}, above {labels.ANNOTATION_WORKERS}, {most}"
+        raise ManifestValueError(message)
+    return {"workers": int(most), "min_workers": int(least)}
 
 
 def _texts(found: Findings, value: object, path: str) -> list[str]:

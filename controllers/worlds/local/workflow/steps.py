@@ -133,7 +133,8 @@ class PodStep:
     A script has ``source``: ``command`` is then called with a file that holds it, and ``args`` after that. ``cpu`` is
     in cores and ``memory`` in bytes, as requested; ``grace_s`` is the time between SIGTERM and SIGKILL, ``timeout_s``
     how long an attempt may last (None for any time).
-    ``env_from`` names the annotations that further variables come from.
+    ``env_from`` names the annotations that further variables come from. ``workers`` is how many processes it is at
+    most, each with that ``cpu`` and ``memory``, and ``min_workers`` how many it needs at least.
     """
 
     id: str
@@ -151,6 +152,7 @@ class PodStep:
     grace_s: float = 30.0
     timeout_s: float | None = None
     workers: int = 1
+    min_workers: int = 1
     env_from: Mapping[str, str] = field(default_factory=dict)
 
     @property
