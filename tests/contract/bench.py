@@ -23,7 +23,8 @@ class Behaviour:
     """What a trial of the contract suite does: how many steps, how many failures first, deaf to SIGTERM or not.
 
     It asks for ``devices``. ``params`` is the JSON text of its hyperparameters, as its environment carries them; with
-    ``search``, the text of a search, it gets them when it is placed.
+    ``search``, the text of a search, it gets them when it is placed. It may have up to ``workers`` workers, each with
+    that ``cpu``, and at least ``min_workers``.
     """
 
     steps: int = 25
@@ -34,6 +35,8 @@ class Behaviour:
     devices: int = 0
     params: str = "{}"
     search: str = ""
+    workers: int = 1
+    min_workers: int = 1
 
 
 class Template(Protocol):
@@ -158,6 +161,24 @@ class DeviceBench(Bench):
         """Let each of the two nodes have so many of ``DEVICE``; before anything is submitted."""
 
 
+class GangBench(Bench):
+    """A bench whose world runs trials of several workers."""
+
+    @abstractmethod
+    def crew(self, name: str) -> Sequence[str]:
+        """Return the node of each worker of the trial's newest attempt, by rank, as the workers tell."""
+
+    @abstractmethod
+    def kill_worker(self, name: str, rank: int) -> None:
+        """SIGKILL one worker of the trial's present attempt."""
+
+    def until_together(self, name: str, nodes: Sequence[NodeName]) -> None:
+        """Drive until the trial makes steps with a worker on each of ``nodes``, by rank."""
+        self.until(lambda: self.trial(name).steady and self.trial(name).nodes == tuple(nodes))
+        self.until_running(name)
+        assert list(self.crew(name)) == list(nodes)
+
+
 def workflow(behaviours: Mapping[str, Behaviour], template: Template) -> dict[str, Any]:
     """Return an Argo Workflow with one step per trial."""
     templates = [template(name, behaviour) for name, behaviour in behaviours.items()]
@@ -174,6 +195,12 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
     """Return the template of one trial, as any world runs it."""
     args = [program, behaviour.steps, behaviour.failures, int(behaviour.deaf), step_ms]
     requests = {"cpu": behaviour.cpu, "memory": "16Mi"}
+    gang = {}
+    if behaviour.workers > 1:
+        gang = {
+            labels.ANNOTATION_WORKERS: str(behaviour.workers),
+            labels.ANNOTATION_MIN_WORKERS: str(behaviour.min_workers),
+        }
     devices = {DEVICE: str(behaviour.devices)} if behaviour.devices else {}
     given: list[dict[str, Any]] = [{"name": contract.ENV_PARAMS, "value": behaviour.params}]
     search = {}
@@ -189,7 +216,12 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
         "name": name,
         "metadata": {
             "labels": {labels.LABEL_SWEEP: "sweep", labels.LABEL_TRIAL: name},
-            "annotations": {labels.ANNOTATION_OBJECTIVE: "loss", labels.ANNOTATION_DIRECTION: "minimize"} | search,
+            "annotations": {
+                labels.ANNOTATION_OBJECTIVE: "loss",
+                labels.ANNOTATION_DIRECTION: "minimize",
+                **search,
+                **gang,
+            },
         },
         "retryStrategy": {"limit": "20", "expression": f"{MOVED} || asInt(retries) < {behaviour.retries}"},
         "podSpecPatch": '{"terminationGracePeriodSeconds": 2}',
