@@ -117,8 +117,7 @@ class _Order:
         check_nodes(self.settings.nodes, self.settings.cores)
         for policy in self.policies:
             check_policy(policy, LocalWorld.can, "local")
-        machine = self.settings.machine({})
-        return check_sweep(self.program("check"), machine.nodes, machine.memory, str(self.source))
+        return check_sweep(self.program("check"), self.settings.machine({}), str(self.source))
 
     def identity(self) -> dict[str, Any]:
         """Return what makes two orders the same: an unfinished run of the same order is gone on with."""

@@ -1,14 +1,17 @@
 """What of this machine's nodes is taken, and where the next attempt of a job may start."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controllers.worlds.kube_scheduler import NodeLoad, choose, scores
 from controllers.worlds.local.jobs import LocalJob
+from controllers.worlds.local.workflow import PodStep
 
 JOIN_S: Final = 300.0
 """Seconds within which the workers of a gang must have begun to meet: imports on a small share take minutes."""
+_SLACK: Final = 1e-9
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,11 @@ class Machine:
     pinned: Mapping[str, Sequence[str]] = field(default_factory=dict)
     gate_first: bool = False
     join_s: float = JOIN_S
+
+    def most_workers(self, step: PodStep) -> int:
+        """Return how many workers of ``step`` the nodes hold together while nothing else is there."""
+        by_memory = math.floor(self.memory / step.memory) if step.memory else math.inf
+        return int(sum(min(math.floor(cpu / step.cpu + _SLACK), by_memory) for cpu in self.nodes.values()))
 
 
 class Room:
@@ -65,7 +73,7 @@ class Room:
         """Return what speaks against ``cpu`` cores for each worker of ``job``; empty if they fit."""
         for node in dict.fromkeys(job.nodes):
             more = job.nodes.count(node) * (cpu - job.cpu)
-            if self.load(node).cpu_requested + more > self._machine.nodes[node] + 1e-9:
+            if self.load(node).cpu_requested + more > self._machine.nodes[node] + _SLACK:
                 return f"{cpu:g} cores do not fit on {node}"
         return ""
 

@@ -104,7 +104,9 @@ class LocalWorld:
             self._delays.setdefault(delay.id, now + delay.seconds)
         for step in self._expansion.pods:
             if step.id not in self._jobs:
-                self._jobs[step.id] = LocalJob(step, now, step.cpu)
+                # A gang starts with as many workers as it may have, or as ever fit here.
+                most = max(min(step.workers, self._machine.most_workers(step)), step.min_workers)
+                self._jobs[step.id] = LocalJob(step, now, step.cpu, workers=most)
         self._start_pending(now)
         return self._jobs != before
 
