@@ -108,6 +108,17 @@ def without_argo(patch: str) -> str:
     return patch
 
 
+def is_count_of_workers(text: str) -> bool:
+    """Return whether ``text`` is what ``workers`` gives for some sweep."""
+    return _COUNT.fullmatch(text) is not None
+
+
+def failures_forgiven(expression: str) -> int | None:
+    """Return the failures that an expression of ``gang_retries`` forgives, None where it is another."""
+    found = _FORGIVEN.fullmatch(expression)
+    return None if found is None else int(found[1])
+
+
 def _stopped(sweep: str) -> str:
     return f"{_of_trial(sweep, _STOP)} != nil"
 
@@ -131,6 +142,10 @@ _WITHOUT_ARGO: Final = (
     (_for_any_sweep(worker_gates(_ANY, first=True)), "[]"),
     (_for_any_sweep(worker_container(_ANY)), '{"name": "main"}'),
 )
+
+_NUMBER: Final = 424242
+_COUNT: Final = re.compile(_for_any_sweep(workers(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "[0-9]+"))
+_FORGIVEN: Final = re.compile(_for_any_sweep(gang_retries(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))
 
 SWEEP_UID: Final = f"{{{{=sprig.coalesce(workflow.parameters['{PARAMETER_CONTINUE}'] ?? '', workflow.uid)}}}}"
 """What the ids of sweep and trials begin with: the workflow's uid, or that of the workflow which it continues."""

@@ -66,7 +66,7 @@ def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mappin
     if not manifest["command"]:
         found.malformed(f"{main_path}.command", "is needed: without an image there is no default command")
     timeout = found.whole(node.get("activeDeadlineSeconds"), f"{path}.activeDeadlineSeconds")
-    return Pod(manifest, _retry(found, node, path), grace_s(found, node, path, shared), timeout)
+    return Pod(manifest, read_retry(found, node, path), grace_s(found, node, path, shared), timeout)
 
 
 def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, str]) -> PodStep:
@@ -168,7 +168,8 @@ def _metadata(
     return merged
 
 
-def _retry(found: Findings, node: Mapping[str, Any], path: str) -> RetryRule | None:
+def read_retry(found: Findings, node: Mapping[str, Any], path: str) -> RetryRule | None:
+    """Read the retryStrategy of the template ``node``, None where it has none."""
     if node.get("retryStrategy") is None:
         return None
     path = f"{path}.retryStrategy"
