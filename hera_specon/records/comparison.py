@@ -32,6 +32,11 @@ class ComparisonRow:
         return sum(trial.resizes for trial in self.result.trials)
 
     @property
+    def scales(self) -> int:
+        """How often trials went on with another number of workers."""
+        return sum(trial.scales for trial in self.result.trials)
+
+    @property
     def suspensions(self) -> int:
         """Suspensions of all trials."""
         return sum(trial.suspensions for trial in self.result.trials)
@@ -86,7 +91,12 @@ def comparison_rows(results: Sequence[RunResult]) -> list[ComparisonRow]:
 def _idle(baseline: RunResult, other: RunResult) -> bool:
     begun = {trial.id: trial.first_node for trial in baseline.trials}
     return not any(
-        trial.moves or trial.resizes or trial.suspensions or trial.stopped or trial.first_node != begun[trial.id]
+        trial.moves
+        or trial.resizes
+        or trial.scales
+        or trial.suspensions
+        or trial.stopped
+        or trial.first_node != begun[trial.id]
         for trial in other.trials
     )
 
