@@ -86,9 +86,9 @@ def short_id(trial: str) -> str:
 
 
 def places(nodes: Sequence[str]) -> str:
-    """Return the nodes of a trial's workers as people read them: ``node-1 ×2, node-3``."""
+    """Return the nodes of a trial's workers as people read them: ``node-1 x2, node-3``."""
     counts = Counter(nodes)
-    return ", ".join(node if count == 1 else f"{node} ×{count}" for node, count in counts.items())
+    return ", ".join(node if count == 1 else f"{node} x{count}" for node, count in counts.items())
 
 
 def natural(name: str) -> tuple[int, str]:

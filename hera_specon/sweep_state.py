@@ -27,9 +27,9 @@ class TrialRow:
     """One trial's line on every screen.
 
     CPU is in cores, of each of its ``workers``. ``share`` runs from 0 to 1 and is the part of its (first) node that a
-    live trial holds; 0 where the size of the node is not known. ``category`` and ``growth`` are None unless the trial is at work. ``outlook`` is what its
-    policy foresees, ``reason`` why it was acted on last. ``left`` is in how many seconds it will end. None stands for
-    what is not known.
+    live trial holds; 0 where the size of the node is not known. ``category`` and ``growth`` are None unless the trial
+    is at work. ``outlook`` is what its policy foresees, ``reason`` why it was acted on last. ``left`` is in how many
+    seconds it will end. None stands for what is not known.
     """
 
     id: TrialId

@@ -110,7 +110,7 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
 
 def _cores(row: TrialRow) -> str:
     """Return the share of a trial, of each of its workers where it has several."""
-    return formatting.cores(row.cpu) if row.workers == 1 else f"{row.workers} × {formatting.cores(row.cpu)}"
+    return formatting.cores(row.cpu) if row.workers == 1 else f"{row.workers} x {formatting.cores(row.cpu)}"
 
 
 def _style(row: TrialRow) -> str:
