@@ -3,18 +3,15 @@
 It runs the workflow that Hera built step by step, and is the cluster that the engine acts upon.
 """
 
-import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, assert_never
+from typing import assert_never
 
 from controllers.core import labels
-from controllers.core.goals import goals_in
 from controllers.core.model import (
     ACTION_KINDS,
     Action,
-    Direction,
     Migrate,
     Node,
     NodeName,
@@ -29,14 +26,15 @@ from controllers.core.model import (
     nodes_of,
     why_no_gang,
 )
-from controllers.core.parameters import noted, parameters_in
+from controllers.core.parameters import noted
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.local.attempts import Attempts
 from controllers.worlds.local.gangs import Ended
 from controllers.worlds.local.jobs import JobLedger, LocalJob
 from controllers.worlds.local.room import Machine, Room
-from controllers.worlds.local.workflow import Expansion, PodStep, Program, StepOutcome, StepStatus
+from controllers.worlds.local.views import result_of, trial_of
+from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
 _KILLED = 128 + 9
@@ -112,7 +110,7 @@ class LocalWorld:
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
-        return [self._trial(job) for job in self._jobs.values() if job.trial]
+        return [trial_of(job, waits=self._waits(job)) for job in self._jobs.values() if job.trial]
 
     def to_come(self) -> Sequence[ComingTrial]:
         """Return every trial of the workflow that is known before running and has not been submitted yet."""
@@ -126,7 +124,7 @@ class LocalWorld:
     def trial(self, name: TrialId) -> Trial | None:
         """Return one trial as it is now."""
         job = self._job_of(name)
-        return None if job is None else self._trial(job)
+        return None if job is None else trial_of(job, waits=self._waits(job))
 
     def node(self, name: NodeName) -> Node | None:
         """Return one slice of this machine as it is now."""
@@ -178,34 +176,8 @@ class LocalWorld:
     def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
         """Return how each trial went, in the order of submission."""
         jobs = [job for job in self._jobs.values() if job.trial]
-        found = [self._result(job, samples.get(TrialId(job.trial))) for job in jobs]
+        found = [result_of(job, self.short(job.trial), samples.get(TrialId(job.trial))) for job in jobs]
         return sorted(found, key=lambda result: (result.submitted_s, result.id))
-
-    def _result(self, job: LocalJob, sample: Sample | None) -> TrialResult:
-        return TrialResult(
-            id=self.short(job.trial),
-            submitted_s=job.submitted_at,
-            completed_s=job.ended_at if job.ended_at is not None else job.submitted_at,
-            node=job.nodes[0] if job.nodes else "",
-            moves=job.moves,
-            attempts=job.attempt,
-            final_metric=None if sample is None else sample.value,
-            succeeded=job.exit_code == 0,
-            suspensions=job.suspensions,
-            stopped=job.stop if job.phase is Phase.STOPPED else "",
-            resizes=job.resizes,
-            first_node=job.first_nodes[0] if job.first_nodes else "",
-            scales=job.scales,
-            workers=job.size,
-            first_nodes=job.first_nodes,
-            params=_params(job.step),
-            cpu_seconds=round(job.cpu_seconds, 3),
-            deadline_s=goals_in(job.step.annotations).deadline_s,
-            objective=job.step.annotations[labels.ANNOTATION_OBJECTIVE],
-            direction=job.step.annotations[labels.ANNOTATION_DIRECTION],
-            sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
-            exit_code=job.exit_code,
-        )
 
     def _job_of(self, trial: TrialId) -> LocalJob | None:
         return next((job for job in self._jobs.values() if job.trial == trial), None)
@@ -213,33 +185,6 @@ class LocalWorld:
     def _node(self, name: NodeName) -> Node:
         used = self._attempts.node_cores_used(name, self._now)
         return Node(name, self._machine.nodes[name], self._machine.memory, used)
-
-    def _trial(self, job: LocalJob) -> Trial:
-        return Trial(
-            id=TrialId(job.trial),
-            phase=job.phase,
-            cpu=job.cpu,
-            base_cpu=job.step.cpu,
-            memory=job.step.memory,
-            direction=Direction(job.step.annotations[labels.ANNOTATION_DIRECTION]),
-            submitted_at=job.submitted_at,
-            nodes=tuple(NodeName(node) for node in job.nodes) if job.placed else (),
-            attempt=job.attempt,
-            moves=job.moves,
-            workers=job.size,
-            min_workers=job.step.min_workers,
-            max_workers=job.step.workers,
-            moving_to=NodeName(job.targets[0]) if job.phase is Phase.MOVING else None,
-            moving_to_nodes=(
-                tuple(NodeName(node) for node in job.targets) if job.gang and job.phase is Phase.MOVING else ()
-            ),
-            gated=self._waits(job),
-            suspensions=job.suspensions,
-            goals=goals_in(job.step.annotations).since(job.submitted_at),
-            parameters=parameters_in(job.step.environment.get(contract.ENV_PARAMS, "")),
-            search=job.step.annotations.get(labels.ANNOTATION_SEARCH, ""),
-            sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
-        )
 
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:
         if why_not := Room(self._machine, self._jobs.values()).resize_lack(job, cpu):
@@ -258,8 +203,9 @@ class LocalWorld:
     def _place(self, job: LocalJob, place: Place) -> Outcome:
         if not self._waits(job):
             return refused("the trial does not wait for a place")
-        nodes = nodes_of(place, self._trial(job))
-        if why_not := why_no_gang(place, self._trial(job)) or self._room_for(job).lack(job, nodes):
+        trial = trial_of(job, waits=True)
+        nodes = nodes_of(place, trial)
+        if why_not := why_no_gang(place, trial) or self._room_for(job).lack(job, nodes):
             return refused(why_not)
         if place.point:
             annotations = {**job.step.annotations, **noted(place.point)}
@@ -271,10 +217,11 @@ class LocalWorld:
         return DONE
 
     def _migrate(self, job: LocalJob, move: Migrate) -> Outcome:
-        nodes = nodes_of(move, self._trial(job))
+        trial = trial_of(job, waits=False)
+        nodes = nodes_of(move, trial)
         if sorted(nodes) == sorted(job.nodes):
             return refused(f"the trial is on {', '.join(nodes)} already")
-        if why_not := why_no_gang(move, self._trial(job)) or self._room_for(job).lack(job, nodes):
+        if why_not := why_no_gang(move, trial) or self._room_for(job).lack(job, nodes):
             return refused(why_not)
         return self._ask_to_leave(replace(job, phase=Phase.MOVING, targets=nodes))
 
@@ -388,15 +335,6 @@ class LocalWorld:
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""
         return trial.removeprefix(f"{self._uid}.")
-
-
-def _params(step: PodStep) -> dict[str, Any]:
-    text = step.environment.get(contract.ENV_PARAMS, "")
-    try:
-        params = json.loads(text) if text else {}
-    except ValueError:
-        return {}
-    return params if isinstance(params, dict) else {}
 
 
 def _overdue(job: LocalJob, now: float) -> bool:
