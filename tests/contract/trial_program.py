@@ -17,7 +17,7 @@ MEET_S, SILENCE_S = 60.0, 4.0
 LEAVE, PEERS_LOST = 75, 76
 
 
-def main(steps: int, failures: int, deaf: int, step_ms: int, log: Callable[[int], object] = lambda _: None) -> int:
+def main(steps: int, failures: int, deaf: int, step_ms: int, *, log: Callable[[int], object] = lambda _: None) -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     asked: list[int] = []
     signal.signal(signal.SIGTERM, signal.SIG_IGN if deaf else lambda number, _frame: asked.append(number))

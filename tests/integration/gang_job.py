@@ -18,4 +18,4 @@ def log(step: int) -> None:
 
 if __name__ == "__main__":
     client = MlflowClient()
-    sys.exit(main(*(int(word) for word in sys.argv[1:5]), log))
+    sys.exit(main(*(int(word) for word in sys.argv[1:5]), log=log))

@@ -12,10 +12,11 @@ from tests.local_workflow.workflow_manifests import BAD, GOOD, Run
 
 
 def manifest(**settings: Any) -> dict[str, Any]:  # noqa: ANN401 - as Sweep takes them
+    given: dict[str, Any] = {"workers": (2, 3), "retries": 1, **settings}
     with Workflow(name="w", entrypoint="vae") as w:
         Sweep(
             name="vae", image="i", command=["python", "train.py"], space={"lr": choice(0.1, 0.2)}, search="grid",
-            objective=minimize("loss"), **{"workers": (2, 3), "retries": 1} | settings,
+            objective=minimize("loss"), **given,
         )  # fmt: skip
     found: dict[str, Any] = w.to_dict()
     return found
