@@ -32,9 +32,8 @@ class Gang:
     def __init__(self, folder: Path, program: str, **behaviour: Any) -> None:  # noqa: ANN401 - as Behaviour has them
         script = folder / "program.py"
         script.write_text(textwrap.dedent(program))
-        template: dict[str, Any] = trial_template("a", Behaviour(**{"workers": 3, "retries": 1} | behaviour), script)
-        manifest = workflow({}, trial_template)
-        manifest["spec"]["templates"] = [template | {"name": "main"}]
+        gang = {"a": Behaviour(**{"workers": 3, "retries": 1} | behaviour)}
+        manifest = workflow(gang, lambda name, behaviour: trial_template(name, behaviour, script))
         self.folder = folder
         self.shares = choose_shares(f"gangs-{os.getpid()}")
         self.launcher = Launcher((), grace_s=2.0, log=folder / "launcher.log")
