@@ -115,6 +115,16 @@ def test_room_promised_to_one_move_is_not_promised_to_another(bench: Bench) -> N
     assert not bench.world.apply(to_n2).done
 
 
+def test_a_trial_goes_where_it_takes_most_of_the_room_that_was_kept_for_it(bench: Bench) -> None:
+    bench.put("nodes", node("n2", "150m"))
+    bench.put("workflows", workflow(steps("a", "Running", ("n1", "75"), ("", None))))
+    bench.put("pods", over(75, on="n1", notes=marks()))
+    bench.put("pods", pod(attempt=1, gated=True))
+    bench.begin()
+    bench.until(lambda: opened(bench))
+    assert chosen(bench) == "host-n2"
+
+
 def test_a_controller_that_was_killed_after_the_mark_asks_the_pod_to_leave(bench: Bench) -> None:
     bench.put("pods", pod(on="n1", notes=marks()))
     bench.begin()

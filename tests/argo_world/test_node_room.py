@@ -47,7 +47,7 @@ def test_a_pod_that_came_since_the_sums_were_made_makes_no_room() -> None:
 def test_promises_of_one_campaign_are_not_those_of_another() -> None:
     requests = NodeRequests(nodes("n1"), [], [])
     one, two = NodeRoom(requests), NodeRoom(requests)
-    one.reserve("n1", Resources(0.8, 0.0))
+    one.reserve("n1", Resources(0.8, 0.0), "t")
     assert one.why_unfit("n1", Resources(0.3, 0.0))
     assert one.lacks("n1", 0.3)
     assert not two.why_unfit("n1", Resources(0.3, 0.0))

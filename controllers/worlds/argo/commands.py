@@ -188,7 +188,7 @@ class Planner:
             why = "its last attempt ended by itself, and no node was chosen for the next"
             return OpenGate(pod, None, why, point=point)
         left = previous.node if previous is not None else ""
-        why_not = self.room.why_unfit(target, pod.requests)
+        why_not = self.room.why_unfit(target, pod.requests, state.definition.id)
         if why_not:
             return OpenGate(pod, None, f"{why_not}; the scheduler finds another node", left, point)
         return OpenGate(pod, self.room.nodes[target], f"it moves from {left} to {target}", left, point)

@@ -172,16 +172,19 @@ class NodeRoom:
     def __init__(self, requests: NodeRequests) -> None:
         self.nodes = requests.nodes
         self._requests = requests
-        self._reserved: dict[str, Resources] = {}
+        self._reserved: dict[str, dict[str, Resources]] = {}
 
-    def why_unfit(self, name: str, wanted: Resources) -> str:
-        """Return why a pod that requests ``wanted`` cannot start on a node; empty where it can."""
+    def why_unfit(self, name: str, wanted: Resources, trial: str = "") -> str:
+        """Return why a pod that requests ``wanted`` cannot start on a node; empty where it can.
+
+        What is reserved there for ``trial`` itself is room for it.
+        """
         node = self.nodes.get(name)
         if node is None:
             return f"there is no node {name}"
         if not node.fit:
             return f"node {name} takes no pods: it is not ready, cordoned or tainted"
-        taken = self._taken(name)
+        taken = self._taken(name, trial)
         if taken.cpu + wanted.cpu > node.cpu + _SLACK:
             return f"{wanted.cpu:g} cores do not fit on {name}: {taken.cpu:g} of {node.cpu:g} are requested"
         if wanted.memory and taken.memory + wanted.memory > node.memory:
@@ -193,10 +196,11 @@ class NodeRoom:
         node = self.nodes.get(name)
         return node is None or self._taken(name).cpu + more > node.cpu + _SLACK
 
-    def reserve(self, name: str, amount: Resources) -> None:
-        """Take what is about to be requested out of a node's room."""
-        self._reserved[name] = self._reserved.get(name, _NOTHING) + amount
+    def reserve(self, name: str, amount: Resources, trial: str) -> None:
+        """Take what ``trial`` is about to request out of a node's room."""
+        reserved = self._reserved.setdefault(name, {})
+        reserved[trial] = reserved.get(trial, _NOTHING) + amount
 
-    def _taken(self, name: str) -> Resources:
-        requested, reserved = self._requests.of(name), self._reserved.get(name)
-        return requested if reserved is None else requested + reserved
+    def _taken(self, name: str, but_for: str = "") -> Resources:
+        others = (amount for trial, amount in self._reserved.get(name, {}).items() if trial != but_for)
+        return sum(others, self._requests.of(name))

@@ -216,12 +216,13 @@ def _reserve(room: NodeRoom, state: TrialState, pending: PendingAction | None) -
     """Reserve what a place, a move or a resize under way will request."""
     pod = state.pod
     if pending is not None and pending.first_node is not None and pod is not None and pod.gated:
-        room.reserve(pending.first_node, pod.requests)
+        room.reserve(pending.first_node, pod.requests, state.definition.id)
     if pending is not None and pending.cpu is not None and pod is not None:
-        room.reserve(pod.node, Resources(pending.cpu - max(pod.share.wanted, pod.share.has), 0.0))
+        more = pending.cpu - max(pod.share.wanted, pod.share.has)
+        room.reserve(pod.node, Resources(more, 0.0), state.definition.id)
     target = state.target
     if target is None or state.phase is not Phase.MOVING:
         return
     # A pod that was bound to the target already counts there by its own mark.
     if pod is None or not (pod.marks.placed_on == target and not pod.gated and not pod.marks.move_to):
-        room.reserve(target, state.next_requests)
+        room.reserve(target, state.next_requests, state.definition.id)
