@@ -27,10 +27,10 @@ def device_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Dev
     world.close()
 
 
-@pytest.fixture(params=["local"])
-def gang_bench(tmp_path: Path) -> Iterator[GangBench]:
+@pytest.fixture(params=["simulated", "local"])
+def gang_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GangBench]:
     """A world whose trials may have several workers."""
-    world = LocalBench(tmp_path)
+    world = SimulatedBench(tmp_path) if request.param == "simulated" else LocalBench(tmp_path)
     yield world
     world.close()
 

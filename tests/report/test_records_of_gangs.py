@@ -68,8 +68,8 @@ def test_the_chart_says_which_nodes_a_gang_is_on(told: History, tmp_path: Path) 
 def test_what_a_gang_holds_and_uses_of_a_node_is_that_of_its_workers_there(told: History) -> None:
     times, held = shares(told, "n1")
     assert (times, held["a"]) == ([0.0, 4, 8], [0.4, 0.0, 0.0])
-    assert usage(told, "n1") == [(4, pytest.approx(0.4))]
-    assert usage(told, "n2") == [(4, pytest.approx(0.2))]
+    assert [(at, round(cores, 9)) for at, cores in usage(told, "n1")] == [(4, 0.4)]
+    assert [(at, round(cores, 9)) for at, cores in usage(told, "n2")] == [(4, 0.2)]
     assert share_of_allocation_used(EVENTS[:2]) == pytest.approx(1.0)
     assert utilisation_variance(EVENTS[:2], {"n1": 0.4, "n2": 0.2}) == pytest.approx(0.0)
 
@@ -78,7 +78,7 @@ def test_screens_and_tags_tell_of_all_workers() -> None:
     (row,) = trial_rows(Snapshot(0.0, (GROWS,), ()), {}, {})
     assert (row.node, row.workers) == ("n1 x2, n2 → n2 x2", 3)
     assert where(replace(PAIR, nodes=())) == ""
-    assert changes({}, Snapshot(0.0, (GROWS,), ()), {}) == ["a moves from n1 x2, n2 to n2 x2"]
+    assert changes({}, Snapshot(0.0, (GROWS,), ()), {}) == ["[0.0 s] a moves from n1 x2, n2 to n2 x2"]
     tags = trial_tags(PAIR, None, None)
     assert (tags["specon.node"], tags["specon.workers"]) == ("n1, n2, n1", "3")
     assert "specon.workers" not in trial_tags(replace(ALONE, max_workers=1), None, None)

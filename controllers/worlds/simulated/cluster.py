@@ -275,6 +275,8 @@ class SimulatedCluster:
             return
         if run.moved_from:
             run.moves += run.nodes != run.moved_from
+        run.scales += run.size_before not in {0, len(run.nodes)}
+        run.size_before = len(run.nodes)
         run.targets = run.moved_from = ()
         run.enter(Stage.RESTORING)
         self.changed = True

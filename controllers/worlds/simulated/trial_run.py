@@ -76,6 +76,7 @@ class TrialRun:
     their speed, and ``used`` the cores that all of them use there. A worker of a ``silent`` run is on a node that was
     lost. ``unmet`` counts the attempts of which some worker never came. ``rest`` is what it was told to leave for, if
     not for a move; ``stopped`` is why it was stopped, empty where it was not.
+    ``scales`` counts the attempts that had another number of workers than ``size_before``, that of the one before.
     ``unseen`` is where a trial of a cluster puts itself when it no longer looks as it did.
     """
 
@@ -95,6 +96,8 @@ class TrialRun:
     wanted_cpu: float | None = None
     attempt: int = 0
     moves: int = 0
+    scales: int = 0
+    size_before: int = 0
     suspensions: int = 0
     failures: int = 0
     resizes: int = 0

@@ -249,6 +249,8 @@ def _result(run: TrialRun, sample: Sample | None) -> TrialResult:
         deadline_s=run.spec.goals.deadline_s,
         direction=run.spec.direction.value,
         sweep=run.spec.sweep,
+        scales=run.scales,
+        workers=run.workers,
     )
 
 
