@@ -221,7 +221,7 @@ def _trial(name: str, events: Events, direction: Direction) -> Trial:
         direction=direction,
         submitted_at=events[0].at,
         nodes=nodes if phase not in {Phase.PENDING, Phase.SUSPENDED} else (),
-        workers=max(1, len(nodes)),
+        workers=next((len(event.places) for event in reversed(events) if event.places), 1),
         attempt=newest.attempt or 0,
         moves=sum(event.kind is EventKind.MOVE for event in events),
         progress=Progress(
