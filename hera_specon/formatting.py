@@ -1,7 +1,8 @@
 """Numbers and texts as people read them. Pure."""
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 DASH = "\N{EN DASH}"
@@ -82,6 +83,12 @@ def printable_lines(text: str) -> str:
 def short_id(trial: str) -> str:
     """Return a trial's id without the run that it belongs to: ``vae.t007`` of ``demo-1-00.vae.t007``."""
     return trial.split(".", 1)[1] if trial.count(".") > 1 else trial
+
+
+def places(nodes: Sequence[str]) -> str:
+    """Return the nodes of a trial's workers as people read them: ``node-1 x2, node-3``."""
+    counts = Counter(nodes)
+    return ", ".join(node if count == 1 else f"{node} x{count}" for node, count in counts.items())
 
 
 def natural(name: str) -> tuple[int, str]:

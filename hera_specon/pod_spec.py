@@ -9,7 +9,7 @@ import yaml
 from hera.workflows import ExistingVolume
 from hera.workflows.models import Capabilities, PodSecurityContext, SeccompProfile, SecurityContext
 
-from controllers.core.expressions import gates, main_container
+from controllers.core.expressions import gates, main_container, worker_container, worker_gates
 from hera_specon.errors import SweepError
 from hera_specon.hera_internals import HeraVolume
 from hera_specon.settings import check_distinct
@@ -25,7 +25,7 @@ _MAIN: Final = {"name": "hera-specon.io/main"}
 """Stands for the patch of the main container while the rest becomes JSON."""
 
 
-def pod_patch(given: str | None, sweep: str, grace: int, cpu: str, *, searched: bool = False) -> str:
+def pod_patch(given: str | None, sweep: str, grace: int, cpu: str, *, searched: bool, gang: bool) -> str:
     """Return the podSpecPatch of a trial: the author's own, with ours.
 
     Argo's container ``init`` is over before the trial begins, so asking for as much CPU as the trial costs nothing.
@@ -36,6 +36,7 @@ def pod_patch(given: str | None, sweep: str, grace: int, cpu: str, *, searched: 
         grace: Seconds between SIGTERM and SIGKILL.
         cpu: The trial's own CPU request.
         searched: Whether a search gives each trial its hyperparameters.
+        gang: Whether the pod is that of one worker of several.
 
     Raises:
         SweepError: ``given`` is no mapping, or sets what the sweep sets.
@@ -49,9 +50,9 @@ def pod_patch(given: str | None, sweep: str, grace: int, cpu: str, *, searched: 
     }
     text = json.dumps({**patch, **helpers, **ours})
     # Expressions stand for a list and a mapping, so they cannot be put in before the rest is JSON.
-    return (
-        text.replace(json.dumps(_MAIN), main_container(sweep)).removesuffix("[]}") + gates(sweep, every=searched) + "}"
-    )
+    main = worker_container(sweep) if gang else main_container(sweep)
+    gated = worker_gates(sweep, first=searched) if gang else gates(sweep, every=searched)
+    return f"{text.replace(json.dumps(_MAIN), main).removesuffix('[]}')}{gated}}}"
 
 
 def pod_security() -> PodSecurityContext:

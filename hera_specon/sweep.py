@@ -35,7 +35,7 @@ from hera_specon.settings import (
 )
 from hera_specon.space import Point, Search, Space, points
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
-from hera_specon.trial_template import TrialSettings, flag, own_inputs, sweep_id, trial_template
+from hera_specon.trial_template import TrialSettings, flag, gang_template, own_inputs, sweep_id, trial_template
 
 
 @dataclass(kw_only=True)
@@ -111,6 +111,7 @@ class _SweepTemplates(SweepTemplateBase):
         return sweep_template(self._fan_out())
 
     def _build_trial(self) -> Template:
+        """Return the template of a trial, or of one worker where trials have several."""
         if (
             self._workflow is not None
             and self._workflow.parallelism is not None
@@ -123,8 +124,11 @@ class _SweepTemplates(SweepTemplateBase):
             )
             raise SweepError(problem)
         pod = super()._build_template()  # type: ignore[misc]  # Container's or Script's, by the order of bases
+        return trial_template(pod, self._trial_settings())
+
+    def _trial_settings(self) -> TrialSettings:
         name = check_sweep_name(self.name)
-        settings = TrialSettings(
+        return TrialSettings(
             sweep=name,
             flags={name: flag(name, self.flags) for name in self.space},
             objective=self.objective,
@@ -139,7 +143,6 @@ class _SweepTemplates(SweepTemplateBase):
             mlflow_tracking_uri=self.mlflow_tracking_uri,
             own_security=self._workflow is not None and self._workflow.security_context is not None,
         )
-        return trial_template(pod, settings)
 
     def _join(self, workflow: object) -> None:
         if not isinstance(workflow, Workflow):
@@ -152,6 +155,11 @@ class _SweepTemplates(SweepTemplateBase):
             workflow.templates.append(self)
         let_continue(workflow)
         parts: dict[str, Callable[[], Template]] = {labels.SUFFIX_TRIAL: self._build_trial}
+        if workers_range(self.workers).most > 1:
+            parts = {
+                labels.SUFFIX_TRIAL: lambda: gang_template(self._build_trial(), self._trial_settings()),
+                labels.SUFFIX_WORKER: self._build_trial,
+            }
         if self.arrivals is not None:
             parts |= {
                 labels.SUFFIX_ARRIVAL: lambda: arrival_template(self._fan_out()),

@@ -29,10 +29,10 @@ DIVERGED: Final = "diverged"
 class TrialRow:
     """One trial's line on every screen.
 
-    CPU is in cores. ``share`` runs from 0 to 1 and is the part of its node that a live trial holds; 0 where the size
-    of the node is not known. ``category`` and ``growth`` are None unless the trial is at work. ``outlook`` is what its
-    policy foresees, ``reason`` why it was acted on last. ``left`` is in how many seconds it will end. None stands for
-    what is not known.
+    CPU is in cores, of each of its ``workers``. ``share`` runs from 0 to 1 and is the part of its (first) node that a
+    live trial holds; 0 where the size of the node is not known. ``category`` and ``growth`` are None unless the trial
+    is at work. ``outlook`` is what its policy foresees, ``reason`` why it was acted on last. ``left`` is in how many
+    seconds it will end. None stands for what is not known.
     """
 
     id: TrialId
@@ -53,6 +53,7 @@ class TrialRow:
     outlook: str
     left: EndRange | None
     diverged: bool = False
+    workers: int = 1
 
     @property
     def outcome(self) -> str:
@@ -104,10 +105,10 @@ def trial_rows(
                 id=trial.id,
                 phase=trial.phase,
                 gated=trial.gated,
-                node=f"{trial.node or '?'} → {trial.moving_to}" if trial.moving_to else trial.node or "",
+                node=where(trial),
                 cpu=trial.cpu,
                 base_cpu=trial.base_cpu,
-                share=min(1.0, trial.cpu / cpu) if cpu and trial.live else 0.0,
+                share=min(1.0, trial.cpu * trial.nodes.count(trial.nodes[0]) / cpu) if cpu and trial.live else 0.0,
                 attempt=trial.attempt,
                 moves=trial.moves,
                 category=judged.category if judged else None,
@@ -119,6 +120,7 @@ def trial_rows(
                 outlook=assessment.outlook if assessment else "",
                 left=None if end is None else end.left(snapshot.now),
                 diverged=trial.diverged,
+                workers=trial.workers,
             )
         )
     return rows
@@ -127,6 +129,12 @@ def trial_rows(
 def trial_outcome(trial: Trial) -> str:
     """Return a trial's phase in a word, or that it trained to an end that is no number."""
     return DIVERGED if trial.diverged and trial.phase is Phase.SUCCEEDED else trial.phase.value
+
+
+def where(trial: Trial) -> str:
+    """Return the nodes of a trial's workers in words, and where it is on its way to; empty while it has none."""
+    here, there = formatting.places(trial.nodes), formatting.places(trial.destination)
+    return f"{here or '?'} → {there}" if there else here
 
 
 def best_so_far(snapshot: Snapshot) -> list[tuple[Trial, float]]:
@@ -242,6 +250,7 @@ def to_json(state: SweepState) -> dict[str, Any]:
                 "trial": formatting.short_id(row.id),
                 "phase": row.outcome + (" (gated)" if row.gated and row.phase is Phase.PENDING else ""),
                 "node": row.node,
+                "workers": row.workers,
                 "cpu": row.cpu,
                 "base_cpu": row.base_cpu,
                 "attempt": row.attempt,

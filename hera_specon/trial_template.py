@@ -6,19 +6,25 @@ from typing import Final
 
 from hera.workflows import RetryStrategy
 from hera.workflows.models import (
+    Arguments,
+    Artifact,
     EnvVar,
     EnvVarSource,
     Inputs,
+    IntOrString,
     Metadata,
     ObjectFieldSelector,
+    ParallelSteps,
     Parameter,
     ResourceRequirements,
+    Sequence,
     Template,
+    WorkflowStep,
 )
 from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
-from controllers.core.expressions import MOVED, SWEEP_UID
+from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, workers
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import most_moves
 from hera_specon.devices import device_problems, tolerations
@@ -37,10 +43,13 @@ FLUSH_S = "300"
 
 MOST_RETRIES: Final = 50
 """Attempts after the first, of any kind: bounds a pod that can never be created."""
+MOST_GANG_RETRIES: Final = 200
+"""The same of a gang, which also moves to grow and shrink."""
 MOVES_WITHOUT_LIMIT: Final = 10
 """Moves to expect of a trial where its policy declares no limit."""
 MOST_FAILURES: Final = MOST_RETRIES - MOVES_WITHOUT_LIMIT
 """Greatest ``retries=``, so that it and the moves stay within ``MOST_RETRIES``."""
+_OF_WORKERS: Final = (labels.INPUT_ATTEMPT, labels.INPUT_RANK, labels.INPUT_WORKERS)
 _LOST: Final = "lastRetry.exitCode == '-1'"
 
 
@@ -102,19 +111,20 @@ def placeholder(name: str) -> str:
 
 
 def trial_template(pod: Template, settings: TrialSettings) -> Template:
-    """Return ``pod`` with the inputs, names, environment and retries of a trial.
+    """Return ``pod`` with the inputs, names, environment and retries of a trial, or of one of its workers.
 
     Raises:
         SweepError: ``pod`` sets what the sweep sets, asks for no share of CPU, or says nothing to run.
     """
-    pod.name = settings.sweep + labels.SUFFIX_TRIAL
+    gang = settings.workers.most > 1
+    pod.name = settings.sweep + (labels.SUFFIX_WORKER if gang else labels.SUFFIX_TRIAL)
     params = (labels.INPUT_PARAMS, *settings.inputs) if settings.search is None else ()
-    ours = (labels.INPUT_TRIAL, *params, *settings.goals.inputs)
+    ours = (labels.INPUT_TRIAL, *params, *settings.goals.inputs, *(_OF_WORKERS if gang else ()))
     added = own_inputs(pod.inputs, settings.inputs)
     parameters = [*(Parameter(name=name) for name in ours), *(added.parameters or [])]
     pod.inputs = Inputs(parameters=parameters, artifacts=added.artifacts)
     pod.metadata = _metadata(pod.metadata, settings)
-    pod.retry_strategy = trial_retries(settings.retries, settings.policy)
+    pod.retry_strategy = None if gang else trial_retries(settings.retries, settings.policy)
     program = pod.container or pod.script
     if program is None or not program.command:
         # Argo's controller would look the image's entrypoint up in a registry.
@@ -135,7 +145,9 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     if pod.security_context is None and not settings.own_security:
         pod.security_context = pod_security()
     searched = settings.search is not None
-    pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, cpu, searched=searched)
+    pod.pod_spec_patch = pod_patch(
+        pod.pod_spec_patch, settings.sweep, settings.grace, cpu, searched=searched, gang=gang
+    )
     if pod.container is not None:
         given = [f"$({contract.ENV_PARAM}{name})" if searched else placeholder(name) for name in settings.inputs]
         filled = (written.replace("{}", one) for one, written in zip(given, settings.flags.values(), strict=True))
@@ -143,9 +155,38 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     return pod
 
 
+def gang_template(worker: Template, settings: TrialSettings) -> Template:
+    """Return the template of a trial of several workers: one step, which runs ``worker`` for each.
+
+    An attempt of the trial is an attempt of this template. Its workers start together, and it waits for all of them.
+    """
+    given = worker.inputs or Inputs()
+    passed = [p.name for p in given.parameters or [] if p.name not in _OF_WORKERS]
+    count = workers(settings.sweep, settings.workers.most)
+    values = {name: placeholder(name) for name in passed}
+    values |= dict(zip(_OF_WORKERS, ("{{retries}}", "{{item}}", count), strict=True))
+    artifacts = [a.name for a in given.artifacts or []]
+    step = WorkflowStep(
+        name=labels.STEP_WORKER,
+        template=worker.name,
+        arguments=Arguments(
+            parameters=[Parameter(name=name, value=value) for name, value in values.items()],
+            artifacts=[Artifact(name=name, from_=f"{{{{inputs.artifacts.{name}}}}}") for name in artifacts] or None,
+        ),
+        with_sequence=Sequence(count=IntOrString(root=count)),
+    )
+    declared = [Parameter(name=name) for name in passed]
+    return Template(
+        name=settings.sweep + labels.SUFFIX_TRIAL,
+        inputs=Inputs(parameters=declared, artifacts=[Artifact(name=name) for name in artifacts] or None),
+        retry_strategy=gang_trial_retries(settings.sweep, settings.retries),
+        steps=[ParallelSteps(root=[step])],
+    )
+
+
 def own_inputs(inputs: Inputs | None, hyperparameters: tuple[str, ...]) -> Inputs:
     """Return those of a template's inputs that its author added to the trial's."""
-    known = {labels.INPUT_TRIAL, labels.INPUT_PARAMS, *hyperparameters}
+    known = {labels.INPUT_TRIAL, labels.INPUT_PARAMS, *_OF_WORKERS, *hyperparameters}
     given = inputs or Inputs()
     return Inputs(parameters=[p for p in given.parameters or [] if p.name not in known], artifacts=given.artifacts)
 
@@ -158,6 +199,9 @@ def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
     }
     if settings.workers.most > 1:
         notes[labels.ANNOTATION_WORKERS] = str(settings.workers.most)
+        # Whoever opens the gates of a gang writes both anew.
+        notes[labels.ANNOTATION_WORLD_SIZE] = placeholder(labels.INPUT_WORKERS)
+        notes[labels.ANNOTATION_ATTEMPT] = f"{{{{workflow.uid}}}}.{placeholder(labels.INPUT_ATTEMPT)}"
     if settings.workers.least < settings.workers.most:
         notes[labels.ANNOTATION_MIN_WORKERS] = str(settings.workers.least)
     if settings.policy is not None:
@@ -184,10 +228,17 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
     }
     if settings.workers.most > 1:
         ours[contract.ENV_WORKERS_MAX] = str(settings.workers.most)
+        ours[contract.ENV_RANK] = placeholder(labels.INPUT_RANK)
     # A pod's name comes again after Argo's Retry; its uid never does.
     of_the_pod = {contract.ENV_ATTEMPT: "metadata.uid", contract.ENV_NODE: "spec.nodeName"}
     # The controller writes these before the container starts, when the kubelet reads them; without one they are empty.
     notes = {contract.ENV_RUN: labels.ANNOTATION_RUN}
+    if settings.workers.most > 1:
+        notes |= {
+            contract.ENV_ATTEMPT: labels.ANNOTATION_ATTEMPT,
+            contract.ENV_WORLD_SIZE: labels.ANNOTATION_WORLD_SIZE,
+        }
+        of_the_pod[contract.ENV_POD_IP] = "status.podIP"
     if settings.search is None:
         ours[contract.ENV_PARAMS] = placeholder(labels.INPUT_PARAMS)
     else:
@@ -233,11 +284,28 @@ def trial_retries(failures: int, policy: str | None) -> RetryStrategyModel:
     Raises:
         SweepError: ``failures`` is no whole number from 0 to 40.
     """
-    if not is_whole(failures) or not 0 <= failures <= MOST_FAILURES:
-        problem = f"retries= is a whole number from 0 to {MOST_FAILURES}, not {failures!r}"
-        raise SweepError(problem)
+    _check_failures(failures)
     reasons = [MOVED, _LOST]
     if failures:
         reasons.append(f"asInt(retries) < {failures + expected_moves(policy)}")
     strategy = RetryStrategy(limit=MOST_RETRIES, retry_policy="Always", expression=" || ".join(reasons))
     return strategy.build()
+
+
+def gang_trial_retries(sweep: str, failures: int) -> RetryStrategyModel:
+    """Return the retryStrategy of the gangs of ``sweep``, which forgives exactly ``failures`` real failures.
+
+    A lost worker is a failure of the trial. An attempt that a controller asked to leave is none.
+
+    Raises:
+        SweepError: ``failures`` is no whole number from 0 to 40.
+    """
+    _check_failures(failures)
+    expression = gang_retries(sweep, failures)
+    return RetryStrategy(limit=MOST_GANG_RETRIES, retry_policy="Always", expression=expression).build()
+
+
+def _check_failures(failures: object) -> None:
+    if not is_whole(failures) or not 0 <= failures <= MOST_FAILURES:
+        problem = f"retries= is a whole number from 0 to {MOST_FAILURES}, not {failures!r}"
+        raise SweepError(problem)

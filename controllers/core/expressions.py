@@ -5,8 +5,11 @@ from typing import Final
 
 from controllers.core.labels import (
     ANNOTATION_ADOPTED,
+    ANNOTATION_GANG,
+    ANNOTATION_LEFT,
     ANNOTATION_STOP,
     GATE_PLACEMENT,
+    INPUT_ATTEMPT,
     INPUT_TRIAL,
     MOVED_MESSAGE,
     PARAMETER_CONTINUE,
@@ -30,6 +33,9 @@ _ADOPTED: Final = f"workflow.annotations['{_DOMAIN}']?.['{_NAME}'] == workflow.u
 _GATES: Final = f"[{{name: '{GATE_PLACEMENT}'}}]"
 
 _STOP: Final = ANNOTATION_STOP.partition(".")[2]
+_GANG: Final = ANNOTATION_GANG.partition(".")[2]
+_LEFT: Final = ANNOTATION_LEFT.partition(".")[2]
+_ATTEMPT: Final = f"inputs.parameters['{INPUT_ATTEMPT}']"
 _ENDS: Final = f"{{name: 'main', command: ['{ARGOEXEC}'], args: ['{ENDING}']}}"
 _ANY_SWEEP: Final = "[A-Za-z0-9-]+"
 
@@ -58,6 +64,43 @@ def main_container(sweep: str) -> str:
     return f"{{{{=retries != '' && {_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
 
 
+def workers(sweep: str, most: int) -> str:
+    """Return the expression of the number of workers of a gang's attempt: ``most`` unless its annotation says another.
+
+    The number of retries picks the attempt's own number. Argo expands a step anew whenever it looks at it: a number
+    for all attempts would make pods in the middle of one as soon as it grows.
+    """
+    plan = f"{_of_trial(sweep, _GANG)} ?? '{most}'"
+    return f"{{{{=let plan = split({plan}, ','); plan[min(int(retries), len(plan) - 1)]}}}}"
+
+
+def gang_retries(sweep: str, failures: int) -> str:
+    """Return the expression that forgives a gang ``failures`` attempts besides those that were asked to leave.
+
+    An attempt of several pods has no exit code; so the annotation tells which of them left because they were asked.
+    """
+    # Without an input, Argo would work it out once for all attempts.
+    left = f"let left = inputs.parameters.{INPUT_TRIAL} != '' ? {_of_trial(sweep, _LEFT)} ?? '' : ''"
+    return f"asInt(retries) < {{{{={left}; {failures} + (left == '' ? 0 : len(split(left, ',')))}}}}"
+
+
+def worker_gates(sweep: str, *, first: bool = False) -> str:
+    """Return the expression of the scheduling gates of a gang's worker, as ``gates`` does for a trial of one worker.
+
+    Inside a gang's attempt nobody sees why the one before it ended, so the pods of each attempt but the first wait
+    where a controller steers the workflow. Where that has planned for the trial before, Argo was told to run the trial
+    again, and counts its attempts from the first: that waits too.
+    """
+    again = f"({_ATTEMPT} != '0' || {_of_trial(sweep, _GANG)} != nil) && {_ADOPTED}"
+    waits = f"{_ATTEMPT} != ''" if first else again
+    return f"{{{{={waits} && !({_stopped(sweep)}) ? {_GATES} : []}}}}"
+
+
+def worker_container(sweep: str) -> str:
+    """Return the expression of a patch of a worker's main container, as ``main_container`` for a trial of one."""
+    return f"{{{{={_ATTEMPT} != '' && {_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
+
+
 def without_argo(patch: str) -> str:
     """Return a trial's podSpecPatch with our expressions worked out for a place where no pod waits or is stopped."""
     for expression, value in _WITHOUT_ARGO:
@@ -65,8 +108,24 @@ def without_argo(patch: str) -> str:
     return patch
 
 
+def is_count_of_workers(text: str) -> bool:
+    """Return whether ``text`` is what ``workers`` gives for some sweep."""
+    return _COUNT.fullmatch(text) is not None
+
+
+def failures_forgiven(expression: str) -> int | None:
+    """Return the failures that an expression of ``gang_retries`` forgives, None where it is another."""
+    found = _FORGIVEN.fullmatch(expression)
+    return None if found is None else int(found[1])
+
+
 def _stopped(sweep: str) -> str:
-    return f"workflow.annotations['{_DOMAIN}']?.['{_STOP}{sweep}-' + inputs.parameters.{INPUT_TRIAL}] != nil"
+    return f"{_of_trial(sweep, _STOP)} != nil"
+
+
+def _of_trial(sweep: str, name: str) -> str:
+    """Return the expression of a trial's own annotation of the workflow, nil where there is none."""
+    return f"workflow.annotations['{_DOMAIN}']?.['{name}{sweep}-' + inputs.parameters.{INPUT_TRIAL}]"
 
 
 def _for_any_sweep(expression: str) -> re.Pattern[str]:
@@ -79,7 +138,14 @@ _WITHOUT_ARGO: Final = (
     (_for_any_sweep(gates(_ANY, first=True)), "[]"),
     (_for_any_sweep(gates(_ANY, every=True)), "[]"),
     (_for_any_sweep(main_container(_ANY)), '{"name": "main"}'),
+    (_for_any_sweep(worker_gates(_ANY)), "[]"),
+    (_for_any_sweep(worker_gates(_ANY, first=True)), "[]"),
+    (_for_any_sweep(worker_container(_ANY)), '{"name": "main"}'),
 )
+
+_NUMBER: Final = 424242
+_COUNT: Final = re.compile(_for_any_sweep(workers(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "[0-9]+"))
+_FORGIVEN: Final = re.compile(_for_any_sweep(gang_retries(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))
 
 SWEEP_UID: Final = f"{{{{=sprig.coalesce(workflow.parameters['{PARAMETER_CONTINUE}'] ?? '', workflow.uid)}}}}"
 """What the ids of sweep and trials begin with: the workflow's uid, or that of the workflow which it continues."""

@@ -23,7 +23,9 @@ class TrialResult:
     ``cpu_seconds`` counts all its attempts from start to end, where the world counts them. ``deadline_s`` is the
     deadline that it had, in seconds from its own submission. ``final_metric`` is the newest value of ``objective``,
     which improves in ``direction``; ``sweep`` is the name of its sweep. ``exit_code`` is that of its last attempt,
-    where the world tells it. ``given_up`` tells that it failed twice alike at once, and was not tried again.
+    where the world tells it. ``given_up`` tells that it failed twice alike at once, and was not tried again. ``scales``
+    is how often it went on with another number of workers, ``workers`` how many it had last. ``first_nodes`` are those
+    of the workers of its first attempt, by rank, where the world tells them.
     """
 
     id: str
@@ -46,6 +48,9 @@ class TrialResult:
     sweep: str = ""
     exit_code: int | None = None
     given_up: bool = False
+    scales: int = 0
+    workers: int = 1
+    first_nodes: tuple[str, ...] = ()
 
     @property
     def loss(self) -> float | None:
@@ -132,6 +137,7 @@ class RunResult:
             "moves": sum(t.moves for t in self.trials),
             "resizes": sum(t.resizes for t in self.trials),
             "suspensions": sum(t.suspensions for t in self.trials),
+            "scales": sum(t.scales for t in self.trials),
             "stopped": sum(bool(t.stopped) for t in self.trials),
             "diverged": [t.id for t in self.trials if t.diverged],
             "deadlines": self.deadlines.asked,
@@ -144,7 +150,9 @@ class RunResult:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "RunResult":
         """Read back what ``to_dict`` wrote."""
-        trials = tuple(TrialResult(**trial) for trial in data["trials"])
+        trials = tuple(
+            TrialResult(**trial | {"first_nodes": tuple(trial.get("first_nodes", ()))}) for trial in data["trials"]
+        )
         return cls(data["policy"], trials, data.get("interrupted_s", 0.0))
 
 

@@ -11,6 +11,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.search import read_search
+from controllers.worlds.local.room import Machine
 from controllers.worlds.local.stand_ins import VOLUMES
 from controllers.worlds.local.workflow import PlannedTrial, Program
 from controllers.worlds.local.workflow.fields import GPU, SELECTORS
@@ -38,7 +39,7 @@ def check_nodes(nodes: int, cores: Sequence[float]) -> None:
         raise SpeconError(message)
 
 
-def check_sweep(program: Program, nodes: Mapping[str, float], memory: float, source: str) -> tuple[PlannedTrial, ...]:
+def check_sweep(program: Program, machine: Machine, source: str) -> tuple[PlannedTrial, ...]:
     """Return the trials that are known before running.
 
     Raises:
@@ -49,7 +50,7 @@ def check_sweep(program: Program, nodes: Mapping[str, float], memory: float, sou
         message = f"{source} defines no sweep: no template has the label {labels.LABEL_SWEEP}"
         raise SpeconError(message)
     for trial in planned:
-        _check_trial(trial, max(nodes.values()), sum(nodes.values()), memory)
+        _check_trial(trial, machine)
     return planned
 
 
@@ -76,20 +77,21 @@ def stand_ins(planned: Sequence[PlannedTrial], folder: Path) -> list[str]:
 
 
 def check_gpus(planned: Sequence[PlannedTrial], gpus: Sequence[str]) -> int:
-    """Return how many GPUs a trial asks for at most.
+    """Return how many GPUs a trial's worker asks for at most.
 
     Raises:
-        SpeconError: this machine has fewer.
+        SpeconError: this machine has fewer than all workers of a trial need.
     """
-    most = max((trial.step.gpus for trial in planned), default=0)
-    if most > len(gpus):
-        message = f"a trial asks for {most} {GPU}, but here are {len(gpus)} (CUDA_VISIBLE_DEVICES may name them)"
-        raise SpeconError(message)
-    return most
+    for trial in planned:
+        needed = trial.step.gpus * trial.step.min_workers
+        if needed > len(gpus):
+            message = f"a trial asks for {needed} {GPU}, but here are {len(gpus)} (CUDA_VISIBLE_DEVICES may name them)"
+            raise SpeconError(message)
+    return max((trial.step.gpus for trial in planned), default=0)
 
 
-def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: float) -> None:
-    step = trial.step
+def _check_trial(trial: PlannedTrial, machine: Machine) -> None:
+    step, largest = trial.step, max(machine.nodes.values())
     for name in (labels.ANNOTATION_OBJECTIVE, labels.ANNOTATION_DIRECTION):
         if name not in step.annotations:
             message = f"template {step.template!r}: the annotation {name} is missing"
@@ -110,16 +112,16 @@ def _check_trial(trial: PlannedTrial, largest: float, total: float, memory: floa
         if shutil.which(command, path=step.env.get("PATH")) is None:
             message = f"step {step.id}: there is no command {command!r} on this machine"
             raise SpeconError(message)
-    if step.workers > 1:
-        message = f"step {step.id}: {step.workers} workers of {step.cpu:g} cores: " + (
-            f"more than the nodes hold together ({total:g} cores)"
-            if step.workers * step.cpu > total
-            else "the local world runs trials of one worker"
-        )
-        raise SpeconError(message)
     if step.cpu > largest:
         message = f"step {step.id} requests {step.cpu:g} cores, but the largest node has {largest:g}"
         raise SpeconError(message)
-    if step.memory > memory:
-        message = f"step {step.id} requests {step.memory:g} bytes of memory, but a node has {memory:g}"
+    if step.memory > machine.memory:
+        message = f"step {step.id} requests {step.memory:g} bytes of memory, but a node has {machine.memory:g}"
+        raise SpeconError(message)
+    if step.min_workers > (most := machine.most_workers(step)):
+        each = f"{step.cpu:g} cores and {step.memory:g} bytes each"
+        message = (
+            f"step {step.id} needs {step.min_workers} workers with {each}: more than the nodes hold, which is {most}; "
+            "ask for fewer workers, for less for each, or give larger nodes with --cpus-per-node"
+        )
         raise SpeconError(message)

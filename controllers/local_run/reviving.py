@@ -30,7 +30,7 @@ def revive(folder: Path, uid: str, chosen: Callable[[str], bool]) -> bool:
     ledger = load_ledger(folder / "ledger.json")
     found = {
         name: replace(
-            job, phase=Phase.PENDING, stop="", ended_at=None, asked_at=None, target="", exit_code=EXIT_MIGRATE
+            job, phase=Phase.PENDING, stop="", ended_at=None, asked_at=None, targets=(), exit_code=EXIT_MIGRATE
         )
         for name, job in ledger.jobs.items()
         if job.phase is Phase.STOPPED and chosen(job.trial.removeprefix(f"{uid}."))

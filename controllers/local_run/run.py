@@ -32,8 +32,9 @@ from controllers.worlds.local.jobs import file_name, write_whole
 from controllers.worlds.local.mlflow_server import LocalMlflow
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.processes.preload import preloads
+from controllers.worlds.local.room import Machine
 from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
-from controllers.worlds.local.world import LocalWorld, Machine
+from controllers.worlds.local.world import LocalWorld
 
 _CORES_FOR_TRIALS = 0.8
 _TRACKING_URI = "MLFLOW_TRACKING_URI"
@@ -70,7 +71,7 @@ class LocalSettings:
         """Cores of every node, one by one only where they differ."""
         return self.cores[0] if len(set(self.cores)) == 1 else self.cores
 
-    def machine(self, pinned: Mapping[str, str], *, gate_first: bool = False) -> Machine:
+    def machine(self, pinned: Mapping[str, Sequence[str]], *, gate_first: bool = False) -> Machine:
         """Return the nodes; memory is divided evenly among them. The rest is as in ``Machine``."""
         width = len(str(self.nodes))
         nodes = {f"node-{number:0{width}d}": cpu for number, cpu in enumerate(self.cores, start=1)}
@@ -121,8 +122,7 @@ class _Order:
         check_nodes(self.settings.nodes, self.settings.cores)
         for policy in self.policies:
             check_policy(policy, LocalWorld.can, "local")
-        machine = self.settings.machine({})
-        planned = check_sweep(self.program("check"), machine.nodes, machine.memory, str(self.source))
+        planned = check_sweep(self.program("check"), self.settings.machine({}), str(self.source))
         check_gpus(planned, gpus_here())
         return planned
 
@@ -306,7 +306,7 @@ def _plan(
     uid = folder.uid(position)
     program = order.program(uid)
     trials = program.trials()
-    pinned = {trial.id: trial.first_node for result in before for trial in result.trials}
+    pinned = {trial.id: trial.first_nodes or (trial.first_node,) for result in before for trial in result.trials}
     # A policy that places trials itself starts from no given placement.
     places = Place in policy.needs
     machine = order.settings.machine({} if places else pinned, gate_first=places)

@@ -37,9 +37,10 @@ from controllers.worlds.local.attempts import Attempts, Surroundings, kill_lefto
 from controllers.worlds.local.engine_files import ActionFile, AskedFile, PolicyFile, StateFile, elapsed_before
 from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
 from controllers.worlds.local.processes import Launcher
+from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import choose_shares
 from controllers.worlds.local.workflow import PodStep, Program
-from controllers.worlds.local.world import LocalWorld, Machine
+from controllers.worlds.local.world import LocalWorld
 from mlflow_hooks import contract, deliver_leftovers
 from mlflow_hooks.delivery import end_untold
 
@@ -247,8 +248,8 @@ class LocalSweep:
         # A process that started later only has the number of one that the ledger knows.
         last_written = self._ledger_path.stat().st_mtime
         for job in ledger.jobs.values():
-            if job.placed and job.pid:
-                kill_leftover(job.pid, last_written)
+            for pid in job.pids if job.placed else ():
+                kill_leftover(pid, last_written)
 
     def _deliver(self, jobs: Sequence[LocalJob]) -> None:
         """Send what ended trials could not send themselves while MLflow was away."""

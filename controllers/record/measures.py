@@ -149,7 +149,7 @@ def _allocated_and_used(events: Sequence[TimelineEvent]) -> tuple[float, float]:
 
 def _requested(event: TimelineEvent) -> float:
     holds = event.kind is EventKind.RESIZE or event.phase in {"running", "moving", "suspending", "stopping"}
-    return (event.cpu or 0.0) if holds else 0.0
+    return (event.cpu or 0.0) * max(1, len(event.places)) if holds else 0.0
 
 
 def utilisation_variance(timeline: Iterable[TimelineEvent], cores: Mapping[str, float]) -> float:
@@ -178,7 +178,9 @@ def _changes(events: Iterable[TimelineEvent], cores: Mapping[str, float]) -> Ite
         if event.kind is not EventKind.USAGE:
             continue
         since[event.trial] = event.at
-        if event.value and event.node is not None and event.node in cores:
-            part = event.value / cores[event.node]
-            yield begun, event.node, part
-            yield event.at, event.node, -part
+        for node in event.places if event.value else ():
+            if node in cores:
+                # Of several workers nobody tells how much each used: they do the same work.
+                part = (event.value or 0.0) / len(event.places) / cores[node]
+                yield begun, node, part
+                yield event.at, node, -part

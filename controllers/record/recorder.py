@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from operator import attrgetter, is_not
+from typing import Final, TypedDict
 
 from controllers.core.model import Assessment, Phase, Snapshot, Trial, TrialId
 from controllers.record.timeline import EventKind, TimelineEvent
@@ -80,11 +81,27 @@ class Recorder:
             return []
         self._usage_due = snapshot.now + _USAGE_EVERY_S
         used = self._cores_used()
-        nodes = {name: trial.node for name in used if (trial := snapshot.named.get(name)) is not None}
+        on = {name: _on(trial.nodes) for name in used if (trial := snapshot.named.get(name)) is not None}
         return [
-            TimelineEvent(snapshot.now, EventKind.USAGE, self._short(name), node=nodes.get(name), value=round(cores, 4))
+            TimelineEvent(
+                snapshot.now, EventKind.USAGE, self._short(name), value=round(cores, 4), **on.get(name, _NOWHERE)
+            )
             for name, cores in used.items()
         ]
+
+
+class _Places(TypedDict):
+    """The fields of an event that tell where a trial is."""
+
+    node: str | None
+    nodes: tuple[str, ...] | None
+
+
+_NOWHERE: Final = _Places(node=None, nodes=None)
+
+
+def _on(nodes: Sequence[str]) -> _Places:
+    return _Places(node=nodes[0] if nodes else None, nodes=tuple(nodes) if len(nodes) > 1 else None)
 
 
 def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: str | None) -> list[TimelineEvent]:
@@ -94,13 +111,19 @@ def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: s
         waited = trial.phase is Phase.RUNNING and (trial.attempt == 1 or trial.suspensions > 0)
         told = before is not None and (waited or trial.phase in _FOR_A_REASON)
         state = TimelineEvent(
-            now, EventKind.PHASE, name, phase=trial.phase.value, node=trial.node, attempt=trial.attempt, cpu=trial.cpu
+            now,
+            EventKind.PHASE,
+            name,
+            phase=trial.phase.value,
+            attempt=trial.attempt,
+            cpu=trial.cpu,
+            **_on(trial.nodes),
         )
         events.append(replace(state, reason=reason if told else None))
     elif before.cpu != trial.cpu:
-        events.append(TimelineEvent(now, EventKind.RESIZE, name, node=trial.node, cpu=trial.cpu, reason=reason))
-    if trial.moving_to is not None and (before is None or before.moving_to != trial.moving_to):
-        events.append(TimelineEvent(now, EventKind.MOVE, name, node=trial.moving_to, reason=reason))
+        events.append(TimelineEvent(now, EventKind.RESIZE, name, cpu=trial.cpu, reason=reason, **_on(trial.nodes)))
+    if trial.moving_to is not None and (before is None or before.destination != trial.destination):
+        events.append(TimelineEvent(now, EventKind.MOVE, name, reason=reason, **_on(trial.destination)))
     if trial.progress is not None and (before is None or before.progress is not trial.progress):
         report, known = trial.progress, before.progress.steps_total if before and before.progress else None
         total = report.steps_total if report.steps_total != known else None

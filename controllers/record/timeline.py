@@ -17,7 +17,11 @@ class TimelineError(SpeconError):
 
 
 class EventKind(StrEnum):
-    """What a timeline event tells; each lists the fields that it fills beside ``at`` and ``trial``."""
+    """What a timeline event tells; each lists the fields that it fills beside ``at`` and ``trial``.
+
+    Where a trial has several workers, ``nodes`` has the node of each by rank, the first of which is ``node``; ``cpu``
+    is each worker's, and the ``value`` of usage that of all.
+    """
 
     PHASE = "phase"
     """A trial's phase, node or attempt changed: ``phase``, ``node``, ``attempt``, ``cpu``.
@@ -54,6 +58,12 @@ class TimelineEvent:
     step: int | None = None
     reason: str | None = None
     steps_total: int | None = None
+    nodes: tuple[str, ...] | None = None
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Node of each worker, by rank; empty where the event tells of none."""
+        return self.nodes or (() if self.node is None else (self.node,))
 
     def to_json(self) -> str:
         """Return one line of JSON without the fields that are not set."""
@@ -70,7 +80,8 @@ def read_timeline(path: Path) -> Iterator[TimelineEvent]:
     for number, line in enumerate(lines, start=1):
         try:
             fields = json.loads(line)
-            yield TimelineEvent(**{**fields, "kind": EventKind(fields["kind"])})
+            several = {"nodes": tuple(fields["nodes"])} if "nodes" in fields else {}
+            yield TimelineEvent(**{**fields, **several, "kind": EventKind(fields["kind"])})
         except (ValueError, KeyError, TypeError) as error:
             if number == len(lines):
                 return

@@ -323,7 +323,9 @@ def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) 
     """Return what a trial's MLflow run shows of it: share, node, moves, category, growth, and the newest reason."""
     tags = {contract.TAG_CPU: f"{trial.cpu:.3f}", contract.TAG_MOVES: str(trial.moves)}
     if trial.node is not None:
-        tags[contract.TAG_NODE] = trial.node
+        tags[contract.TAG_NODE] = ", ".join(trial.nodes)
+    if trial.gang:
+        tags[contract.TAG_WORKERS] = str(trial.workers)
     if assessment is not None:
         tags |= _judged(assessment)
         if assessment.outlook or trial.goals != Goals():

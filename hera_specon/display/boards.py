@@ -95,7 +95,7 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
             "category": Text(word, style=_style(row)),
             "node": Text(row.node),
             "share": _bar(row.share, SHARE_WIDTH, NEUTRAL) if row.share else Text(""),
-            "cores": Text(formatting.cores(row.cpu) if row.share else "", style="dim"),
+            "cores": Text(_cores(row) if row.share else "", style="dim"),
             "progress": _bar(row.done or 0.0, BAR_WIDTH, _style(row) or NEUTRAL),
             "ends in": Text(in_words(row.left), style="dim"),
             "step": Text(f"{row.step}/{row.steps_total or '?'}" if row.step else "", style="dim"),
@@ -106,6 +106,11 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
         table.add_row(*(cells[title] for title in shown))
     hidden = len(rows) - room
     return Group(table, Text(f"and {hidden} more, waiting or ended", style="dim")) if hidden > 0 else table
+
+
+def _cores(row: TrialRow) -> str:
+    """Return the share of a trial, of each of its workers where it has several."""
+    return formatting.cores(row.cpu) if row.workers == 1 else f"{row.workers} x {formatting.cores(row.cpu)}"
 
 
 def _style(row: TrialRow) -> str:
@@ -157,7 +162,7 @@ def _status_rows(rows: Sequence[TrialRow]) -> Table:
                 PHASE_STYLE[row.phase],
             ),
             "node": (row.node, ""),
-            "cpu now/base": (f"{formatting.cores(row.cpu)}/{formatting.cores(row.base_cpu)}", ""),
+            "cpu now/base": (f"{_cores(row)}/{formatting.cores(row.base_cpu)}", ""),
             "attempt": (str(row.attempt or formatting.DASH), ""),
             "moves": (str(row.moves), ""),
             "category": category,

@@ -154,7 +154,8 @@ def changes(before: Mapping[TrialId, Phase], snapshot: Snapshot, reasons: Mappin
             continue
         name, why = formatting.short_id(trial.id), f": {reasons[trial.id]}" if reasons.get(trial.id) else ""
         if trial.phase is Phase.MOVING:
-            told = f"{trial.id} moves from {trial.node} to {trial.moving_to}{why}"
+            there = f"{formatting.places(trial.nodes)} to {formatting.places(trial.destination)}"
+            told = f"{trial.id} moves from {there}{why}"
         elif trial.phase is Phase.SUSPENDING:
             told = f"{name} is suspended{why}"
         elif trial.phase is Phase.STOPPED:

@@ -33,7 +33,11 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
     for title, *told in zip(TITLES, *(cells(row) for row in rows), strict=True):
         if compared or title not in ONLY_COMPARED:
             table.add_row(title, *(Text(formatting.printable(cell)) for cell in told))
-    early = {"suspensions": [row.suspensions for row in rows], "ended early": [row.ended_early for row in rows]}
+    early = {
+        "changes of size": [row.scales for row in rows],
+        "suspensions": [row.suspensions for row in rows],
+        "ended early": [row.ended_early for row in rows],
+    }
     for title, counts in early.items():
         if any(counts):
             table.add_row(title, *map(str, counts))

@@ -35,6 +35,11 @@ class ComparisonRow:
         return sum(trial.resizes for trial in self.result.trials)
 
     @property
+    def scales(self) -> int:
+        """How often trials went on with another number of workers."""
+        return sum(trial.scales for trial in self.result.trials)
+
+    @property
     def suspensions(self) -> int:
         """Suspensions of all trials."""
         return sum(trial.suspensions for trial in self.result.trials)
@@ -105,7 +110,12 @@ def idle(baseline: RunResult, other: RunResult) -> bool:
     """Return whether ``other`` did nothing that ``baseline`` did not."""
     begun = {trial.id: trial.first_node for trial in baseline.trials}
     return not any(
-        trial.moves or trial.resizes or trial.suspensions or trial.stopped or trial.first_node != begun[trial.id]
+        trial.moves
+        or trial.resizes
+        or trial.scales
+        or trial.suspensions
+        or trial.stopped
+        or trial.first_node != begun[trial.id]
         for trial in other.trials
     )
 

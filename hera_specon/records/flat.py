@@ -15,7 +15,7 @@ def flat_rows(results: Sequence[RunResult]) -> list[dict[str, object]]:
 
 
 def _row(policy: str, trial: TrialResult) -> dict[str, object]:
-    told = {name: value for name, value in asdict(trial).items() if name not in {"id", "params"}}
+    told = {name: value for name, value in asdict(trial).items() if name not in {"id", "params", "first_nodes"}}
     return {
         "policy": policy,
         "trial": trial.id,

@@ -15,7 +15,8 @@ _PLACELESS = frozenset({"pending", "suspended"})
 class Stretch:
     """A time in which a trial's phase, node, category and share stayed the same.
 
-    ``reason`` is why the last change was made, where a policy made it.
+    ``nodes`` has the node of each worker by rank where there are several, the first of which is ``node``; ``cpu`` is
+    each worker's. ``reason`` is why the last change was made, where a policy made it.
     """
 
     trial: str
@@ -27,6 +28,12 @@ class Stretch:
     category: str | None = None
     attempt: int | None = None
     reason: str = ""
+    nodes: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Node of each worker, by rank; empty while it has none."""
+        return self.nodes or ((self.node,) if self.node else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ class History:
 
     def nodes(self) -> list[str]:
         """Return the names of the nodes that held a trial, sorted so that node-10 follows node-9."""
-        names = {stretch.node for stretch in self.all_stretches() if stretch.node}
+        names = {node for stretch in self.all_stretches() for node in stretch.places}
         return sorted(names, key=formatting.natural)
 
 
@@ -92,11 +99,21 @@ def history(events: Iterable[TimelineEvent]) -> History:
             for trial, of_trial in by_trial.items()
         },
         usage={
-            trial: tuple((e.at, e.value, e.node) for e in of_trial if e.kind is EventKind.USAGE and e.value is not None)
+            trial: tuple(use for e in of_trial if e.kind is EventKind.USAGE for use in _uses(e))
             for trial, of_trial in by_trial.items()
         },
         end=end,
     )
+
+
+def _uses(event: TimelineEvent) -> list[tuple[float, float, str | None]]:
+    """Return time, cores and node of a usage event; a gang's is divided among its nodes, since workers do the same."""
+    if event.value is None:
+        return []
+    places = event.places
+    if not places:
+        return [(event.at, event.value, None)]
+    return [(event.at, event.value * places.count(node) / len(places), node) for node in dict.fromkeys(places)]
 
 
 def stretches_of(events: Sequence[TimelineEvent], end: float) -> tuple[Stretch, ...]:
@@ -129,6 +146,7 @@ def _changed(now: Stretch | None, event: TimelineEvent) -> Stretch | None:
             before,
             phase=event.phase or before.phase,
             node=None if event.phase in _PLACELESS else event.node or before.node,
+            nodes=() if event.phase in _PLACELESS else (event.nodes or ()) if event.node else before.nodes,
             cpu=event.cpu if event.cpu is not None else before.cpu,
             attempt=event.attempt or before.attempt,
         )

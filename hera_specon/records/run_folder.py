@@ -208,6 +208,7 @@ def _newest(told: Sequence[ToldForecast]) -> Forecast | None:
 def _trial(name: str, events: Events, direction: Direction) -> Trial:
     newest = _last(events, EventKind.PHASE)
     phase = Phase(newest.phase or Phase.PENDING)
+    nodes = tuple(NodeName(node) for node in newest.places)
     shares = [event.cpu for event in events if event.cpu is not None] or [0.0]
     report = _last(events, EventKind.REPORT)
     values = [event.value for event in events if event.kind is EventKind.REPORT and event.value is not None]
@@ -220,7 +221,8 @@ def _trial(name: str, events: Events, direction: Direction) -> Trial:
         memory=0.0,
         direction=direction,
         submitted_at=events[0].at,
-        nodes=(NodeName(newest.node),) if newest.node and phase not in {Phase.PENDING, Phase.SUSPENDED} else (),
+        nodes=nodes if phase not in {Phase.PENDING, Phase.SUSPENDED} else (),
+        workers=next((len(event.places) for event in reversed(events) if event.places), 1),
         attempt=newest.attempt or 0,
         moves=sum(event.kind is EventKind.MOVE for event in events),
         progress=Progress(

@@ -20,12 +20,16 @@ def shares(history: History, node: str) -> tuple[list[float], dict[str, list[flo
 
     A trial that is not on the node has 0 cores; every trial's list is as long as the times.
     """
-    here = [s for s in history.all_stretches() if s.node == node and s.cpu is not None]
+    here = [s for s in history.all_stretches() if node in s.places and s.cpu is not None]
     times = sorted({0.0, history.end, *(s.start for s in here), *(s.end for s in here)})
     trials = dict.fromkeys(s.trial for s in sorted(here, key=lambda s: (s.start, s.trial)))
     return times, {
         trial: [
-            next((s.cpu or 0.0 for s in here if s.trial == trial and s.start <= time < s.end), 0.0) for time in times
+            next(
+                ((s.cpu or 0.0) * s.places.count(node) for s in here if s.trial == trial and s.start <= time < s.end),
+                0.0,
+            )
+            for time in times
         ]
         for trial in trials
     }
@@ -42,7 +46,7 @@ def usage(history: History, node: str) -> list[tuple[float, float]]:
         latest = {
             name: used
             for name, used in latest.items()
-            if any(s.node == node and s.start <= at <= s.end for s in history.stretches.get(name, ()))
+            if any(node in s.places and s.start <= at <= s.end for s in history.stretches.get(name, ()))
         } | {trial: cores}
         sums[at] = sum(latest.values())
     return list(sums.items())

@@ -48,10 +48,9 @@ def bands(history: History) -> tuple[Band, ...]:
 
 
 def _visits(history: History) -> list[list[Stretch]]:
-    """Return each unbroken stay of a trial on a node, with neighbours that look alike joined."""
+    """Return each unbroken stay of a trial's worker on a node, with neighbours that look alike joined."""
     stays: list[list[Stretch]] = []
-    for stretches in history.stretches.values():
-        placed = [stretch for stretch in stretches if stretch.node]
+    for placed in (worker for stretches in history.stretches.values() for worker in _workers(stretches)):
         for before, stretch in pairwise([None, *placed]):
             if stretch is None:
                 continue
@@ -62,6 +61,15 @@ def _visits(history: History) -> list[list[Stretch]]:
             else:
                 stays[-1].append(stretch)
     return stays
+
+
+def _workers(stretches: Sequence[Stretch]) -> list[list[Stretch]]:
+    """Return the stretches of each worker of a trial, by rank, as if it were alone on its node."""
+    most = max((len(stretch.places) for stretch in stretches), default=0)
+    return [
+        [replace(stretch, node=stretch.places[rank]) for stretch in stretches if rank < len(stretch.places)]
+        for rank in range(most)
+    ]
 
 
 def _lanes(visits: Sequence[Sequence[Stretch]]) -> list[Bar]:
@@ -173,6 +181,7 @@ def _hover(stretch: Stretch) -> str:
         f"{formatting.seconds(stretch.start)} to {formatting.seconds(stretch.end)} on {text(stretch.node)}",
         f"{category_label(stretch.phase, stretch.category)}, attempt {stretch.attempt or 1}",
     ]
+    lines += [f"one of {len(stretch.nodes)} workers, on {text(', '.join(stretch.nodes))}"] if stretch.nodes else []
     lines += [f"share: {formatting.cores(stretch.cpu)} cores"] if stretch.cpu is not None else []
     lines += [f"<i>{text(stretch.reason)}</i>"] if stretch.reason else []
     return "<br>".join(lines)

@@ -8,6 +8,7 @@ from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.expressions import gates
 from controllers.local_run.checks import check_sweep
+from controllers.worlds.local.room import Machine
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import Deadline, SpeCon, Sweep, SweepError, Tradl, choice, every, minimize, uniform
 from hera_specon.submission.edits import Overrides, edited
@@ -124,4 +125,4 @@ def test_a_goal_that_cannot_be_is_refused_by_the_local_world_though_a_person_wro
             template["metadata"]["annotations"][labels.ANNOTATION_DEADLINE] = "-60"
     program = read_workflow(sent, "vae", "uid", {})
     with pytest.raises(SpeconError, match=r"deadline must be a finite number above 0, not -60"):
-        check_sweep(program, {"node-1": 4.0}, 1e12, "vae.py")
+        check_sweep(program, Machine({"node-1": 4.0}, 1e12), "vae.py")

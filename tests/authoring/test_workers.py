@@ -23,7 +23,7 @@ def trial_of(workers: Any, **settings: Any) -> dict[str, Any]:  # noqa: ANN401 -
             objective=minimize("loss"),
             workers=workers,
         )
-    trial: dict[str, Any] = next(t for t in w.to_dict()["spec"]["templates"] if t["name"] == "a-trial")
+    trial: dict[str, Any] = next(t for t in w.to_dict()["spec"]["templates"] if "container" in t)
     return trial
 
 

@@ -69,6 +69,7 @@ def test_each_trial_is_told_with_what_kubernetes_and_mlflow_know(specon_there: S
         "trial": "vae.t000",
         "phase": "running",
         "node": "n1",
+        "workers": 1,
         "cpu": 0.05,
         "base_cpu": 0.1,
         "attempt": 1,

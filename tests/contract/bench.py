@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from controllers.core import labels
-from controllers.core.expressions import MOVED
+from controllers.core.expressions import MOVED, gang_retries, workers
 from controllers.core.model import NodeName, Phase, Place, Trial
 from controllers.core.ports import World
 from mlflow_hooks import contract
@@ -23,7 +23,8 @@ class Behaviour:
     """What a trial of the contract suite does: how many steps, how many failures first, deaf to SIGTERM or not.
 
     It asks for ``devices``. ``params`` is the JSON text of its hyperparameters, as its environment carries them; with
-    ``search``, the text of a search, it gets them when it is placed.
+    ``search``, the text of a search, it gets them when it is placed. It may have up to ``workers`` workers, each with
+    that ``cpu``, and at least ``min_workers``.
     """
 
     steps: int = 25
@@ -34,6 +35,8 @@ class Behaviour:
     devices: int = 0
     params: str = "{}"
     search: str = ""
+    workers: int = 1
+    min_workers: int = 1
 
 
 class Template(Protocol):
@@ -158,9 +161,27 @@ class DeviceBench(Bench):
         """Let each of the two nodes have so many of ``DEVICE``; before anything is submitted."""
 
 
+class GangBench(Bench):
+    """A bench whose world runs trials of several workers."""
+
+    @abstractmethod
+    def crew(self, name: str) -> Sequence[str]:
+        """Return the node of each worker of the trial's newest attempt, by rank, as the workers tell."""
+
+    @abstractmethod
+    def kill_worker(self, name: str, rank: int) -> None:
+        """SIGKILL one worker of the trial's present attempt."""
+
+    def until_together(self, name: str, nodes: Sequence[NodeName]) -> None:
+        """Drive until the trial makes steps with a worker on each of ``nodes``, by rank."""
+        self.until(lambda: self.trial(name).steady and self.trial(name).nodes == tuple(nodes))
+        self.until_running(name)
+        assert list(self.crew(name)) == list(nodes)
+
+
 def workflow(behaviours: Mapping[str, Behaviour], template: Template) -> dict[str, Any]:
     """Return an Argo Workflow with one step per trial."""
-    templates = [template(name, behaviour) for name, behaviour in behaviours.items()]
+    templates = [made for name, behaviour in behaviours.items() for made in _templates(name, behaviour, template)]
     steps = [[{"name": name, "template": name, "continueOn": {"failed": True}} for name in behaviours]]
     return {
         "apiVersion": "argoproj.io/v1alpha1",
@@ -170,8 +191,67 @@ def workflow(behaviours: Mapping[str, Behaviour], template: Template) -> dict[st
     }
 
 
+def _templates(name: str, behaviour: Behaviour, template: Template) -> list[dict[str, Any]]:
+    """Return the template of a trial, with that of its workers where it has several, as a sweep's author gets them."""
+    if behaviour.workers == 1:
+        return [template(name, behaviour)]
+    worker = template(f"{name}{labels.SUFFIX_WORKER}", behaviour)
+    count = workers("sweep", behaviour.workers)
+    values = {
+        labels.INPUT_TRIAL: name,
+        labels.INPUT_ATTEMPT: "{{retries}}",
+        labels.INPUT_RANK: "{{item}}",
+        labels.INPUT_WORKERS: count,
+    }
+    step = {
+        "name": labels.STEP_WORKER,
+        "template": worker["name"],
+        "arguments": {"parameters": [{"name": key, "value": value} for key, value in values.items()]},
+        "withSequence": {"count": count},
+    }
+    retries = {"limit": "20", "retryPolicy": "Always", "expression": gang_retries("sweep", behaviour.retries)}
+    inputs = {"parameters": [{"name": labels.INPUT_TRIAL, "value": name}]}
+    return [{"name": name, "inputs": inputs, "steps": [[step]], "retryStrategy": retries}, worker]
+
+
+def _as_worker(made: dict[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+    """Return the template of a trial as that of one of its workers."""
+    rank, size, attempt = (
+        f"{{{{inputs.parameters.{name}}}}}" for name in (labels.INPUT_RANK, labels.INPUT_WORKERS, labels.INPUT_ATTEMPT)
+    )
+    notes = {
+        labels.ANNOTATION_WORKERS: str(behaviour.workers),
+        labels.ANNOTATION_MIN_WORKERS: str(behaviour.min_workers),
+        labels.ANNOTATION_WORLD_SIZE: size,
+        labels.ANNOTATION_ATTEMPT: f"{{{{workflow.uid}}}}.{attempt}",
+    }
+    of_the_pod = {
+        contract.ENV_WORLD_SIZE: labels.ANNOTATION_WORLD_SIZE,
+        contract.ENV_ATTEMPT: labels.ANNOTATION_ATTEMPT,
+    }
+    trial = f"{{{{inputs.parameters.{labels.INPUT_TRIAL}}}}}"
+    metadata, container = made["metadata"], made["container"]
+    env = [entry for entry in container["env"] if entry["name"] != contract.ENV_TRIAL_ID]
+    given = {contract.ENV_TRIAL_ID: f"{{{{workflow.uid}}}}.sweep.{trial}", contract.ENV_RANK: rank}
+    env += [{"name": name, "value": value} for name, value in given.items()]
+    env += [
+        {"name": name, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{note}']"}}}
+        for name, note in of_the_pod.items()
+    ]
+    inputs = (labels.INPUT_TRIAL, labels.INPUT_ATTEMPT, labels.INPUT_RANK, labels.INPUT_WORKERS)
+    return {
+        **{name: value for name, value in made.items() if name != "retryStrategy"},
+        "metadata": {
+            "labels": metadata["labels"] | {labels.LABEL_TRIAL: trial},
+            "annotations": metadata["annotations"] | notes,
+        },
+        "inputs": {"parameters": [{"name": name} for name in inputs]},
+        "container": container | {"env": env},
+    }
+
+
 def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, step_ms: int = 20) -> dict[str, Any]:
-    """Return the template of one trial, as any world runs it."""
+    """Return the template of one trial, or of one of its workers, as any world runs it."""
     args = [program, behaviour.steps, behaviour.failures, int(behaviour.deaf), step_ms]
     requests = {"cpu": behaviour.cpu, "memory": "16Mi"}
     devices = {DEVICE: str(behaviour.devices)} if behaviour.devices else {}
@@ -185,7 +265,7 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
             for name, note in notes.items()
         ]
         args.append(f"--width=$({WIDTH})")
-    return {
+    made: dict[str, Any] = {
         "name": name,
         "metadata": {
             "labels": {labels.LABEL_SWEEP: "sweep", labels.LABEL_TRIAL: name},
@@ -205,3 +285,4 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
             "resources": {"requests": {**requests, **devices}, "limits": devices},
         },
     }
+    return made if behaviour.workers == 1 else _as_worker(made, behaviour)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.argo_bench import ArgoBench
-from tests.contract.bench import Bench, DeviceBench
+from tests.contract.bench import Bench, DeviceBench, GangBench
 from tests.contract.local_bench import LocalBench
 from tests.contract.simulated_bench import SimulatedBench
 
@@ -23,6 +23,14 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
 def device_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DeviceBench]:
     """A world that gives out devices; the local world refuses whoever asks for one."""
     world = SimulatedBench(tmp_path) if request.param == "simulated" else _argo_bench(request, tmp_path)
+    yield world
+    world.close()
+
+
+@pytest.fixture(params=["simulated", "local"])
+def gang_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GangBench]:
+    """A world whose trials may have several workers."""
+    world = SimulatedBench(tmp_path) if request.param == "simulated" else LocalBench(tmp_path)
     yield world
     world.close()
 

@@ -12,15 +12,16 @@ from controllers.core.model import NodeName
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
 from controllers.worlds.local.jobs import load_ledger, save_ledger
 from controllers.worlds.local.processes import Launcher
+from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import choose_shares
 from controllers.worlds.local.workflow import read_workflow
-from controllers.worlds.local.world import LocalWorld, Machine
-from tests.contract.bench import Behaviour, Bench, trial_template, workflow
+from controllers.worlds.local.world import LocalWorld
+from tests.contract.bench import Behaviour, GangBench, trial_template, workflow
 
 _NODES = {"node-1": 0.4, "node-2": 0.4}
 
 
-class LocalBench(Bench):
+class LocalBench(GangBench):
     """Two slices of this machine."""
 
     world: LocalWorld
@@ -56,6 +57,20 @@ class LocalBench(Bench):
         """SIGKILL the trial's present attempt."""
         os.kill(self.attempts(name)[-1][0], signal.SIGKILL)
 
+    def crew(self, name: str) -> Sequence[str]:
+        """Return the node of each worker of the trial's newest attempt, as the workers wrote it down."""
+        return [node for _, node in self.workers(name)]
+
+    def kill_worker(self, name: str, rank: int) -> None:
+        """SIGKILL one worker of the trial's present attempt."""
+        os.kill(self.workers(name)[rank][0], signal.SIGKILL)
+
+    def workers(self, name: str) -> Sequence[tuple[int, str]]:
+        """Return pid and node of each worker of the newest attempt, by rank."""
+        told = [line.split() for line in self._lines(name, "workers")]
+        newest = [words for words in told if words[0] == told[-1][0]]
+        return [(int(pid), node) for _, _, _, pid, node in sorted(newest, key=lambda words: int(words[1]))]
+
     def restart_controller(self) -> None:
         """Forget everything, as a killed controller does, and begin again from what is on disk."""
         for child in psutil.Process().children():
@@ -63,8 +78,8 @@ class LocalBench(Bench):
                 child.kill()
         ledger = load_ledger(self._ledger)
         for job in ledger.jobs.values():
-            if job.placed:
-                kill_leftover(job.pid, self._ledger.stat().st_mtime)
+            for pid in job.pids if job.placed else ():
+                kill_leftover(pid, self._ledger.stat().st_mtime)
         self.close()
         self._build()
 

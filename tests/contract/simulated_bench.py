@@ -7,9 +7,9 @@ from controllers.core.devices import Devices
 from controllers.core.model import NodeName, TrialId
 from controllers.core.parameters import parameters_in
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import Exchange, NodeSpec, Report, Speedup, TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
-from tests.contract.bench import DEVICE, Behaviour, DeviceBench
+from tests.contract.bench import DEVICE, Behaviour, DeviceBench, GangBench
 
 _NODES = (NodeName("node-1"), NodeName("node-2"))
 _STEP_S = 0.1
@@ -19,7 +19,7 @@ _COSTS = Costs(
 )  # fmt: skip
 
 
-class SimulatedBench(DeviceBench):
+class SimulatedBench(DeviceBench, GangBench):
     """Two nodes in virtual time."""
 
     world: SimulatedWorld
@@ -74,6 +74,15 @@ class SimulatedBench(DeviceBench):
         """End the trial's present attempt as SIGKILL does."""
         self.world.fail(_id(name))
 
+    def crew(self, name: str) -> Sequence[str]:
+        """Return the node of each worker of the trial's present attempt, by rank."""
+        return self.trial(name).nodes
+
+    def kill_worker(self, name: str, rank: int) -> None:
+        """End the trial's present attempt, as the end of any of its workers does."""
+        assert rank < len(self.trial(name).nodes)
+        self.world.fail(_id(name))
+
     def restart_controller(self) -> None:
         """Nothing of a controller's is lost: the world is the cluster, which lives on."""
 
@@ -118,4 +127,7 @@ def _spec(name: str, behaviour: Behaviour) -> TrialSpec:
         parameters=() if behaviour.search else parameters_in(behaviour.params),
         search=behaviour.search,
         sweep="sweep",
+        min_workers=behaviour.min_workers,
+        max_workers=behaviour.workers,
+        exchange=Exchange(_STEP_S),
     )

@@ -112,7 +112,7 @@ def test_killed_trials_go_on_from_their_checkpoints(workbench: Workbench) -> Non
     ledger = json.loads(next(workbench.newest_run.glob("*/ledger.json")).read_text())
     for job in ledger["jobs"].values():
         if job["phase"] == "running":
-            os.kill(job["pid"], signal.SIGKILL)
+            os.kill(job["pids"][0], signal.SIGKILL)
     output, _ = process.communicate(timeout=240)
     assert process.returncode == 0, output
     (run,) = results(workbench.folder / "out.json")
@@ -165,7 +165,7 @@ def test_an_objective_that_is_never_logged_is_named_with_what_is(workbench: Work
         (("run", "nowhere.py"), "nowhere.py"),
         (("run", "no_sweep.py"), "no_sweep.py"),
         (("run", "empty_space.py"), "space"),
-        (("run", "gang.py"), "more than the nodes hold"),
+        (("run", "gang.py", "--cpus-per-node", "0.1"), "more than the nodes hold"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -176,7 +176,7 @@ def test_bad_input_is_refused_before_anything_starts(
     (workbench.folder / "no_sweep.py").write_text("print('hello')\n")
     for name, settings in {
         "empty_space.py": "space={}",
-        "gang.py": "space={'x': choice(1)}, workers=100",
+        "gang.py": "space={'x': choice(1)}, workers=64",
     }.items():
         (workbench.folder / name).write_text(
             "from hera_specon import Sweep, choice, minimize\nfrom hera.workflows import Workflow\n"

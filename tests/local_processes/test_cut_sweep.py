@@ -8,9 +8,10 @@ from pathlib import Path
 from controllers.worlds.local.attempts import Attempts, Surroundings
 from controllers.worlds.local.jobs import JobLedger
 from controllers.worlds.local.processes import Launcher
+from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import choose_shares
 from controllers.worlds.local.workflow import read_workflow
-from controllers.worlds.local.world import LocalWorld, Machine
+from controllers.worlds.local.world import LocalWorld
 from tests.contract.bench import Behaviour, trial_template, workflow
 
 _NODES = {"node-1": 0.4}

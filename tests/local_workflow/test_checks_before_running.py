@@ -1,21 +1,25 @@
 """What the local world refuses before anything starts."""
 
+from typing import Any
+
 import pytest
 from hera.workflows import Workflow
 
 from controllers.core.errors import SpeconError
 from controllers.local_run.checks import check_sweep, left_aside
+from controllers.worlds.local.room import Machine
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import Sweep, choice, minimize
 
 
-def check(*command: str) -> int:
+def check(*command: str, **settings: Any) -> int:  # noqa: ANN401 - as Sweep takes them
     with Workflow(name="w", entrypoint="s") as w:
         Sweep(
             name="s", image="i", command=list(command), space={"a": choice(1, 2)}, search="grid",
-            objective=minimize("loss"),
+            objective=minimize("loss"), **settings,
         )  # fmt: skip
-    return len(check_sweep(read_workflow(w.to_dict(), "s", "uid", {}), {"node-1": 4.0}, 1e12, "sweep.py"))
+    machine = Machine({"node-1": 0.4, "node-2": 0.25}, 1e12)
+    return len(check_sweep(read_workflow(w.to_dict(), "s", "uid", {}), machine, "sweep.py"))
 
 
 def test_a_command_that_is_not_on_this_machine_is_refused_by_name() -> None:
@@ -26,6 +30,16 @@ def test_a_command_that_is_not_on_this_machine_is_refused_by_name() -> None:
 def test_commands_of_the_path_and_paths_are_taken() -> None:
     assert check("true") == 2
     assert check("/bin/sh", "-c", "exit 0") == 2
+
+
+def test_more_workers_than_the_nodes_hold_together_are_refused() -> None:
+    assert check("true", workers=6) == 2
+    assert check("true", workers=(6, 9)) == 2
+    for workers in (7, (7, 9)):
+        with pytest.raises(
+            SpeconError, match=r"needs 7 workers with 0.1 cores .*: more than the nodes hold, which is 6"
+        ):
+            check("true", workers=workers)
 
 
 def test_selectors_of_nodes_are_left_aside_and_said_so() -> None:

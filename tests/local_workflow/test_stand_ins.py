@@ -10,13 +10,15 @@ from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.model import Migrate, NodeName, TrialId
 from controllers.local_run.checks import check_gpus, stand_ins
-from controllers.worlds.local.attempts import Attempts, Ended
+from controllers.worlds.local.attempts import Attempts
+from controllers.worlds.local.gangs import Ended
 from controllers.worlds.local.gpus import devices_of, gpus_here, shared_out
 from controllers.worlds.local.jobs import JobLedger, LocalJob
+from controllers.worlds.local.room import Machine
 from controllers.worlds.local.stand_ins import stood_in
 from controllers.worlds.local.workflow import PlannedTrial, PodStep, UnsupportedWorkflowError, WorkflowError
 from controllers.worlds.local.workflow.steps import Mount
-from controllers.worlds.local.world import LocalWorld, Machine
+from controllers.worlds.local.world import LocalWorld
 from tests.local_workflow.workflow_manifests import Manifest, call, program, steps
 
 DATA = [{"name": "data", "mountPath": "/no/data"}]

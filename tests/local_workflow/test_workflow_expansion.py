@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.worlds.local.workflow import Delay, PodStep, StepOutcome, StepStatus
+from controllers.worlds.local.workflow import Delay, PodStep, Program, StepOutcome, StepStatus
 from tests.local_workflow.workflow_manifests import BAD, GOOD, Manifest, Run, call, dag, names, pod, program, steps
 
 JOB = pod("job")
@@ -163,7 +163,10 @@ def test_a_script_keeps_its_source_and_a_step_its_shares_names_and_grace() -> No
     template = {
         "name": "main",
         "script": script,
-        "metadata": {"labels": {"a": "{{workflow.name}}"}, "annotations": {"hera-specon.io/workers": "2"}},
+        "metadata": {
+            "labels": {"a": "{{workflow.name}}", "hera-specon.io/sweep": "s"},
+            "annotations": {"hera-specon.io/workers": "2", "hera-specon.io/min-workers": "1"},
+        },
         "podSpecPatch": json.dumps({"terminationGracePeriodSeconds": 5}),
     }
     found = program(
@@ -176,13 +179,14 @@ def test_a_script_keeps_its_source_and_a_step_its_shares_names_and_grace() -> No
         command=("python",),
         source="print(7)",
         env={"N": "7"},
-        labels={"a": "w-x1", "b": "c"},
-        annotations={"hera-specon.io/workers": "2"},
+        labels={"a": "w-x1", "b": "c", "hera-specon.io/sweep": "s"},
+        annotations={"hera-specon.io/workers": "2", "hera-specon.io/min-workers": "1"},
         cpu=0.5,
         memory=1024.0**3,
         cpu_limit=2.0,
         grace_s=5.0,
         workers=2,
+        min_workers=1,
     )
 
 
@@ -286,8 +290,19 @@ def test_any_dag_runs_each_task_once_after_what_it_needs_and_comes_to_an_end(
         assert not later.intersection(needs[name])
 
 
-@pytest.mark.parametrize("bad", ["a", "0", "-1"])
-def test_a_number_of_workers_that_is_none_fails_the_step(bad: str) -> None:
-    found = program(pod("main", metadata={"annotations": {"hera-specon.io/workers": bad}})).expand({}, ())
+@pytest.mark.parametrize("notes", [{"workers": "a"}, {"workers": "0"}, {"workers": "2", "min-workers": "-1"}])
+def test_a_number_of_workers_that_is_none_fails_the_step(notes: dict[str, str]) -> None:
+    found = of_a_sweep(notes).expand({}, ())
     assert found.failed
-    assert repr(bad) in found.message
+    assert repr(list(notes.values())[-1]) in found.message
+
+
+def test_more_workers_at_least_than_at_most_fail_the_step() -> None:
+    found = of_a_sweep({"workers": "2", "min-workers": "3"}).expand({}, ())
+    assert found.failed
+    assert "hera-specon.io/min-workers is 3, above hera-specon.io/workers, 2" in found.message
+
+
+def of_a_sweep(notes: dict[str, str]) -> Program:
+    annotations = {f"hera-specon.io/{name}": text for name, text in notes.items()}
+    return program(pod("main", metadata={"labels": {"hera-specon.io/sweep": "s"}, "annotations": annotations}))

@@ -4,15 +4,16 @@ import sys
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
+from controllers.worlds.local.gangs import NOT_STARTED, Crew, Ended, Meeting
 from controllers.worlds.local.jobs import LocalJob, file_name
 from controllers.worlds.local.last_words import last_line
-from controllers.worlds.local.processes import Launcher, ProcessSpec
-from controllers.worlds.local.shares import Shares
+from controllers.worlds.local.processes import Launcher, LaunchError, ProcessSpec
+from controllers.worlds.local.shares import Shares, SharesError
 from controllers.worlds.local.stand_ins import stood_in
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
@@ -44,99 +45,147 @@ class Surroundings:
         """Where trials keep checkpoints and unsent metrics."""
         return self.folder / "state"
 
-    def log_of(self, job: LocalJob) -> Path:
-        """File that takes what the attempts of ``job`` print."""
-        return self.folder / "logs" / f"{file_name(job.trial or job.id)}.log"
+    def log_of(self, job: LocalJob, rank: int = 0) -> Path:
+        """File that takes what the attempts of ``job`` print; each worker of a gang but the first has its own."""
+        worker = f".worker-{rank}" if rank else ""
+        return self.folder / "logs" / f"{file_name(job.trial or job.id)}{worker}.log"
 
-    def env_of(self, step: PodStep, node: str) -> dict[str, str]:
-        """Return the environment of a new attempt of ``step`` on ``node``."""
+    def env_of(self, step: PodStep, node: str, token: str, rank: int = 0, workers: int = 1) -> dict[str, str]:
+        """Return the environment of the worker ``rank`` of a new attempt of ``step``, on ``node``.
+
+        ``token`` fences: an attempt that finds another's in its run writes no checkpoint.
+        """
         cpus = min(self.node_cpu[node], step.cpu_limit or self.node_cpu[node])
         ours = {
             contract.ENV_STATE_ROOT: str(self.state_root),
-            # Fences: an attempt that finds another's token in its run writes no checkpoint.
-            contract.ENV_ATTEMPT: uuid.uuid4().hex,
+            contract.ENV_ATTEMPT: token,
             contract.ENV_NODE: node,
             contract.ENV_CPUS: f"{cpus:g}",
             contract.ENV_FLUSH: FLUSH_S,
         }
+        if step.workers > 1:
+            ours |= {contract.ENV_RANK: str(rank), contract.ENV_WORLD_SIZE: str(workers)}
+            ours[contract.ENV_WORKERS_MAX] = str(step.workers)
         parent = self.parents.get(step.env.get(contract.ENV_SWEEP_ID, ""))
         if parent:
             ours[contract.ENV_PARENT_RUN_ID] = parent
-        if run := self.run_of(step):
+        # The others of a gang log nothing: two that logged into one run would double every step.
+        if rank == 0 and (run := self.run_of(step)):
             ours[contract.ENV_RUN] = run
         return {**self.inherited, **step.environment, **self.imposed, **ours}
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """An attempt that is over: its exit code, and the CPU seconds that its process tree used."""
-
-    key: str
-    code: int
-    cpu_seconds: float
-
-
 class Attempts:
-    """The running attempts of one run."""
+    """The running attempts of one run, each of one process or of one for each worker of a gang."""
 
     def __init__(self, shares: Shares, launcher: Launcher, around: Surroundings) -> None:
         self._shares = shares
         self._launcher = launcher
         self._around = around
+        self._crews: dict[str, Crew] = {}
         self._meters: dict[str, RateMeter] = {}
         (around.folder / "logs").mkdir(parents=True, exist_ok=True)
         around.state_root.mkdir(parents=True, exist_ok=True)
         for node, cpu in around.node_cpu.items():
             shares.add_node(node, cpu)
 
-    def start(self, job: LocalJob) -> int:
-        """Start the attempt that ``job`` describes, on ``job.node`` with ``job.cpu`` cores; return its pid."""
+    def start(self, job: LocalJob) -> tuple[int, ...]:
+        """Start the attempt that ``job`` describes, on ``job.nodes`` with ``job.cpu`` cores each; return its pids.
+
+        Of a gang all workers start, or those that did are ended again: ``ended`` tells of it as of a failure.
+
+        Raises:
+            SpeconError: the only process of a job could not be started.
+        """
+        token = uuid.uuid4().hex
+        step, name = job.step.attempt(job.attempt - 1, job.exit_code), file_name(job.trial or job.id)
+        crew = Crew(job, Meeting(self._around.state_root / job.trial, token) if job.gang else None)
+        self._crews[job.key] = crew
+        pids: list[int] = []
+        for rank, node in enumerate(job.nodes):
+            log = self._around.log_of(job, rank)
+            # None where the machine's GPUs are nobody's to give: then a program finds those that it finds.
+            gpus = job.gpus[rank * step.gpus : (rank + 1) * step.gpus] if self._around.gives_gpus else None
+            own = stood_in(step, self._around.folder, name, gpus)
+            env = self._around.env_of(own, node, token, rank, job.size)
+            spec = ProcessSpec(job.keys[rank], self._command(job, own), env, self._around.cwd, log)
+            try:
+                pids.append(self._start(spec, node, job))
+            except (LaunchError, SharesError) as error:
+                if not job.gang:
+                    raise
+                log.write_text(f"worker {rank} of {job.size} was not started: {error}\n", encoding="utf-8")
+                crew.codes |= dict.fromkeys(job.keys[rank:], NOT_STARTED)
+                self.kill(job)
+                break
+        return tuple(pids)
+
+    def _start(self, spec: ProcessSpec, node: str, job: LocalJob) -> int:
         # The share is there before the process is, so that not even its imports run outside it.
-        join = self._shares.add(job.key, job.node, job.cpu)
-        if job.step.memory_limit is not None:
-            self._shares.limit_memory(job.key, job.step.memory_limit)
-        # None where the machine's GPUs are nobody's to give: then a program finds those that it finds.
-        gpus = job.gpus if self._around.gives_gpus else None
-        name = file_name(job.trial or job.id)
-        step = stood_in(job.step.attempt(job.attempt - 1, job.exit_code), self._around.folder, name, gpus)
-        spec = ProcessSpec(
-            job.key,
-            self._command(job, step),
-            self._around.env_of(step, job.node),
-            self._around.cwd,
-            self._around.log_of(job),
-            join,
-        )
-        pid = self._launcher.start(spec)
-        self._shares.adopt(job.key, pid)
+        join = self._shares.add(spec.key, node, job.cpu)
+        try:
+            if job.step.memory_limit is not None:
+                self._shares.limit_memory(spec.key, job.step.memory_limit)
+            pid = self._launcher.start(replace(spec, join=join))
+        except LaunchError:
+            self._shares.remove(spec.key)
+            raise
+        self._shares.adopt(spec.key, pid)
         return pid
 
     def ended(self) -> list[Ended]:
-        """Return the attempts that have ended since the last call; nothing of their process trees is left."""
-        over: list[Ended] = []
+        """Return the attempts that have ended since the last call; nothing of their process trees is left.
+
+        Raises:
+            GangError: the workers of one trained each for itself.
+        """
+        whose = {key: crew for crew in self._crews.values() for key in crew.at_work}
         for end in self._launcher.exits():
+            crew = whose[end.key]
+            crew.codes[end.key] = end.code
             # Read before the share goes, and with it the counter.
-            over.append(Ended(end.key, end.code, self._shares.used(end.key)))
+            crew.cpu_seconds += self._shares.used(end.key)
             self._shares.remove(end.key)
-            self._meters.pop(end.key, None)
-        return over
+        over = [crew for crew in self._crews.values() if not crew.at_work]
+        for crew in over:
+            del self._crews[crew.job.key]
+            self._meters.pop(crew.job.key, None)
+        return [crew.end() for crew in over]
+
+    def broken(self) -> frozenset[str]:
+        """Return the keys of the attempts that lost a worker, and of which others still run."""
+        return frozenset(key for key, crew in self._crews.items() if crew.broken)
+
+    def check_joined(self, now: float, within_s: float) -> None:
+        """Refuse gangs whose workers have not begun to meet in time.
+
+        Raises:
+            GangError: those of one have not.
+        """
+        for crew in self._crews.values():
+            crew.check_joined(now, within_s)
 
     def ask_to_leave(self, job: LocalJob) -> None:
-        """Send SIGTERM: save a checkpoint and exit 75."""
-        self._launcher.terminate(job.key)
+        """Send SIGTERM to every worker: save a checkpoint and exit 75."""
+        for key in self._crews[job.key].at_work:
+            self._launcher.terminate(key)
 
     def kill(self, job: LocalJob) -> None:
         """End an attempt that did not leave when asked."""
-        self._shares.kill(job.key)
-        self._launcher.kill(job.key)
+        for key in self._crews[job.key].at_work:
+            self._shares.kill(key)
+            self._launcher.kill(key)
 
     def resize(self, job: LocalJob, cpu: float) -> None:
-        """Change the running attempt's share to ``cpu`` cores requested."""
-        self._shares.resize(job.key, cpu)
+        """Change the share of each worker of the running attempt to ``cpu`` cores requested."""
+        for key in self._crews[job.key].at_work:
+            self._shares.resize(key, cpu)
 
     def cores_used(self, job: LocalJob, now: float) -> float:
-        """Return the cores that the attempt used of late."""
-        return self._meters.setdefault(job.key, RateMeter()).read(now, self._shares.used(job.key))
+        """Return the cores that the attempt used of late, over all its workers."""
+        crew = self._crews[job.key]
+        used = crew.cpu_seconds + sum(self._shares.used(key) for key in crew.at_work)
+        return self._meters.setdefault(job.key, RateMeter()).read(now, used)
 
     def node_cores_used(self, node: str, now: float) -> float:
         """Return the cores that were busy on ``node`` of late."""

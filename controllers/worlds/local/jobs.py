@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter
+from pydantic import AliasChoices, BeforeValidator, Field, TypeAdapter
 
 from controllers.core import labels
 from controllers.core.model import Phase
@@ -20,16 +20,34 @@ _DIGEST = 12
 _ON_NODES = frozenset({Phase.RUNNING, Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
 
+def _several(kept: Any) -> Any:  # noqa: ANN401 - what a file holds
+    """Return as several what an older version kept of a job's only worker."""
+    return kept if isinstance(kept, list | tuple) else (kept,) if kept else ()
+
+
+_Nodes = Annotated[tuple[str, ...], BeforeValidator(_several), Field(validation_alias=AliasChoices("nodes", "node"))]
+_Targets = Annotated[
+    tuple[str, ...], BeforeValidator(_several), Field(validation_alias=AliasChoices("targets", "target"))
+]
+_Pids = Annotated[tuple[int, ...], BeforeValidator(_several), Field(validation_alias=AliasChoices("pids", "pid"))]
+_FirstNodes = Annotated[
+    tuple[str, ...], BeforeValidator(_several), Field(validation_alias=AliasChoices("first_nodes", "first_node"))
+]
+
+
 @dataclass(frozen=True, slots=True)
 class LocalJob:
-    """A pod step as a job of this machine.
+    """A pod step as a job of this machine: one process, or one for each worker of a gang.
 
-    ``target`` is the node that the next attempt must start on: a move's destination, or the node
-    it was on when the sweep was interrupted. ``released`` tells that its first attempt need not wait for a ``Place``
+    ``nodes`` are those of its workers by rank, of the last attempt where none runs; ``pids`` and ``first_nodes``
+    likewise. ``targets`` are the nodes that the next attempt must start on: a move's destination, or where it was when
+    the sweep was interrupted. ``workers`` is how many it has, 0 where nobody has said otherwise than its step.
+    ``cpu`` is the share of each. ``released`` tells that its first attempt need not wait for a ``Place``
     any more. ``asked_at`` is when it was asked to save and leave, ``stop`` why if that was to stop. ``gpus`` are
-    those of its newest attempt. ``cpu_seconds`` counts its attempts that are over.
-    ``failure`` is how the attempt before failed, where it did at once; ``given_up``
-    tells that no other followed although its rule allowed one, since two failed so alike.
+    those of its newest attempt, of rank 0 first. ``cpu_seconds`` counts its attempts that are over, ``failures`` those
+    that failed, ``scales`` how often it went on with another number of workers. ``failure`` is how the attempt before
+    failed, where it did at once; ``given_up`` tells that no other followed although its rule allowed one, since two
+    failed so alike.
     Times are seconds of the sweep's clock.
     """
 
@@ -37,13 +55,16 @@ class LocalJob:
     submitted_at: float
     cpu: float
     phase: Phase = Phase.PENDING
-    node: str = ""
-    first_node: str = ""
-    target: str = ""
+    nodes: _Nodes = ()
+    first_nodes: _FirstNodes = ()
+    targets: _Targets = ()
+    workers: int = 0
     attempt: int = 0
     moves: int = 0
     resizes: int = 0
-    pid: int = 0
+    scales: int = 0
+    failures: int = 0
+    pids: _Pids = ()
     started_at: float = 0.0
     asked_at: float | None = None
     not_before: float = 0.0
@@ -83,9 +104,24 @@ class LocalJob:
         return self.phase in _ON_NODES
 
     @property
+    def size(self) -> int:
+        """How many workers it has, or starts with."""
+        return self.workers or self.step.workers
+
+    @property
+    def gang(self) -> bool:
+        """Whether it may have more than one worker."""
+        return self.step.workers > 1
+
+    @property
     def key(self) -> str:
-        """Name of its present attempt's process group, safe as a file name."""
+        """Name of its present attempt, safe as a file name."""
         return f"{file_name(self.trial or self.id)}.{self.attempt}"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of the process groups of its present attempt, by rank."""
+        return tuple(f"{self.key}.{rank}" for rank in range(self.size)) if self.gang else (self.key,)
 
     def overdue(self, now: float) -> bool:
         """Whether its attempt did not leave when asked to, or lasts longer than it may: it may hang, and is killed."""

@@ -23,13 +23,26 @@ from controllers.worlds.local.workflow.values import (
     substitute,
 )
 from controllers.worlds.local.workflow.volumes import read_mounts
-from mlflow_hooks.contract import ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT
+from mlflow_hooks.contract import (
+    ENV_ATTEMPT,
+    ENV_CPUS,
+    ENV_FLUSH,
+    ENV_NODE,
+    ENV_PARENT_RUN_ID,
+    ENV_POD_IP,
+    ENV_RANK,
+    ENV_STATE_ROOT,
+    ENV_WORLD_SIZE,
+)
 
 _ANNOTATION: Final = re.compile(r"metadata\.annotations\['([^']+)'\]")
 DEFAULT_CPU: Final = 0.1
 """Cores of a step that requests none, as kube-scheduler counts it."""
-WORLD_ENV: Final = frozenset({ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT})
-"""Variables that the local world sets itself, so that their ``valueFrom`` need not be followed."""
+WORLD_ENV: Final = frozenset(
+    {ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT}
+    | {ENV_RANK, ENV_WORLD_SIZE, ENV_POD_IP}
+)
+"""Variables that the local world sets itself or does without, so that their ``valueFrom`` need not be followed."""
 
 
 def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mapping[str, Any]) -> Pod:
@@ -54,7 +67,11 @@ def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mappin
     if not manifest["command"]:
         found.malformed(f"{main_path}.command", "is needed: without an image there is no default command")
     return Pod(
-        manifest, _retry(found, node, path), grace_s(found, node, path, shared), _timeout_s(found, node, path), mounts
+        manifest,
+        read_retry(found, node, path),
+        grace_s(found, node, path, shared),
+        _timeout_s(found, node, path),
+        mounts,
     )
 
 
@@ -95,7 +112,7 @@ def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, 
         memory_limit=None if most_memory is None else parse_quantity(most_memory),
         mounts=pod.mounts,
         secrets=tuple(manifest["secrets"]),
-        workers=_workers(manifest["annotations"].get(labels.ANNOTATION_WORKERS, "1")),
+        **(_workers(manifest["annotations"]) if labels.LABEL_SWEEP in manifest["labels"] else {}),
     )
 
 
@@ -107,11 +124,18 @@ def _gpus(asked: Any) -> int:  # noqa: ANN401 - any JSON value
     raise ManifestValueError(message)
 
 
-def _workers(text: str) -> int:
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    message = f"annotation {labels.ANNOTATION_WORKERS} must be a whole number above 0, not {text!r}"
-    raise ManifestValueError(message)
+def _workers(annotations: Mapping[str, str]) -> dict[str, int]:
+    """Return how many workers a trial has at most, and at least."""
+    most = annotations.get(labels.ANNOTATION_WORKERS, "1")
+    least = annotations.get(labels.ANNOTATION_MIN_WORKERS, most)
+    for name, text in ((labels.ANNOTATION_WORKERS, most), (labels.ANNOTATION_MIN_WORKERS, least)):
+        if not text.isdecimal() or int(text) < 1:
+            message = f"annotation {name} must be a whole number above 0, not {text!r}"
+            raise ManifestValueError(message)
+    if int(least) > int(most):
+        message = f"annotation {labels.ANNOTATION_MIN_WORKERS} is {least}, above {labels.ANNOTATION_WORKERS}, {most}"
+        raise ManifestValueError(message)
+    return {"workers": int(most), "min_workers": int(least)}
 
 
 def _texts(found: Findings, value: object, path: str) -> list[str]:
@@ -176,7 +200,8 @@ def _metadata(
     return merged
 
 
-def _retry(found: Findings, node: Mapping[str, Any], path: str) -> RetryRule | None:
+def read_retry(found: Findings, node: Mapping[str, Any], path: str) -> RetryRule | None:
+    """Read the retryStrategy of the template ``node``, None where it has none."""
     if node.get("retryStrategy") is None:
         return None
     path = f"{path}.retryStrategy"

@@ -13,8 +13,8 @@ from controllers.worlds.local.workflow.expression import parse_expression, truth
 from controllers.worlds.local.workflow.nodes import Branch, NodePhase, NodeStatus, admit, carries_on, gave_up
 from controllers.worlds.local.workflow.pods import build_pod
 from controllers.worlds.local.workflow.read import Source, parse_items, read_source
-from controllers.worlds.local.workflow.steps import Delay, Expansion, PlannedTrial, StepOutcome, StepStatus
-from controllers.worlds.local.workflow.templates import Call, Dag, Loop, Pod, Steps, Suspend, Template
+from controllers.worlds.local.workflow.steps import LATE_TAGS, Delay, Expansion, PlannedTrial, StepOutcome, StepStatus
+from controllers.worlds.local.workflow.templates import Call, Dag, Gang, Loop, Pod, Steps, Suspend, Template
 from controllers.worlds.local.workflow.values import ManifestValueError, as_text, parse_duration, substitute
 
 _DONE: Final = StepOutcome(StepStatus.SUCCEEDED)
@@ -128,6 +128,8 @@ class Expander:
         match template.body:
             case Pod() | Suspend() as body:
                 return self._single(inside, template, body)
+            case Gang() as gang:
+                return self._gang(inside, gang)
             case Steps() as steps:
                 return self._steps(inside, template, steps)
             case Dag() as dag:
@@ -147,6 +149,19 @@ class Expander:
             return NodeStatus(NodePhase.RUNNING, delays=(delay,), started=started)
         except ManifestValueError as error:
             return _error(spot, error)
+
+    def _gang(self, spot: Spot, gang: Gang) -> NodeStatus:
+        """Return the step that all workers are together, with what tags stand for in the first of them."""
+        try:
+            arguments = substitute(gang.worker.arguments, {**spot.scope, "item": "0"}, LATE_TAGS)
+        except ManifestValueError as error:
+            return _error(spot, error)
+        template = self._source.templates[gang.worker.template]
+        inputs = {key: arguments.get(key, default) for key, default in template.inputs.items()}
+        own = {f"inputs.parameters.{key}": value for key, value in inputs.items() if value is not None}
+        scope = {**self._source.scope, "node.name": spot.name, **own}
+        assert isinstance(template.body, Pod)  # noqa: S101 - read_source has checked it
+        return self._single(replace(spot, scope=scope), template, replace(template.body, retry=gang.retry))
 
     def _steps(self, spot: Spot, template: Template, steps: Steps) -> NodeStatus:
         before: list[NodeStatus] = []

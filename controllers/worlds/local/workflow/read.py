@@ -6,12 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controllers.core.expressions import SWEEP_UID, inside
+from controllers.core.expressions import SWEEP_UID, failures_forgiven, inside, is_count_of_workers
 from controllers.worlds.local.workflow.expression import ExpressionError, parse_expression
 from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings
-from controllers.worlds.local.workflow.pods import read_pod
-from controllers.worlds.local.workflow.templates import Call, Dag, Loop, Pod, Steps, Suspend, Template, check_references
+from controllers.worlds.local.workflow.pods import read_pod, read_retry
+from controllers.worlds.local.workflow.templates import (
+    Call,
+    Dag,
+    Gang,
+    Loop,
+    Pod,
+    Steps,
+    Suspend,
+    Template,
+    check_references,
+)
 from controllers.worlds.local.workflow.values import (
     ManifestValueError,
     as_text,
@@ -137,17 +147,21 @@ def _template(found: Findings, node: Mapping[str, Any], path: str, spec: Mapping
         parallelism=found.whole(node.get("parallelism"), f"{path}.parallelism") or None,
         fail_fast=node.get("failFast") is True,
     )
-    if not isinstance(template.body, Pod) and node.get("retryStrategy"):
+    if not isinstance(template.body, Pod | Gang) and node.get("retryStrategy"):
         found.unsupported(f"{path}.retryStrategy", "only a container or script can be retried here")
     return template
 
 
-def _body(found: Findings, node: Mapping[str, Any], path: str, spec: Mapping[str, Any]) -> Pod | Suspend | Steps | Dag:
+def _body(
+    found: Findings, node: Mapping[str, Any], path: str, spec: Mapping[str, Any]
+) -> Pod | Gang | Suspend | Steps | Dag:
     kinds = [kind for kind in _KINDS if node.get(kind) is not None]
     if len(kinds) != 1:
         found.malformed(path, f"must have one of {', '.join(_KINDS)}, has {', '.join(kinds) or 'none'}")
         return Steps(())
     match kinds[0]:
+        case "steps" if node.get("retryStrategy") and (gang := _gang(found, node, path)) is not None:
+            return gang
         case "steps":
             return _steps(found, node["steps"], f"{path}.steps")
         case "dag":
@@ -169,6 +183,20 @@ def _steps(found: Findings, node: object, path: str) -> Steps:
     steps = Steps(tuple(groups))
     _check_names(found, [call.name for group in steps.groups for call in group], path)
     return steps
+
+
+def _gang(found: Findings, node: Mapping[str, Any], path: str) -> Gang | None:
+    """Read the template of a trial of several workers as authors' sweeps have it, None where it is none."""
+    match node["steps"], found.mapping(node["retryStrategy"], f"{path}.retryStrategy"):
+        case [[{"withSequence": {"count": str(count)}, **call}]], {"expression": str(expression), **rest} if (
+            is_count_of_workers(count) and (failures := failures_forgiven(expression)) is not None
+        ):
+            # The count stands among the worker's inputs too. Here it is told by its environment alone.
+            texts = substitute_known(call, {count.removeprefix("{{").removesuffix("}}"): ""})
+            retry = {"retryStrategy": {**rest, "expression": f"asInt(retries) < {failures}"}}
+            return Gang(read_call(found, "step", texts, f"{path}.steps[0][0]"), read_retry(found, retry, path))
+        case _:
+            return None
 
 
 def _dag(found: Findings, node: object, path: str) -> Dag:

@@ -149,7 +149,8 @@ class PodStep:
     in cores and ``memory`` in bytes, as requested; ``grace_s`` is the time between SIGTERM and SIGKILL, ``timeout_s``
     how long an attempt may last (None for any time).
     ``env_from`` names the annotations that further variables come from, ``secrets`` the variables that are Secrets.
-    An attempt holds ``gpus`` GPUs alone, and may use ``memory_limit`` bytes (None for any number).
+    ``workers`` is how many processes it is at most, each with that ``cpu`` and ``memory``, and ``min_workers`` how many
+    it needs at least. Each holds ``gpus`` GPUs alone, and may use ``memory_limit`` bytes (None for any number).
     """
 
     id: str
@@ -167,6 +168,7 @@ class PodStep:
     grace_s: float = 30.0
     timeout_s: float | None = None
     workers: int = 1
+    min_workers: int = 1
     env_from: Mapping[str, str] = field(default_factory=dict)
     gpus: int = 0
     memory_limit: float | None = None

@@ -48,6 +48,17 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
+class Gang:
+    """A container or script that runs once for each of several workers, all of which start, end and are retried as one.
+
+    ``worker`` calls its template. How many there are is up to the world.
+    """
+
+    worker: Call
+    retry: RetryRule | None
+
+
+@dataclass(frozen=True, slots=True)
 class Suspend:
     """A pause of ``duration``, which may hold tags."""
 
@@ -75,7 +86,7 @@ class Template:
     name: str
     path: str
     inputs: Mapping[str, str | None]
-    body: Pod | Suspend | Steps | Dag
+    body: Pod | Gang | Suspend | Steps | Dag
     parallelism: int | None = None
     fail_fast: bool = False
 
@@ -84,6 +95,8 @@ class Template:
         """Every call of the template, in the order written."""
         if isinstance(self.body, Steps):
             return tuple(call for group in self.body.groups for call in group)
+        if isinstance(self.body, Gang):
+            return (self.body.worker,)
         return self.body.tasks if isinstance(self.body, Dag) else ()
 
 
@@ -114,6 +127,18 @@ def check_references(
                 _check_inputs(found, templates[call.template], call.arguments, f"{call.path}.arguments")
             elif call.template:
                 found.malformed(f"{call.path}.template", f"there is no template {call.template!r}")
+        if isinstance(template.body, Gang):
+            _check_worker(found, template.body.worker, templates)
+
+
+def _check_worker(found: Findings, call: Call, templates: Mapping[str, Template]) -> None:
+    template = templates.get(call.template)
+    if template is None:
+        return
+    if not isinstance(template.body, Pod):
+        found.unsupported(f"{call.path}.template", "the workers of a gang can only be containers or scripts here")
+    elif template.body.retry is not None:
+        found.unsupported(f"{template.path}.retryStrategy", "a gang is retried as a whole, no worker for itself")
 
 
 def _check_inputs(found: Findings, template: Template, arguments: Mapping[str, str], path: str) -> None:
@@ -135,6 +160,8 @@ def _check_body(found: Findings, template: Template, known: frozenset[str]) -> N
         case Pod() as pod:
             late = LATE_TAGS if pod.retry else frozenset()
             _check_tags(found, pod.manifest, known | late, template.path)
+        case Gang(worker):
+            _check_call(found, worker, known | LATE_TAGS | {"item"})
         case Suspend(duration):
             _check_tags(found, duration, known, f"{template.path}.suspend.duration")
         case Steps(groups):
