@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -10,7 +10,6 @@ from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.model import Migrate, NodeName, TrialId
 from controllers.local_run.checks import check_gpus, stand_ins
-from controllers.worlds.local.attempts import Attempts
 from controllers.worlds.local.gangs import Ended
 from controllers.worlds.local.gpus import devices_of, gpus_here, shared_out
 from controllers.worlds.local.jobs import JobLedger, LocalJob
@@ -20,6 +19,9 @@ from controllers.worlds.local.workflow import PlannedTrial, PodStep, Unsupported
 from controllers.worlds.local.workflow.steps import Mount
 from controllers.worlds.local.world import LocalWorld
 from tests.local_workflow.workflow_manifests import Manifest, call, program, steps
+
+if TYPE_CHECKING:
+    from controllers.worlds.local.attempts import Attempts
 
 DATA = [{"name": "data", "mountPath": "/no/data"}]
 
