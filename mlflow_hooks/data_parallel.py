@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mlflow_hooks.batches import batch_indices
 from mlflow_hooks.errors import GangError
 from mlflow_hooks.session import Trial
-from mlflow_hooks.torch_gang import peers, torch_gang
+from mlflow_hooks.torch_gang import torch_gang
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +52,6 @@ def data_parallel(
     Raises:
         GangError: the model has a layer that needs the whole batch at once, such as BatchNorm.
         MigrationExit: a worker did not come in time.
-        PeersLostExit: a worker has gone.
         ValueError: a size is below 1 or the seed is below 0.
     """
     batch_indices(rows, batch_size, seed, 0)
@@ -93,7 +92,6 @@ class DataParallel:
 
         Raises:
             GangError: what ``losses`` returns cannot be split, or is not one loss for each row.
-            PeersLostExit: another worker has gone.
         """
         rows = self._batch(self._trial.step if minibatch is None else minibatch)
         for parameter in self._parameters:
@@ -128,8 +126,7 @@ class Weighted(DataParallel):
         if trial.gang.workers > 1:
             from torch.nn.parallel import DistributedDataParallel  # noqa: PLC0415 - costs more than PyTorch itself
 
-            with peers():
-                self._wrapped = DistributedDataParallel(model)
+            self._wrapped = DistributedDataParallel(model)
 
     def _backward(self, losses: Losses, rows: "npt.NDArray[np.int64]", minibatch: int) -> float:  # noqa: ARG002 - for random layers
         import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
@@ -138,17 +135,16 @@ class Weighted(DataParallel):
         # All workers have to take part, also those for which a short batch has no row.
         weight = 1.0 if len(share) else 0.0
         before = None if self._checked else torch.get_rng_state()
-        with peers():
-            loss = self._sum(losses, self._wrapped, share if len(share) else rows[:1]) * weight
-            if before is not None and not torch.equal(before, torch.get_rng_state()):
-                message = (
-                    "the losses draw random numbers, as Dropout does: with another number of workers they would be"
-                    " others, and so would the model. Pass exact=True, which seeds them for each part of a batch"
-                )
-                raise GangError(message)
-            self._checked = True
-            # DistributedDataParallel takes the mean over workers.
-            (loss * (self._gang.workers / len(rows))).backward()  # type: ignore[no-untyped-call]  # of PyTorch's
+        loss = self._sum(losses, self._wrapped, share if len(share) else rows[:1]) * weight
+        if before is not None and not torch.equal(before, torch.get_rng_state()):
+            message = (
+                "the losses draw random numbers, as Dropout does: with another number of workers they would be"
+                " others, and so would the model. Pass exact=True, which seeds them for each part of a batch"
+            )
+            raise GangError(message)
+        self._checked = True
+        # DistributedDataParallel takes the mean over workers.
+        (loss * (self._gang.workers / len(rows))).backward()  # type: ignore[no-untyped-call]  # of PyTorch's
         return self._gang.exchange([loss.item()])[0] / len(rows)
 
 
@@ -162,9 +158,8 @@ class Exact(DataParallel):
         if trial.gang.workers > 1:
             import torch.distributed as dist  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
-            with peers():
-                for tensor in (*model.parameters(), *model.buffers()):
-                    dist.broadcast(tensor.detach(), 0)
+            for tensor in (*model.parameters(), *model.buffers()):
+                dist.broadcast(tensor.detach(), 0)
 
     def _backward(self, losses: Losses, rows: "npt.NDArray[np.int64]", minibatch: int) -> float:
         import numpy as np  # noqa: PLC0415 - only scripts that use NumPy pay for it
@@ -200,8 +195,7 @@ class Exact(DataParallel):
         magnitudes = [[-1.0 if tensor is None else tensor.abs().max().item() for tensor in part] for part in found]
         largest = torch.tensor([[-1.0] * count, *magnitudes], dtype=torch.float64).amax(dim=0)
         if self._gang.workers > 1:
-            with peers():
-                torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX)
+            torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX)
         tops: list[float] = largest.tolist()
         return tops
 
@@ -217,8 +211,7 @@ class Exact(DataParallel):
                 if tensor is not None:
                     place.add_(on_grid(tensor.flatten(), top, self._gang.workers_max))
         if self._gang.workers > 1:
-            with peers():
-                torch.distributed.all_reduce(total)
+            torch.distributed.all_reduce(total)
         return list(torch.split(total, sizes))
 
 

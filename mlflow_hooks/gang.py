@@ -35,11 +35,11 @@ class Group(Protocol):
     """The connection between the workers of one attempt."""
 
     def add(self, numbers: Sequence[float]) -> list[float]:
-        """Return the sums over all workers, the same ones on each.
+        """Return the sums over all workers, the same ones on each."""
+        ...
 
-        Raises:
-            PeersLostExit: another worker has gone.
-        """
+    def blames_others(self, error: BaseException) -> bool:
+        """Return whether ``error`` tells that another worker has gone."""
         ...
 
     def close(self) -> None:
@@ -125,11 +125,7 @@ class Gang:
         return np.array_split(rows, self.workers)[self.rank]
 
     def exchange(self, numbers: Sequence[float] = ()) -> list[float]:
-        """Return the sums of ``numbers`` over all workers, and learn by the way whether one was asked to leave.
-
-        Raises:
-            PeersLostExit: another worker has gone.
-        """
+        """Return the sums of ``numbers`` over all workers, and learn by the way whether one was asked to leave."""
         if self._group is None:
             return list(numbers)
         asked, self.others_cpu_s, *sums = self._group.add([float(self._asked()), self._cpu_seconds(), *numbers])
@@ -143,7 +139,6 @@ class Gang:
         Raises:
             GangError: the script did not join.
             MigrationExit: a worker did not come in time.
-            PeersLostExit: another worker has gone.
         """
         if not self.joined:
             message = (
@@ -157,14 +152,14 @@ class Gang:
             self._exchanged = False
 
     def settle(self) -> None:
-        """Exchange after a step in which nothing else was exchanged, so that all know of it after the same step.
-
-        Raises:
-            PeersLostExit: another worker has gone.
-        """
+        """Exchange after a step in which nothing else was exchanged, so that all know of it after the same step."""
         if not self._exchanged:
             self.exchange()
         self._exchanged = False
+
+    def lost_another(self, error: BaseException | None) -> bool:
+        """Return whether another worker has gone, if this one ends by ``error``."""
+        return self._group is not None and error is not None and self._group.blames_others(error)
 
     def close(self, *, together: bool) -> None:
         """Give the connection up, if there is one.

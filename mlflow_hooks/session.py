@@ -154,7 +154,6 @@ class Trial:
         Raises:
             GangError: there are several workers, and the script did not join them.
             MigrationExit: the attempt was asked to leave before it trained at all, or a worker did not come.
-            PeersLostExit: another worker has gone.
             StateMismatchError: the script tracks other states than the checkpoint holds.
         """
         self._total = total
@@ -173,7 +172,6 @@ class Trial:
 
         Raises:
             MigrationExit: the attempt was asked to leave, and has saved.
-            PeersLostExit: another worker has gone.
         """
         self.note_step(step)
         self.save_or_leave()
@@ -190,7 +188,6 @@ class Trial:
 
         Raises:
             MigrationExit: the attempt was asked to leave, and has saved.
-            PeersLostExit: another worker has gone.
         """
         if self.gang.workers > 1:
             self._owner.held_lately()
@@ -275,9 +272,10 @@ class Trial:
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         try:
+            lost_another = self.gang.lost_another(error)
             self.gang.close(together=error is None or isinstance(error, MigrationExit))
-            if isinstance(error, PeersLostExit):
-                self._end_without_peers()
+            if lost_another:
+                self._end_without_others(error)
             elif self._interrupted(error):
                 self._go_on_elsewhere(error)
             else:
@@ -297,11 +295,13 @@ class Trial:
         elif succeeded:
             self._exit_if_replaced()
 
-    def _end_without_peers(self) -> None:
+    def _end_without_others(self, error: BaseException | None) -> NoReturn:
         """End soon, so that the whole gang can start again from its checkpoint."""
+        report(f"another worker has gone ({error}); the whole gang starts again from its checkpoint")
         if self._record:
             self._record.flush(LEAVING_FLUSH_S)
             self._record.leave_beside(EXIT_PEERS_LOST)
+        raise PeersLostExit from error
 
     def _interrupted(self, error: BaseException | None) -> bool:
         """Return whether the next attempt goes on with the training.

@@ -4,17 +4,15 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.gang import SILENCE_S, Gang
-from mlflow_hooks.interruption import PeersLostExit
 from mlflow_hooks.session import Trial
-from mlflow_hooks.state_folder import report
 
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
@@ -39,7 +37,6 @@ def torch_gang(trial: Trial, *, silence_s: float = SILENCE_S) -> Gang:
     Raises:
         BadEnvironmentError: ``SPECON_POD_IP`` is no address of this machine.
         MigrationExit: a worker did not come in time.
-        PeersLostExit: a worker has gone while the group was built.
     """
     gang = trial.gang
     if gang.joined:
@@ -50,9 +47,8 @@ def torch_gang(trial: Trial, *, silence_s: float = SILENCE_S) -> Gang:
     patience = timedelta(seconds=silence_s)
     _choose_interface(address)
     store = _meet_at(gang, address, patience) if address else _meet_in_file(gang)
-    with peers():
-        dist.init_process_group(_backend(), store=store, rank=gang.rank, world_size=gang.workers, timeout=patience)
     gang.join(TorchGroup())
+    dist.init_process_group(_backend(), store=store, rank=gang.rank, world_size=gang.workers, timeout=patience)
     return gang
 
 
@@ -76,26 +72,26 @@ def _meet_at(gang: Gang, address: str, patience: timedelta) -> "Store":
         gang.roll_call(_HERE, f"{address}:{store.port}")
         return store
     host, _, port = gang.roll_call(_HERE)[0].rpartition(":")
-    with peers():
-        return TCPStore(host, int(port), gang.workers, is_master=False, timeout=patience)
+    return TCPStore(host, int(port), gang.workers, is_master=False, timeout=patience)
 
 
 class TorchGroup:
     """The default process group."""
 
     def add(self, numbers: Sequence[float]) -> list[float]:
-        """Return the sums over all workers.
-
-        Raises:
-            PeersLostExit: another worker has gone.
-        """
+        """Return the sums over all workers."""
         import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
         found = torch.tensor(numbers, dtype=torch.float64)
-        with peers():
-            torch.distributed.all_reduce(found)
+        torch.distributed.all_reduce(found)
         sums: list[float] = found.tolist()
         return sums
+
+    def blames_others(self, error: BaseException) -> bool:
+        """Return whether a collective has failed: gloo raises plain errors, which name its source files."""
+        import torch.distributed as dist  # noqa: PLC0415 - importing the hooks must not import PyTorch
+
+        return isinstance(error, dist.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
 
     def close(self) -> None:
         """Give the process group up."""
@@ -103,25 +99,6 @@ class TorchGroup:
 
         with suppress(RuntimeError, ValueError, AssertionError):  # whoever closes one that broke gets to hear of it
             dist.destroy_process_group()
-
-
-@contextmanager
-def peers() -> Iterator[None]:
-    """End the process by ``PeersLostExit`` where PyTorch tells in this context that another worker has gone."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not _tells_of_peers(error):
-            raise
-        report(f"lost another worker ({error}); the whole gang starts again from its checkpoint")
-        raise PeersLostExit from error
-
-
-def _tells_of_peers(error: RuntimeError) -> bool:
-    """Return whether it comes from a collective: gloo raises plain errors, which name its source files."""
-    import torch.distributed as dist  # noqa: PLC0415 - importing the hooks must not import PyTorch
-
-    return isinstance(error, dist.DistError) or "gloo" in str(error)
 
 
 def _backend() -> str:

@@ -1,4 +1,4 @@
-"""Gangs of real workers, forked from a process that has imported PyTorch: so they start in a fraction of a second."""
+"""Gangs of real workers, forked from a process that has imported their framework, so that they start at once."""
 
 import json
 import multiprocessing
@@ -8,12 +8,17 @@ import sys
 import time
 import uuid
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from pathlib import Path
 
 from tests.hooks.hook_jobs import JOBS, job_environment
 
 _FORKING = multiprocessing.get_context("forkserver")
-_FORKING.set_forkserver_preload(["torch", "torch._dynamo", "torch.optim", "torch.nn.parallel", "tests.hooks.gang_runs"])
+_IMPORTS = {
+    "gang": ["torch", "torch._dynamo", "torch.optim", "torch.nn.parallel", "tests.hooks.gang_runs"],
+    "tensorflow_gang": ["tensorflow", "keras", "tests.hooks.gang_runs"],
+}
+_imported: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class GangEnded:
     """How the workers of one attempt ended, in the order of their ranks."""
 
     codes: list[int | None]
-    out: list[str]
+    out: list[dict[str, str]]
     err: list[str]
 
 
@@ -45,6 +50,7 @@ class GangTrial:
         logs = {rank: self.root / f"{token}-{rank}" for rank in range(workers) if rank not in absent}
         self.root.mkdir(exist_ok=True)
         started = []
+        _import_for(self.job)
         for rank, log in logs.items():
             own = {"RANK": str(rank), "WORLD_SIZE": str(workers), "SPECON_WORKERS_MAX": str(self.max_workers)}
             given = {"SPECON_ATTEMPT": token, **own, **self.more, **more}
@@ -59,13 +65,24 @@ class GangTrial:
             process.join()
         return GangEnded(
             [process.exitcode for process in started],
-            [log.with_suffix(".out").read_text() for log in logs.values()],
-            [log.with_suffix(".err").read_text() for log in logs.values()],
+            [dict(line.split(" ", 1) for line in _text(log, ".out").splitlines()) for log in logs.values()],
+            [_text(log, ".err") for log in logs.values()],
         )
 
     def history(self, key: str) -> list[tuple[int, float]]:
         lines = [json.loads(line) for line in (self.folder / "points.jsonl").read_text().splitlines()]
         return [(line["step"], line["value"]) for line in lines if line["key"] == key]
+
+
+def _text(log: Path, end: str) -> str:
+    return log.with_suffix(end).read_text()
+
+
+def _import_for(job: str) -> None:
+    if _imported != _IMPORTS[job]:
+        forkserver._forkserver._stop()  # type: ignore[attr-defined]  # there is one for all contexts
+        _FORKING.set_forkserver_preload(_IMPORTS[job])
+        _imported[:] = _IMPORTS[job]
 
 
 def _work(job: str, environment: dict[str, str], log: str) -> None:

@@ -30,7 +30,7 @@ def scaled(root: Path, **more: str) -> tuple[GangTrial, GangTrial]:
     for workers, step in SCALED:
         ended = moved.attempt(workers, JOB_SIGNAL=f"{step}:SIGTERM", JOB_RANK=str(workers - 1))
         assert ended.codes == [0 if step == "never" else 75] * workers, ended.err
-        assert len(set(ended.out)) == 1
+        assert len({out.get("weights") for out in ended.out}) == 1
     return whole, moved
 
 
@@ -51,6 +51,14 @@ def test_an_exact_trial_is_the_same_to_the_last_bit_on_any_number_of_workers(sta
     assert weights(moved) == weights(whole)
 
 
+def test_rank_0_tells_what_all_workers_have_used_and_they_meet_at_its_address(state_root: Path) -> None:
+    trial = GangTrial(state_root)
+    ended = trial.attempt(3, SPECON_POD_IP="127.0.0.1", JOB_STEPS="200")
+    assert ended.codes == [0, 0, 0]
+    used = [float(out["cpu"]) for out in ended.out]
+    assert used[0] + 0.5 * sum(used[1:]) < trial.history("specon.cpu_seconds")[-1][1] <= sum(used)
+
+
 @pytest.mark.parametrize("rank", ["0", "2"])
 def test_all_workers_leave_after_the_same_step_whichever_was_asked(state_root: Path, rank: str) -> None:
     trial = GangTrial(state_root)
@@ -68,7 +76,7 @@ def test_workers_that_lose_one_end_soon_and_the_gang_goes_on_from_its_checkpoint
     expected[int(rank)] = -9
     ended = trial.attempt(3, JOB_SIGNAL="15:SIGKILL", JOB_RANK=rank, JOB_EVERY_S="3600")
     assert ended.codes == expected
-    assert "lost another worker" in "".join(ended.err)
+    assert "another worker has gone" in "".join(ended.err)
     assert [path.name for path in (trial.folder / "checkpoints").iterdir()] == ["step-00000008"]
     assert trial.attempt(2).codes == [0, 0]
     assert [step for step, _ in trial.history("loss")] == list(range(STEPS))
