@@ -19,7 +19,8 @@ _FILE = "variables.npz"
 class KerasVariables:
     """All variables of a model and its optimizer, with the random states, for a loop of your own.
 
-    Dropout and other random layers keep their seeds in variables, so they come back too.
+    Dropout and other random layers keep their seeds in variables, so they come back too. Track it inside the scope of
+    a ``tf.distribute`` strategy, if there is one.
 
     Args:
         model: a built one.

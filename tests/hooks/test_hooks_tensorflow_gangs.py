@@ -21,7 +21,7 @@ def test_a_trial_that_grows_and_shrinks_is_the_one_that_did_not(state_root: Path
     assert whole.attempt(1).codes == [0]
     for workers, step in [(1, "9"), (3, "18"), (2, "never")]:
         ended = moved.attempt(workers, JOB_SIGNAL=f"{step}:SIGTERM", JOB_RANK=str(workers - 1))
-        assert ended.codes == [0 if step == "never" else 75] * workers, ended.err
+        assert ended.codes == [0 if step == "never" else 75] * workers, "\n".join(ended.err)
     assert [step for step, _ in moved.history("loss")] == list(range(30))
     expected = [value for _, value in whole.history("loss")]
     assert [value for _, value in moved.history("loss")] == pytest.approx(expected, rel=1e-4)

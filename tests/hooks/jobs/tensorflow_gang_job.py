@@ -24,7 +24,7 @@ with trial(checkpoint_every_s=3600) as t:
     with strategy.scope():
         model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16, "tanh"), keras.layers.Dense(1)])
         optimizer = keras.optimizers.Adam(0.01)
-    t.track(KerasVariables(model, optimizer))
+        t.track(KerasVariables(model, optimizer))
 
     @tf.function(
         input_signature=[
