@@ -54,9 +54,10 @@ class TensorflowGroup:
         import tensorflow as tf  # noqa: PLC0415 - importing the hooks must not import TensorFlow
 
         def add(numbers: Any) -> Any:  # noqa: ANN401 - see above
-            return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, numbers)
+            own = strategy.run(tf.identity, args=(numbers,))
+            return strategy.reduce(tf.distribute.ReduceOp.SUM, own, axis=None)
 
-        self._add = tf.function(lambda numbers: strategy.run(add, args=(numbers,)))
+        self._add = tf.function(add)
 
     def add(self, numbers: Sequence[float]) -> list[float]:
         """Return the sums over all workers."""

@@ -32,22 +32,27 @@ class GangEnded:
 
 @dataclass
 class GangTrial:
-    """A trial that attempts of any size train: ``jobs/<job>_job.py``."""
+    """A trial that attempts of any size train: ``jobs/<job>_job.py``.
+
+    Workers whose rank is in ``absent`` never start; whoever is still there after ``within_s`` seconds is killed.
+    """
 
     root: Path
     job: str = "gang"
     trial_id: str = "s.gang"
     max_workers: int = 3
+    absent: tuple[int, ...] = ()
+    within_s: float = 120.0
     more: dict[str, str] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
         return self.root / self.trial_id
 
-    def attempt(self, workers: int, *, absent: tuple[int, ...] = (), within_s: float = 120, **more: str) -> GangEnded:
-        """Run all workers of an attempt, but for those that never start; kill whoever is still there after a time."""
+    def attempt(self, workers: int, **more: str) -> GangEnded:
+        """Run all workers of an attempt to their end, however it comes."""
         token = uuid.uuid4().hex
-        logs = {rank: self.root / f"{token}-{rank}" for rank in range(workers) if rank not in absent}
+        logs = {rank: self.root / f"{token}-{rank}" for rank in range(workers) if rank not in self.absent}
         self.root.mkdir(exist_ok=True)
         started = []
         _import_for(self.job)
@@ -58,7 +63,7 @@ class GangTrial:
             started.append(_FORKING.Process(target=_work, args=(self.job, environment, str(log))))
         for process in started:
             process.start()
-        give_up = time.monotonic() + within_s
+        give_up = time.monotonic() + self.within_s
         for process in started:
             process.join(max(0.0, give_up - time.monotonic()))
             process.kill()

@@ -83,13 +83,13 @@ def test_workers_that_lose_one_end_soon_and_the_gang_goes_on_from_its_checkpoint
 
 
 def test_a_worker_that_is_silent_counts_as_lost(state_root: Path) -> None:
-    trial = GangTrial(state_root)
-    ended = trial.attempt(2, JOB_SIGNAL="3:SIGSTOP", JOB_RANK="1", JOB_SILENCE_S="2", within_s=20)
+    trial = GangTrial(state_root, within_s=20)
+    ended = trial.attempt(2, JOB_SIGNAL="3:SIGSTOP", JOB_RANK="1", JOB_SILENCE_S="2")
     assert ended.codes == [76, -9]  # the second by the test itself
 
 
 def test_whoever_waits_for_a_worker_in_vain_says_for_which_and_tries_again(state_root: Path) -> None:
-    ended = GangTrial(state_root, max_workers=4).attempt(4, absent=(2,), JOB_MEET_S="1")
+    ended = GangTrial(state_root, max_workers=4, absent=(2,)).attempt(4, JOB_MEET_S="1")
     assert ended.codes == [75, 75, 75]
     assert "waited 1 s for worker 2 of 0 to 3: was it started" in "".join(ended.err)
 

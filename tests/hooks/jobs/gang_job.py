@@ -4,6 +4,7 @@ import hashlib
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -18,7 +19,7 @@ from tests.hooks.jobs.signals import signal_in
 
 STEPS, ROWS, BATCH = int(os.environ.get("JOB_STEPS", "30")), 102, 25  # a batch that no number of workers divides
 EXACT, LAYER = "JOB_EXACT" in os.environ, os.environ.get("JOB_LAYER", "Identity")
-gang.MEET_S = float(os.environ.get("JOB_MEET_S", "60"))
+vars(gang)["MEET_S"] = float(os.environ.get("JOB_MEET_S", "60"))
 if "JOB_LATE" in os.environ:
     time.sleep(3600)
 torch.set_num_threads(1)
@@ -26,7 +27,11 @@ torch.manual_seed(3)
 inputs = torch.randn(ROWS, 8, generator=torch.Generator().manual_seed(1))
 targets = (inputs.sum(1) > 0).long()
 torch.manual_seed(int(os.environ.get("RANK", "0")))  # nobody has to seed: the weights of rank 0 count
-layer = {"Identity": torch.nn.Identity, "BatchNorm1d": lambda: torch.nn.BatchNorm1d(16), "Dropout": torch.nn.Dropout}
+layer: dict[str, Callable[[], torch.nn.Module]] = {
+    "Identity": torch.nn.Identity,
+    "BatchNorm1d": lambda: torch.nn.BatchNorm1d(16),
+    "Dropout": torch.nn.Dropout,
+}
 model = torch.nn.Sequential(torch.nn.Linear(8, 16), layer[LAYER](), torch.nn.Tanh(), torch.nn.Linear(16, 2))
 optimizer = Adam(model.parameters(), lr=0.01)
 

@@ -26,7 +26,7 @@ with trial(checkpoint_every_s=3600) as t:
         optimizer = keras.optimizers.Adam(0.01)
         t.track(KerasVariables(model, optimizer))
 
-    @tf.function(
+    @tf.function(  # type: ignore[untyped-decorator]  # TensorFlow ships no types
         input_signature=[
             tf.TensorSpec((None, 8), tf.float32), tf.TensorSpec((None, 1), tf.float32), tf.TensorSpec((), tf.float32)
         ]
