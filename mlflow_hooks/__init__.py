@@ -4,14 +4,17 @@ Importing this package imports neither a training framework nor MLflow.
 """
 
 from mlflow_hooks.delivery import deliver_leftovers
-from mlflow_hooks.errors import BadEnvironmentError, HookError, StateMismatchError
-from mlflow_hooks.session import MigrationExit, Trial, trial
+from mlflow_hooks.errors import BadEnvironmentError, GangError, HookError, StateMismatchError
+from mlflow_hooks.interruption import MigrationExit, PeersLostExit
+from mlflow_hooks.session import Trial, trial
 from mlflow_hooks.states import State
 
 __all__ = [
     "BadEnvironmentError",
+    "GangError",
     "HookError",
     "MigrationExit",
+    "PeersLostExit",
     "State",
     "StateMismatchError",
     "Trial",

@@ -57,6 +57,18 @@ class Checkpoints:
                 report(f"checkpoint {folder.name} is broken ({error}); looking for the one before")
         return None
 
+    def at(self, step: int) -> Checkpoint:
+        """Return the checkpoint that goes on with ``step``.
+
+        Raises:
+            BrokenCheckpointError: it is not there, or not whole.
+        """
+        try:
+            return _verified(self.folder / _name(step))
+        except OSError as error:
+            message = f"cannot read {_name(step)} ({error})"
+            raise BrokenCheckpointError(message) from error
+
     def save(
         self, step: int, write: Callable[[Path], tuple[str, ...]], cpu_seconds: float, allowed: Callable[[], bool]
     ) -> bool:
@@ -79,7 +91,7 @@ class Checkpoints:
         if not allowed():
             shutil.rmtree(beside, ignore_errors=True)
             return False
-        beside.rename(self.folder / f"step-{step:08d}")
+        beside.rename(self.folder / _name(step))
         sync(self.folder)
         for old in list(self._folders())[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
@@ -105,6 +117,10 @@ class Checkpoints:
         yield from sorted(numbered, key=lambda path: int(path.name.removeprefix("step-")), reverse=True)
 
 
+def _name(step: int) -> str:
+    return f"step-{step:08d}"
+
+
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -128,23 +144,16 @@ def _verified(folder: Path) -> Checkpoint:
     return found
 
 
-class Saving:
-    """The tracked states of one attempt and their checkpoints.
+class Restoring:
+    """The tracked states of one attempt, as ``found``, the checkpoint that it goes on from, holds them.
 
-    ``found`` is the checkpoint that the attempt goes on from, if there is one; ``saved_step`` is the step that the
-    newest one goes on with, 0 without any.
+    ``saved_step`` is the step that the newest checkpoint goes on with, 0 without any.
     """
 
-    def __init__(self, checkpoints: Checkpoints, owner: Ownership, every_s: float) -> None:
-        self._checkpoints = checkpoints
-        self._owner = owner
-        self._every_s = every_s
+    def __init__(self, found: Checkpoint | None) -> None:
         self._states: dict[str, State] = {}
-        self.found: Checkpoint | None = checkpoints.newest()
-        checkpoints.clean(self.found)
-        self.saved_step = self.found.step if self.found else 0
-        self._due_at = time.monotonic() + every_s
-        self._warned = False
+        self.found = found
+        self.saved_step = found.step if found else 0
 
     def track(self, state: State, name: str | None) -> None:
         """Track ``state`` and give it back what the checkpoint holds under its name."""
@@ -163,6 +172,19 @@ class Saving:
             tracked, held = sorted(self._states), sorted(self.found.states)
             message = f"{self.found.folder} holds the states {held}, but the script tracks {tracked}"
             raise StateMismatchError(message)
+
+
+class Saving(Restoring):
+    """The tracked states of one attempt, and the checkpoints that it makes of them."""
+
+    def __init__(self, checkpoints: Checkpoints, owner: Ownership, every_s: float) -> None:
+        super().__init__(checkpoints.newest())
+        self._checkpoints = checkpoints
+        self._owner = owner
+        self._every_s = every_s
+        checkpoints.clean(self.found)
+        self._due_at = time.monotonic() + every_s
+        self._warned = False
 
     def due(self) -> bool:
         """Return whether it is time for a periodic checkpoint."""

@@ -2,7 +2,8 @@
 
 HookError
 ├── BadEnvironmentError   a variable or an argument of ``trial()`` makes no sense
-└── StateMismatchError    the script tracks other states than its checkpoint holds
+├── StateMismatchError    the script tracks other states than its checkpoint holds
+└── GangError             several workers cannot train what the script asks of them as one would
 """
 
 
@@ -16,3 +17,7 @@ class BadEnvironmentError(HookError, ValueError):
 
 class StateMismatchError(HookError):
     """The checkpoint to go on from holds other states than the script tracks."""
+
+
+class GangError(HookError):
+    """The script's workers have not joined, or its model or loss cannot be split over several of them."""

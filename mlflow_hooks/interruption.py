@@ -12,12 +12,26 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from mlflow_hooks.contract import EXIT_MIGRATE
+from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
 from mlflow_hooks.state_folder import report, write_whole
 
 LATELY_S: Final = 0.1
 _FLUSH_S: Final = 1.0
-_left_beside: list[threading.Thread] = []
+_left_beside: list[tuple[threading.Thread, int]] = []
+
+
+class MigrationExit(SystemExit):
+    """Ends an attempt that goes on elsewhere or that a newer attempt has replaced: exit code 75."""
+
+    def __init__(self) -> None:
+        super().__init__(EXIT_MIGRATE)
+
+
+class PeersLostExit(SystemExit):
+    """Ends a worker whose gang has lost another one: exit code 76."""
+
+    def __init__(self) -> None:
+        super().__init__(EXIT_PEERS_LOST)
 
 
 class Ownership:
@@ -124,23 +138,24 @@ class _Handler:
             os.kill(os.getpid(), number)
 
 
-def leave_beside(sender: threading.Thread) -> None:
-    """End this process with ``EXIT_MIGRATE`` after all else that is done at its exit, if ``sender`` still runs.
+def leave_beside(sender: threading.Thread, code: int) -> None:
+    """End this process with ``code`` after all else that is done at its exit, if ``sender`` still runs.
 
     Native libraries abort if the interpreter ends while a thread imports them, as MLflow imports many: that would
     count as a failure of the trial.
     """
-    _left_beside.append(sender)
+    _left_beside.append((sender, code))
 
 
 @atexit.register
 def _end() -> None:
-    if any(thread.is_alive() for thread in _left_beside):
+    codes = [code for thread, code in _left_beside if thread.is_alive()]
+    if codes:
         # On a thread, since the one left behind may hold a stream.
         flushing = threading.Thread(target=_flush, daemon=True)
         flushing.start()
         flushing.join(_FLUSH_S)
-        os._exit(EXIT_MIGRATE)
+        os._exit(codes[-1])
 
 
 def _flush() -> None:

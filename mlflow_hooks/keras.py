@@ -16,32 +16,33 @@ if TYPE_CHECKING:
 _FILE = "variables.npz"
 
 
-class KerasState:
-    """All variables of a compiled model and its optimizer, with the random states, as of ``snapshot``.
+class KerasVariables:
+    """All variables of a model and its optimizer, with the random states, for a loop of your own.
 
-    Dropout and other random layers keep their seeds in variables, so they come back too.
+    Dropout and other random layers keep their seeds in variables, so they come back too. Track it inside the scope of
+    a ``tf.distribute`` strategy, if there is one.
+
+    Args:
+        model: a built one.
+        optimizer: what trains it.
     """
 
-    def __init__(self, model: Any) -> None:  # noqa: ANN401 - Keras ships no types
+    def __init__(self, model: Any, optimizer: Any) -> None:  # noqa: ANN401 - Keras ships no types
         self._model = model
-        if not model.optimizer.built:
-            model.optimizer.build(model.trainable_variables)
-        self.snapshot()
+        self._optimizer = optimizer
+        if not optimizer.built:
+            optimizer.build(model.trainable_variables)
 
-    def snapshot(self) -> None:
-        """Take a copy in memory, so that a later ``save`` in mid-epoch saves the epoch's start."""
-        self._arrays = [_as_array(variable) for variable in self._variables()]
-        self._random = random_states()
+    def arrays(self) -> "list[npt.NDArray[np.generic]]":
+        """Return a copy of each variable that training changes."""
+        return [_as_array(variable) for variable in self._variables()]
 
     def save(self, folder: Path) -> None:
-        """Write the snapshot into ``folder``."""
-        import numpy as np  # noqa: PLC0415 - only scripts that use NumPy pay for it
-
-        np.savez(folder / _FILE, allow_pickle=False, **{f"{i:05d}": array for i, array in enumerate(self._arrays)})
-        save_random_states(folder, self._random)
+        """Write everything into ``folder``."""
+        _write(folder, self.arrays(), random_states())
 
     def load(self, folder: Path) -> None:
-        """Take back what ``save`` wrote, and make it the snapshot."""
+        """Take back what ``save`` wrote."""
         import numpy as np  # noqa: PLC0415 - only scripts that use NumPy pay for it
 
         with np.load(folder / _FILE, allow_pickle=False) as saved:
@@ -49,13 +50,41 @@ class KerasState:
         for variable, array in zip(self._variables(), arrays, strict=True):
             variable.assign(array)
         load_random_states(folder)
-        self.snapshot()
 
     def _variables(self) -> list[Any]:
         """Return what training changes; metrics start afresh with each epoch."""
         metrics = {id(variable) for variable in self._model.metrics_variables}
         own = [variable for variable in self._model.variables if id(variable) not in metrics]
-        return [*own, *self._model.optimizer.variables]
+        return [*own, *self._optimizer.variables]
+
+
+class KerasState(KerasVariables):
+    """The variables of a compiled model and its optimizer, with the random states, as of ``snapshot``."""
+
+    def __init__(self, model: Any) -> None:  # noqa: ANN401 - Keras ships no types
+        super().__init__(model, model.optimizer)
+        self.snapshot()
+
+    def snapshot(self) -> None:
+        """Take a copy in memory, so that a later ``save`` in mid-epoch saves the epoch's start."""
+        self._arrays = self.arrays()
+        self._random = random_states()
+
+    def save(self, folder: Path) -> None:
+        """Write the snapshot into ``folder``."""
+        _write(folder, self._arrays, self._random)
+
+    def load(self, folder: Path) -> None:
+        """Take back what ``save`` wrote, and make it the snapshot."""
+        super().load(folder)
+        self.snapshot()
+
+
+def _write(folder: Path, arrays: "list[npt.NDArray[np.generic]]", random: dict[str, Any]) -> None:
+    import numpy as np  # noqa: PLC0415 - only scripts that use NumPy pay for it
+
+    np.savez(folder / _FILE, allow_pickle=False, **{f"{i:05d}": array for i, array in enumerate(arrays)})
+    save_random_states(folder, random)
 
 
 def _as_array(variable: Any) -> "npt.NDArray[np.generic]":  # noqa: ANN401 - Keras ships no types

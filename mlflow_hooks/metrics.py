@@ -18,7 +18,8 @@ CPU_EVERY_S: Final = 0.25
 class Metrics:
     """Logs each (key, step) once over all attempts.
 
-    ``cpu_base`` is what earlier attempts used, in CPU seconds.
+    ``cpu_base`` is what earlier attempts used, in CPU seconds; ``others_cpu_s`` what the other workers of this one
+    have used so far.
     """
 
     def __init__(self, journal: Journal, objective: str | None, cpu_base: float) -> None:
@@ -27,6 +28,7 @@ class Metrics:
         self._cpu_base = max(cpu_base, journal.latest.get(contract.METRIC_CPU_SECONDS, 0.0))
         self._once = {contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL} & journal.high_water.keys()
         self._cpu = CpuMeter()
+        self.others_cpu_s = 0.0
         self._cpu_at = -math.inf
         self._refused: set[str] = set()
         self._to_continue = journal.stride.keys() - {contract.METRIC_CPU_SECONDS}  # those come only now and then
@@ -67,8 +69,8 @@ class Metrics:
             self._append({contract.METRIC_STEPS_TOTAL: float(total)}, step)
 
     def cpu_seconds(self) -> float:
-        """Return the CPU seconds of the trial over all its attempts."""
-        return self._cpu_base + self._cpu.seconds()
+        """Return the CPU seconds of the trial over all its attempts and workers."""
+        return self._cpu_base + self._cpu.seconds() + self.others_cpu_s
 
     def _warn_of_gaps(self, keys: Iterable[str], step: int) -> None:
         """Tell of the first key that does not go on where earlier attempts ended: its trial has lost steps."""

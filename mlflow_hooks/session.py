@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
-from mlflow_hooks.checkpoints import Checkpoints, Saving
-from mlflow_hooks.contract import EXIT_MIGRATE
-from mlflow_hooks.delivery import sending_wanted
+from mlflow_hooks.checkpoints import Checkpoints, Restoring
+from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
 from mlflow_hooks.errors import BadEnvironmentError
-from mlflow_hooks.interruption import Ownership, StopRequest, leave_beside
-from mlflow_hooks.journal import Journal
-from mlflow_hooks.metrics import Metrics
-from mlflow_hooks.sender import Sender, short_timeouts
+from mlflow_hooks.gang import Gang
+from mlflow_hooks.interruption import MigrationExit, Ownership, PeersLostExit, StopRequest
+from mlflow_hooks.metrics import CpuMeter
+from mlflow_hooks.record import Record
+from mlflow_hooks.sender import short_timeouts
 from mlflow_hooks.settings import Settings, read_settings
-from mlflow_hooks.state_folder import Ending, Identity, forget_ending, report, write_ending, write_identity
+from mlflow_hooks.state_folder import report
 from mlflow_hooks.states import State
 from mlflow_hooks.threads import ThreadSearch, follow_share, prepare_threads
 
@@ -23,13 +23,6 @@ LEAVING_FLUSH_S: Final = 2.0
 """How long an attempt that leaves waits for MLflow; the next attempt sends the rest."""
 _ENDED_BY_SIGTERM: Final = 128 + signal.SIGTERM
 """The exit code of a shell whose command SIGTERM ended; Lightning ends with it too."""
-
-
-class MigrationExit(SystemExit):
-    """Ends an attempt that goes on elsewhere or that a newer attempt has replaced: exit code 75."""
-
-    def __init__(self) -> None:
-        super().__init__(EXIT_MIGRATE)
 
 
 def trial(
@@ -69,6 +62,7 @@ class Trial:
         settings: what the attempt was told: ids, folder, sweep.
         params: hyperparameters.
         objective: name of the objective metric, where known.
+        gang: this worker among those that train the trial together; mostly it is the only one.
         next_step: the first step (0-based) that is not done.
         step: the step that ``log`` speaks of by itself.
     """
@@ -84,37 +78,42 @@ class Trial:
         prepare_threads()
         short_timeouts()
         self._owner = Ownership(settings.folder, settings.attempt)
-        self.settings.folder.mkdir(parents=True, exist_ok=True)
-        self._owner.claim()
-        forget_ending(self.settings.folder)
-        write_identity(self.settings.folder, Identity.of(self.settings))
-        self._journal = Journal(settings.folder, self._owner.held)
-        self._saving = Saving(Checkpoints(settings.folder / "checkpoints"), self._owner, checkpoint_every_s)
-        found = self._saving.found
-        self.step = self.next_step = found.step if found else 0
-        self._metrics = Metrics(self._journal, self.objective, found.cpu_seconds if found else 0.0)
-        self._sender = Sender(settings.folder, self._owner.held) if sending_wanted() else None
+        self._record: Record | None = None
+        settings.folder.mkdir(parents=True, exist_ok=True)
+        if settings.rank == 0:
+            self.gang = Gang(settings, self._wants_to_leave, lambda: 0.0)
+            self._record = Record(settings, self._owner, checkpoint_every_s)
+            self._states: Restoring = self._record.saving
+            self.gang.lead(self._states.saved_step)
+        else:
+            self.gang = Gang(settings, self._wants_to_leave, CpuMeter().seconds)
+            step = self.gang.follow()
+            self._states = Restoring(Checkpoints(settings.folder / "checkpoints").at(step) if step else None)
+        self.step = self.next_step = self._states.saved_step
         self._threads = ThreadSearch(settings.folder)
 
     @property
     def stopping(self) -> bool:
-        """Whether this attempt was asked to leave, or a newer one has replaced it."""
-        return self._stop.asked or self._owner.lost
+        """Whether this attempt was asked to leave, or a newer one has replaced it.
+
+        Several workers learn it together: it is the same on all of them, and changes when a step is finished.
+        """
+        return self.gang.leaving if self.gang.workers > 1 else self._wants_to_leave()
 
     @property
     def saved(self) -> bool:
         """Whether the newest checkpoint holds every step that is done, so that leaving loses only the one under way."""
-        return self._saving.saved_step == self.next_step
+        return self._states.saved_step == self.next_step
 
     @property
     def saving_due(self) -> bool:
         """Whether ``save_or_leave`` would save now, for frameworks that must be told before they can."""
-        return self._saving.due() or self.stopping
+        return self._save_due() or self.stopping
 
     @property
     def run_id(self) -> str | None:
         """The trial's MLflow run; None until it is open, which happens in the background."""
-        return self._sender.run_id if self._sender else None
+        return self._record.run_id if self._record else None
 
     def track(self, state: State, name: str | None = None) -> None:
         """Keep ``state`` in each checkpoint, and restore it now if there is a whole checkpoint.
@@ -123,7 +122,7 @@ class Trial:
             state: what must come back.
             name: its folder in a checkpoint; by default its place in the order of calls.
         """
-        self._saving.track(state, name)
+        self._states.track(state, name)
 
     def steps(self, total: int) -> Iterator[int]:
         """Yield the steps that are left of ``total``; between two of them the trial may save or leave."""
@@ -137,7 +136,7 @@ class Trial:
     def log(self, metrics: Mapping[str, Any] | None = None, /, *, step: int | None = None, **more: Any) -> None:  # noqa: ANN401 - a float, a tensor, an array of one
         """Log metrics at ``step``, by default the current one; costs one write to a local file.
 
-        What an earlier attempt logged at that step or beyond is not logged again.
+        What an earlier attempt logged at that step or beyond is not logged again. Of several workers rank 0 logs.
 
         Args:
             metrics: values by name, for names that are no Python words.
@@ -145,26 +144,28 @@ class Trial:
             more: values by name.
         """
         self._stop.listen_in()
-        if self._owner.held_lately():
-            self._metrics.log({**(metrics or {}), **more}, self.step if step is None else int(step))
-        self._start_sending()
+        if self._record:
+            self._record.log({**(metrics or {}), **more}, self.step if step is None else int(step))
+            self._record.start_sending()
 
     def begin(self, total: int | None = None) -> None:
         """Begin training: call it once after the last ``track`` in a loop without ``steps``.
 
         Raises:
-            MigrationExit: the attempt was asked to leave before it trained at all.
+            GangError: there are several workers, and the script did not join them.
+            MigrationExit: the attempt was asked to leave before it trained at all, or a worker did not come.
             StateMismatchError: the script tracks other states than the checkpoint holds.
         """
         self._total = total
         self._trained = False
         self._stop.listen_in()
         follow_share(self._threads.most)
+        self.gang.begin()
         self._leave_if_asked()
-        self._saving.check_complete()
-        if total is not None and self._owner.held():
-            self._metrics.steps_total(total, self.next_step)
-        self._start_sending()
+        self._states.check_complete()
+        if self._record:
+            self._record.begin(total, self.next_step)
+            self._record.start_sending()
 
     def finish_step(self, step: int) -> None:
         """Call it after each step in a loop without ``steps``: saves if it is time to.
@@ -179,8 +180,7 @@ class Trial:
         """Note that ``step`` is done, where the framework can only save later: then call ``save_or_leave``."""
         self._stop.listen_in()
         self.next_step = step + 1
-        # Whoever opens the trial's run may have to import MLflow first, which costs the CPU of many steps.
-        if not self._sender or self._sender.run_id:
+        if self.gang.workers_max == 1 and self._record and not self._record.opening_run:
             self._threads.step_done()
 
     def save_or_leave(self) -> None:
@@ -189,7 +189,12 @@ class Trial:
         Raises:
             MigrationExit: the attempt was asked to leave, and has saved.
         """
-        if self._saving.due() and not self.stopping:
+        if self.gang.workers > 1:
+            self._owner.held_lately()
+            self.gang.settle()
+            if self._record:
+                self._record.others_used(self.gang.others_cpu_s)
+        if self._save_due() and not self.stopping:
             self._save()
             follow_share(self._threads.most)
         self._leave_if_asked()
@@ -203,9 +208,8 @@ class Trial:
         if self._cut_short():
             self.leave()
         self._trained = True
-        if self._owner.held():
-            self._metrics.log_cpu(self.next_step - 1)
-        self._save()
+        if self._record:
+            self._record.finish(self.next_step)
         self._exit_if_replaced()
 
     def leave(self) -> None:
@@ -217,6 +221,10 @@ class Trial:
         self._save()
         self._go()
 
+    def use_threads(self, count: int) -> None:
+        """Compute with ``count`` threads, however many cores there are, unless the user has chosen another number."""
+        self._threads.settle_on(count)
+
     def leave_if_saved(self) -> None:
         """Call it inside a long step: leaves if asked to, unless more than this step would have to be trained again.
 
@@ -226,10 +234,14 @@ class Trial:
         if self._owner.lost or self.saved:
             self._leave_if_asked()
 
+    def _wants_to_leave(self) -> bool:
+        return self._stop.asked or self._owner.lost
+
     def _leave_if_asked(self) -> None:
-        self._exit_if_replaced()
+        if self.gang.workers == 1:
+            self._exit_if_replaced()
         # A move would only carry a finished training elsewhere.
-        if self._stop.asked and not self._trained and (self._total is None or self.next_step < self._total):
+        if self.stopping and not self._trained and (self._total is None or self.next_step < self._total):
             self.leave()
 
     def _cut_short(self) -> bool:
@@ -242,17 +254,16 @@ class Trial:
             self._go()
 
     def _go(self) -> NoReturn:
-        if self._sender:
-            leave_beside(self._sender)
+        if self._record:
+            self._record.leave_beside(EXIT_MIGRATE)
         raise MigrationExit
 
-    def _save(self) -> None:
-        self._saving.save(self.next_step, self._journal, self._metrics)
+    def _save_due(self) -> bool:
+        return self._record is not None and self._record.saving.due()
 
-    def _start_sending(self) -> None:
-        # Not earlier: MLflow's import would compete with the imports of the script.
-        if self._sender and not self._sender.ident:
-            self._sender.start()
+    def _save(self) -> None:
+        if self._record:
+            self._record.save(self.next_step)
 
     def __enter__(self) -> Self:
         return self
@@ -261,27 +272,36 @@ class Trial:
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         try:
-            if self._interrupted(error):
+            lost_another = self.gang.lost_another(error)
+            self.gang.close(together=error is None or isinstance(error, MigrationExit))
+            if lost_another:
+                self._end_without_others(error)
+            elif self._interrupted(error):
                 self._go_on_elsewhere(error)
             else:
-                succeeded = error is None or (isinstance(error, SystemExit) and error.code in {None, 0})
-                if self._is_newest():
-                    try:
-                        write_ending(self.settings.folder, Ending.now("FINISHED" if succeeded else "FAILED"))
-                    except OSError as full:  # a training that is through must not fail for that
-                        report(f"cannot keep how the trial ended ({full}); MLflow shows it as running")
-                    self._flush(self.settings.flush_s)
-                elif succeeded:
-                    self._exit_if_replaced()
+                self._end(error)
         finally:
-            self._journal.close()
+            if self._record:
+                self._record.close()
             if self.settings.by_hand:  # under a sweep a late SIGTERM must not undo how this ended
                 self._stop.let_go()
 
-    def _is_newest(self) -> bool:
-        """Return whether no other attempt has replaced this one, also where the owner's file is seen late."""
-        self._owner.lost = self._owner.lost or not self._journal.ours()
-        return self._owner.held()
+    def _end(self, error: BaseException | None) -> None:
+        """Keep how the training ended, as the newest attempt."""
+        succeeded = error is None or (isinstance(error, SystemExit) and error.code in {None, 0})
+        if self._record and self._record.still_ours():
+            self._record.end("FINISHED" if succeeded else "FAILED")
+            self._record.flush(self.settings.flush_s)
+        elif succeeded:
+            self._exit_if_replaced()
+
+    def _end_without_others(self, error: BaseException | None) -> NoReturn:
+        """End soon, so that the whole gang can start again from its checkpoint."""
+        report(f"another worker has gone ({error}); the whole gang starts again from its checkpoint")
+        if self._record:
+            self._record.flush(LEAVING_FLUSH_S)
+            self._record.leave_beside(EXIT_PEERS_LOST)
+        raise PeersLostExit from error
 
     def _interrupted(self, error: BaseException | None) -> bool:
         """Return whether the next attempt goes on with the training.
@@ -297,16 +317,11 @@ class Trial:
         return steps_left and not self._trained
 
     def _go_on_elsewhere(self, error: BaseException | None) -> None:
-        if not self._owner.lost:
-            self._flush(LEAVING_FLUSH_S)
+        if self._record and not self._owner.lost:
+            self._record.flush(LEAVING_FLUSH_S)
         if isinstance(error, MigrationExit):
             return
         if isinstance(error, Exception):
             report("".join(traceback.format_exception(error)).rstrip())
         report("the script ended before its training did; the next attempt goes on from the last checkpoint")
         self._go()
-
-    def _flush(self, within_s: float) -> None:
-        self._start_sending()
-        if self._sender and not self._sender.finish(within_s):
-            report(f"MLflow has not taken everything; the rest is in {self.settings.folder}")

@@ -21,7 +21,7 @@ _BY_HAND_ROOT = Path(".specon/by-hand")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One attempt of one trial. ``by_hand`` tells that no sweep started the script."""
+    """One attempt of one trial, as one of its workers sees it. ``by_hand`` tells that no sweep started the script."""
 
     trial_id: str
     sweep_id: str | None
@@ -34,6 +34,9 @@ class Settings:
     experiment: str
     by_hand: bool
     flush_s: float
+    rank: int = 0
+    workers: int = 1
+    workers_max: int = 1
 
     @property
     def run_name(self) -> str:
@@ -55,7 +58,14 @@ def read_settings(
         message = f"{contract.ENV_TRIAL_ID} must be a plain file name of letters, digits, '.', '_', '-': {given!r}"
         raise BadEnvironmentError(message)
     script = re.sub(r"[^A-Za-z0-9_-]", "-", Path(sys.argv[0]).stem).strip("-_") or "script"
-    trial_id = given or f"{script}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:4]}"
+    rank, workers, workers_max = _place()
+    if workers > 1:
+        launch = _launch()
+        trial_id = given or f"{script}-{launch}"
+        attempt = env.get(contract.ENV_ATTEMPT) or f"{launch}-{env.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    else:
+        trial_id = given or f"{script}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:4]}"
+        attempt = env.get(contract.ENV_ATTEMPT) or uuid.uuid4().hex
     direction = env.get(contract.ENV_DIRECTION) or direction
     if direction not in {None, "minimize", "maximize"}:
         message = f"the direction must be 'minimize' or 'maximize', not {direction!r}"
@@ -72,7 +82,7 @@ def read_settings(
     return Settings(
         trial_id=trial_id,
         sweep_id=env.get(contract.ENV_SWEEP_ID),
-        attempt=env.get(contract.ENV_ATTEMPT) or uuid.uuid4().hex,
+        attempt=attempt,
         params={**(params or {}), **_params(env.get(contract.ENV_PARAMS))},
         objective=env.get(contract.ENV_OBJECTIVE) or objective,
         direction=direction,
@@ -81,7 +91,60 @@ def read_settings(
         experiment=env.get("MLFLOW_EXPERIMENT_NAME") or "Default",
         by_hand=not given,
         flush_s=seconds,
+        rank=rank,
+        workers=workers,
+        workers_max=workers_max,
     )
+
+
+def _place() -> tuple[int, int, int]:
+    """Return this worker's rank, how many workers there are and how many there may be."""
+    workers = _whole(contract.ENV_WORLD_SIZE, default=1, least=1)
+    rank = _whole(contract.ENV_RANK, default=0, least=0)
+    most = _whole(contract.ENV_WORKERS_MAX, default=workers, least=1)
+    if workers > 1 and not os.environ.get(contract.ENV_RANK):
+        message = f"{contract.ENV_RANK} is not set, but {contract.ENV_WORLD_SIZE} is {workers}"
+        raise BadEnvironmentError(message)
+    if rank >= workers or workers > most:
+        names = f"{contract.ENV_RANK}, {contract.ENV_WORLD_SIZE} and {contract.ENV_WORKERS_MAX}"
+        message = f"{names} must grow from 0, with the rank below the others, not {rank}, {workers}, {most}"
+        raise BadEnvironmentError(message)
+    return rank, workers, most
+
+
+def _whole(name: str, default: int, least: int) -> int:
+    text = os.environ.get(name)
+    if not text:
+        return default
+    if not text.isascii() or not text.isdecimal() or int(text) < least:
+        message = f"{name} must be a whole number from {least}, not {text!r}"
+        raise BadEnvironmentError(message)
+    return int(text)
+
+
+def _launch() -> str:
+    """Return a name for the launch of this gang that is the same on all its workers.
+
+    Raises:
+        BadEnvironmentError: it was not torchrun on this machine that started them, so the environment must name it.
+    """
+    env = os.environ
+    if "TORCHELASTIC_RUN_ID" in env and env.get("LOCAL_WORLD_SIZE") == env.get(contract.ENV_WORLD_SIZE):
+        parent = os.getppid()
+        try:
+            began = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[19]  # starttime of proc(5)
+        except OSError:
+            began = "0"
+        return f"torchrun-{parent}-{began}"
+    needed = (contract.ENV_TRIAL_ID, contract.ENV_ATTEMPT, contract.ENV_STATE_ROOT)
+    missing = [name for name in needed if not env.get(name)]
+    if missing:
+        message = (
+            f"{contract.ENV_WORLD_SIZE} is {env.get(contract.ENV_WORLD_SIZE)}, but {', '.join(missing)} not set: "
+            "workers on several machines find each other by them, so they must be the same for all"
+        )
+        raise BadEnvironmentError(message)
+    return env[contract.ENV_ATTEMPT]
 
 
 def _params(text: str | None) -> dict[str, Any]:

@@ -92,6 +92,12 @@ class ThreadSearch:
         self._steps_s: list[float] = []
         self._noted_at = 0.0
 
+    def settle_on(self, count: int) -> None:
+        """Search no more, and use ``count`` threads, where the user has chosen no other number."""
+        self._over = True
+        self.most = count
+        follow_share(count)
+
     def step_done(self) -> None:
         """Take note of a step, and try another number from the next one on if it is time to."""
         if self._over or not _may_choose():

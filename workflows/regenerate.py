@@ -10,6 +10,7 @@ EXAMPLES = (
     "deadline_sweep",
     "decorated_function",
     "demo",
+    "elastic_sweep",
     "flowcon2_sweep",
     "mixed_sweep",
     "pace_sweep",

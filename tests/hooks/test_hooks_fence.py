@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mlflow_hooks import fence, trial
+from mlflow_hooks import MigrationExit, fence, trial
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.interruption import Ownership
 from mlflow_hooks.journal import Journal, Point, read_unsent
-from mlflow_hooks.session import MigrationExit
 
 
 class Weights:

@@ -20,7 +20,16 @@ from mlflow_hooks.states import load_random_states, save_random_states
 
 @pytest.mark.parametrize(
     "module",
-    ["mlflow_hooks", "mlflow_hooks.pytorch", "mlflow_hooks.keras", "mlflow_hooks.sklearn", "mlflow_hooks.batches"],
+    [
+        "mlflow_hooks",
+        "mlflow_hooks.batches",
+        "mlflow_hooks.data_parallel",
+        "mlflow_hooks.keras",
+        "mlflow_hooks.pytorch",
+        "mlflow_hooks.sklearn",
+        "mlflow_hooks.tensorflow_gang",
+        "mlflow_hooks.torch_gang",
+    ],
 )
 def test_importing_the_hooks_imports_no_framework_no_tracker_and_no_numpy(module: str) -> None:
     heavy = {"torch", "tensorflow", "keras", "sklearn", "mlflow", "numpy"}

@@ -16,6 +16,7 @@ MODELS = {
     "rnn-pytorch": "workflows.jobs.pytorch.rnn",
     "dynamic-rnn-pytorch": "workflows.jobs.pytorch.dynamic_rnn",
     "lstm-crf-pytorch": "workflows.jobs.pytorch.lstm_crf",
+    "elastic-pytorch": "workflows.jobs.pytorch.elastic",
     "vae-keras": "workflows.jobs.keras.vae",
     "mnist-keras": "workflows.jobs.keras.mnist",
     "gru-keras": "workflows.jobs.keras.gru",

@@ -43,12 +43,12 @@ class Classifier(Model):
 def fit(model: Model, data: Dataset, settings: Settings) -> None:
     """Train with Adam as one trial: restored where a checkpoint is, one point of the curve per step."""
     optimizer = Adam(model.parameters(), lr=settings.lr)
-    train, valid = _tensors(data.train), _tensors(data.valid)
+    train, valid = tensors(data.train), tensors(data.valid)
     with trial() as t:
         t.track(torch_state(model, optimizer))
         for step in t.steps(settings.steps):
             _train(model, optimizer, train, settings, step)
-            t.log(_validate(model, valid))
+            t.log(validate(model, valid))
 
 
 def _train(model: Model, optimizer: Adam, data: tuple[Tensor, Tensor], settings: Settings, step: int) -> None:
@@ -65,11 +65,12 @@ def _train(model: Model, optimizer: Adam, data: tuple[Tensor, Tensor], settings:
 
 
 @torch.no_grad()
-def _validate(model: Model, data: tuple[Tensor, Tensor]) -> dict[str, float]:
+def validate(model: Model, data: tuple[Tensor, Tensor]) -> dict[str, float]:
+    """Return what the model reports of validation examples."""
     model.eval()
     return model.metrics(*data)
 
 
-def _tensors(examples: Examples) -> tuple[Tensor, Tensor]:
-    # Copies, as the data may be read-only views.
+def tensors(examples: Examples) -> tuple[Tensor, Tensor]:
+    """Return inputs and targets: copies, as the data may be read-only views."""
     return torch.tensor(examples.inputs), torch.tensor(examples.targets)

@@ -19,7 +19,8 @@ from mlflow_hooks import trial
 from mlflow_hooks.batches import batch_indices
 from mlflow_hooks.pytorch import torch_state
 from workflows.jobs import data
-from workflows.jobs.data import Dataset, Examples
+from workflows.jobs.data import Dataset
+from workflows.jobs.pytorch.loop import tensors
 
 DATA: Final[dict[str, Callable[[], Dataset]]] = {
     "digits": data.digit_images,
@@ -88,7 +89,7 @@ class Training:
         torch.manual_seed(tuned.seed)
         examples = DATA[tuned.data]()
         self._tuned = tuned
-        self._train, self._valid = _tensors(examples.train), _tensors(examples.valid)
+        self._train, self._valid = tensors(examples.train), tensors(examples.valid)
         self.model = _network(tuned, *self._train)
         self.optimizer = _optimizer(tuned, self.model)
 
@@ -144,11 +145,6 @@ def _loss(scores: Tensor, targets: Tensor) -> Tensor:
 def _by_class(scores: Tensor, targets: Tensor) -> Tensor:
     """Return scores (examples times places, classes)."""
     return scores.reshape(targets.numel(), -1)
-
-
-def _tensors(examples: Examples) -> tuple[Tensor, Tensor]:
-    # Copies, as the data may be read-only views.
-    return torch.tensor(examples.inputs), torch.tensor(examples.targets)
 
 
 def parse(argv: Sequence[str] | None = None) -> Tuned:

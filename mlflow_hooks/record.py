@@ -1,0 +1,104 @@
+"""All that is kept of a trial while an attempt lasts: points on their way to MLflow, checkpoints, and how it ended."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlflow_hooks.checkpoints import Checkpoints, Saving
+from mlflow_hooks.delivery import sending_wanted
+from mlflow_hooks.interruption import Ownership, leave_beside
+from mlflow_hooks.journal import Journal
+from mlflow_hooks.metrics import Metrics
+from mlflow_hooks.sender import Sender
+from mlflow_hooks.settings import Settings
+from mlflow_hooks.state_folder import Ending, Identity, forget_ending, report, write_ending, write_identity
+
+
+class Record:
+    """What one attempt keeps; of several workers only rank 0 does.
+
+    Args:
+        settings: of the attempt.
+        owner: the attempt's claim on the trial's folder, made here.
+        checkpoint_every_s: seconds between periodic checkpoints.
+
+    Attributes:
+        saving: the tracked states and their checkpoints.
+    """
+
+    def __init__(self, settings: Settings, owner: Ownership, checkpoint_every_s: float) -> None:
+        self._folder = settings.folder
+        self._owner = owner
+        owner.claim()
+        forget_ending(self._folder)
+        write_identity(self._folder, Identity.of(settings))
+        self._journal = Journal(self._folder, owner.held)
+        self.saving = Saving(Checkpoints(self._folder / "checkpoints"), owner, checkpoint_every_s)
+        found = self.saving.found
+        self._metrics = Metrics(self._journal, settings.objective, found.cpu_seconds if found else 0.0)
+        self._sender = Sender(self._folder, owner.held) if sending_wanted() else None
+
+    @property
+    def run_id(self) -> str | None:
+        """The trial's MLflow run; None until it is open."""
+        return self._sender.run_id if self._sender else None
+
+    @property
+    def opening_run(self) -> bool:
+        """Whether the trial's run is still to be opened: that may import MLflow, which costs the CPU of many steps."""
+        return self._sender is not None and not self._sender.run_id
+
+    def log(self, values: Mapping[str, Any], step: int) -> None:
+        """Journal metrics, unless another attempt has taken over."""
+        if self._owner.held_lately():
+            self._metrics.log(values, step)
+
+    def others_used(self, cpu_seconds: float) -> None:
+        """Note what the other workers of this attempt have used so far."""
+        self._metrics.others_cpu_s = cpu_seconds
+
+    def begin(self, total: int | None, step: int) -> None:
+        """Journal how many steps there will be, if that is known."""
+        if total is not None and self._owner.held():
+            self._metrics.steps_total(total, step)
+
+    def save(self, step: int) -> None:
+        """Keep all states as they are before ``step``."""
+        self.saving.save(step, self._journal, self._metrics)
+
+    def finish(self, step: int) -> None:
+        """Keep what came out before ``step``, where no other step is left."""
+        if self._owner.held():
+            self._metrics.log_cpu(step - 1)
+        self.save(step)
+
+    def still_ours(self) -> bool:
+        """Return whether no other attempt has replaced this one, also where the owner's file is seen late."""
+        self._owner.lost = self._owner.lost or not self._journal.ours()
+        return self._owner.held()
+
+    def end(self, status: str) -> None:
+        """Keep how the trial ended, as an MLflow run status."""
+        try:
+            write_ending(self._folder, Ending.now(status))
+        except OSError as full:  # a training that is through must not fail for that
+            report(f"cannot keep how the trial ended ({full}); MLflow shows it as running")
+
+    def start_sending(self) -> None:
+        """Send points from now on. Not earlier: MLflow's import would compete with the imports of the script."""
+        if self._sender and not self._sender.ident:
+            self._sender.start()
+
+    def flush(self, within_s: float) -> None:
+        """Wait for MLflow to take the rest."""
+        self.start_sending()
+        if self._sender and not self._sender.finish(within_s):
+            report(f"MLflow has not taken everything; the rest is in {self._folder}")
+
+    def leave_beside(self, code: int) -> None:
+        """End the process with ``code`` even if points are still being sent."""
+        if self._sender:
+            leave_beside(self._sender, code)
+
+    def close(self) -> None:
+        """Give the files back."""
+        self._journal.close()
