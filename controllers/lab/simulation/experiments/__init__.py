@@ -7,6 +7,7 @@ from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIME
 from controllers.lab.simulation.experiments.device_experiments import DEVICE_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.experiment import Setup
+from controllers.lab.simulation.experiments.gang_experiments import GANG_EXPERIMENTS
 from controllers.lab.simulation.experiments.goal_experiments import DEADLINE_EXPERIMENTS, TARGET_EXPERIMENTS
 from controllers.lab.simulation.experiments.length_experiments import LENGTH_EXPERIMENTS
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
@@ -19,6 +20,7 @@ _ALL: Final[tuple[Setup, ...]] = (
     *DEVICE_EXPERIMENTS,
     *LENGTH_EXPERIMENTS,
     *CURVE_EXPERIMENTS,
+    *GANG_EXPERIMENTS,
 )
 EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}
 """By id, in the order of the documentation."""
