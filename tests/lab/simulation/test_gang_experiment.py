@@ -11,7 +11,9 @@ from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies.registry import parse_policy
 from controllers.record.measures import utilisation
 from controllers.record.timeline import EventKind, TimelineEvent
-from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.scenario import Costs, Scenario
+from controllers.worlds.simulated.workload import Workload
+from tests.worlds.simulated.workloads import nodes, trial
 
 
 def run(policy: str) -> SimulatedRun:
@@ -42,6 +44,17 @@ def test_whole_gangs_that_scale_use_more_of_the_nodes_and_end_sooner_than_pods_o
     assert change is not None
     assert 0 < share < 1
     assert change > 0.2
+
+
+@pytest.mark.parametrize(("policy", "in_vain"), [("default", True), ("volcano", False), ("dragon", False)])
+def test_two_gangs_that_would_starve_each_other_do_so_only_where_pods_are_placed_one_by_one(
+    policy: str, *, in_vain: bool
+) -> None:
+    gangs = tuple(trial(name, min_workers=4, max_workers=4) for name in ("g", "h"))
+    costs = Costs(next_attempt_s=1.0, meet_within_s=20.0)
+    made = simulate(Scenario(Workload(gangs, nodes(3.0, 3.0)), costs), parse_policy(policy))
+    assert all(one.succeeded for one in made.result.trials)
+    assert (sum(one.attempts for one in made.result.trials) > len(gangs)) is in_vain
 
 
 def test_utilisation_is_the_part_of_all_cores_that_trials_used_on_average() -> None:
