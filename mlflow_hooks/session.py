@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
-from mlflow_hooks.checkpoints import Checkpoints, Saving
+from mlflow_hooks.checkpoints import STUTTERS, Checkpoints, Saving
 from mlflow_hooks.contract import EXIT_MIGRATE
 from mlflow_hooks.delivery import sending_wanted
 from mlflow_hooks.errors import BadEnvironmentError
@@ -84,10 +84,9 @@ class Trial:
         prepare_threads()
         short_timeouts()
         self._owner = Ownership(settings.folder, settings.attempt)
-        self.settings.folder.mkdir(parents=True, exist_ok=True)
-        self._owner.claim()
-        forget_ending(self.settings.folder)
-        write_identity(self.settings.folder, Identity.of(self.settings))
+        self._settled = False
+        self._complained = False
+        self._settle()
         self._journal = Journal(settings.folder, self._owner.held)
         self._saving = Saving(Checkpoints(settings.folder / "checkpoints"), self._owner, checkpoint_every_s)
         found = self._saving.found
@@ -95,6 +94,22 @@ class Trial:
         self._metrics = Metrics(self._journal, self.objective, found.cpu_seconds if found else 0.0)
         self._sender = Sender(settings.folder, self._owner.held) if sending_wanted() else None
         self._threads = ThreadSearch(settings.folder)
+
+    def _settle(self) -> None:
+        """Make the folder this attempt's own; where the disk fails, it trains without, and tries again at each save."""
+        folder = self.settings.folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._owner.claim()
+            if not self._owner.lost:
+                forget_ending(folder)
+                write_identity(folder, Identity.of(self.settings))
+        except OSError as error:
+            if not self._complained:
+                report(f"cannot write to {folder} ({error}); the training begins without")
+            self._complained = True
+        else:
+            self._settled = True
 
     @property
     def stopping(self) -> bool:
@@ -122,8 +137,17 @@ class Trial:
         Args:
             state: what must come back.
             name: its folder in a checkpoint; by default its place in the order of calls.
+
+        Raises:
+            MigrationExit: the disk does not give back what it gave when it was verified; another attempt may have it.
         """
-        self._saving.track(state, name)
+        try:
+            self._saving.track(state, name)
+        except OSError as error:
+            if error.errno not in STUTTERS:
+                raise
+            report(f"cannot read the checkpoint to go on from ({error}); leaving it to the next attempt")
+            self._go()
 
     def steps(self, total: int) -> Iterator[int]:
         """Yield the steps that are left of ``total``; between two of them the trial may save or leave."""
@@ -247,6 +271,8 @@ class Trial:
         raise MigrationExit
 
     def _save(self) -> None:
+        if not self._settled:
+            self._settle()
         self._saving.save(self.next_step, self._journal, self._metrics)
 
     def _start_sending(self) -> None:
