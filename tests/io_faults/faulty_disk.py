@@ -73,7 +73,7 @@ class FaultyDisk:
     @contextmanager
     def mounted(self) -> Iterator["FaultyDisk"]:
         """Let all of this process see the disk so."""
-        calls: dict[str, Callable[..., Any]] = {
+        calls: dict[str, Any] = {
             "open": self._open_of(os.open),
             "close": self._close_of(os.close),
             "write": self._write_of(os.write),
@@ -157,11 +157,11 @@ class _Raw(io.FileIO):
         super().__init__(file, mode)
         self._disk, self._path = disk, path
 
-    def write(self, data: Any, /) -> int | None:  # noqa: ANN401 - any buffer
+    def write(self, data: Any, /) -> int:  # noqa: ANN401 - any buffer
         view = memoryview(data).cast("B")
         if self._disk.ask("write", self._path, shortens=True):
             view = view[: len(view) // 2]
-        return super().write(view)
+        return super().write(view) or 0
 
 
 def every_spot(points: int, faults: tuple[Fault, ...] = (Fault.FULL, Fault.BROKEN, Fault.SHORT)) -> list[Spot]:

@@ -21,7 +21,7 @@ NEWER: dict[str, Any] = {"format": 99, "unheard_of": {"a": [1]}}
 
 
 def test_the_hooks_read_what_they_know_of_a_newer_state_folder(tmp_path: Path) -> None:
-    identity = {
+    identity: dict[str, Any] = {
         "trial_id": "s.a", "run_name": "a", "experiment": "e", "sweep_id": None, "parent_run_id": None, "params": {},
     }  # fmt: skip
     (tmp_path / "trial.json").write_text(json.dumps({**identity, **NEWER}))
