@@ -1,13 +1,14 @@
 """Checkpoints, and when they are saved: written beside, checked by SHA-256, renamed into place, the newest two kept."""
 
+import errno
 import hashlib
 import json
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,9 @@ KEPT: Final = 2
 SAVING_SHARE: Final = 0.05
 """Greatest share of the time that periodic checkpoints take."""
 MANIFEST: Final = "manifest.json"
+STUTTERS: Final = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT})
+"""Errors that tell of a disk or a server of files, not of a mistake."""
+_PAUSES_S: Final = (0.01, 0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +50,20 @@ class Checkpoints:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # then the first save tries again, and tells
+            folder.mkdir(parents=True, exist_ok=True)
+        self._broken: list[Path] = []
 
     def newest(self) -> Checkpoint | None:
         """Return the newest whole checkpoint; broken ones are reported and skipped."""
         for folder in self._folders():
             try:
                 return _verified(folder)
-            except (BrokenCheckpointError, OSError) as error:
+            except BrokenCheckpointError as error:
+                self._broken.append(folder)
                 report(f"checkpoint {folder.name} is broken ({error}); looking for the one before")
+            except OSError as error:
+                report(f"checkpoint {folder.name} cannot be read ({error}); looking for the one before")
         return None
 
     def at(self, step: int) -> Checkpoint:
@@ -77,7 +86,8 @@ class Checkpoints:
         ``write`` returns the names of the states it wrote; ``allowed`` is asked again just before
         the checkpoint becomes visible.
         """
-        beside = self.folder / f".writing-{step:08d}-{os.getpid()}"
+        beside, kept = self.folder / f".writing-{step:08d}-{os.getpid()}", self.folder / _name(step)
+        self.folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir()
         states = write(beside)
@@ -91,19 +101,18 @@ class Checkpoints:
         if not allowed():
             shutil.rmtree(beside, ignore_errors=True)
             return False
-        beside.rename(self.folder / _name(step))
+        shutil.rmtree(kept, ignore_errors=True)  # one that could not be read, or was not known to be kept
+        beside.rename(kept)
         sync(self.folder)
-        for old in list(self._folders())[KEPT:]:
+        # Later ones could not be read when this attempt began: the next one may be able to.
+        for old in [folder for folder in self._folders() if _step(folder) <= step][KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
         return True
 
-    def clean(self, newest: Checkpoint | None) -> None:
-        """Remove what killed attempts were writing, and the broken ones after ``newest``."""
-        broken = (
-            self._folders() if newest is None else takewhile(lambda folder: folder != newest.folder, self._folders())
-        )
+    def clean(self) -> None:
+        """Remove what killed attempts were writing, and what ``newest`` found to be broken."""
         self.remove_unfinished()
-        for left in list(broken):
+        for left in self._broken:
             shutil.rmtree(left, ignore_errors=True)
 
     def remove_unfinished(self) -> None:
@@ -114,7 +123,11 @@ class Checkpoints:
     def _folders(self) -> Iterator[Path]:
         # By number: from a hundred million steps on, the names are no longer in that order.
         numbered = [path for path in self.folder.glob("step-*") if path.name.removeprefix("step-").isdecimal()]
-        yield from sorted(numbered, key=lambda path: int(path.name.removeprefix("step-")), reverse=True)
+        yield from sorted(numbered, key=_step, reverse=True)
+
+
+def _step(folder: Path) -> int:
+    return int(folder.name.removeprefix("step-"))
 
 
 def _name(step: int) -> str:
@@ -144,6 +157,24 @@ def _verified(folder: Path) -> Checkpoint:
     return found
 
 
+def _loaded(state: State, folder: Path) -> None:
+    """Give ``state`` back what ``folder`` holds; a disk that stutters is asked again.
+
+    Raises:
+        OSError: it cannot be read, though it could when it was verified.
+    """
+    for pause in _PAUSES_S:
+        try:
+            state.load(folder)
+        except OSError as error:
+            if error.errno not in STUTTERS:
+                raise
+            time.sleep(pause)
+        else:
+            return
+    state.load(folder)
+
+
 class Restoring:
     """The tracked states of one attempt, as ``found``, the checkpoint that it goes on from, holds them.
 
@@ -159,7 +190,7 @@ class Restoring:
         """Track ``state`` and give it back what the checkpoint holds under its name."""
         name = name or f"state-{len(self._states)}"
         if self.found and name in self.found.states:
-            state.load(self.found.folder / name)
+            _loaded(state, self.found.folder / name)
         self._states[name] = state
 
     def check_complete(self) -> None:
@@ -182,9 +213,10 @@ class Saving(Restoring):
         self._checkpoints = checkpoints
         self._owner = owner
         self._every_s = every_s
-        checkpoints.clean(self.found)
+        checkpoints.clean()
         self._due_at = time.monotonic() + every_s
         self._warned = False
+        self._failing = False
 
     def due(self) -> bool:
         """Return whether it is time for a periodic checkpoint."""
@@ -197,20 +229,38 @@ class Saving(Restoring):
             report("nothing is tracked, so an interrupted training starts again at step 0")
             self._warned = True
         if step > self.saved_step and self._states and self._owner.held():
-            journal.sync()  # the points up to a checkpoint must outlive whatever the checkpoint outlives
+            # The points up to a checkpoint must outlive whatever the checkpoint outlives: no attempt logs them again.
+            if journal.sync():
+                self._try_twice(step, journal, metrics)
+            else:
+                self._say(f"no checkpoint at step {step}: the metrics before it are not written yet")
+        now = time.monotonic()
+        self._due_at = now + max(self._every_s, (now - began) / SAVING_SHARE)
+
+    def _try_twice(self, step: int, journal: Journal, metrics: Metrics) -> None:
+        """Save; PyTorch and others tell of a disk by errors of their own, so only a mistake made twice is one."""
+        for first in (True, False):
             try:
                 if self._checkpoints.save(
                     step, self._write, metrics.cpu_seconds(), lambda: self._owner.held() and journal.ours()
                 ):
                     self.saved_step = step
+                    self._failing = False
             except Exception as error:
-                # PyTorch tells of a full disk by a RuntimeError; any other mistake of a state's own must be seen.
-                if not (isinstance(error, OSError) or disk_is_full(self._checkpoints.folder)):
-                    raise
-                report(f"no checkpoint at step {step} ({error}); the one before stays")
+                of_the_disk = isinstance(error, OSError) or disk_is_full(self._checkpoints.folder)
                 self._checkpoints.remove_unfinished()
-        now = time.monotonic()
-        self._due_at = now + max(self._every_s, (now - began) / SAVING_SHARE)
+                if not (first or of_the_disk):
+                    raise
+                if of_the_disk:
+                    self._say(f"no checkpoint at step {step} ({error}); the one before stays")
+                    return
+            else:
+                return
+
+    def _say(self, what: str) -> None:
+        if not self._failing:
+            report(what)
+        self._failing = True
 
     def _write(self, folder: Path) -> tuple[str, ...]:
         for name, state in self._states.items():

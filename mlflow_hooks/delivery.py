@@ -153,13 +153,15 @@ def deliver_leftovers(folder: Path, *, deadline_s: float) -> int:
 def _try_until(delivery: Delivery, give_up: float) -> None:
     pause = 0.2
     while time.monotonic() < give_up:
+        rest_s = 0.0
         try:
             delivery.deliver()
         except Exception as error:  # noqa: BLE001 - whatever MLflow's client raises, the next try may work
+            rest_s = error.rest_s if isinstance(error, TrackingError) else 0.0
             report(f"{delivery.folder.name}: MLflow has not taken the rest yet ({error})")
         else:
             return
-        time.sleep(max(0.0, min(pause, give_up - time.monotonic())))
+        time.sleep(max(0.0, min(max(pause, rest_s), give_up - time.monotonic())))
         pause *= 2
 
 

@@ -5,12 +5,13 @@ soon as that file is locked, and keeps what was written to one when its lock is 
 its name into a file that all of them lock, beside the points themselves.
 """
 
+import errno
 import fcntl
 import os
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -34,8 +35,13 @@ class Fence:
 
     def __init__(self, folder: Path, points: int) -> None:
         self._points = points
-        self._handle = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT, 0o644)
-        self._name = uuid.uuid4().hex.encode()
+        self._handle = -1
+        self._name = b""
+        try:
+            self._handle = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT, 0o644)
+            self._name = uuid.uuid4().hex.encode()
+        except OSError as error:
+            self._say_without(error)
         self._patience_s = _LOCK_S
 
     @contextmanager
@@ -43,11 +49,18 @@ class Fence:
         """Keep all earlier attempts from writing: for good, and from the beginning of this context."""
         with self._locked(self._points), self._locked(self._handle):
             try:
-                os.pwrite(self._handle, self._name, 0)
-                os.fsync(self._handle)
+                written = os.pwrite(self._handle, self._name, 0) if self._name else 0
             except OSError as error:
-                report(f"cannot keep an attempt that was replaced from logging on ({error})")
+                self._say_without(error)
                 self._name = b""
+            else:
+                # Half a name would be nobody's, and this attempt would take itself for replaced.
+                if written < len(self._name):
+                    self._say_without(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+                    self._name = b""
+            if self._name:
+                with suppress(OSError):
+                    os.fsync(self._handle)
             yield
 
     @contextmanager
@@ -58,9 +71,16 @@ class Fence:
 
     def close(self) -> None:
         """Give the file back; the claim stays."""
-        os.close(self._handle)
+        if self._handle >= 0:
+            os.close(self._handle)
+
+    @staticmethod
+    def _say_without(error: OSError) -> None:
+        report(f"cannot keep an attempt that was replaced from logging on ({error})")
 
     def _is_ours(self) -> bool:
+        if not self._name:
+            return True
         try:
             return os.pread(self._handle, len(self._name), 0) == self._name
         except OSError:
@@ -69,7 +89,7 @@ class Fence:
     @contextmanager
     def _locked(self, handle: int) -> Iterator[None]:
         held, give_up = False, time.monotonic() + self._patience_s
-        while not held:
+        while not held and handle >= 0:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 held = True

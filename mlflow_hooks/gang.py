@@ -114,6 +114,14 @@ class Gang:
         self._wait_for(files)
         return [(self.folder / file).read_text() for file in files]
 
+    def say_leaving(self) -> None:
+        """Tell the others that this worker leaves before training begins, so that they need not wait for it."""
+        if self.workers == 1:
+            return
+        with suppress(OSError):  # then they wait until their time is up
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self.folder / f"{_LEFT}{self.rank}", "")
+
     def join(self, group: Group) -> None:
         """Exchange over ``group`` from now on."""
         self._group = group
@@ -209,6 +217,5 @@ class Gang:
             time.sleep(_LOOK_AGAIN_S)
 
     def _leave(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(self.folder / f"{_LEFT}{self.rank}", "")
+        self.say_leaving()
         raise MigrationExit

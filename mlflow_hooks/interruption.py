@@ -40,17 +40,27 @@ class Ownership:
     def __init__(self, folder: Path, token: str) -> None:
         self._path = folder / "owner"
         self._token = token
+        self._claimed = False
+        self._before: str | None = None
         self._seen: tuple[int, int] | None = None
         self._asked_at = -math.inf
         self.lost = False
 
     def claim(self) -> None:
-        """Take the folder over from whichever attempt had it."""
+        """Take the folder over from whichever attempt had it, unless that is done.
+
+        Raises:
+            OSError: the disk does not let it; call again later. Until then the folder counts as held, unless yet
+                another attempt takes it.
+        """
+        if self._claimed or not self.held():
+            return
         try:
             write_whole(self._path, self._token)
         except OSError:
             # On a full disk, what is there can mostly still be written over.
             self._path.write_text(self._token)
+        self._claimed = True
 
     def held(self) -> bool:
         """Return whether the folder is still ours; once lost it stays lost.
@@ -70,6 +80,21 @@ class Ownership:
         return self.held()
 
     def _still_ours(self) -> bool:
+        return self._is_there() if self._claimed else not self._taken_since()
+
+    def _taken_since(self) -> bool:
+        """Return whether the file has changed since we first looked, but for a claim of ours that a disk cut short."""
+        try:
+            found = self._path.read_text()
+        except FileNotFoundError:
+            found = ""
+        except OSError:
+            return False
+        if self._before is None:
+            self._before = found
+        return found != self._before and not self._token.startswith(found)
+
+    def _is_there(self) -> bool:
         try:
             stat = self._path.stat()
             mark = (stat.st_ino, stat.st_mtime_ns)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from mlflow_hooks import contract
 from mlflow_hooks.fence import Fence
 from mlflow_hooks.state_folder import report, sendable, write_whole
 
@@ -21,6 +22,8 @@ POINTS = "points.jsonl"
 SENT = "points.sent"
 MOST_STEP: Final = 2**63
 """MLflow keeps steps in 64 bits."""
+ONCE: Final = frozenset({contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL})
+"""What a trial logs one time over all its attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,9 @@ class Journal:
     An attempt that was replaced and does not know it yet writes nothing more: the next one takes the fence before it
     reads.
 
+    Where the disk fails, points wait in memory and every call tries again. Nothing is written before it is read what
+    earlier attempts logged: otherwise their points would be there twice.
+
     Args:
         folder: of the trial.
         owned: whether this attempt still owns it.
@@ -71,27 +77,51 @@ class Journal:
 
     def __init__(self, folder: Path, owned: Callable[[], bool] = lambda: True) -> None:
         self.path = folder / POINTS
-        self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        self._fence = Fence(folder, self._handle)
+        self._handle = -1
+        self._fence: Fence | None = None
         self._owned = owned
+        self._waiting: list[Point] = []
         self._unwritten = b""
         self._complained = False
+        self._closed = False
         self.high_water: dict[str, int] = {}
         self.latest: dict[str, float] = {}
         self.stride: dict[str, int] = {}
-        with self._fence.taken():
-            data = self.path.read_bytes()
-            whole = data.rfind(b"\n") + 1
-            if whole < len(data):
-                report(f"{self.path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
-                os.truncate(self.path, whole)
-            for point in _read_all(self.path):
-                before = self.high_water.get(point.key)
-                if before is not None and point.step > before:
-                    self.stride[point.key] = point.step - before
-                if before is None or point.step >= before:
-                    self.high_water[point.key] = point.step
-                    self.latest[point.key] = point.value
+        self._open()
+
+    def _open(self) -> None:
+        try:
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError as error:
+            self._complain(error)
+            return
+        fence = Fence(self.path.parent, handle)
+        try:
+            with fence.taken():
+                lines = _whole_lines(self.path)
+        except OSError as error:
+            self._complain(error)
+            fence.close()
+            os.close(handle)
+            return
+        self._handle, self._fence = handle, fence
+        for point in filter(None, map(Point.decode, lines)):
+            before = self.high_water.get(point.key)
+            if before is not None and point.step > before:
+                self.stride[point.key] = point.step - before
+            if before is None or point.step >= before:
+                self.high_water[point.key] = point.step
+                self.latest[point.key] = point.value
+        fresh = (point for point in self._waiting if self.is_new(point.key, point.step))
+        known = ONCE & self.high_water.keys()
+        self._unwritten = b"".join(point.encode() for point in fresh if point.key not in known)
+        self._waiting = []
+
+    def _is_open(self) -> bool:
+        """Return whether points can be written now; a file that could not be opened is tried again."""
+        if self._handle < 0 and not self._closed and self._owned():
+            self._open()
+        return self._handle >= 0
 
     def is_new(self, key: str, step: int) -> bool:
         """Return whether no earlier attempt logged ``key`` at ``step`` or beyond."""
@@ -99,6 +129,8 @@ class Journal:
 
     def ours(self) -> bool:
         """Return whether no later attempt has begun, however late this one sees what others write."""
+        if self._fence is None:
+            return True
         with self._fence.held() as ours:
             return ours
 
@@ -112,9 +144,18 @@ class Journal:
 
     def append(self, points: Iterable[Point]) -> None:
         """Add ``points`` in one write; a full disk is reported once and tried again next time."""
-        self._unwritten += b"".join(point.encode() for point in points)
-        if self._handle < 0:
+        if self._closed:
             self._complain(OSError(errno.EBADF, "the trial has ended"))
+        elif self._handle >= 0:
+            self._unwritten += b"".join(point.encode() for point in points)
+            self._write()
+        else:
+            self._waiting += points
+            if self._is_open():
+                self._write()
+
+    def _write(self) -> None:
+        if self._fence is None:
             return
         with self._fence.held() as ours:
             if not (ours and self._owned()):
@@ -126,18 +167,31 @@ class Journal:
             except OSError as error:
                 self._complain(error)
 
-    def sync(self) -> None:
-        """Have the disk keep what is written, also over a loss of power."""
+    def sync(self) -> bool:
+        """Have the disk keep all points so far, also over a loss of power; return whether it does."""
+        if self._is_open() and self._unwritten:
+            self._write()
+        if self._handle < 0 or self._unwritten:
+            return False
         try:
             os.fsync(self._handle)
         except OSError as error:
             self._complain(error)
+            return False
+        return True
 
     def close(self) -> None:
         """Let the file go; what is appended later is reported, not written."""
-        self._fence.close()
-        os.close(self._handle)
-        self._handle = -1
+        if self._is_open() and self._unwritten:
+            self._write()
+        missing = len(self._waiting) + self._unwritten.count(b"\n")
+        if missing:
+            report(f"{missing} points could not be written to {self.path}")
+        self._closed = True
+        if self._fence is not None:
+            self._fence.close()
+            os.close(self._handle)
+        self._handle, self._fence = -1, None
 
     def _complain(self, error: OSError) -> None:
         if not self._complained:
@@ -145,9 +199,14 @@ class Journal:
         self._complained = True
 
 
-def _read_all(path: Path) -> Iterator[Point]:
-    with path.open("rb") as lines:
-        yield from filter(None, map(Point.decode, lines))
+def _whole_lines(path: Path) -> list[bytes]:
+    """Return the lines of a file that no one else writes now, and cut off half a line at its end."""
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        report(f"{path} ended in half a line, as after a crash: {len(data) - whole} bytes cut off")
+        os.truncate(path, whole)
+    return data[:whole].splitlines()
 
 
 def read_unsent(folder: Path, limit: int) -> tuple[list[Point], int]:

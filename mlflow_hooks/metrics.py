@@ -25,8 +25,8 @@ class Metrics:
     def __init__(self, journal: Journal, objective: str | None, cpu_base: float) -> None:
         self._journal = journal
         self._objective = objective
-        self._cpu_base = max(cpu_base, journal.latest.get(contract.METRIC_CPU_SECONDS, 0.0))
-        self._once = {contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL} & journal.high_water.keys()
+        self._cpu_base = cpu_base
+        self._once: set[str] = set()
         self._cpu = CpuMeter()
         self.others_cpu_s = 0.0
         self._cpu_at = -math.inf
@@ -51,8 +51,7 @@ class Metrics:
             if now >= self._cpu_at + CPU_EVERY_S and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
                 self._cpu_at = now
                 extra[contract.METRIC_CPU_SECONDS] = self.cpu_seconds()
-            if math.isfinite(objective) and contract.METRIC_OBJECTIVE_FIRST not in self._once:
-                self._once.add(contract.METRIC_OBJECTIVE_FIRST)
+            if math.isfinite(objective) and self._is_first(contract.METRIC_OBJECTIVE_FIRST):
                 extra[contract.METRIC_OBJECTIVE_FIRST] = objective
             fresh = extra | fresh
         self._append(fresh, step)
@@ -64,13 +63,19 @@ class Metrics:
 
     def steps_total(self, total: int, step: int) -> None:
         """Journal once how many steps there will be."""
-        if contract.METRIC_STEPS_TOTAL not in self._once:
-            self._once.add(contract.METRIC_STEPS_TOTAL)
+        if self._is_first(contract.METRIC_STEPS_TOTAL):
             self._append({contract.METRIC_STEPS_TOTAL: float(total)}, step)
+
+    def _is_first(self, key: str) -> bool:
+        """Return whether ``key``, which is logged once, still is to be, and take note that it is."""
+        first = key not in self._once and key not in self._journal.high_water
+        self._once.add(key)
+        return first
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds of the trial over all its attempts and workers."""
-        return self._cpu_base + self._cpu.seconds() + self.others_cpu_s
+        before = max(self._cpu_base, self._journal.latest.get(contract.METRIC_CPU_SECONDS, 0.0))
+        return before + self._cpu.seconds() + self.others_cpu_s
 
     def _warn_of_gaps(self, keys: Iterable[str], step: int) -> None:
         """Tell of the first key that does not go on where earlier attempts ended: its trial has lost steps."""

@@ -27,15 +27,31 @@ class Record:
 
     def __init__(self, settings: Settings, owner: Ownership, checkpoint_every_s: float) -> None:
         self._folder = settings.folder
+        self._identity = Identity.of(settings)
         self._owner = owner
-        owner.claim()
-        forget_ending(self._folder)
-        write_identity(self._folder, Identity.of(settings))
+        self._settled = False
+        self._complained = False
+        self._settle()
         self._journal = Journal(self._folder, owner.held)
         self.saving = Saving(Checkpoints(self._folder / "checkpoints"), owner, checkpoint_every_s)
         found = self.saving.found
         self._metrics = Metrics(self._journal, settings.objective, found.cpu_seconds if found else 0.0)
         self._sender = Sender(self._folder, owner.held) if sending_wanted() else None
+
+    def _settle(self) -> None:
+        """Make the folder this attempt's own; where the disk fails, it trains without, and tries again at each save."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._owner.claim()
+            if not self._owner.lost:
+                forget_ending(self._folder)
+                write_identity(self._folder, self._identity)
+        except OSError as error:
+            if not self._complained:
+                report(f"cannot write to {self._folder} ({error}); the training begins without")
+            self._complained = True
+        else:
+            self._settled = True
 
     @property
     def run_id(self) -> str | None:
@@ -63,6 +79,8 @@ class Record:
 
     def save(self, step: int) -> None:
         """Keep all states as they are before ``step``."""
+        if not self._settled:
+            self._settle()
         self.saving.save(step, self._journal, self._metrics)
 
     def finish(self, step: int) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from mlflow_hooks.delivery import Delivery
 from mlflow_hooks.state_folder import report
+from mlflow_hooks.tracking_server import TrackingError
 
 EVERY_S: Final = 1.0
 SENDING_SHARE: Final = 0.005
@@ -29,6 +30,7 @@ class Sender(threading.Thread):
         self._last = threading.Event()
         self._failures = 0
         self._cost_s = 0.0
+        self._rest_s = 0.0
 
     @property
     def run_id(self) -> str | None:
@@ -50,7 +52,7 @@ class Sender(threading.Thread):
                 pause = min(EVERY_S * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_S)
             else:
                 pause = min(max(EVERY_S, self._cost_s / SENDING_SHARE), LONGEST_BETWEEN_S)
-            self._asked.wait(pause)
+            self._asked.wait(max(pause, self._rest_s))
 
     def finish(self, within_s: float) -> bool:
         """Send the rest for at most ``within_s`` seconds, and return whether all arrived."""
@@ -64,12 +66,13 @@ class Sender(threading.Thread):
             self._delivery.deliver()
         except Exception as error:  # noqa: BLE001 - whatever MLflow's client raises must not reach the training
             self._failures += 1
+            self._rest_s = error.rest_s if isinstance(error, TrackingError) else 0.0
             if self._failures == 1:
                 report(f"MLflow is away ({error}); metrics are kept in {self._delivery.folder} and sent later")
             return False
         if self._failures:
             report("MLflow is back; everything is sent")
-        self._failures = 0
+        self._failures, self._rest_s = 0, 0.0
         self._cost_s = time.thread_time() - began
         return True
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
-from mlflow_hooks.checkpoints import Checkpoints, Restoring
+from mlflow_hooks.checkpoints import STUTTERS, Checkpoints, Restoring
 from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.gang import Gang
@@ -79,7 +79,6 @@ class Trial:
         short_timeouts()
         self._owner = Ownership(settings.folder, settings.attempt)
         self._record: Record | None = None
-        settings.folder.mkdir(parents=True, exist_ok=True)
         if settings.rank == 0:
             self.gang = Gang(settings, self._wants_to_leave, lambda: 0.0)
             self._record = Record(settings, self._owner, checkpoint_every_s)
@@ -88,6 +87,7 @@ class Trial:
         else:
             self.gang = Gang(settings, self._wants_to_leave, CpuMeter().seconds)
             step = self.gang.follow()
+            self._owner.held()  # rank 0 has claimed the folder for all: whoever comes after that replaces them
             self._states = Restoring(Checkpoints(settings.folder / "checkpoints").at(step) if step else None)
         self.step = self.next_step = self._states.saved_step
         self._threads = ThreadSearch(settings.folder)
@@ -121,8 +121,18 @@ class Trial:
         Args:
             state: what must come back.
             name: its folder in a checkpoint; by default its place in the order of calls.
+
+        Raises:
+            MigrationExit: the disk does not give back what it gave when it was verified; another attempt may have it.
         """
-        self._states.track(state, name)
+        try:
+            self._states.track(state, name)
+        except OSError as error:
+            if error.errno not in STUTTERS:
+                raise
+            report(f"cannot read the checkpoint to go on from ({error}); leaving it to the next attempt")
+            self.gang.say_leaving()
+            self._go()
 
     def steps(self, total: int) -> Iterator[int]:
         """Yield the steps that are left of ``total``; between two of them the trial may save or leave."""

@@ -7,9 +7,9 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from mlflow_hooks.settings import Settings
 
@@ -17,6 +17,7 @@ _IDENTITY = "trial.json"
 _ENDED = "ended.json"
 _RUN = "run.json"
 _ROOM: Final = 2**20
+_Kind = TypeVar("_Kind")
 _CREDENTIALS: Final = re.compile(r"://[^/\s]*@")
 
 
@@ -82,8 +83,7 @@ def write_identity(folder: Path, identity: Identity) -> None:
 
 def read_identity(folder: Path) -> Identity | None:
     """Return whose folder this is; None where no attempt ever started in it."""
-    found = read_object(folder / _IDENTITY)
-    return Identity(**found) if found else None
+    return _read(folder / _IDENTITY, Identity)
 
 
 def write_ending(folder: Path, ending: Ending) -> None:
@@ -93,8 +93,7 @@ def write_ending(folder: Path, ending: Ending) -> None:
 
 def read_ending(folder: Path) -> Ending | None:
     """Return how the trial ended; None while it has not."""
-    found = read_object(folder / _ENDED)
-    return Ending(**found) if found else None
+    return _read(folder / _ENDED, Ending)
 
 
 def forget_ending(folder: Path) -> None:
@@ -109,8 +108,16 @@ def write_run(folder: Path, run: Run) -> None:
 
 def read_run(folder: Path) -> Run | None:
     """Return the trial's run as far as this folder knows it."""
-    found = read_object(folder / _RUN)
-    return Run(**found) if found else None
+    return _read(folder / _RUN, Run)
+
+
+def _read(path: Path, kind: type[_Kind]) -> _Kind | None:
+    """Return what ``path`` holds, without the fields that only a newer version knows; None where that is too little."""
+    found = read_object(path)
+    try:
+        return kind(**{field.name: found[field.name] for field in fields(kind) if field.name in found})  # type: ignore[arg-type]  # each kind is a dataclass
+    except TypeError:
+        return None
 
 
 def forget_run(folder: Path) -> None:

@@ -4,6 +4,7 @@ Importing the library takes one to three CPU seconds: on a small share that is h
 much training lost after each move.
 """
 
+import email.utils
 import http.client
 import importlib.metadata
 import json
@@ -34,6 +35,8 @@ _USER: Final = "unknown"
 _MOST_BYTES: Final = 16 * 2**20
 _AWAY: Final = frozenset({408, 429, 500, 502, 503, 504})
 """Answers of whatever stands before a server that is away or busy."""
+_BUSY: Final = frozenset({429, 503})
+MOST_REST_S: Final = 30.0
 _ONLY_LIBRARY: Final = (
     "MLFLOW_TRACKING_USERNAME",
     "MLFLOW_TRACKING_PASSWORD",
@@ -51,11 +54,16 @@ _HEADER_PLUGINS: Final = "mlflow.request_header_provider"
 
 
 class TrackingError(Exception):
-    """MLflow is away or refuses. ``code`` is MLflow's own error code, empty where it gave none."""
+    """MLflow is away or refuses.
 
-    def __init__(self, message: str, code: str = "") -> None:
+    ``code`` is MLflow's own error code, empty where it gave none; ``rest_s`` the seconds for which it asks to be
+    left alone, ``MOST_REST_S`` at most.
+    """
+
+    def __init__(self, message: str, code: str = "", rest_s: float = 0.0) -> None:
         super().__init__(message)
         self.code = code
+        self.rest_s = rest_s
 
 
 class NotMlflowError(TrackingError):
@@ -187,7 +195,7 @@ class RestServer:
                 text = answer.read(_MOST_BYTES)
         except urllib.error.HTTPError as error:
             with error:
-                raise _refusal(error.code, error.read(_MOST_BYTES)) from None
+                raise _refused(error) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise TrackingError(str(error)) from error
         found = _object(text)
@@ -197,11 +205,27 @@ class RestServer:
         return found
 
 
-def _refusal(status: int, text: bytes) -> TrackingError:
-    told = _object(text) or {}
+def _refused(error: urllib.error.HTTPError) -> TrackingError:
+    try:
+        told = _object(error.read(_MOST_BYTES)) or {}
+    except (OSError, http.client.HTTPException):  # it ends in the middle
+        told = {}
+    rest_s = _rest_s(error.headers.get("Retry-After", "")) if error.code in _BUSY else 0.0
     if "error_code" in told:
-        return TrackingError(f"{told['error_code']}: {told.get('message', '')}", str(told["error_code"]))
-    return (TrackingError if status in _AWAY else NotMlflowError)(f"HTTP status {status}")
+        return TrackingError(f"{told['error_code']}: {told.get('message', '')}", str(told["error_code"]), rest_s)
+    return (TrackingError if error.code in _AWAY else NotMlflowError)(f"HTTP status {error.code}", rest_s=rest_s)
+
+
+def _rest_s(asked: str) -> float:
+    """Return the seconds of a ``Retry-After``, which may be a date; 0 where it makes no sense (RFC 9110, 10.2.3)."""
+    try:
+        if asked.strip().isdecimal():
+            rest_s = float(asked)
+        else:
+            rest_s = email.utils.parsedate_to_datetime(asked).timestamp() - time.time()
+    except (ValueError, OverflowError, TypeError):
+        return 0.0
+    return min(max(rest_s, 0.0), MOST_REST_S)
 
 
 def _object(text: bytes) -> dict[str, Any] | None:

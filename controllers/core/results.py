@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from operator import itemgetter
 from typing import Any
 
@@ -149,10 +149,10 @@ class RunResult:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "RunResult":
-        """Read back what ``to_dict`` wrote."""
-        trials = tuple(
-            TrialResult(**trial | {"first_nodes": tuple(trial.get("first_nodes", ()))}) for trial in data["trials"]
-        )
+        """Read back what ``to_dict`` wrote, without the fields that only a newer version knows."""
+        names = {field.name for field in fields(TrialResult)}
+        known = [{name: value for name, value in trial.items() if name in names} for trial in data["trials"]]
+        trials = tuple(TrialResult(**trial | {"first_nodes": tuple(trial.get("first_nodes", ()))}) for trial in known)
         return cls(data["policy"], trials, data.get("interrupted_s", 0.0))
 
 

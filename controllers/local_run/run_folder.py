@@ -158,7 +158,7 @@ def _described(path: Path) -> dict[str, Any]:
     described = path / "run.json"
     try:
         facts: dict[str, Any] = json.loads(described.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return {}
     return facts
 

@@ -24,6 +24,7 @@ from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
 from controllers.local_run.trial_runs import TrialRuns
 from controllers.policies import Pinned
+from controllers.record.actions import ActionFile
 from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastRecorder
 from controllers.record.recorder import Recorder
 from controllers.record.silence import SilenceWatch
@@ -34,7 +35,7 @@ from controllers.tracking.metric_source import MlflowSource, ObjectiveWatch, Sco
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
-from controllers.worlds.local.engine_files import ActionFile, AskedFile, PolicyFile, StateFile, elapsed_before
+from controllers.worlds.local.engine_files import AskedFile, PolicyFile, StateFile, elapsed_before
 from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.room import Machine

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from controllers.core.forecast import EndRange, Forecast
+from controllers.record.lines import LineFile
 
 FORECASTS_FILE = "forecasts.jsonl"
 
@@ -77,19 +78,14 @@ class ForecastRecorder:
 
 
 class ForecastFile:
-    """Appends forecasts to ``path``; a last line that a crash left unfinished is cut off first."""
+    """Appends forecasts to ``path``, as ``LineFile`` says."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        if path.exists():
-            content = path.read_bytes()
-            path.write_bytes(content[: content.rfind(b"\n") + 1])
+        self._lines = LineFile(path)
 
     def append(self, forecasts: Iterable[ToldForecast]) -> None:
         """Append ``forecasts`` in one write."""
-        text = "".join(f"{forecast.to_json()}\n" for forecast in forecasts)
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(text)
+        self._lines.append("".join(f"{forecast.to_json()}\n" for forecast in forecasts))
 
 
 def read_forecasts(path: Path) -> Iterator[ToldForecast]:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from controllers.core.errors import SpeconError
+from controllers.record.lines import LineFile
 
 
 class TimelineError(SpeconError):
@@ -70,8 +71,13 @@ class TimelineEvent:
         return json.dumps({name: value for name in self.__slots__ if (value := getattr(self, name)) is not None})
 
 
+_KINDS = frozenset(EventKind)
+
+
 def read_timeline(path: Path) -> Iterator[TimelineEvent]:
     """Yield the events of ``path`` in order; a last line cut short by a crash is passed over.
+
+    So are the kinds of event, and the fields, that only a newer version knows.
 
     Raises:
         TimelineError: a line other than the last is not an event; the message names the line.
@@ -80,8 +86,10 @@ def read_timeline(path: Path) -> Iterator[TimelineEvent]:
     for number, line in enumerate(lines, start=1):
         try:
             fields = json.loads(line)
-            several = {"nodes": tuple(fields["nodes"])} if "nodes" in fields else {}
-            yield TimelineEvent(**{**fields, **several, "kind": EventKind(fields["kind"])})
+            known = {name: fields[name] for name in TimelineEvent.__slots__ if name in fields}
+            several = {"nodes": tuple(known["nodes"])} if "nodes" in known else {}
+            if known["kind"] in _KINDS or not isinstance(known["kind"], str):
+                yield TimelineEvent(**{**known, **several, "kind": EventKind(known["kind"])})
         except (ValueError, KeyError, TypeError) as error:
             if number == len(lines):
                 return
@@ -90,17 +98,11 @@ def read_timeline(path: Path) -> Iterator[TimelineEvent]:
 
 
 class TimelineFile:
-    """Appends events to ``path``; a last line that a crash left unfinished is cut off first."""
+    """Appends events to ``path``, as ``LineFile`` says."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        if path.exists():
-            content = path.read_bytes()
-            path.write_bytes(content[: content.rfind(b"\n") + 1])
+        self._lines = LineFile(path)
 
     def append(self, events: Iterable[TimelineEvent]) -> None:
         """Append ``events`` in one write."""
-        text = "".join(f"{event.to_json()}\n" for event in events)
-        if text:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(text)
+        self._lines.append("".join(f"{event.to_json()}\n" for event in events))

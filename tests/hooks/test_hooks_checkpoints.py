@@ -64,7 +64,8 @@ def test_broken_ones_and_half_written_ones_make_room(tmp_path: Path) -> None:
     save(checkpoints, 5, 10)
     (tmp_path / "step-00000010/model/weights.bin").unlink()
     (tmp_path / ".writing-00000012-1").mkdir()
-    checkpoints.clean(checkpoints.newest())
+    checkpoints.newest()
+    checkpoints.clean()
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
 
 

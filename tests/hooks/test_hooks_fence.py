@@ -131,6 +131,7 @@ def test_an_attempt_that_was_stopped_with_the_lock_holds_the_next_one_up_only_on
 ) -> None:
     monkeypatch.setattr(fence, "_LOCK_S", 0.5)
     stopped = Journal(tmp_path)
+    assert stopped._fence is not None
     with stopped._fence.held():
         newer = Journal(tmp_path)
         began = time.monotonic()

@@ -6,6 +6,8 @@ import pytest
 
 from controllers.core.model import Phase
 from controllers.worlds.argo.definitions import _warned
+from controllers.worlds.argo.nodes import MOST_CLAIM_S, Claims, NodeRequests, NodeRoom, project_node
+from controllers.worlds.argo.pods import PodRecord, Resources, project_pod
 from controllers.worlds.argo.view import ClusterView
 from tests.argo_world.conftest import TIMING, Bench, bench, fake, pods  # noqa: F401 - fixtures
 from tests.argo_world.fake_api import FakeApi, Json
@@ -56,6 +58,41 @@ def test_a_pod_that_only_says_where_it_was_placed_takes_no_room(bench: Bench, cp
     assert (
         bench.world._snapshot.room.why_unfit("n2", bench.world._snapshot.states[bench.trial().id].next_requests) == ""
     )
+
+
+def test_a_pod_that_never_comes_to_its_node_keeps_room_there_for_minutes_only() -> None:
+    (there,) = filter(None, [project_node(node("n2"))])
+    claiming = [
+        found
+        for number in range(50)
+        if (found := project_pod(pod(f"c{number}", uid=str(number), notes={"hera-specon.io/placed-on": "n2"})))
+    ]
+    claims = Claims()
+
+    def why_unfit(now: float, seen: list[PodRecord]) -> str:
+        believed = claims.believed(seen, now)
+        return NodeRoom(NodeRequests([there], seen, [], believed)).why_unfit("n2", Resources(0.5, 0.0))
+
+    assert "do not fit" in why_unfit(0.0, claiming[:25])
+    assert "do not fit" in why_unfit(MOST_CLAIM_S - 1, claiming)
+    assert claims.next_end == MOST_CLAIM_S
+    assert "do not fit" in why_unfit(MOST_CLAIM_S + 1, claiming), "those that came later"
+    assert why_unfit(2 * MOST_CLAIM_S, claiming) == ""
+    assert why_unfit(9 * MOST_CLAIM_S, claiming) == "", "the same pods claim no second time"
+
+
+def test_the_room_of_a_pod_that_never_comes_is_free_again_though_nothing_changes(
+    bench: Bench,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench.put("workflows", workflow(steps("a", "Pending", ("", None))))
+    bench.put("pods", pod("a", cpu="900m", notes={"hera-specon.io/placed-on": "n2"}))
+    bench.begin()
+    view = bench.world._view
+    assert view.requests().of("n2").cpu == pytest.approx(0.9)
+    later = time.monotonic() + MOST_CLAIM_S + 10
+    monkeypatch.setattr("controllers.worlds.argo.view.time.monotonic", lambda: later)
+    assert view.requests().of("n2").cpu == 0
 
 
 def campaigns(fake_api: FakeApi, *workflows: Json) -> list[tuple[str, str]]:

@@ -9,7 +9,8 @@ import pytest
 from controllers.core.model import Resize, TrialId
 from controllers.core.ports import refused
 from controllers.driving.clock import SweepClock
-from controllers.worlds.local.engine_files import ActionFile, StateFile, elapsed_before
+from controllers.record.actions import ActionFile
+from controllers.worlds.local.engine_files import StateFile, elapsed_before
 
 
 def test_a_new_run_has_no_state_and_no_time_behind_it(tmp_path: Path) -> None:

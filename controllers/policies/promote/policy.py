@@ -8,9 +8,9 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from controllers.core.model import (
     Action,
@@ -37,6 +37,11 @@ DIVERGED: Final = "its objective is NaN or infinite"
 MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in LEVELS.values())
 
 
+def _by_sweep_or_anew(ended: object) -> object:
+    """Return None for losses that an older version kept of all sweeps together: the next look finds them by sweep."""
+    return None if isinstance(ended, list) else ended
+
+
 @dataclass(frozen=True, slots=True)
 class PromoteState:
     """The losses of each trial at the rungs that it has reached, and how many of these it may go beyond.
@@ -47,7 +52,7 @@ class PromoteState:
 
     losses: Mapping[TrialId, tuple[float, ...]] = field(default_factory=dict)
     passed: Mapping[TrialId, int] = field(default_factory=dict)
-    ended: Mapping[str, tuple[tuple[float, ...], ...]] | None = None
+    ended: Annotated[Mapping[str, tuple[tuple[float, ...], ...]] | None, BeforeValidator(_by_sweep_or_anew)] = None
 
 
 class Promote(PolicySettings):

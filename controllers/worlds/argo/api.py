@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 import urllib3
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, InvalidHeader
 
 from controllers.core.errors import SpeconError
 from controllers.worlds.argo.untrusted import TooManyPartsError, parsed
@@ -40,7 +40,7 @@ _MOST_METADATA = 2**13
 _METADATA_FIRST = re.compile(rb'\{"kind":"\w+","apiVersion":"[^"]+","metadata":(\{[^{}]*\})')
 _METADATA_LAST = re.compile(rb'"metadata":\s*(\{[^{}]*\})\s*\}\s*\Z')
 _NAME = re.compile(rb'"name":\s*"([^"]{1,253})"(?:,\s*"generateName":\s*"[^"]*")?,\s*"namespace":\s*"([^"]{1,63})"')
-_TOO_MANY = 429
+_TOO_MANY, _AWAY = 429, 503
 _LEAST_REST_S, _MOST_REST_S = 1.0, 30.0
 
 
@@ -144,7 +144,10 @@ class _Rest:
         now = time.monotonic()
         if now < self.until:
             return  # of several calls that were under way, the first has told
-        wait = float(asked) if asked.isdecimal() else _LEAST_REST_S
+        try:
+            wait = urllib3.Retry().parse_retry_after(asked)
+        except (InvalidHeader, ValueError, OverflowError):
+            wait = _LEAST_REST_S
         self._length_s = min(max(wait, 2 * self._length_s, _LEAST_REST_S), self._most_s)
         self.until = now + self._length_s
 
@@ -347,8 +350,9 @@ class KubeApi:
         except (HTTPError, OSError) as error:
             message = f"{method} {path}: the API server does not answer: {str(error)[:200]}"
             raise UnavailableError(message) from error
-        if response.status == _TOO_MANY:
-            rest.begin(response.headers.get("Retry-After", ""))
+        asked = response.headers.get("Retry-After", "")
+        if response.status == _TOO_MANY or (response.status == _AWAY and asked):
+            rest.begin(asked)
         elif response.status < 300:  # noqa: PLR2004 - HTTP's own classes
             rest.end()
         if response.status >= 300:  # noqa: PLR2004 - HTTP's own classes

@@ -1,7 +1,9 @@
 """Nodes: a small record of each, what pods request of it, and what room it has for a campaign's trials."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName
@@ -12,6 +14,8 @@ from controllers.worlds.argo.untrusted import at, device_kinds, devices_of, epoc
 
 _SLACK = 1e-9
 _NOTHING = Resources(0.0, 0.0)
+MOST_CLAIM_S: Final = 600.0
+"""Seconds for which a pod keeps room on a node that it does not come to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +104,37 @@ def project_node(node: Json) -> NodeRecord | None:
     )
 
 
+class Claims:
+    """Pods that wait for the scheduler to bring them to the node that was chosen for them, and since when.
+
+    The scheduler does that within seconds where there is room. A pod that it never brings there, since its author asks
+    for something impossible besides, would keep room for ever, at no cost: so it keeps it for ``MOST_CLAIM_S`` only.
+    Nothing that is written on a pod tells when its gate was opened and can be believed; so we count from when we first
+    saw it open.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+        self.next_end = math.inf
+        """When the next of them has kept room for long enough, on the clock that ``believed`` is told."""
+
+    def believed(self, pods: Iterable[PodRecord], now: float) -> frozenset[str]:
+        """Return the uids of those ``pods`` that keep room at ``now``, in seconds of a clock that never goes back."""
+        self._since = {pod.uid: self._since.get(pod.uid, now) for pod in pods if pod.claims}
+        kept = {uid: since + MOST_CLAIM_S for uid, since in self._since.items() if now < since + MOST_CLAIM_S}
+        self.next_end = min(kept.values(), default=math.inf)
+        return frozenset(kept)
+
+
 class NodeRequests:
     """What all pods request of each node, as the scheduler counts it, summed up once for all campaigns. Read only.
 
     Args:
         nodes: the nodes.
         trial_pods: the pods of all trials. One that is on no node yet counts on the node that it says was chosen for it
-            only if Argo made it and it fits there: anybody may write that on a pod of theirs.
+            only if that is believed and it fits there: anybody may write that on a pod of theirs.
         other_pods: all others.
-        made: the uids of those that Argo made.
+        believed: the uids of those whose claim is believed.
     """
 
     def __init__(
@@ -116,7 +142,7 @@ class NodeRequests:
         nodes: Iterable[NodeRecord],
         trial_pods: Iterable[PodRecord],
         other_pods: Iterable[OtherPod],
-        made: Collection[str] = frozenset(),
+        believed: Collection[str] = frozenset(),
     ) -> None:
         self.nodes: Mapping[str, NodeRecord] = {node.name: node for node in nodes}
         self._by_pods_there = dict.fromkeys(self.nodes, _NOTHING)
@@ -129,9 +155,9 @@ class NodeRequests:
         for pod in self._counted.values():
             if pod.on_node and pod.node in there:
                 there[pod.node] += pod.requests
-            elif (chosen := self.nodes.get(pod.marks.placed_on)) and not pod.on_node and not pod.over:
+            elif (chosen := self.nodes.get(pod.marks.placed_on)) and pod.claims and pod.uid in believed:
                 fits = pod.requests.cpu <= chosen.cpu and pod.requests.memory <= chosen.memory
-                if fits and not pod.gated and pod.uid in made:
+                if fits:
                     to_come[chosen.name] = to_come.get(chosen.name, _NOTHING) + pod.requests
         # Most campaigns have pods on few of the nodes: the others are the same for all, and made once.
         self._free = {NodeName(name): record.without(there[name]) for name, record in self.nodes.items()}

@@ -157,6 +157,11 @@ class PodRecord:
         return bool(self.node) and not self.over
 
     @property
+    def claims(self) -> bool:
+        """Whether it waits for the scheduler to bring it to the node that, as it says, was chosen for it."""
+        return bool(self.marks.placed_on) and not (self.gated or self.on_node or self.over)
+
+    @property
     def base_cpu(self) -> float:
         """Cores that its author asked for."""
         return self.share.wanted if self.marks.base_cpu is None else self.marks.base_cpu

@@ -12,7 +12,7 @@ from controllers.core import labels
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
 from controllers.worlds.argo.definitions import TrialDefinition, warn_once
 from controllers.worlds.argo.executor import WriteQueue
-from controllers.worlds.argo.nodes import NodeRequests, project_node
+from controllers.worlds.argo.nodes import Claims, NodeRequests, project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
 from controllers.worlds.argo.watch import Collection, Reflector, WatchTiming, since_boot
 from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
@@ -115,6 +115,7 @@ class ClusterView:
         self._index_version = -1
         self._index_lock = threading.Lock()
         self._requests = NodeRequests((), (), ())
+        self._claims = Claims()
         self._requests_version = -1
         self._requests_until = 0.0
         self._requests_lock = threading.Lock()
@@ -229,13 +230,13 @@ class ClusterView:
             counted: Sequence[Reflector[Any]] = (*self._pods, *self._of_others(), self._nodes)
             version = sum(reflector.version for reflector in counted)
             began = time.monotonic()
-            if version != self._requests_version and began >= self._requests_until:
+            changed = version != self._requests_version or began >= self._claims.next_end
+            if changed and began >= self._requests_until:
                 ours = {workflow.uid: workflow for workflow in self.workflows()}
                 pods = self.trial_pods()
-                made = frozenset(
-                    pod.uid for pod in pods if (of := ours.get(pod.workflow_uid)) is not None and of.made(pod)
-                )
-                self._requests = NodeRequests(self._nodes.records(), pods, self.other_pods(), made)
+                made = (pod for pod in pods if (of := ours.get(pod.workflow_uid)) is not None and of.made(pod))
+                believed = self._claims.believed(made, began)
+                self._requests = NodeRequests(self._nodes.records(), pods, self.other_pods(), believed)
                 self._requests_version = version
                 ended = time.monotonic()
                 self._requests_until = ended + rest_s(ended - began)

@@ -1,15 +1,14 @@
-"""What a local run keeps of its engine: the newest state in one file, the actions that were wanted in another."""
+"""What a local run keeps of its engine: the newest state in one file, what its owner asks for in another."""
 
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from controllers.core.asks import AsksInText, asks_written
-from controllers.core.model import Action, Ask
-from controllers.core.ports import Outcome
+from controllers.core.errors import SpeconError
+from controllers.core.model import Ask
 from controllers.worlds.local.jobs import write_whole
 
 
@@ -42,20 +41,6 @@ class StateFile:
         del urgent
         kept = {"elapsed_s": self._now(), "began_epoch_s": self._began, "state": state()}
         write_whole(self._file, json.dumps(kept).encode())
-
-
-class ActionFile:
-    """Appends each action that was wanted to ``actions.jsonl`` of ``folder``, with why and what became of it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / "actions.jsonl"
-
-    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
-        """Append the action."""
-        came_of_it = {"outcome": outcome.kind, "detail": outcome.detail}
-        line = {"at": now, "kind": type(action).__name__, **asdict(action), "reason": reason, **came_of_it}
-        with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
 
 
 class AskedFile:
@@ -104,5 +89,9 @@ def elapsed_before(folder: Path) -> float:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return kept
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        message = f"{path} is no JSON ({error}): put back what was there, or start anew with --fresh"
+        raise SpeconError(message) from error
+    return kept if isinstance(kept, dict) else {}

@@ -4,13 +4,15 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BeforeValidator, Field, TypeAdapter
+from pydantic import AliasChoices, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from controllers.core import labels
+from controllers.core.errors import SpeconError
 from controllers.core.model import Phase
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
@@ -144,8 +146,20 @@ _LEDGER = TypeAdapter(JobLedger)
 
 
 def load_ledger(path: Path) -> JobLedger:
-    """Return the ledger kept in ``path``, empty where there is none yet."""
-    return _LEDGER.validate_json(path.read_bytes()) if path.exists() else JobLedger()
+    """Return the ledger kept in ``path``, empty where there is none yet.
+
+    Raises:
+        SpeconError: it makes no sense, as where a newer version wrote it.
+    """
+    try:
+        return _LEDGER.validate_json(path.read_bytes()) if path.exists() else JobLedger()
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = (
+            f"{path} is not a ledger of this version ({where}: {first['msg']}): go on with the version that wrote it"
+        )
+        raise SpeconError(message) from error
 
 
 def save_ledger(path: Path, ledger: JobLedger) -> None:
@@ -157,12 +171,23 @@ def write_whole(path: Path, content: bytes) -> None:
     """Replace ``path`` by ``content`` so that no reader ever sees half of it, and nobody but its owner any of it.
 
     What a run keeps holds the environment of its trials, and with it what they log in with.
+
+    Raises:
+        OSError: the disk does not take it, and what was there stays; it names ``path``.
     """
     beside = path.with_name(f"{path.name}.new")
-    beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-    os.replace(beside, path)  # noqa: PTH105 - atomic on every platform, which Path.rename is not
+    try:
+        beside.unlink(missing_ok=True)
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # otherwise a loss of power may leave the new name with nothing in it
+        os.replace(beside, path)  # noqa: PTH105 - atomic on every platform, which Path.rename is not
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        # A write that fails does not tell where.
+        raise OSError(error.errno, f"{error.strerror}; what was there stays", str(path)) from error
 
 
 def file_name(text: str) -> str:
