@@ -11,6 +11,7 @@ from hera.workflows.models import (
     EnvVar,
     EnvVarSource,
     Inputs,
+    IntOrString,
     Metadata,
     ObjectFieldSelector,
     ParallelSteps,
@@ -167,7 +168,7 @@ def gang_template(worker: Template, settings: TrialSettings) -> Template:
             parameters=[Parameter(name=name, value=value) for name, value in values.items()],
             artifacts=[Artifact(name=name, from_=f"{{{{inputs.artifacts.{name}}}}}") for name in artifacts] or None,
         ),
-        with_sequence=Sequence(count=count),
+        with_sequence=Sequence(count=IntOrString(root=count)),
     )
     declared = [Parameter(name=name) for name in passed]
     return Template(

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final, Literal, assert_never
@@ -22,17 +22,21 @@ from controllers.worlds.argo.api import (
 from controllers.worlds.argo.commands import (
     AbandonMove,
     AskToLeave,
+    ChoosePlace,
     Command,
     Hold,
     Kill,
     LeaveRequest,
     OpenGate,
+    OpenGates,
     Recreate,
     Remove,
+    Replan,
     SaveCounts,
     WithdrawResize,
 )
 from controllers.worlds.argo.events import EventSink
+from controllers.worlds.argo.gangs import written_nodes
 from controllers.worlds.argo.pods import PodRecord
 
 _LOG = logging.getLogger(__name__)
@@ -43,6 +47,11 @@ _SHOWS_WITHIN_S = 5.0
 _AGAIN_AFTER_S = 1.0
 MOST_REASON: Final = 48
 """Letters of the reason why a trial was stopped: all annotations of a workflow share 256 KiB."""
+
+
+_MOST_NOTE: Final = 900
+"""Letters of an Event's note; Kubernetes takes 1024."""
+Annotations = Mapping[str, str | None]
 
 
 class WriteQueue:
@@ -171,34 +180,51 @@ class Executor:
             for uid in memory.keys() - uids:
                 del memory[uid]
 
-    def move(self, pod: PodRecord, node: str, given_up: Callable[[], None]) -> bool:
-        """Mark ``pod`` for a move to ``node``, then ask it to leave; ``given_up`` is called if it stays unmarked."""
-        marks: dict[str, str | None] = {
-            labels.ANNOTATION_MOVE_TO: node,
-            labels.ANNOTATION_MOVE_ASKED_AT: f"{time.time():.3f}",
-        }
-        self._events.tell(pod, "Moving", f"asked to save and leave {pod.node} for {node}")
-        return self._mark_and_ask(pod, lambda: pod_changes.annotate(self._api, pod, marks), given_up)
+    def move(self, pod: PodRecord, nodes: Sequence[str], plan: Annotations, given_up: Callable[[], None]) -> bool:
+        """Mark ``pod`` for a move, then ask it to leave.
 
-    def suspend(self, pod: PodRecord, given_up: Callable[[], None]) -> bool:
-        """Mark ``pod`` so that the next one waits, then ask it to leave; ``given_up`` as for a move."""
-        marks: dict[str, str | None] = {labels.ANNOTATION_REST: "suspend"}
-        self._events.tell(pod, "Suspending", f"asked to save and leave {pod.node}, and to wait")
-        return self._mark_and_ask(pod, lambda: pod_changes.annotate(self._api, pod, marks), given_up)
+        Args:
+            pod: the newest.
+            nodes: where it goes; of a gang, a node for each worker.
+            plan: annotations of the workflow, none but for a gang. A controller that is killed before the pod is marked
+                finds a plan that does not fit, and takes it back.
+            given_up: called if the pod stays unmarked.
+        """
+        to = written_nodes(nodes)
+        marks = {labels.ANNOTATION_MOVE_TO: to, labels.ANNOTATION_MOVE_ASKED_AT: f"{time.time():.3f}"}
+        self._events.tell(pod, "Moving", f"asked to save and leave {written_nodes(pod.nodes)} for {to}"[:_MOST_NOTE])
+        return self._mark_and_ask(pod, lambda: self._annotate_both(pod, plan, marks), given_up)
 
-    def stop(self, pod: PodRecord, mark: str, why: str, given_up: Callable[[], None]) -> bool:
+    def suspend(self, pod: PodRecord, plan: Annotations, given_up: Callable[[], None]) -> bool:
+        """Mark ``pod`` so that the next one waits, then ask it to leave; ``plan`` and ``given_up`` as for a move."""
+        marks = {labels.ANNOTATION_REST: "suspend"}
+        told = f"asked to save and leave {written_nodes(pod.nodes)}, and to wait"
+        self._events.tell(pod, "Suspending", told[:_MOST_NOTE])
+        return self._mark_and_ask(pod, lambda: self._annotate_both(pod, plan, marks), given_up)
+
+    def _annotate_both(self, pod: PodRecord, plan: Annotations, marks: Annotations) -> None:
+        if plan:
+            self._annotate_workflow(pod, plan)
+        pod_changes.annotate(self._api, pod, {**marks})
+
+    def _annotate_workflow(self, pod: PodRecord, annotations: Annotations) -> None:
+        body = {"metadata": {"uid": pod.workflow_uid, "annotations": {**annotations}}}
+        self._api.patch(WORKFLOWS.path(pod.namespace, pod.workflow), body)
+
+    def stop(self, pod: PodRecord, mark: str, why: str, plan: Annotations, given_up: Callable[[], None]) -> bool:
         """Mark the workflow so that the next pod of a trial only ends, then let the newest one go.
 
         Args:
             pod: the newest.
             mark: name of the workflow's annotation.
             why: a few words.
+            plan: further annotations of the workflow, none but for a gang.
             given_up: called if the mark could not be made.
         """
         self._events.tell(pod, "Stopping", f"the trial ends early: {why}")
-        body = {"metadata": {"uid": pod.workflow_uid, "annotations": {mark: why[:MOST_REASON]}}}
-        path = WORKFLOWS.path(pod.namespace, pod.workflow)
-        return self._mark_and_ask(pod, lambda: self._api.patch(path, body), given_up, ask=not pod.gated)
+        notes = {**plan, mark: why[:MOST_REASON]}
+        ask = not any(one.gated for one in pod.pods)
+        return self._mark_and_ask(pod, lambda: self._annotate_workflow(pod, notes), given_up, ask=ask)
 
     def _mark_and_ask(
         self, pod: PodRecord, mark: Callable[[], object], given_up: Callable[[], None], *, ask: bool = True
@@ -230,7 +256,7 @@ class Executor:
                 self._tell_failure(pod, "ResizeFailed", f"{cpu:g} cores were refused", failure)
 
         def call() -> None:
-            pod_changes.resize(self._api, pod, cpu, resizes)
+            pod_changes.resize_all(self._api, pod.pods, cpu, resizes)
 
         return self._writes.submit(pod.uid, call, done, namespace=pod.namespace, kind="shares")
 
@@ -263,8 +289,9 @@ class Executor:
             case Kill():
                 asked = self._asked[pod.uid]
                 self._asked[pod.uid] = replace(asked, kills=asked.kills + 1)
-                pod_changes.check_same_pod(self._api, pod)
-                pod_changes.kill(self._api, pod)
+                pod_changes.of_each(pod_changes.running(pod), self._kill)
+            case OpenGates() | ChoosePlace() | Replan():
+                self._do_for_gang(command, counts)
             case OpenGate(node=node, moved_from=left, point=point):
                 marks = counts.annotations() | ({labels.ANNOTATION_MOVED_FROM: left} if left else {})
                 given: dict[str, str | None] = {**noted(point)} if point else {}
@@ -274,26 +301,74 @@ class Executor:
             case AbandonMove():
                 self._unmark(pod)
             case Recreate() | Remove():
-                # First the mark: with it, the pod that Argo makes anew would be bound to the same node again.
-                if isinstance(command, Recreate) and command.previous is not None:
-                    self._unmark(command.previous)
-                pod_changes.remove(self._api, pod)
+                self._remove(command)
             case WithdrawResize():
-                pod_changes.set_request(self._api, pod, pod.share.has)
+                pod_changes.of_each(pod.pods, lambda one: pod_changes.set_request(self._api, one, pod.share.has))
             case SaveCounts():
                 # The move that brought the pod here is counted from now on: its mark would count it once more.
                 pod_changes.annotate(self._api, pod, {**counts.annotations(), labels.ANNOTATION_MOVED_FROM: None})
             case _:
                 assert_never(command)
 
+    def _do_for_gang(self, command: OpenGates | ChoosePlace | Replan, counts: Counts) -> None:
+        pod = command.pod
+        match command:
+            case OpenGates():
+                self._open_gates(command, counts)
+            case ChoosePlace(nodes=nodes, point=point):
+                found: dict[str, str | None] = {**noted(point)} if point else {}
+                pod_changes.annotate(self._api, pod, {**found, labels.ANNOTATION_PLACE: written_nodes(nodes)})
+            case Replan(plan=plan):
+                if pod.definition is not None:
+                    self._annotate_workflow(pod, plan.annotations(pod.definition))
+            case _:
+                assert_never(command)
+
+    def _remove(self, command: Recreate | Remove) -> None:
+        # First the marks: with them, the pod that Argo makes anew would be bound to the same node again.
+        if isinstance(command, Recreate):
+            self._unmark(command.pod, labels.ANNOTATION_PLACE)
+            if command.previous is not None:
+                self._unmark(command.previous)
+        meant = [one for one in command.pod.pods if not command.ranks or one.rank in command.ranks]
+        pod_changes.of_each(meant, lambda one: pod_changes.remove(self._api, one))
+
     def _ask_to_leave(self, pod: PodRecord) -> None:
         before = self._asked.setdefault(pod.uid, LeaveRequest(first_tried_at=time.time()))
-        pod_changes.check_same_pod(self._api, pod)
-        pod_changes.ask_to_leave(self._api, pod)
+        running = pod_changes.running(pod)
+        if any(one.phase == "Failed" for one in pod.pods):
+            pod_changes.of_each(running, self._ask)
+        else:
+            # The workers of a gang tell each other, and leave after the same step: one that can be reached is enough.
+            pod_changes.of_first(running, self._ask)
         self._asked[pod.uid] = replace(before, delivered_at=time.time())
 
-    def _unmark(self, pod: PodRecord) -> None:
-        names = (labels.ANNOTATION_MOVE_TO, labels.ANNOTATION_MOVE_ASKED_AT, labels.ANNOTATION_REST)
+    def _ask(self, pod: PodRecord) -> None:
+        pod_changes.check_same_pod(self._api, pod)
+        pod_changes.ask_to_leave(self._api, pod)
+
+    def _kill(self, pod: PodRecord) -> None:
+        pod_changes.check_same_pod(self._api, pod)
+        pod_changes.kill(self._api, pod)
+
+    def _open_gates(self, command: OpenGates, counts: Counts) -> None:
+        """Open all gates of a gang that are still there; whoever finds some of them opened goes on with the rest."""
+        pod = command.pod
+        same: dict[str, str | None] = {
+            labels.ANNOTATION_WORLD_SIZE: str(pod.size),
+            labels.ANNOTATION_ATTEMPT: command.token,
+            **(noted(command.point) if command.point else {}),
+        }
+        of_the_first = counts.annotations() | (
+            {labels.ANNOTATION_MOVED_FROM: command.moved_from} if command.moved_from else {}
+        )
+        for worker, node in zip(pod.workers, command.nodes, strict=True):
+            if worker.gated:
+                marks = same if worker.rank else same | of_the_first
+                pod_changes.open_gate(self._api, worker, node, marks)
+
+    def _unmark(self, pod: PodRecord, *more: str) -> None:
+        names = (labels.ANNOTATION_MOVE_TO, labels.ANNOTATION_MOVE_ASKED_AT, labels.ANNOTATION_REST, *more)
         marks: dict[str, str | None] = dict.fromkeys(names)
         try:
             pod_changes.annotate(self._api, pod, marks)
@@ -321,6 +396,8 @@ class Executor:
 def _event_on(command: Command) -> tuple[str, str, bool] | None:
     """Return reason and note of the Event on a command, and whether it is a warning; None where none is due."""
     match command:
+        case OpenGates(pod=pod, reason=reason):
+            return "Placed", f"gates of {len(pod.workers)} workers opened: {reason}"[:_MOST_NOTE], False
         case OpenGate(node=node, reason=reason):
             return "Placed", f"gate opened{f' for {node.name}' if node else ''}: {reason}", False
         case Kill(pod=pod):
@@ -334,7 +411,7 @@ def _event_on(command: Command) -> tuple[str, str, bool] | None:
             return "ResizeWithdrawn", f"{pod.node} cannot give {share.wanted:g} cores; it keeps {share.has:g}", True
         case Hold():
             return "Suspended", "its checkpoint is kept, and it waits for a place to go on", False
-        case AskToLeave() | SaveCounts():
+        case AskToLeave() | SaveCounts() | ChoosePlace() | Replan():
             return None
         case _:
             assert_never(command)

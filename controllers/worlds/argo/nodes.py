@@ -1,12 +1,12 @@
 """Nodes: a small record of each, what pods request of it, and what room it has for a campaign's trials."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName
 from controllers.worlds.argo.api import Json
-from controllers.worlds.argo.pods import HOSTNAME, OtherPod, PodRecord, Resources
+from controllers.worlds.argo.pods import HOSTNAME, ZONE, OtherPod, PodRecord, Resources
 from controllers.worlds.argo.untrusted import at, device_kinds, devices_of, epoch, mappings, quantity, text
 
 _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
@@ -18,7 +18,8 @@ _NOTHING = Resources(0.0, 0.0)
 class NodeRecord:
     """A node: cores, bytes and devices that its pods may request, and whether it takes new ones.
 
-    ``hostname`` is what a pod selects it by; ``unready_since`` in Unix seconds, None while its kubelet is heard. Taints
+    ``hostname`` is what a pod selects it by, ``zone`` where it stands.
+    ``unready_since`` in Unix seconds, None while its kubelet is heard. Taints
     keep pods away that do not ask for every device in ``only_for``.
     """
 
@@ -30,6 +31,7 @@ class NodeRecord:
     unready_since: float | None
     devices: Devices = NO_DEVICES
     only_for: frozenset[str] = frozenset()
+    zone: str = ""
 
     @property
     def fit(self) -> bool:
@@ -54,6 +56,7 @@ class NodeRecord:
             devices=(self.devices - requested.devices).positive() if self.devices else NO_DEVICES,
             devices_starting=devices_starting,
             only_for=self.only_for,
+            zone=self.zone,
         )
 
 
@@ -80,6 +83,7 @@ def project_node(node: Json) -> NodeRecord | None:
         unready_since=None if text(ready, "status") == "True" else since,
         devices=devices,
         only_for=frozenset(only_for),
+        zone=text(node, "metadata", "labels", ZONE, most=253),
     )
 
 
@@ -173,29 +177,81 @@ class NodeRoom:
         self.nodes = requests.nodes
         self._requests = requests
         self._reserved: dict[str, Resources] = {}
+        self._of_trials: dict[tuple[str, str], Resources] = {}
 
-    def why_unfit(self, name: str, wanted: Resources) -> str:
-        """Return why a pod that requests ``wanted`` cannot start on a node; empty where it can."""
+    def why_unfit(self, name: str, wanted: Resources, less: Resources = _NOTHING) -> str:
+        """Return why pods that request ``wanted`` cannot start on a node; empty where they can.
+
+        Args:
+            name: The node.
+            wanted: What they request together.
+            less: What is requested or reserved there now and will not be by then.
+        """
         node = self.nodes.get(name)
         if node is None:
             return f"there is no node {name}"
         if not node.fit:
             return f"node {name} takes no pods: it is not ready, cordoned or tainted"
-        taken = self._taken(name)
+        taken = self._taken(name) - less
         if taken.cpu + wanted.cpu > node.cpu + _SLACK:
             return f"{wanted.cpu:g} cores do not fit on {name}: {taken.cpu:g} of {node.cpu:g} are requested"
         if wanted.memory and taken.memory + wanted.memory > node.memory:
             return f"{wanted.memory:g} bytes do not fit on {name}: {taken.memory:g} of {node.memory:g} are requested"
         return node.why_no_devices(wanted.devices, taken.devices)
 
+    def why_no_gang(
+        self, nodes: Sequence[str], worker: Resources, trial: str, leaving: Iterable[PodRecord] = ()
+    ) -> str:
+        """Return why a gang's workers cannot start on ``nodes``, one for each; empty where all of them can.
+
+        Args:
+            nodes: The node of each worker.
+            worker: What each requests.
+            trial: The gang. What is reserved for it counts as free.
+            leaving: Its pods, which will be gone by then.
+        """
+        less = {name: self._of_trials.get((trial, name), _NOTHING) for name in nodes}
+        for pod in leaving:
+            if pod.on_node and pod.node in less:
+                less[pod.node] += pod.requests
+        whys = (self.why_unfit(name, worker * nodes.count(name), less[name]) for name in dict.fromkeys(nodes))
+        return next(filter(None, whys), "")
+
+    def places(self, workers: int, worker: Resources, trial: str, preferred: Sequence[str]) -> tuple[str, ...]:
+        """Return a node for each of a gang's workers, or none at all where they do not all fit now.
+
+        Args:
+            workers: How many.
+            worker: What each requests.
+            trial: The gang, as for ``why_no_gang``.
+            preferred: The node of each worker where that is possible; the rest goes to few nodes, the emptiest first.
+        """
+        emptiest = sorted(self.nodes, key=lambda name: (self._taken(name).cpu - self.nodes[name].cpu, name))
+        chosen: list[str] = []
+        for rank in range(workers):
+            names = dict.fromkeys((*preferred[rank : rank + 1], *chosen, *emptiest))
+            found = next((n for n in names if not self._why_no_more(n, chosen, worker, trial)), None)
+            if found is None:
+                return ()
+            chosen.append(found)
+        return tuple(chosen)
+
+    def _why_no_more(self, name: str, chosen: Sequence[str], worker: Resources, trial: str) -> str:
+        return self.why_no_gang([*(one for one in chosen if one == name), name], worker, trial)
+
     def lacks(self, name: str, more: float) -> bool:
-        """Whether a node does not have ``more`` cores left for a pod that is on it."""
+        """Whether a node does not have ``more`` cores left for pods that are on it."""
         node = self.nodes.get(name)
         return node is None or self._taken(name).cpu + more > node.cpu + _SLACK
 
-    def reserve(self, name: str, amount: Resources) -> None:
-        """Take what is about to be requested out of a node's room."""
+    def reserve(self, name: str, amount: Resources, trial: str = "") -> None:
+        """Take what is about to be requested for ``trial`` out of a node's room."""
         self._reserved[name] = self._reserved.get(name, _NOTHING) + amount
+        self._of_trials[trial, name] = self._of_trials.get((trial, name), _NOTHING) + amount
+
+    def reserved(self, name: str, trial: str) -> Resources:
+        """Return what is reserved on a node for ``trial``."""
+        return self._of_trials.get((trial, name), _NOTHING)
 
     def _taken(self, name: str) -> Resources:
         requested, reserved = self._requests.of(name), self._reserved.get(name)
