@@ -15,13 +15,24 @@ from controllers.worlds.local.world import LocalWorld
 from tests.contract.bench import Behaviour, trial_template, workflow
 
 _NODES = {"node-1": 0.4}
-_BURN = "import time\nwhile time.process_time() < {seconds}: pass\nprint('burnt', flush=True)\n{then}"
+# The first attempt burns half a second and sleeps until it is cut; the second burns a tenth and ends.
+_BURN = """
+import pathlib, time
+mark = pathlib.Path({mark!r})
+again = mark.exists()
+mark.touch()
+while time.process_time() < (0.1 if again else 0.5): pass
+print("burnt", flush=True)
+again or time.sleep(600)
+"""
 
 
 def test_what_an_interrupted_attempt_used_is_counted_after_the_resume(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "uid.sweep.a.log"
 
-    def driven(ledger: JobLedger, script: str, until: Callable[[LocalWorld], bool]) -> LocalWorld:
+    script = _BURN.format(mark=str(tmp_path / "mark"))
+
+    def driven(ledger: JobLedger, until: Callable[[LocalWorld], bool]) -> LocalWorld:
         manifest = workflow({"a": Behaviour()}, trial_template)
         manifest["spec"]["templates"][0]["container"] |= {"command": ["python3"], "args": ["-c", script]}
         shares = choose_shares(f"cut-{os.getpid()}")
@@ -42,11 +53,11 @@ def test_what_an_interrupted_attempt_used_is_counted_after_the_resume(tmp_path: 
     def burnt(_: LocalWorld) -> bool:
         return any("burnt" in one.read_text() for one in log.parent.glob("*.log"))
 
-    cut = driven(JobLedger(), _BURN.format(seconds=0.5, then="time.sleep(60)"), burnt)
+    cut = driven(JobLedger(), burnt)
     (job,) = cut.jobs()
     assert job.placed
     assert job.cpu_seconds >= 0.45
-    resumed = driven(cut.ledger, _BURN.format(seconds=0.1, then=""), lambda world: world.finished)
+    resumed = driven(cut.ledger, lambda world: world.finished)
     (result,) = resumed.results({})
     assert (result.attempts, result.succeeded) == (2, True)
     assert result.cpu_seconds is not None
