@@ -1,6 +1,6 @@
 """What is refused before a sweep is sent to a cluster: it would fail there, or lose its checkpoints. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ from controllers.core.devices import Devices
 from controllers.core.errors import SearchError
 from controllers.core.expressions import gates, worker_gates
 from controllers.core.goals import GoalError, goals_in
-from controllers.core.model import Direction, Node
+from controllers.core.model import Direction
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.search import read_search
@@ -18,6 +18,7 @@ from controllers.worlds.argo.untrusted import quantity
 from controllers.worlds.local.workflow import ExpressionError, RetryRule
 from hera_specon.devices import device_problems, devices_asked
 from hera_specon.errors import SubmissionError
+from hera_specon.gang_request import GangRequest
 from hera_specon.manifest import Manifest, program, runs_gang, sweep_of, trial_templates, variable
 from hera_specon.settings import MOST_WORKERS
 from mlflow_hooks import contract
@@ -28,7 +29,6 @@ _OF_ONE_POD: Final = frozenset({"emptyDir", "ephemeral", "configMap", "secret", 
 _OF_ONE_NODE: Final = frozenset(
     {"awsElasticBlockStore", "azureDisk", "cinder", "fc", "gcePersistentDisk", "iscsi", "rbd", "vsphereVolume"}
 )
-_SLACK: Final = 1e-9
 _SHARED_MODE: Final = "ReadWriteMany"
 _SHARE_IT: Final = "give it a shared one: Sweep(state_claim='NAME of a ReadWriteMany PersistentVolumeClaim')"
 
@@ -100,28 +100,6 @@ def _worker_problems(template: Manifest, spec: Manifest, gang: Manifest | None) 
     if most > 1 and spec.get("parallelism") is not None:
         # Argo counts pods, and would start part of a gang, which waits for the rest and holds room for nothing.
         yield f"has {most} workers a trial, which the workflow's parallelism={spec['parallelism']} would cut in parts"
-
-
-def gang_problems(manifest: Manifest, nodes: Iterable[Node]) -> Iterator[str]:
-    """Yield which trials need more workers than all ``nodes`` together hold, were they empty."""
-    places = list(nodes)
-    for template in trial_templates(manifest):
-        notes = (template.get("metadata") or {}).get("annotations") or {}
-        least = int(notes.get(labels.ANNOTATION_MIN_WORKERS) or notes.get(labels.ANNOTATION_WORKERS) or 1)
-        requests = (program(template).get("resources") or {}).get("requests") or {}
-        cpu, memory = (quantity(requests, name) for name in ("cpu", "memory"))
-        room = sum(_held(node, cpu, memory) for node in places)
-        if least > 1 and places and room < least:
-            yield (
-                f"the trials of sweep {sweep_of(template)!r} need {least} workers of {cpu:g} cores at once, "
-                f"and the nodes hold {room} of them together"
-            )
-
-
-def _held(node: Node, cpu: float, memory: float) -> int:
-    by_cpu = int(node.cpu / cpu + _SLACK) if cpu else MOST_WORKERS
-    by_memory = int(min(node.memory / memory, MOST_WORKERS)) if memory else MOST_WORKERS
-    return min(by_cpu, by_memory)
 
 
 def _is_reachable(uri: str) -> bool:
@@ -227,6 +205,19 @@ def asked_devices(manifest: Manifest) -> dict[str, Devices]:
         sweep_of(template): devices_asked(program(template).get("resources") or {})
         for template in trial_templates(manifest)
     }
+
+
+def asked_gangs(manifest: Manifest) -> dict[str, GangRequest]:
+    """Return what the least number of workers of a sweep's trials asks for, by the sweep's name; of gangs only."""
+    found: dict[str, GangRequest] = {}
+    for template in trial_templates(manifest):
+        notes = template["metadata"].get("annotations") or {}
+        least = int(notes.get(labels.ANNOTATION_MIN_WORKERS) or notes.get(labels.ANNOTATION_WORKERS) or 1)
+        requests = (program(template).get("resources") or {}).get("requests") or {}
+        if least > 1:
+            cpu, memory = quantity(requests, "cpu"), quantity(requests, "memory")
+            found[sweep_of(template)] = GangRequest(least, cpu, memory)
+    return found
 
 
 def search_warning(manifest: Manifest) -> str | None:

@@ -18,7 +18,6 @@ from hera_specon.settings import policy_text
 from hera_specon.submission.checks import TRACKING_URI, check_for_cluster
 from hera_specon.workflow_file import WorkflowFile, load_workflow
 
-
 _OTHER_GATES: Final = ({"first": True}, {"every": True})
 
 
