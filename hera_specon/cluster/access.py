@@ -17,10 +17,9 @@ from controllers.worlds.argo.nodes import NodeRecord, project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, PodRecord, project_pod
 from controllers.worlds.argo.untrusted import at, mappings, text
 from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow, record_of
-
-_OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 from hera_specon.gang_request import GangRequest
 
+_OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _PAGE: Final = 200
 _MOST_NAMED: Final = 20
 
