@@ -35,7 +35,7 @@ from controllers.worlds.argo.commands import (
     WithdrawResize,
 )
 from controllers.worlds.argo.events import EventSink
-from controllers.worlds.argo.gangs import written_nodes
+from controllers.worlds.argo.gangs import GangPlan, written_nodes
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.write_queue import WriteQueue
 
@@ -85,6 +85,7 @@ class Executor:
         self._events = events
         self._asked: dict[str, LeaveRequest] = {}
         self._done: dict[str, tuple[PodRecord, float]] = {}
+        self._planned: dict[str, tuple[GangPlan, float]] = {}
 
     def asked(self, pod: PodRecord | None) -> LeaveRequest | None:
         """Return how the request to leave made of ``pod`` fares, None where this process made none."""
@@ -92,7 +93,7 @@ class Executor:
 
     def forget_all_but(self, uids: frozenset[str]) -> None:
         """Drop what is remembered of pods that are gone."""
-        for memory in (self._asked, self._done):
+        for memory in (self._asked, self._done, self._planned):
             for uid in memory.keys() - uids:
                 del memory[uid]
 
@@ -178,14 +179,16 @@ class Executor:
 
     def carry_out(self, command: Command, counts: Counts, done: Callable[[ApiError | None], None]) -> bool:
         """Begin ``command`` unless one for the same record of the pod was begun; return whether it was begun."""
-        last = self._done.get(command.pod.uid)
-        if self._writes.busy(command.pod.uid) or (last and last[0] is command.pod and time.monotonic() < last[1]):
+        if self._writes.busy(command.pod.uid) or self._begun(command):
             return False
 
         def finished(failure: ApiError | None) -> None:
             # Other commands change the pod, so its next record brings news of them; a signal changes nothing yet.
             again = _AGAIN_AFTER_S if failure or isinstance(command, AskToLeave | Kill) else _SHOWS_WITHIN_S
-            self._done[command.pod.uid] = (command.pod, time.monotonic() + again)
+            if isinstance(command, Replan):
+                self._planned[command.pod.uid] = (command.plan, time.monotonic() + again)
+            else:
+                self._done[command.pod.uid] = (command.pod, time.monotonic() + again)
             self._tell(command, failure)
             done(failure)
 
@@ -196,6 +199,15 @@ class Executor:
             namespace=command.pod.namespace,
             kind="signals" if isinstance(command, AskToLeave | Kill) else "writes",
         )
+
+    def _begun(self, command: Command) -> bool:
+        """Whether ``command`` was carried out a moment ago, and may not show yet."""
+        if isinstance(command, Replan):
+            # Its news comes with the workflow, and the pod waits for no news of it.
+            planned = self._planned.get(command.pod.uid)
+            return planned is not None and planned[0] == command.plan and time.monotonic() < planned[1]
+        last = self._done.get(command.pod.uid)
+        return last is not None and last[0] is command.pod and time.monotonic() < last[1]
 
     def _do(self, command: Command, counts: Counts) -> None:
         pod = command.pod

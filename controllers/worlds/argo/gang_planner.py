@@ -131,7 +131,7 @@ class GangPlanner:
         if len(chosen) >= pod.size and not room.why_no_gang(chosen, pod.requests, pod.demands, trial.id):
             return chosen
         before = chosen or (() if previous is None else previous.nodes)
-        most = max(pod.size, min(len(before) or state.workers, trial.workers))
+        most = max(pod.size, min(len(before), trial.workers))
         for workers in range(most, max(pod.size, trial.min_workers) - 1, -1):
             if found := room.places(workers, pod.requests, pod.demands, trial.id, before):
                 return found

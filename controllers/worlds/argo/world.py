@@ -278,7 +278,8 @@ class ArgoWorld:
             found = (room.places(size, pod.requests, pod.demands, trial.id, ()) for size in sizes)
             nodes = tuple(NodeName(name) for name in next(filter(None, found), ()))
             if not nodes:
-                return refused(f"no nodes for it have room for {least} workers of {pod.requests.cpu:g} cores each")
+                cores = f"{pod.requests.cpu:g} cores"
+                return refused(f"no nodes have room for {least} workers of {cores} each, of those that it may use")
         if len(nodes) < pod.size:
             return refused(f"this attempt has {pod.size} pods already, and cannot have {len(nodes)} workers")
         if not trial.min_workers <= len(nodes) <= trial.workers:
