@@ -18,9 +18,9 @@ _ALL: Final[tuple[Setup, ...]] = (
     *TARGET_EXPERIMENTS,
     *EVERYDAY_EXPERIMENTS,
     *DEVICE_EXPERIMENTS,
+    *GANG_EXPERIMENTS,
     *LENGTH_EXPERIMENTS,
     *CURVE_EXPERIMENTS,
-    *GANG_EXPERIMENTS,
 )
 EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}
 """By id, in the order of the documentation."""

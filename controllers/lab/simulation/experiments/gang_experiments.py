@@ -1,7 +1,8 @@
 """An experiment of ours like DRAGON's (E1), of which no cluster size, job mix or arrivals were published.
 
 Forty jobs train data-parallel on one to four workers, or two to four, on six nodes in two zones. Each worker asks for
-four cores and 8 GiB, as DRAGON's example job does, so that a node holds four. Three kinds of jobs differ by how long a
+four cores and 8 GiB, as DRAGON's example job does. A node has 16 cores, of which half a core is the system's, as on any
+Kubernetes: it holds three workers, so that a gang of four cannot be on one. Three kinds of jobs differ by how long a
 step takes and how much the workers exchange in it. Lengths on one worker lie between five minutes and an hour, short
 ones being as likely as long ones by their logarithm. Jobs come faster than the nodes can train them, at first.
 """
@@ -20,6 +21,7 @@ JOBS: Final = 40
 NODES: Final = 6
 """Three in each of two zones."""
 GIB: Final = 1024.0 * MIB
+ALLOCATABLE: Final = NODE_CORES - 0.5
 NODE_MEMORY: Final = 64 * GIB
 CORES: Final = 4.0
 """Requested and used by each worker."""
@@ -27,7 +29,7 @@ WORKER_MEMORY: Final = 8 * GIB
 MOST_WORKERS: Final = 4
 LONE_S: Final = (300.0, 3600.0)
 ARRIVALS: Final = Poisson(30.0)
-"""The nodes hold 24 workers: without any loss, they train a job every 55 seconds."""
+"""The nodes hold 18 workers: without any loss, they train a job every 74 seconds."""
 REPORTS: Final = 100
 CHECKPOINT_EVERY_S: Final = 60.0
 KINDS: Final = {
@@ -41,7 +43,7 @@ KINDS: Final = {
 def gang_workload(seed: int) -> Workload:
     """Return the workload of ``seed``."""
     nodes = tuple(
-        NodeSpec(NodeName(f"worker-{number}"), NODE_CORES, NODE_MEMORY, zone="ab"[number > NODES // 2])
+        NodeSpec(NodeName(f"worker-{number}"), ALLOCATABLE, NODE_MEMORY, zone="ab"[number > NODES // 2])
         for number in range(1, NODES + 1)
     )
     times = ARRIVALS.times(JOBS, generator(seed, "gangs", "arrivals"))
