@@ -56,6 +56,12 @@ def trial_templates(manifest: Manifest) -> Iterator[dict[str, Any]]:
             yield template
 
 
+def runs_gang(template: Manifest, worker: Manifest) -> bool:
+    """Return whether ``template`` is that of a trial whose every worker is a ``worker``."""
+    steps = [step for group in template.get("steps") or [] for step in group]
+    return any(step.get("template") == worker.get("name") and "withSequence" in step for step in steps)
+
+
 def program(template: Manifest) -> dict[str, Any]:
     """Return the container or script of a trial's template."""
     found: dict[str, Any] = template.get("container") or template["script"]

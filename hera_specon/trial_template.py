@@ -162,7 +162,8 @@ def gang_template(worker: Template, settings: TrialSettings) -> Template:
     """
     given = worker.inputs or Inputs()
     passed = [p.name for p in given.parameters or [] if p.name not in _OF_WORKERS]
-    count = workers(settings.sweep, settings.workers.most)
+    # Where each attempt waits for a controller, that adds pods as it needs them; none can be taken away again.
+    count = workers(settings.sweep, settings.workers.most if settings.search is None else settings.workers.least)
     values = {name: placeholder(name) for name in passed}
     values |= dict(zip(_OF_WORKERS, ("{{retries}}", "{{item}}", count), strict=True))
     artifacts = [a.name for a in given.artifacts or []]

@@ -97,8 +97,8 @@ ANNOTATION_MOVE_TO: Final = "hera-specon.io/move-to"
 """On a trial's pod: the node its next attempt shall run on. The durable mark of a move. On the first pod of a gang: the
 node of each worker, by rank, with commas."""
 ANNOTATION_PLACE: Final = "hera-specon.io/place"
-"""On the first pod of a gang that waits at its gates: the node of each worker of this attempt, as for a move, with
-``*`` for any. The durable mark of a place, kept until all gates are open."""
+"""On the first pod of a gang's attempt: the node of each worker, as for a move. The durable mark of a place that was
+chosen while the pods waited at their gates; it stays once they went on."""
 ANNOTATION_WORLD_SIZE: Final = "hera-specon.io/world-size"
 """On the pod of a gang's worker: how many workers train together in this attempt."""
 ANNOTATION_ATTEMPT: Final = "hera-specon.io/attempt-token"

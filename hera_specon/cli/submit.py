@@ -174,16 +174,23 @@ def _open_channel(request: Request, written: str | None) -> "tuple[Channel, str,
 
 
 def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
-    from hera_specon.cluster.access import claim_warnings, device_warnings  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.cluster.access import claim_warnings, device_warnings, gang_warnings  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.goals import named_policies, submission_warnings  # noqa: PLC0415
     from hera_specon.risks import policies_in, risks  # noqa: PLC0415
-    from hera_specon.submission.checks import asked_devices, host_path_warning, search_warning, state_claims  # noqa: PLC0415
+    from hera_specon.submission.checks import (  # noqa: PLC0415
+        asked_devices,
+        asked_gangs,
+        host_path_warning,
+        search_warning,
+        state_claims,
+    )
 
     warnings = [host_path_warning(manifest), search_warning(manifest), *submission_warnings(manifest)]
     warnings += risks(policies_in(named_policies(manifest)))
     if access is not None:
         warnings += claim_warnings(access, state_claims(manifest))
         warnings += device_warnings(access, asked_devices(manifest))
+        warnings += gang_warnings(access, asked_gangs(manifest))
     for warning in filter(None, warnings):
         click.echo(f"Warning: {warning}", err=True)
 

@@ -13,14 +13,13 @@ from controllers.core import labels
 from controllers.core.devices import Devices
 from controllers.core.errors import SpeconError
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ForbiddenError, Json, KubeApi, NotFoundError, Resource
-from controllers.worlds.argo.nodes import project_node
+from controllers.worlds.argo.nodes import NodeRecord, project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, PodRecord, project_pod
 from controllers.worlds.argo.untrusted import at, mappings, text
 from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow, record_of
+from hera_specon.gang_request import GangRequest
 
 _OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-
-
 _PAGE: Final = 200
 _MOST_NAMED: Final = 20
 
@@ -159,19 +158,45 @@ def device_warnings(access: Access, asked: Mapping[str, Devices]) -> Iterator[st
         access: The cluster.
         asked: Devices of a trial, by the name of its sweep.
     """
-    if not any(asked.values()):
+    nodes = _nodes(access) if any(asked.values()) else None
+    if nodes is None:
         return
-    try:
-        items = [item for page in access.api.pages(NODES.path(), {}, _PAGE) for item in mappings(page, "items")]
-    except ForbiddenError:
-        return
-    nodes = [node for item in items if (node := project_node(dict(item))) is not None]
     for sweep, devices in asked.items():
         if any(devices.within(node.devices) for node in nodes):
             continue
         most = {kind: max((node.devices.count(kind) for node in nodes), default=0) for kind in sorted(devices.kinds())}
         there = ", ".join(f"{count} {kind}" for kind, count in most.items())
         yield f"each trial of {sweep} asks for {devices}, but no node has as much (at most {there}): they wait"
+
+
+def gang_warnings(access: Access, asked: Mapping[str, GangRequest]) -> Iterator[str]:
+    """Yield which sweeps need more workers at once than all nodes hold; nothing where nodes may not be listed.
+
+    No error, as for devices.
+
+    Args:
+        access: The cluster.
+        asked: What the least number of workers asks for, by the name of the sweep.
+    """
+    nodes = _nodes(access) if asked else None
+    if nodes is None:
+        return
+    for sweep, gang in asked.items():
+        room = sum(gang.held_by(node.cpu, node.memory) for node in nodes)
+        if room < gang.workers:
+            yield (
+                f"each trial of {sweep} needs {gang.workers} workers of {gang.cpu:g} cores at once, but all nodes "
+                f"together hold {room}: they wait"
+            )
+
+
+def _nodes(access: Access) -> list[NodeRecord] | None:
+    """Return the nodes, None where they may not be listed."""
+    try:
+        items = [item for page in access.api.pages(NODES.path(), {}, _PAGE) for item in mappings(page, "items")]
+    except ForbiddenError:
+        return None
+    return [node for item in items if (node := project_node(dict(item))) is not None]
 
 
 def first_nodes(workflow: Json, sweeps: tuple[str, ...]) -> Mapping[str, str]:

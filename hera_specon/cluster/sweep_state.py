@@ -227,7 +227,12 @@ def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[
     facts |= {name: step.definition for name, step in steps.items()}
     return {
         name: TrialState(
-            of, steps.get(name), PodHistory().after(by_trial.get(name, [])), record.over_since, record.why_stopped(of)
+            of,
+            steps.get(name),
+            PodHistory().after(by_trial.get(name, [])),
+            record.over_since,
+            record.why_stopped(of),
+            plan=record.plan(of),
         )
         for name, of in facts.items()
     }
@@ -236,10 +241,10 @@ def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[
 def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:
     trial = state.as_trial(record.created_at, gate_opens=False)
     recorded = state.step.attempts[-1].node if state.step is not None and state.step.attempts else ""
-    node = NodeName(state.pod.node if state.pod is not None and state.pod.node else recorded)
-    if trial.phase.ended and node:
+    nodes = state.pod.nodes if state.pod is not None and state.pod.node else (recorded,) if recorded else ()
+    if trial.phase.ended and nodes:
         # The world shows an ended trial on no node; people want to know where it ran.
-        trial = replace(trial, nodes=(node,))
+        trial = replace(trial, nodes=tuple(NodeName(node) for node in nodes))
     return trial if tracked is None else replace(trial, progress=tracked.progress(state.definition.objective))
 
 

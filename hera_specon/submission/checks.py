@@ -8,16 +8,19 @@ from urllib.parse import urlsplit
 from controllers.core import labels
 from controllers.core.devices import Devices
 from controllers.core.errors import SearchError
-from controllers.core.expressions import gates
+from controllers.core.expressions import gates, worker_gates
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.search import read_search
+from controllers.worlds.argo.untrusted import quantity
 from controllers.worlds.local.workflow import ExpressionError, RetryRule
 from hera_specon.devices import device_problems, devices_asked
 from hera_specon.errors import SubmissionError
-from hera_specon.manifest import Manifest, program, sweep_of, trial_templates, variable
+from hera_specon.gang_request import GangRequest
+from hera_specon.manifest import Manifest, program, runs_gang, sweep_of, trial_templates, variable
+from hera_specon.settings import MOST_WORKERS
 from mlflow_hooks import contract
 
 TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
@@ -70,14 +73,33 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
             f"has {TRACKING_URI}={uri!r}, which no pod can reach; "
             "give the server's address in the cluster with --mlflow-tracking-uri"
         )
-    yield from _retry_problems(template.get("retryStrategy") or {})
+    gang = next((one for one in spec.get("templates") or [] if runs_gang(one, template)), None)
+    yield from _retry_problems((template if gang is None else gang).get("retryStrategy") or {})
+    yield from _worker_problems(template, spec, gang)
     yield from _state_problems(template, spec)
     notes = (template.get("metadata") or {}).get("annotations") or {}
     yield from _annotation_problems(notes)
-    if labels.ANNOTATION_SEARCH in notes and gates(sweep_of(template), every=True) not in str(
-        template.get("podSpecPatch") or ""
-    ):
+    held = (gates(sweep_of(template), every=True), worker_gates(sweep_of(template), first=True))
+    if labels.ANNOTATION_SEARCH in notes and not any(gate in str(template.get("podSpecPatch") or "") for gate in held):
         yield "lets a search choose hyperparameters, but has no gate that holds a trial until then; build it with Sweep"
+
+
+def _worker_problems(template: Manifest, spec: Manifest, gang: Manifest | None) -> Iterator[str]:
+    """Yield why the workers of a trial could not train together."""
+    notes = (template.get("metadata") or {}).get("annotations") or {}
+    written = str(notes.get(labels.ANNOTATION_WORKERS, "1"))
+    most = int(written) if written.isdecimal() and len(written) <= len(str(MOST_WORKERS)) else 0
+    if not 1 <= most <= MOST_WORKERS:
+        yield f"has {written!r} as annotation {labels.ANNOTATION_WORKERS}, which is from 1 to {MOST_WORKERS}"
+        return
+    fewest = str(notes.get(labels.ANNOTATION_MIN_WORKERS, most))
+    if not fewest.isdecimal() or not 1 <= int(fewest) <= most:
+        yield f"has {fewest!r} as annotation {labels.ANNOTATION_MIN_WORKERS}, which is from 1 to its {most} workers"
+    if most > 1 and gang is None:
+        yield f"asks for {most} workers, but runs one pod; build it with Sweep"
+    if most > 1 and spec.get("parallelism") is not None:
+        # Argo counts pods, and would start part of a gang, which waits for the rest and holds room for nothing.
+        yield f"has {most} workers a trial, which the workflow's parallelism={spec['parallelism']} would cut in parts"
 
 
 def _is_reachable(uri: str) -> bool:
@@ -183,6 +205,19 @@ def asked_devices(manifest: Manifest) -> dict[str, Devices]:
         sweep_of(template): devices_asked(program(template).get("resources") or {})
         for template in trial_templates(manifest)
     }
+
+
+def asked_gangs(manifest: Manifest) -> dict[str, GangRequest]:
+    """Return what the least number of workers of a sweep's trials asks for, by the sweep's name; of gangs only."""
+    found: dict[str, GangRequest] = {}
+    for template in trial_templates(manifest):
+        notes = template["metadata"].get("annotations") or {}
+        least = int(notes.get(labels.ANNOTATION_MIN_WORKERS) or notes.get(labels.ANNOTATION_WORKERS) or 1)
+        requests = (program(template).get("resources") or {}).get("requests") or {}
+        if least > 1:
+            cpu, memory = quantity(requests, "cpu"), quantity(requests, "memory")
+            found[sweep_of(template)] = GangRequest(least, cpu, memory)
+    return found
 
 
 def search_warning(manifest: Manifest) -> str | None:

@@ -5,18 +5,20 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from controllers.core import labels
-from controllers.core.expressions import gates
+from controllers.core.expressions import gates, worker_gates, workers
 from controllers.core.model import Place
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from hera_specon.errors import SubmissionError
-from hera_specon.manifest import Manifest, program, sweep_of, trial_templates
+from hera_specon.manifest import Manifest, program, runs_gang, sweep_of, trial_templates
 from hera_specon.settings import policy_text
 from hera_specon.submission.checks import TRACKING_URI, check_for_cluster
 from hera_specon.workflow_file import WorkflowFile, load_workflow
+
+_OTHER_GATES: Final = ({"first": True}, {"every": True})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,7 @@ def edited(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
         parameter["value"] = value
     for template in trial_templates(document):
         _edit_template(template, overrides)
+        _edit_gang(document, template)
     if overrides.first_nodes is not None:
         notes = document.setdefault("metadata", {}).setdefault("annotations", {})
         notes[labels.ANNOTATION_FIRST_NODES] = json.dumps(dict(overrides.first_nodes), sort_keys=True)
@@ -74,15 +77,34 @@ def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
     except PolicyError:
         places_first = False  # the checks that follow say what is wrong with the policy
     if overrides.gate_first or overrides.first_nodes is not None or places_first:
-        patch = str(template.get("podSpecPatch") or "")
-        usual, *others = (gates(sweep_of(template), **kind) for kind in ({}, {"first": True}, {"every": True}))
-        if usual not in patch and not any(other in patch for other in others):
+        patch, sweep = str(template.get("podSpecPatch") or ""), sweep_of(template)
+        kinds = (*(gates(sweep, **kind) for kind in _OTHER_GATES), worker_gates(sweep, first=True))
+        first = {gates(sweep): gates(sweep, first=True), worker_gates(sweep): worker_gates(sweep, first=True)}
+        if not any(one in patch for one in (*first, *kinds)):
             problem = (
-                f"the trials of sweep {sweep_of(template)!r} have no gate that could hold first attempts: "
+                f"the trials of sweep {sweep!r} have no gate that could hold first attempts: "
                 "build the workflow again with Sweep, or leave --gate-first and --first-nodes-of out"
             )
             raise SubmissionError([problem])
-        template["podSpecPatch"] = patch.replace(usual, others[0])
+        for usual, other in first.items():
+            patch = patch.replace(usual, other)
+        template["podSpecPatch"] = patch
+
+
+def _edit_gang(document: dict[str, Any], worker: Manifest) -> None:
+    """Let first attempts of a gang that wait for a place begin with the least number of workers, and grow from there.
+
+    A pod can be added to an attempt, but none can be taken away.
+    """
+    sweep, notes = sweep_of(worker), worker["metadata"].get("annotations") or {}
+    most, least = (str(notes.get(name, "")) for name in (labels.ANNOTATION_WORKERS, labels.ANNOTATION_MIN_WORKERS))
+    held = worker_gates(sweep, first=True) in str(worker.get("podSpecPatch") or "")
+    if not held or not most.isdecimal() or not least.isdecimal():
+        return
+    for template in document["spec"]["templates"]:
+        if runs_gang(template, worker):
+            whole, few = workers(sweep, int(most)), workers(sweep, int(least))
+            template["steps"] = json.loads(json.dumps(template["steps"]).replace(whole, few))
 
 
 def prepared(path: Path, overrides: Overrides) -> tuple[WorkflowFile, dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from controllers.worlds.argo.api import ApiError
-from controllers.worlds.argo.executor import WriteQueue
+from controllers.worlds.argo.write_queue import WriteQueue
 from tests.argo_world.conftest import eventually
 
 

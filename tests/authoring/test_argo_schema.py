@@ -108,7 +108,13 @@ def function_in_dag() -> Workflow:
     return w
 
 
-@pytest.mark.parametrize("build", [plain, with_everything, in_steps, function_in_dag])
+def with_gangs() -> Workflow:
+    with Workflow(generate_name="vae-", entrypoint="vae") as w:
+        sweep(workers=(1, 4), inputs=[Parameter(name="data", default="digits"), Artifact(name="weights", path="/in/w")])
+    return w
+
+
+@pytest.mark.parametrize("build", [with_gangs, plain, with_everything, in_steps, function_in_dag])
 def test_argo_takes_every_field_of_a_generated_workflow(
     build: Callable[[], Workflow], validator: Draft202012Validator
 ) -> None:

@@ -77,8 +77,7 @@ class ArgoBench(DeviceBench):
         """Submit a workflow of these trials and start driving it."""
         searched = any(behaviour.search for behaviour in behaviours.values())
         self._gate = gates("sweep", first=gated, every=searched)
-        manifest = workflow(behaviours, self._template)
-        self._workflow = self._api.create(WORKFLOWS.path(self._namespace), manifest)
+        self._workflow = self._api.create(WORKFLOWS.path(self._namespace), self._manifest(behaviours))
         self._build()
 
     def drive(self) -> bool:
@@ -142,6 +141,9 @@ class ArgoBench(DeviceBench):
             place = None if resource is _NAMESPACES else self._namespace
             with contextlib.suppress(ConflictError):
                 self._api.create(resource.path(place), item)
+
+    def _manifest(self, behaviours: Mapping[str, Behaviour]) -> dict[str, Any]:
+        return workflow(behaviours, self._template)
 
     def _template(self, name: str, behaviour: Behaviour) -> dict[str, Any]:
         made = trial_template(name, behaviour, self._program, step_ms=100)

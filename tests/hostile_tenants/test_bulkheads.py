@@ -16,8 +16,8 @@ from controllers.tracking import background, tags
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.api import ApiError
-from controllers.worlds.argo.executor import WriteQueue
 from controllers.worlds.argo.view import ClusterView
+from controllers.worlds.argo.write_queue import WriteQueue
 from tests.argo_world.conftest import TIMING, eventually, fake  # noqa: F401 - a fixture
 from tests.argo_world.fake_api import Call, FakeApi
 from tests.argo_world.objects import node, workflow

@@ -11,8 +11,9 @@ from controllers.tracking import tags
 from controllers.tracking.tags import TagBoard
 from controllers.worlds.argo import view, world
 from controllers.worlds.argo.api import ApiError
-from controllers.worlds.argo.executor import Executor, WriteQueue
+from controllers.worlds.argo.executor import Executor
 from controllers.worlds.argo.pods import PodRecord
+from controllers.worlds.argo.write_queue import WriteQueue
 from tests.lab.fault_search.mutants import ActsBeforeSaving
 
 Spoil = Callable[[pytest.MonkeyPatch], None]

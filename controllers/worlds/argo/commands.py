@@ -1,15 +1,18 @@
-"""The commands that a trial's pod may need next, and the rules that choose one from what can be seen now.
+"""The commands that a trial's pods may need next, and the rules that choose one for a trial of a single worker.
 
 The marks on the pods record how far a move has come, so a controller that is killed at any instant goes on from there.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from controllers.core.model import Phase, Point
+from controllers.worlds.argo.gangs import GangPlan
 from controllers.worlds.argo.nodes import NodeRecord, NodeRoom
 from controllers.worlds.argo.pods import MainState, PodRecord, ResizeState
 from controllers.worlds.argo.trials import TrialState
 
+ENDED_BY_ITSELF: Final = "its last attempt ended by itself, and no node was chosen for the next"
 _MOST_KILLS = 2
 _MOST_UNSAVED_RESIZES = 10
 """Resizes that a killed controller may lose count of: to save the count each time would double the writes."""
@@ -44,6 +47,41 @@ class OpenGate:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenGates:
+    """Take the gates of a gang's workers away, in order of rank: all that are still there.
+
+    ``nodes`` has what each rank is bound to, None where the scheduler finds a place for it. ``token`` is the attempt's.
+    """
+
+    pod: PodRecord
+    nodes: tuple[NodeRecord | None, ...]
+    token: str
+    reason: str
+    moved_from: str = ""
+    point: Point = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChoosePlace:
+    """Note on a gang that waits at its gates where its workers shall go, so that it gets as many pods.
+
+    ``point`` are hyperparameters that a search gave the trial.
+    """
+
+    pod: PodRecord
+    nodes: tuple[str, ...]
+    point: Point = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replan:
+    """Write down how many workers this attempt of a gang and the next one have."""
+
+    pod: PodRecord
+    plan: GangPlan
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     """Mark a gated pod as one that waits to go on after a suspension: the pod that was suspended may be deleted."""
 
@@ -62,20 +100,25 @@ class AbandonMove:
 class Recreate:
     """Delete a pod that cannot start on the node it was bound to; Argo makes it anew, gated, as the same attempt.
 
-    ``previous`` is the pod of the attempt before, whose mark goes too.
+    ``previous`` is the pod of the attempt before, whose mark goes too. Of a gang, the pods of ``ranks`` are meant.
     """
 
     pod: PodRecord
     previous: PodRecord | None
     reason: str
+    ranks: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete a pod for good, without waiting for its kubelet, so that Argo makes the next attempt."""
+    """Delete a pod for good, without waiting for its kubelet, so that Argo makes the next attempt.
+
+    Of a gang, the pods of ``ranks`` are meant.
+    """
 
     pod: PodRecord
     reason: str
+    ranks: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +137,28 @@ class SaveCounts:
 
 @dataclass(frozen=True, slots=True)
 class HandOverRun:
-    """Write the trial's run in MLflow on a pod that nothing holds back, in the seconds before its program starts."""
+    """Write the trial's run in MLflow on a pod that nothing holds back, in the seconds before its program starts.
+
+    Of a gang it is the pod of rank 0: the other workers log nothing.
+    """
 
     pod: PodRecord
 
 
 Command = (
-    AskToLeave | Kill | OpenGate | Hold | AbandonMove | Recreate | Remove | WithdrawResize | SaveCounts | HandOverRun
+    AskToLeave
+    | Kill
+    | OpenGate
+    | OpenGates
+    | ChoosePlace
+    | Replan
+    | Hold
+    | AbandonMove
+    | Recreate
+    | Remove
+    | WithdrawResize
+    | SaveCounts
+    | HandOverRun
 )
 
 
@@ -153,25 +211,27 @@ class Planner:
         if pod is None or pod.over or pod.ends or state.phase.ended:
             return None
         if pod.deleted_at is not None:
-            return self._for_deleted(pod, pod.deleted_at)
+            return self.for_deleted(pod, pod.deleted_at)
         if not pod.node and state.stopped:
             # Argo makes it anew, as one that only ends.
             return Remove(pod, "its trial is stopped")
         if not pod.node:
-            return self._for_gated(state, pod) if pod.gated else self._for_unscheduled(state, pod) or _hand_over(pod)
+            return self._for_gated(state, pod) if pod.gated else self.for_unscheduled(state, pod) or hand_over(pod)
         if (pod.marks.move_to or pod.marks.rest or state.stopped) and pod.main is MainState.RUNNING:
-            return self._for_leaving(state, pod, asked)
-        if self._resize_is_overdue(pod):
+            return self.for_leaving(state, pod, asked)
+        if self.resize_is_overdue(pod):
             return WithdrawResize(pod)
-        return _hand_over(pod) or self._for_steady(state, pod)
+        return hand_over(pod) or self.for_steady(state, pod)
 
-    def _for_steady(self, state: TrialState, pod: PodRecord) -> Command | None:
+    def for_steady(self, state: TrialState, pod: PodRecord) -> Command | None:
+        """Return what a pod needs that runs where it shall."""
         # A pod that says where it came from implies that move, and needs no write for it.
         unsaved_move = state.moves > pod.marks.moves and not pod.marks.moved_from
         unsaved_resizes = state.history.resizes - pod.marks.resizes >= _MOST_UNSAVED_RESIZES
         return SaveCounts(pod) if (unsaved_move or unsaved_resizes) and state.phase is Phase.RUNNING else None
 
-    def _for_leaving(self, state: TrialState, pod: PodRecord, asked: LeaveRequest | None) -> Command | None:
+    def for_leaving(self, state: TrialState, pod: PodRecord, asked: LeaveRequest | None) -> Command | None:
+        """Return what brings a pod that runs to its end: it is asked, then killed, then removed."""
         if pod.shares_processes:
             return None if state.stopped else AbandonMove(pod, f"it is not asked to leave: {pod.shares_processes}")
         if asked is None:
@@ -193,18 +253,18 @@ class Planner:
             return Hold(pod)
         if state.waits_to_begin or state.suspended:
             return None  # only the policy opens the gate, by a Place
-        target, previous = state.target_of_previous, state.history.previous
+        targets, previous = state.targets_of_previous, state.history.previous
         point = state.definition.point
-        if target is None:
-            why = "its last attempt ended by itself, and no node was chosen for the next"
-            return OpenGate(pod, None, why, point=point)
-        left = previous.node if previous is not None else ""
+        if not targets:
+            return OpenGate(pod, None, ENDED_BY_ITSELF, point=point)
+        target, left = targets[0], previous.node if previous is not None else ""
         why_not = self.room.why_unfit(target, pod.requests, pod.demands, state.definition.id)
         if why_not:
             return OpenGate(pod, None, f"{why_not}; the scheduler finds another node", left, point)
         return OpenGate(pod, self.room.nodes[target], f"it moves from {left} to {target}", left, point)
 
-    def _for_unscheduled(self, state: TrialState, pod: PodRecord) -> Command | None:
+    def for_unscheduled(self, state: TrialState, pod: PodRecord) -> Recreate | None:
+        """Return what a pod needs that was let go and is on no node yet."""
         if not pod.marks.placed_on or pod.unschedulable_since is None:
             return None
         node = self.room.nodes.get(pod.marks.placed_on)
@@ -215,7 +275,7 @@ class Planner:
         why = "there is no room" if takes_pods else "it takes no pods"
         return Recreate(pod, state.history.previous, f"{why} on {pod.marks.placed_on}, which was chosen for it")
 
-    def _for_deleted(self, pod: PodRecord, deleted_at: float) -> Command | None:
+    def for_deleted(self, pod: PodRecord, deleted_at: float) -> Command | None:
         """Remove a pod whose node is lost: its end is never reported otherwise, and Argo waits for that."""
         if not pod.node:
             return None
@@ -227,8 +287,8 @@ class Planner:
         why = f"node {pod.node} is gone" if node is None else f"node {pod.node} has been silent for {silent:.0f} s"
         return Remove(pod, f"{why}; its trial goes on elsewhere")
 
-    def _resize_is_overdue(self, pod: PodRecord) -> bool:
-        """Whether to take a resize of ours back: the scheduler counts a deferred one in full all the while."""
+    def resize_is_overdue(self, pod: PodRecord) -> bool:
+        """Return whether to take a resize of ours back: the scheduler counts a deferred one in full all the while."""
         share = pod.share
         # Without our note of the first request the resize is somebody else's, and theirs to take back.
         if pod.marks.base_cpu is None or share.state is ResizeState.GRANTED or share.wanted <= share.has:
@@ -236,5 +296,6 @@ class Planner:
         return share.state is ResizeState.INFEASIBLE or self.now - (share.since or 0.0) > self.timeouts.deferred
 
 
-def _hand_over(pod: PodRecord) -> Command | None:
+def hand_over(pod: PodRecord) -> Command | None:
+    """Return what tells a program its run that is about to start and was not told it at a gate."""
     return HandOverRun(pod) if pod.takes_run and not pod.marks.run and pod.main is MainState.WAITING else None

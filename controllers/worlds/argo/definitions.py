@@ -5,7 +5,7 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from controllers.core import labels
 from controllers.core.goals import AskedGoals, GoalError, goals_in
@@ -15,7 +15,7 @@ from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
-_MOST_WORKERS = 4096
+MOST_WORKERS: Final = 64
 _LONGEST = 8
 """Digits: Python refuses to read a number of thousands of them."""
 _warned: set[str] = set()
@@ -27,6 +27,7 @@ _MOST_WARNINGS = 1000
 class TrialDefinition:
     """A trial as its author defined it. ``name`` is short: unique in the workflow, the same in every run of it.
 
+    It has from ``min_workers`` to ``workers`` workers.
     ``policy`` is None where its author left that open; ``params`` is the JSON text of its hyperparameters, and
     ``parameters`` are those of them that policies see. Where ``search`` gives it these, they are there once it did.
     """
@@ -42,6 +43,12 @@ class TrialDefinition:
     goals: AskedGoals = field(default_factory=AskedGoals)
     parameters: Parameters = ()
     search: str = ""
+    min_workers: int = 1
+
+    @property
+    def gang(self) -> bool:
+        """Whether it may have several workers."""
+        return self.workers > 1
 
     @property
     def asks(self) -> bool:
@@ -74,6 +81,16 @@ class TrialDefinition:
         """Name of the workflow's annotation that the trial was stopped; Argo splits such names at every dot."""
         return f"{labels.ANNOTATION_STOP}{self.sweep}-{self.number}"
 
+    @property
+    def gang_mark(self) -> str:
+        """Name of the workflow's annotation that has the size of each of its attempts."""
+        return f"{labels.ANNOTATION_GANG}{self.sweep}-{self.number}"
+
+    @property
+    def left_mark(self) -> str:
+        """Name of the workflow's annotation that has its attempts which were asked to leave."""
+        return f"{labels.ANNOTATION_LEFT}{self.sweep}-{self.number}"
+
     def hyperparameters(self) -> dict[str, Any]:
         """Return the hyperparameters; none where the text is no JSON object."""
         try:
@@ -97,16 +114,14 @@ def read_definition(
     trial, sweep = env.get(contract.ENV_TRIAL_ID, ""), env.get(contract.ENV_SWEEP_ID, "")
     direction = annotations.get(labels.ANNOTATION_DIRECTION, "")
     workers = annotations.get(labels.ANNOTATION_WORKERS, "1")
+    least = annotations.get(labels.ANNOTATION_MIN_WORKERS, workers)
     checks = (
         (contract.ENV_TRIAL_ID, trial, _ID.fullmatch(trial)),
         (contract.ENV_SWEEP_ID, sweep, not sweep or _ID.fullmatch(sweep)),
         (labels.ANNOTATION_DIRECTION, direction, direction in set(Direction)),
         (labels.ANNOTATION_OBJECTIVE, "", annotations.get(labels.ANNOTATION_OBJECTIVE)),
-        (
-            labels.ANNOTATION_WORKERS,
-            workers,
-            workers.isdecimal() and len(workers) <= _LONGEST and 0 < int(workers) <= _MOST_WORKERS,
-        ),
+        (labels.ANNOTATION_WORKERS, workers, 0 < _whole(workers) <= MOST_WORKERS),
+        (labels.ANNOTATION_MIN_WORKERS, least, 0 < _whole(least) <= _whole(workers)),
     )
     problems = [f"{name} is {value!r}" for name, value, right in checks if not right]
     if problems:
@@ -125,7 +140,13 @@ def read_definition(
         goals=_goals(where, annotations),
         parameters=parameters_in(params),
         search=annotations.get(labels.ANNOTATION_SEARCH, ""),
+        min_workers=int(least),
     )
+
+
+def _whole(written: str) -> int:
+    """Return the whole number that is written, 0 where it is none."""
+    return int(written) if written.isdecimal() and len(written) <= _LONGEST else 0
 
 
 def _goals(where: str, annotations: Mapping[str, str]) -> AskedGoals:

@@ -1,12 +1,10 @@
 """Carries out commands and actions on other threads, so that no decision waits for an API server, and tells of them."""
 
 import logging
-import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, assert_never
+from typing import Any, Final, assert_never
 
 from controllers.core import labels
 from controllers.core.parameters import noted
@@ -22,119 +20,35 @@ from controllers.worlds.argo.api import (
 from controllers.worlds.argo.commands import (
     AbandonMove,
     AskToLeave,
+    ChoosePlace,
     Command,
     HandOverRun,
     Hold,
     Kill,
     LeaveRequest,
     OpenGate,
+    OpenGates,
     Recreate,
     Remove,
+    Replan,
     SaveCounts,
     WithdrawResize,
 )
 from controllers.worlds.argo.events import EventSink
+from controllers.worlds.argo.gangs import GangPlan, written_nodes
 from controllers.worlds.argo.pods import PodRecord
+from controllers.worlds.argo.write_queue import WriteQueue
 
 _LOG = logging.getLogger(__name__)
-_THREADS = 6
-_SIGNAL_THREADS = 2
-"""Of a namespace, for each kind of change; started as they are needed."""
 _SHOWS_WITHIN_S = 5.0
 _AGAIN_AFTER_S = 1.0
 RunOf = Callable[[str, Mapping[str, Any]], str]
 """Finds or makes the run in MLflow of a trial with some hyperparameters; empty where that cannot be now."""
 MOST_REASON: Final = 48
 """Letters of the reason why a trial was stopped: all annotations of a workflow share 256 KiB."""
-
-
-class WriteQueue:
-    """Makes one call at a time for each key, and several at a time for different keys.
-
-    Each namespace has threads of its own, so that nothing of one waits for what another has to do, or for what hangs
-    there. Within it, changes of shares have their own, since thousands may wait and no move waits for them; so have
-    signals, which go through the kubelet of the pod's node and into the pod, where anything may hang.
-    """
-
-    def __init__(self) -> None:
-        self._pools: dict[tuple[str, str], ThreadPoolExecutor] = {}
-        self._busy: dict[str, Future[None]] = {}
-        self._shares: set[str] = set()
-        self._lock = threading.Lock()
-        self._closed = False
-
-    def busy(self, key: str) -> bool:
-        """Whether a call for ``key`` is waiting or under way."""
-        return key in self._busy
-
-    def submit(
-        self,
-        key: str,
-        call: Callable[[], None],
-        done: Callable[[ApiError | None], None],
-        *,
-        namespace: str = "",
-        kind: Literal["writes", "shares", "signals"] = "writes",
-    ) -> bool:
-        """Have ``call`` made soon, then ``done`` with its error; refused (False) while ``key`` is busy.
-
-        Both are called on another thread. An error of another kind than ``ApiError`` is a defect: it is logged whole.
-        ``namespace`` is that of what is changed; ``kind`` tells whether a share is changed and no more, or something is
-        run in a pod.
-        """
-        with self._lock:
-            if key in self._busy or self._closed:
-                return False
-            self._busy[key] = self._pool(namespace, kind).submit(self._run, key, call, done)
-            if kind == "shares":
-                self._shares.add(key)
-        return True
-
-    def _pool(self, namespace: str, kind: str) -> ThreadPoolExecutor:
-        if (namespace, kind) not in self._pools:
-            threads = _SIGNAL_THREADS if kind == "signals" else _THREADS
-            self._pools[namespace, kind] = ThreadPoolExecutor(threads, thread_name_prefix=f"{kind}-{namespace}")
-        return self._pools[namespace, kind]
-
-    def overtake(self, key: str) -> bool:
-        """Drop a change of the share of ``key`` that has not begun; return whether one was dropped."""
-        with self._lock:
-            if key not in self._shares or not self._busy[key].cancel():
-                return False
-            self._forget(key)
-        return True
-
-    def wait_idle(self, within_s: float) -> bool:
-        """Wait until nothing is waiting or under way, at most ``within_s``; return whether that is so."""
-        deadline = time.monotonic() + within_s
-        while self._busy and time.monotonic() < deadline:
-            time.sleep(0.005)
-        return not self._busy
-
-    def close(self) -> None:
-        """Drop what is waiting, and wait for what is under way."""
-        with self._lock:
-            self._closed = True
-        for pool in self._pools.values():
-            pool.shutdown(cancel_futures=True)
-
-    def _run(self, key: str, call: Callable[[], None], done: Callable[[ApiError | None], None]) -> None:
-        failure: ApiError | None = None
-        try:
-            try:
-                call()
-            except ApiError as error:
-                failure = error
-            done(failure)
-        except Exception:  # noqa: BLE001 - a thread that dies silently would leave its key busy for good
-            _LOG.exception("a change of the cluster failed: %s", key)
-        finally:
-            with self._lock:
-                self._forget(key)
-
-    def _forget(self, key: str) -> None:
-        del self._busy[key]
-        self._shares.discard(key)
+_MOST_NOTE: Final = 900
+"""Letters of an Event's note; Kubernetes takes 1024."""
+Annotations = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +85,7 @@ class Executor:
         self._events = events
         self._asked: dict[str, LeaveRequest] = {}
         self._done: dict[str, tuple[PodRecord, float]] = {}
+        self._planned: dict[str, tuple[GangPlan, float]] = {}
 
     def asked(self, pod: PodRecord | None) -> LeaveRequest | None:
         """Return how the request to leave made of ``pod`` fares, None where this process made none."""
@@ -178,38 +93,55 @@ class Executor:
 
     def forget_all_but(self, uids: frozenset[str]) -> None:
         """Drop what is remembered of pods that are gone."""
-        for memory in (self._asked, self._done):
+        for memory in (self._asked, self._done, self._planned):
             for uid in memory.keys() - uids:
                 del memory[uid]
 
-    def move(self, pod: PodRecord, node: str, given_up: Callable[[], None]) -> bool:
-        """Mark ``pod`` for a move to ``node``, then ask it to leave; ``given_up`` is called if it stays unmarked."""
-        marks: dict[str, str | None] = {
-            labels.ANNOTATION_MOVE_TO: node,
-            labels.ANNOTATION_MOVE_ASKED_AT: f"{time.time():.3f}",
-        }
-        self._events.tell(pod, "Moving", f"asked to save and leave {pod.node} for {node}")
-        return self._mark_and_ask(pod, lambda: pod_changes.annotate(self._api, pod, marks), given_up)
+    def move(self, pod: PodRecord, nodes: Sequence[str], plan: Annotations, given_up: Callable[[], None]) -> bool:
+        """Mark ``pod`` for a move, then ask it to leave.
 
-    def suspend(self, pod: PodRecord, given_up: Callable[[], None]) -> bool:
-        """Mark ``pod`` so that the next one waits, then ask it to leave; ``given_up`` as for a move."""
-        marks: dict[str, str | None] = {labels.ANNOTATION_REST: "suspend"}
-        self._events.tell(pod, "Suspending", f"asked to save and leave {pod.node}, and to wait")
-        return self._mark_and_ask(pod, lambda: pod_changes.annotate(self._api, pod, marks), given_up)
+        Args:
+            pod: the newest.
+            nodes: where it goes; of a gang, a node for each worker.
+            plan: annotations of the workflow, none but for a gang. A controller that is killed before the pod is marked
+                finds a plan that does not fit, and takes it back.
+            given_up: called if the pod stays unmarked.
+        """
+        to = written_nodes(nodes)
+        marks = {labels.ANNOTATION_MOVE_TO: to, labels.ANNOTATION_MOVE_ASKED_AT: f"{time.time():.3f}"}
+        self._events.tell(pod, "Moving", f"asked to save and leave {written_nodes(pod.nodes)} for {to}"[:_MOST_NOTE])
+        return self._mark_and_ask(pod, lambda: self._annotate_both(pod, plan, marks), given_up)
 
-    def stop(self, pod: PodRecord, mark: str, why: str, given_up: Callable[[], None]) -> bool:
+    def suspend(self, pod: PodRecord, plan: Annotations, given_up: Callable[[], None]) -> bool:
+        """Mark ``pod`` so that the next one waits, then ask it to leave; ``plan`` and ``given_up`` as for a move."""
+        marks = {labels.ANNOTATION_REST: "suspend"}
+        told = f"asked to save and leave {written_nodes(pod.nodes)}, and to wait"
+        self._events.tell(pod, "Suspending", told[:_MOST_NOTE])
+        return self._mark_and_ask(pod, lambda: self._annotate_both(pod, plan, marks), given_up)
+
+    def _annotate_both(self, pod: PodRecord, plan: Annotations, marks: Annotations) -> None:
+        if plan:
+            self._annotate_workflow(pod, plan)
+        pod_changes.annotate(self._api, pod, {**marks})
+
+    def _annotate_workflow(self, pod: PodRecord, annotations: Annotations) -> None:
+        body = {"metadata": {"uid": pod.workflow_uid, "annotations": {**annotations}}}
+        self._api.patch(WORKFLOWS.path(pod.namespace, pod.workflow), body)
+
+    def stop(self, pod: PodRecord, mark: str, why: str, plan: Annotations, given_up: Callable[[], None]) -> bool:
         """Mark the workflow so that the next pod of a trial only ends, then let the newest one go.
 
         Args:
             pod: the newest.
             mark: name of the workflow's annotation.
             why: a few words.
+            plan: further annotations of the workflow, none but for a gang.
             given_up: called if the mark could not be made.
         """
         self._events.tell(pod, "Stopping", f"the trial ends early: {why}")
-        body = {"metadata": {"uid": pod.workflow_uid, "annotations": {mark: why[:MOST_REASON]}}}
-        path = WORKFLOWS.path(pod.namespace, pod.workflow)
-        return self._mark_and_ask(pod, lambda: self._api.patch(path, body), given_up, ask=not pod.gated)
+        notes = {**plan, mark: why[:MOST_REASON]}
+        ask = not any(one.gated for one in pod.pods)
+        return self._mark_and_ask(pod, lambda: self._annotate_workflow(pod, notes), given_up, ask=ask)
 
     def _mark_and_ask(
         self, pod: PodRecord, mark: Callable[[], object], given_up: Callable[[], None], *, ask: bool = True
@@ -241,20 +173,22 @@ class Executor:
                 self._tell_failure(pod, "ResizeFailed", f"{cpu:g} cores were refused", failure)
 
         def call() -> None:
-            pod_changes.resize(self._api, pod, cpu, resizes)
+            pod_changes.resize_all(self._api, pod.pods, cpu, resizes)
 
         return self._writes.submit(pod.uid, call, done, namespace=pod.namespace, kind="shares")
 
     def carry_out(self, command: Command, counts: Counts, done: Callable[[ApiError | None], None]) -> bool:
         """Begin ``command`` unless one for the same record of the pod was begun; return whether it was begun."""
-        last = self._done.get(command.pod.uid)
-        if self._writes.busy(command.pod.uid) or (last and last[0] is command.pod and time.monotonic() < last[1]):
+        if self._writes.busy(command.pod.uid) or self._begun(command):
             return False
 
         def finished(failure: ApiError | None) -> None:
             # Other commands change the pod, so its next record brings news of them; a signal changes nothing yet.
             again = _AGAIN_AFTER_S if failure or isinstance(command, AskToLeave | Kill) else _SHOWS_WITHIN_S
-            self._done[command.pod.uid] = (command.pod, time.monotonic() + again)
+            if isinstance(command, Replan):
+                self._planned[command.pod.uid] = (command.plan, time.monotonic() + again)
+            else:
+                self._done[command.pod.uid] = (command.pod, time.monotonic() + again)
             self._tell(command, failure)
             done(failure)
 
@@ -266,6 +200,15 @@ class Executor:
             kind="signals" if isinstance(command, AskToLeave | Kill) else "writes",
         )
 
+    def _begun(self, command: Command) -> bool:
+        """Whether ``command`` was carried out a moment ago, and may not show yet."""
+        if isinstance(command, Replan):
+            # Its news comes with the workflow, and the pod waits for no news of it.
+            planned = self._planned.get(command.pod.uid)
+            return planned is not None and planned[0] == command.plan and time.monotonic() < planned[1]
+        last = self._done.get(command.pod.uid)
+        return last is not None and last[0] is command.pod and time.monotonic() < last[1]
+
     def _do(self, command: Command, counts: Counts) -> None:
         pod = command.pod
         match command:
@@ -274,8 +217,9 @@ class Executor:
             case Kill():
                 asked = self._asked[pod.uid]
                 self._asked[pod.uid] = replace(asked, kills=asked.kills + 1)
-                pod_changes.check_same_pod(self._api, pod)
-                pod_changes.kill(self._api, pod)
+                pod_changes.of_each(pod_changes.running(pod), self._kill)
+            case OpenGates() | ChoosePlace() | Replan():
+                self._do_for_gang(command, counts)
             case OpenGate(node=node, moved_from=left, point=point):
                 marks = counts.annotations() | ({labels.ANNOTATION_MOVED_FROM: left} if left else {})
                 given: dict[str, str | None] = {**noted(point)} if point else {}
@@ -285,12 +229,9 @@ class Executor:
             case AbandonMove():
                 self._unmark(pod)
             case Recreate() | Remove():
-                # First the mark: with it, the pod that Argo makes anew would be bound to the same node again.
-                if isinstance(command, Recreate) and command.previous is not None:
-                    self._unmark(command.previous)
-                pod_changes.remove(self._api, pod)
+                self._remove(command)
             case WithdrawResize():
-                pod_changes.set_request(self._api, pod, pod.share.has)
+                pod_changes.of_each(pod.pods, lambda one: pod_changes.set_request(self._api, one, pod.share.has))
             case SaveCounts():
                 # The move that brought the pod here is counted from now on: its mark would count it once more.
                 pod_changes.annotate(self._api, pod, {**counts.annotations(), labels.ANNOTATION_MOVED_FROM: None})
@@ -310,14 +251,65 @@ class Executor:
         run = self._run_of(pod.definition.id, params or pod.definition.hyperparameters())
         return {labels.ANNOTATION_RUN: run} if run else {}
 
+    def _do_for_gang(self, command: OpenGates | ChoosePlace | Replan, counts: Counts) -> None:
+        pod = command.pod
+        match command:
+            case OpenGates():
+                self._open_gates(command, counts)
+            case ChoosePlace(nodes=nodes, point=point):
+                found: dict[str, str | None] = {**noted(point)} if point else {}
+                pod_changes.annotate(self._api, pod, {**found, labels.ANNOTATION_PLACE: written_nodes(nodes)})
+            case Replan(plan=plan):
+                if pod.definition is not None:
+                    self._annotate_workflow(pod, plan.annotations(pod.definition))
+            case _:
+                assert_never(command)
+
+    def _remove(self, command: Recreate | Remove) -> None:
+        # First the marks: with them, the pod that Argo makes anew would be bound to the same node again.
+        if isinstance(command, Recreate):
+            self._unmark(command.pod, labels.ANNOTATION_PLACE)
+            if command.previous is not None:
+                self._unmark(command.previous)
+        meant = [one for one in command.pod.pods if not command.ranks or one.rank in command.ranks]
+        pod_changes.of_each(meant, lambda one: pod_changes.remove(self._api, one))
+
     def _ask_to_leave(self, pod: PodRecord) -> None:
         before = self._asked.setdefault(pod.uid, LeaveRequest(first_tried_at=time.time()))
-        pod_changes.check_same_pod(self._api, pod)
-        pod_changes.ask_to_leave(self._api, pod)
+        running = pod_changes.running(pod)
+        if any(one.phase == "Failed" for one in pod.pods):
+            pod_changes.of_each(running, self._ask)
+        else:
+            # The workers of a gang tell each other, and leave after the same step: one that can be reached is enough.
+            pod_changes.of_first(running, self._ask)
         self._asked[pod.uid] = replace(before, delivered_at=time.time())
 
-    def _unmark(self, pod: PodRecord) -> None:
-        names = (labels.ANNOTATION_MOVE_TO, labels.ANNOTATION_MOVE_ASKED_AT, labels.ANNOTATION_REST)
+    def _ask(self, pod: PodRecord) -> None:
+        pod_changes.check_same_pod(self._api, pod)
+        pod_changes.ask_to_leave(self._api, pod)
+
+    def _kill(self, pod: PodRecord) -> None:
+        pod_changes.check_same_pod(self._api, pod)
+        pod_changes.kill(self._api, pod)
+
+    def _open_gates(self, command: OpenGates, counts: Counts) -> None:
+        """Open all gates of a gang that are still there; whoever finds some of them opened goes on with the rest."""
+        pod = command.pod
+        same: dict[str, str | None] = {
+            labels.ANNOTATION_WORLD_SIZE: str(pod.size),
+            labels.ANNOTATION_ATTEMPT: command.token,
+            **(noted(command.point) if command.point else {}),
+        }
+        of_the_first = counts.annotations() | (
+            {labels.ANNOTATION_MOVED_FROM: command.moved_from} if command.moved_from else {}
+        )
+        for worker, node in zip(pod.workers, command.nodes, strict=True):
+            if worker.gated:
+                marks = same if worker.rank else same | of_the_first | self._run_mark(worker, dict(command.point))
+                pod_changes.open_gate(self._api, worker, node, marks)
+
+    def _unmark(self, pod: PodRecord, *more: str) -> None:
+        names = (labels.ANNOTATION_MOVE_TO, labels.ANNOTATION_MOVE_ASKED_AT, labels.ANNOTATION_REST, *more)
         marks: dict[str, str | None] = dict.fromkeys(names)
         try:
             pod_changes.annotate(self._api, pod, marks)
@@ -345,6 +337,8 @@ class Executor:
 def _event_on(command: Command) -> tuple[str, str, bool] | None:
     """Return reason and note of the Event on a command, and whether it is a warning; None where none is due."""
     match command:
+        case OpenGates(pod=pod, reason=reason):
+            return "Placed", f"gates of {len(pod.workers)} workers opened: {reason}"[:_MOST_NOTE], False
         case OpenGate(node=node, reason=reason):
             return "Placed", f"gate opened{f' for {node.name}' if node else ''}: {reason}", False
         case Kill(pod=pod):
@@ -358,7 +352,7 @@ def _event_on(command: Command) -> tuple[str, str, bool] | None:
             return "ResizeWithdrawn", f"{pod.node} cannot give {share.wanted:g} cores; it keeps {share.has:g}", True
         case Hold():
             return "Suspended", "its checkpoint is kept, and it waits for a place to go on", False
-        case AskToLeave() | SaveCounts() | HandOverRun():
+        case AskToLeave() | SaveCounts() | HandOverRun() | ChoosePlace() | Replan():
             return None
         case _:
             assert_never(command)

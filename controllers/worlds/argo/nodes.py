@@ -1,7 +1,7 @@
 """Nodes: a small record of each, what pods request of it, and what room it has for a campaign's trials."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,6 +12,7 @@ from controllers.worlds.argo.demands import ANY_NODE, HOSTNAME, Demands, Taint, 
 from controllers.worlds.argo.pods import OtherPod, PodRecord, Resources
 from controllers.worlds.argo.untrusted import at, device_kinds, devices_of, epoch, mappings, quantity, text
 
+ZONE: Final = "topology.kubernetes.io/zone"
 _SLACK = 1e-9
 _NOTHING = Resources(0.0, 0.0)
 MOST_CLAIM_S: Final = 600.0
@@ -22,8 +23,9 @@ MOST_CLAIM_S: Final = 600.0
 class NodeRecord:
     """A node: cores, bytes and devices that its pods may request, and whether it takes new ones.
 
-    ``hostname`` is what a pod selects it by; ``unready_since`` in Unix seconds, None while its kubelet is heard. Taints
-    keep pods away that do not ask for every device in ``only_for``, and those that do not tolerate ``taints``.
+    ``hostname`` is what a pod selects it by, ``zone`` where it stands; ``unready_since`` in Unix seconds, None while
+    its kubelet is heard. Taints keep pods away that do not ask for every device in ``only_for``, and those that do not
+    tolerate ``taints``.
     """
 
     name: str
@@ -36,6 +38,7 @@ class NodeRecord:
     only_for: frozenset[str] = frozenset()
     taints: tuple[Taint, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    zone: str = ""
 
     @property
     def fit(self) -> bool:
@@ -74,6 +77,7 @@ class NodeRecord:
             devices=(self.devices - requested.devices).positive() if self.devices else NO_DEVICES,
             devices_starting=devices_starting,
             only_for=self.only_for,
+            zone=self.zone,
         )
 
 
@@ -101,6 +105,7 @@ def project_node(node: Json) -> NodeRecord | None:
         only_for=only_for,
         taints=tuple(one for one in keep_away if one.key not in only_for or one.effect != "NoSchedule"),
         labels=labels_of(node),
+        zone=text(node, "metadata", "labels", ZONE, most=253),
     )
 
 
@@ -221,10 +226,22 @@ class NodeRoom:
         self._requests = requests
         self._reserved: dict[str, dict[str, Resources]] = {}
 
-    def why_unfit(self, name: str, wanted: Resources, demands: Demands = ANY_NODE, trial: str = "") -> str:
-        """Return why a pod that requests ``wanted`` and has ``demands`` cannot start on a node; empty where it can.
+    def why_unfit(
+        self,
+        name: str,
+        wanted: Resources,
+        demands: Demands = ANY_NODE,
+        trial: str = "",
+        leaving: Iterable[PodRecord] = (),
+    ) -> str:
+        """Return why pods that request ``wanted`` cannot start on a node; empty where they can.
 
-        What is reserved there for ``trial`` itself is room for it.
+        Args:
+            name: The node.
+            wanted: What they request together.
+            demands: What each demands of its node.
+            trial: Whose pods they are. What is reserved there for it is room for them,
+            leaving: and so is what those of its pods request that will be gone by then.
         """
         node = self.nodes.get(name)
         if node is None:
@@ -233,15 +250,62 @@ class NodeRoom:
             return f"node {name} takes no pods: it is not ready, or cordoned"
         if not node.allows(demands):
             return f"node {name} is none for this trial: {node.why_not_for(demands)}"
-        taken = self._taken(name, trial)
+        freed = (pod.requests for pod in leaving if pod.on_node and pod.node == name)
+        taken = self._taken(name, trial) - sum(freed, _NOTHING)
         if taken.cpu + wanted.cpu > node.cpu + _SLACK:
             return f"{wanted.cpu:g} cores do not fit on {name}: {taken.cpu:g} of {node.cpu:g} are requested"
         if wanted.memory and taken.memory + wanted.memory > node.memory:
             return f"{wanted.memory:g} bytes do not fit on {name}: {taken.memory:g} of {node.memory:g} are requested"
         return node.why_no_devices(wanted.devices, taken.devices)
 
+    def why_no_gang(
+        self,
+        nodes: Sequence[str],
+        worker: Resources,
+        demands: Demands,
+        trial: str,
+        leaving: Sequence[PodRecord] = (),
+    ) -> str:
+        """Return why a gang's workers cannot start on ``nodes``, one for each; empty where all of them can.
+
+        Args:
+            nodes: The node of each worker.
+            worker: What each requests.
+            demands: What each demands of its node.
+            trial: The gang, as for ``why_unfit``.
+            leaving: Its pods that will be gone by then.
+        """
+        at_each = {name: worker * nodes.count(name) for name in nodes}
+        whys = (self.why_unfit(name, wanted, demands, trial, leaving) for name, wanted in at_each.items())
+        return next(filter(None, whys), "")
+
+    def places(
+        self, workers: int, worker: Resources, demands: Demands, trial: str, preferred: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Return a node for each of a gang's workers, or none at all where they do not all fit now.
+
+        Args:
+            workers: How many.
+            worker: What each requests.
+            demands: What each demands of its node.
+            trial: The gang, as for ``why_unfit``.
+            preferred: The node of each worker where that is possible; the rest goes to few nodes, the emptiest first.
+        """
+        allowed = [name for name, node in self.nodes.items() if node.allows(demands)]
+        emptiest = sorted(allowed, key=lambda name: (self._taken(name).cpu - self.nodes[name].cpu, name))
+        chosen: list[str] = []
+        for rank in range(workers):
+            names = dict.fromkeys((*preferred[rank : rank + 1], *chosen, *emptiest))
+            found = next(
+                (n for n in names if not self.why_unfit(n, worker * (chosen.count(n) + 1), demands, trial)), None
+            )
+            if found is None:
+                return ()
+            chosen.append(found)
+        return tuple(chosen)
+
     def lacks(self, name: str, more: float) -> bool:
-        """Whether a node does not have ``more`` cores left for a pod that is on it."""
+        """Whether a node does not have ``more`` cores left for pods that are on it."""
         node = self.nodes.get(name)
         return node is None or self._taken(name).cpu + more > node.cpu + _SLACK
 

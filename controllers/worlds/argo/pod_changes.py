@@ -7,14 +7,25 @@ trainer is killed by a shell that kills every other process it may. Neither is e
 container are not by themselves.
 """
 
+import contextlib
 import math
+from collections.abc import Callable, Iterable, Sequence
 
 from controllers.core import labels
-from controllers.worlds.argo.api import PODS, STRATEGIC, ConflictError, Json, KubeApi, RejectedError
+from controllers.worlds.argo.api import (
+    PODS,
+    STRATEGIC,
+    ApiError,
+    ConflictError,
+    Json,
+    KubeApi,
+    RejectedError,
+    UnavailableError,
+)
 from controllers.worlds.argo.demands import HOSTNAME
 from controllers.worlds.argo.exec_call import run_command
 from controllers.worlds.argo.nodes import NodeRecord
-from controllers.worlds.argo.pods import MAIN, PodRecord, project_pod
+from controllers.worlds.argo.pods import MAIN, MainState, PodRecord, project_pod
 
 _TERMINATE = ("/var/run/argo/argoexec", "kill", "15", "1")
 _KILL = f"printf '{labels.MOVED_MESSAGE}' > /dev/termination-log; kill -9 -1"
@@ -127,3 +138,55 @@ def execute(api: KubeApi, pod: PodRecord, command: tuple[str, ...]) -> None:
         message = f"no signal is sent in pod {pod.namespace}/{pod.name}: {pod.shares_processes}"
         raise RejectedError(message)
     run_command(api, PODS.path(pod.namespace, pod.name, "exec"), MAIN, command)
+
+
+def running(pod: PodRecord) -> Sequence[PodRecord]:
+    """Return those of a trial's pods whose trainer runs; the first where none is seen to."""
+    return [one for one in pod.pods if one.main is MainState.RUNNING and not one.over] or pod.pods[:1]
+
+
+def of_each(pods: Iterable[PodRecord], change: Callable[[PodRecord], None]) -> None:
+    """Make a change to every pod.
+
+    Raises:
+        ApiError: what went wrong with one; all others were tried, too.
+    """
+    failure: ApiError | None = None
+    for pod in pods:
+        try:
+            change(pod)
+        except ApiError as error:
+            failure = error
+    if failure is not None:
+        raise failure
+
+
+def of_first(pods: Sequence[PodRecord], change: Callable[[PodRecord], None]) -> None:
+    """Make a change to the first pod that takes it.
+
+    Raises:
+        ApiError: what went wrong with the last.
+    """
+    for pod in pods[:-1]:
+        try:
+            change(pod)
+        except UnavailableError:
+            continue
+        return
+    change(pods[-1])
+
+
+def resize_all(api: KubeApi, pods: Sequence[PodRecord], cpu: float, resizes: int) -> None:
+    """Resize the pods of a trial, or none of them: its workers train at the pace of the slowest.
+
+    Raises:
+        ApiError: the API server refused one; those before it have their old requests again.
+    """
+    for number, pod in enumerate(pods):
+        try:
+            resize(api, pod, cpu, resizes)
+        except ApiError:
+            for resized in pods[:number]:
+                with contextlib.suppress(ApiError):
+                    set_request(api, resized, resized.share.wanted)
+            raise

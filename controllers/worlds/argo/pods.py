@@ -10,7 +10,7 @@ from controllers.core import labels
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.expressions import ARGOEXEC, ENDING
 from controllers.worlds.argo.api import Json
-from controllers.worlds.argo.definitions import TrialDefinition, read_definition
+from controllers.worlds.argo.definitions import MOST_WORKERS, TrialDefinition, read_definition
 from controllers.worlds.argo.demands import ANY_NODE, Demands, demands_of
 from controllers.worlds.argo.untrusted import (
     at,
@@ -33,7 +33,9 @@ _NODE_NAME = "workflows.argoproj.io/node-name"
 _NODE_ID = "workflows.argoproj.io/node-id"
 _ARGO = "argoproj.io/"
 _ATTEMPT = re.compile(r".*\((\d{1,6})\)", re.DOTALL)
+_WORKER = re.compile(rf".*\((\d{{1,6}})\)\[0\]\.{labels.STEP_WORKER}\((\d{{1,2}}):\d{{1,2}}\)", re.DOTALL)
 _DEFAULT_GRACE_S = 30
+_MOST_TOKEN = 128
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
@@ -64,6 +66,16 @@ class Resources:
     def __add__(self, other: "Resources") -> "Resources":
         return Resources(self.cpu + other.cpu, self.memory + other.memory, self.devices + other.devices)
 
+    def __sub__(self, other: "Resources") -> "Resources":
+        return self + other * -1
+
+    def __mul__(self, times: int) -> "Resources":
+        return Resources(self.cpu * times, self.memory * times, self.devices * times)
+
+    def positive(self) -> "Resources":
+        """Return this with nothing below zero."""
+        return Resources(max(0.0, self.cpu), max(0.0, self.memory), self.devices.positive())
+
 
 @dataclass(frozen=True, slots=True)
 class OtherPod:
@@ -76,9 +88,14 @@ class OtherPod:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Our annotations on a trial's pod; see controllers.core.labels for what each means."""
+    """Our annotations on a trial's pod; see controllers.core.labels for what each means.
+
+    ``move_to`` is the node that rank 0 of a gang moves to, ``move_nodes`` and ``place`` have one for each of its ranks.
+    """
 
     move_to: str = ""
+    move_nodes: tuple[str, ...] = ()
+    place: tuple[str, ...] = ()
     rest: str = ""
     suspended: bool = False
     placed_on: str = ""
@@ -113,6 +130,9 @@ class PodRecord:
     workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``shares_processes``
     says whom else a signal to its trainer would reach, empty where nobody. ``takes_run`` tells that its program is told
     the trial's run in MLflow by the annotation for that. ``demands`` are its author's on its node.
+
+    The pod of a gang's worker has a ``rank``. ``size`` is how many workers its attempt has, ``token`` what tells this
+    attempt from all others. ``workers`` are the pods by rank in the one record of a whole attempt (see ``gangs``).
     """
 
     uid: str
@@ -140,6 +160,25 @@ class PodRecord:
     shares_processes: str = ""
     takes_run: bool = False
     demands: Demands = ANY_NODE
+    rank: int | None = None
+    size: int = 1
+    token: str = ""
+    workers: tuple["PodRecord", ...] = ()
+
+    @property
+    def pods(self) -> tuple["PodRecord", ...]:
+        """The pods that it stands for: those of all workers, or itself."""
+        return self.workers or (self,)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Node of each of them."""
+        return tuple(pod.node for pod in self.pods)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has all its workers."""
+        return not self.workers or len(self.workers) == self.size
 
     @property
     def weight(self) -> int:
@@ -186,7 +225,9 @@ def project_pod(pod: Json) -> PodRecord | None:
     main = _named(mappings(pod, "spec", "containers"))
     status = _named(mappings(pod, "status", "containerStatuses"))
     # Argo names an attempt such as wf[0].a(2) by step and number; there is no number where it retries nothing.
-    retried = _ATTEMPT.fullmatch(text(pod, "metadata", "annotations", _NODE_NAME))
+    step = text(pod, "metadata", "annotations", _NODE_NAME)
+    worker = _WORKER.fullmatch(step)
+    retried = worker or _ATTEMPT.fullmatch(step)
     unplaced = _condition(pod, "PodScheduled")
     grace = whole(pod, "spec", "terminationGracePeriodSeconds")
     return PodRecord(
@@ -212,7 +253,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         share=_share(pod, main, status),
         memory=quantity(main, "resources", "requests", "memory"),
         requests=requests_of(pod),
-        marks=_marks(annotations),
+        marks=_marks(annotations, of_a_gang=worker is not None),
         ends=_command(main)[-2:] == [ARGOEXEC, ENDING],
         shares_processes=_shares_processes(pod),
         takes_run=any(_is_run(variable) for variable in mappings(main, "env")),
@@ -220,6 +261,11 @@ def project_pod(pod: Json) -> PodRecord | None:
             pod,
             bound=labels.ANNOTATION_PLACED_ON in annotations and labels.ANNOTATION_OWN_HOST not in annotations,
         ),
+        rank=None if worker is None else min(int(worker[2]), MOST_WORKERS - 1),
+        size=1
+        if worker is None
+        else min(max(1, count(annotations.get(labels.ANNOTATION_WORLD_SIZE, ""))), MOST_WORKERS),
+        token=annotations.get(labels.ANNOTATION_ATTEMPT, "")[:_MOST_TOKEN],
     )
 
 
@@ -316,16 +362,23 @@ def _share(pod: Json, main: Mapping[str, Any], status: Mapping[str, Any]) -> Sha
     )
 
 
-def _marks(written: Mapping[str, str]) -> Marks:
+def _marks(written: Mapping[str, str], *, of_a_gang: bool) -> Marks:
+    move_nodes = _nodes_in(written.get(labels.ANNOTATION_MOVE_TO, ""))
     return Marks(
-        move_to=written.get(labels.ANNOTATION_MOVE_TO, "")[:253],
+        move_to=move_nodes[0] if move_nodes else "",
+        move_nodes=move_nodes,
+        place=_nodes_in(written.get(labels.ANNOTATION_PLACE, "")) if of_a_gang else (),
         rest=written.get(labels.ANNOTATION_REST, "")[:16],
         suspended=bool(written.get(labels.ANNOTATION_SUSPENDED)),
         suspensions=count(written.get(labels.ANNOTATION_SUSPENSIONS, "")),
         placed_on=written.get(labels.ANNOTATION_PLACED_ON, "")[:253],
-        moved_from=written.get(labels.ANNOTATION_MOVED_FROM, "")[:253],
+        moved_from=written.get(labels.ANNOTATION_MOVED_FROM, ""),
         moves=count(written.get(labels.ANNOTATION_MOVES, "")),
         resizes=count(written.get(labels.ANNOTATION_RESIZES, "")),
         base_cpu=number(written.get(labels.ANNOTATION_BASE_CPU, "")),
         run=written.get(labels.ANNOTATION_RUN, "")[:64],
     )
+
+
+def _nodes_in(written: str) -> tuple[str, ...]:
+    return tuple(name[:253] for name in written.split(",", MOST_WORKERS)[:MOST_WORKERS]) if written else ()

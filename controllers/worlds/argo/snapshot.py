@@ -19,6 +19,7 @@ from controllers.core.model import (
     TrialId,
 )
 from controllers.worlds.argo.choices import Choices
+from controllers.worlds.argo.gangs import NO_PLAN
 from controllers.worlds.argo.nodes import NodeRoom
 from controllers.worlds.argo.pods import PodRecord, Resources
 from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
@@ -27,6 +28,7 @@ from controllers.worlds.argo.workflows import Step, WorkflowRecord
 
 _SHOWS_WITHIN_S = 30.0
 _LEAST_CPU = 0.001
+_NOTHING = Resources(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,9 @@ class PendingAction:
         return cls(action, pod.uid, time.monotonic() + _SHOWS_WITHIN_S)
 
     @property
-    def target(self) -> NodeName | None:
-        """The node that it moves its trial to."""
-        return self.action.node if isinstance(self.action, Migrate) else None
+    def targets(self) -> tuple[NodeName, ...]:
+        """The node of each worker that it moves its trial to."""
+        return self.action.nodes or (self.action.node,) if isinstance(self.action, Migrate) else ()
 
     @property
     def rest(self) -> Phase | None:
@@ -69,9 +71,11 @@ class PendingAction:
         return isinstance(self.action, Place)
 
     @property
-    def first_node(self) -> NodeName | None:
-        """The node that it opens a gate for, where it chooses one."""
-        return self.action.node if isinstance(self.action, Place) else None
+    def first_nodes(self) -> tuple[NodeName, ...]:
+        """The node of each worker that it opens a gate for, where it chooses them."""
+        if not isinstance(self.action, Place) or self.action.node is None:
+            return ()
+        return self.action.nodes or (self.action.node,)
 
     def shown_by(self, state: TrialState) -> bool:
         """Whether the trial's newest pod shows that it was carried out, or that it no longer can be."""
@@ -84,7 +88,7 @@ class PendingAction:
             case Migrate():
                 return bool(pod.marks.move_to)
             case Place():
-                return not pod.gated
+                return not pod.gated or bool(pod.marks.place)
             case Suspend():
                 return bool(pod.marks.rest)
             case Stop():
@@ -112,7 +116,7 @@ class CampaignSnapshot:
 
     def include(self, trial: TrialId, pending: PendingAction, origin: float) -> None:
         """Take in an action that was just taken on; ``origin`` is when the sweep began, in Unix seconds."""
-        state = replace(self.states[trial], pending_target=pending.target, pending_rest=pending.rest)
+        state = replace(self.states[trial], pending_targets=pending.targets, pending_rest=pending.rest)
         self.states[trial] = state
         self.pending.add(trial)
         may_use = self.trials[trial].may_use
@@ -157,11 +161,13 @@ def take_snapshot(
     for trial, state in states.items():
         if not trials[trial].steady or trial in pending:
             _reserve(room, state, pending.get(trial))
-    live = [state.pod for trial, state in states.items() if state.pod is not None and trials[trial].live]
+    with_pods = {trial: state.pod for trial, state in states.items() if state.pod is not None}
+    live = [one for trial, pod in with_pods.items() if trials[trial].live for one in pod.pods]
     starting = [
-        (node, state.pod)
-        for trial, state in states.items()
-        if state.pod is not None and (node := _starts_on(state, state.pod, pending.get(trial)))
+        (node, one)
+        for trial, pod in with_pods.items()
+        for one in pod.pods
+        if (node := _starts_on(states[trial], one, pending.get(trial)))
     ]
     nodes = requests.nodes_for(live, starting, choices.tolerated)
     return CampaignSnapshot(version, time.monotonic(), workflow, states, trials, nodes, room, set(pending), choices)
@@ -191,21 +197,28 @@ def _trial_states(
             continue
         if definition.search and history.params != definition.params:
             definition = definition.with_params(history.params)
-        target, rest = (pending[trial].target, pending[trial].rest) if trial in pending else (None, None)
+        targets, rest = (pending[trial].targets, pending[trial].rest) if trial in pending else ((), None)
+        plan = NO_PLAN if workflow is None else workflow.plan(definition)
         stopped = "" if workflow is None else workflow.why_stopped(definition)
         before = None if last is None else last.states.get(trial)
         if before is None or before.history is not history or before.step != found:
-            states[trial] = TrialState(definition, found, history, over_since, stopped, target, rest)
-        elif (before.pending_target, before.pending_rest, before.stopped, before.over_since) == (
-            target,
+            states[trial] = TrialState(definition, found, history, over_since, stopped, targets, rest, plan)
+        elif (before.pending_targets, before.pending_rest, before.stopped, before.over_since, before.plan) == (
+            targets,
             rest,
             stopped,
             over_since,
+            plan,
         ):
             states[trial] = before
         else:
             states[trial] = replace(
-                before, pending_target=target, pending_rest=rest, stopped=stopped, over_since=over_since
+                before,
+                pending_targets=targets,
+                pending_rest=rest,
+                stopped=stopped,
+                over_since=over_since,
+                plan=plan,
             )
     return states
 
@@ -214,21 +227,27 @@ def _starts_on(state: TrialState, pod: PodRecord, pending: PendingAction | None)
     """Return the node on which a pod with devices was placed that does not run yet; empty where there is none."""
     if not pod.requests.devices or pod.over or state.phase is not Phase.PENDING:
         return ""
-    chosen = pending.first_node if pending is not None and pod.gated else pod.marks.placed_on
-    return pod.node or chosen or ""
+    nodes = pending.first_nodes if pending is not None else ()
+    chosen = nodes[(pod.rank or 0) % len(nodes)] if nodes and pod.gated else pod.marks.placed_on
+    return pod.node or chosen
 
 
 def _reserve(room: NodeRoom, state: TrialState, pending: PendingAction | None) -> None:
     """Reserve what a place, a move or a resize under way will request."""
-    pod = state.pod
-    if pending is not None and pending.first_node is not None and pod is not None and pod.gated:
-        room.reserve(pending.first_node, pod.requests, state.definition.id)
+    pod, trial = state.pod, state.definition.id
     if pending is not None and pending.cpu is not None and pod is not None:
-        more = pending.cpu - max(pod.share.wanted, pod.share.has)
-        room.reserve(pod.node, Resources(more, 0.0), state.definition.id)
-    target = state.target
-    if target is None or state.phase is not Phase.MOVING:
-        return
-    # A pod that was bound to the target already counts there by its own mark.
-    if pod is None or not (pod.marks.placed_on == target and not pod.gated and not pod.marks.move_to):
-        room.reserve(target, state.next_requests, state.definition.id)
+        for one in pod.pods:
+            room.reserve(one.node, Resources(pending.cpu - max(one.share.wanted, one.share.has), 0.0), trial)
+    first_nodes = pending.first_nodes if pending is not None else ()
+    placed = (first_nodes or pod.marks.place) if pod is not None and pod.gated else ()
+    to_come = placed or (state.targets if state.phase is Phase.MOVING else ())
+    leaves = pod is not None and bool(pod.marks.move_to or (pending is not None and pending.targets))
+    waiting = pod.pods if pod is not None and not leaves else ()
+    for name in dict.fromkeys(to_come):
+        # A pod that was bound to the target already counts there by its own mark.
+        bound = sum(one.marks.placed_on == name and not one.gated for one in waiting)
+        wanted = (pod.requests if placed and pod is not None else state.next_requests) * (to_come.count(name) - bound)
+        # What its workers hold there now will be free by then.
+        held = [one.requests for one in pod.pods if one.on_node and one.node == name] if pod is not None else []
+        less = sum(held, _NOTHING) if leaves else _NOTHING
+        room.reserve(name, (wanted - less).positive(), trial)

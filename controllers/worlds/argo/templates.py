@@ -25,6 +25,7 @@ _NEEDED_ANNOTATIONS = (
     labels.ANNOTATION_DIRECTION,
     labels.ANNOTATION_POLICY,
     labels.ANNOTATION_WORKERS,
+    labels.ANNOTATION_MIN_WORKERS,
     labels.ANNOTATION_PARAMS,
     labels.ANNOTATION_SEARCH,
     labels.ANNOTATION_DEADLINE,
@@ -54,7 +55,10 @@ class Template:
 
 
 def trial_templates(workflow: Json) -> dict[str, Template]:
-    """Return the templates of trials by name, those of referenced WorkflowTemplates included."""
+    """Return the templates of trials by name, those of referenced WorkflowTemplates included.
+
+    The template of a gang's worker stands under the name of the template of its trial.
+    """
     stored = at(workflow, "status", "storedTemplates")
     everywhere = [
         *mappings(workflow, "spec", "templates"),
@@ -66,7 +70,18 @@ def trial_templates(workflow: Json) -> dict[str, Template]:
         given = strings(template, "metadata", "labels")
         if labels.LABEL_SWEEP in given and labels.LABEL_TRIAL in given:
             found.setdefault(text(template, "name"), _read(template, given))
-    return found
+    gangs = {text(template, "name"): worker for template in everywhere if (worker := _worker_of(template)) in found}
+    workers = {worker: found.pop(worker) for worker in set(gangs.values())}
+    return found | {trial: workers[worker] for trial, worker in gangs.items()}
+
+
+def _worker_of(template: Mapping[str, Any]) -> str:
+    """Return the template that a gang's template runs for each worker; empty where it is no gang's."""
+    groups = at(template, "steps")
+    if at(template, "retryStrategy") is None or not isinstance(groups, list) or len(groups) != 1:
+        return ""
+    (step, *others) = groups[0] if isinstance(groups[0], list) and groups[0] else [None]
+    return text(step, "template") if not others and at(step, "withSequence") is not None else ""
 
 
 def _read(template: Mapping[str, Any], given: Mapping[str, str]) -> Template:

@@ -1,6 +1,6 @@
 """One trial over all its attempts, put together from Argo's record of its step and from its pods. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -10,6 +10,7 @@ from controllers.core.model import NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.definitions import TrialDefinition
 from controllers.worlds.argo.demands import ANY_NODE, Demands
+from controllers.worlds.argo.gangs import NO_PLAN, GangPlan, attempts_of, written_nodes
 from controllers.worlds.argo.pods import MainState, PodRecord, Resources
 from controllers.worlds.argo.workflows import Step
 
@@ -42,6 +43,7 @@ class PodHistory:
         """
         if not pods:
             return self if self.gone or self.newest is None else replace(self, gone=True)
+        pods = attempts_of(pods, (self.newest, self.previous))
         if len(pods) == 1 and self.newest is pods[0] and not self.gone:
             return self
         # Argo's retry of a whole workflow counts attempts anew, so the time of creation comes first.
@@ -77,8 +79,8 @@ class TrialState:
     """A trial as it is now.
 
     ``over_since`` is when its workflow ended, in Unix seconds, None while that runs. ``stopped`` is why it was stopped,
-    empty where it was not. ``pending_target`` is the node of a move that was just taken on, before the API server has
-    shown its mark; ``pending_rest`` tells the same of a suspension or a stop.
+    empty where it was not. ``pending_targets`` has the node of each worker of a move that was just taken on, before the
+    API server has shown its mark; ``pending_rest`` tells the same of a suspension or a stop. ``plan`` is a gang's.
     """
 
     definition: TrialDefinition
@@ -86,8 +88,9 @@ class TrialState:
     history: PodHistory
     over_since: float | None
     stopped: str = ""
-    pending_target: NodeName | None = None
+    pending_targets: tuple[NodeName, ...] = ()
     pending_rest: Phase | None = None
+    plan: GangPlan = NO_PLAN
 
     @property
     def pod(self) -> PodRecord | None:
@@ -105,7 +108,7 @@ class TrialState:
             return Phase.STOPPING
         if self.suspended:
             return Phase.SUSPENDED
-        if self.target is not None:
+        if self.targets:
             return Phase.MOVING
         pod = self.pod
         asked_to_rest = self.history.newest is not None and self.history.newest.marks.rest
@@ -118,13 +121,18 @@ class TrialState:
     def waits_to_begin(self) -> bool:
         """Whether its newest pod waits for the trial's first place, or for what a search gives the trial."""
         pod = self.pod
-        return pod is not None and pod.gated and (pod.attempt == 1 or self.definition.asks)
+        if pod is None or not pod.gated or pod.marks.place:
+            return False
+        # A gang that there is a plan for has begun before: Argo was told to run it again.
+        return self.definition.asks or (pod.attempt == 1 and not self.plan.sizes)
 
     @property
     def suspended(self) -> bool:
         """Whether its newest pod waits to go on after a suspension."""
         pod = self.pod
-        return pod is not None and pod.gated and (pod.marks.suspended or self.rested_before)
+        if pod is None or not pod.gated or pod.marks.place:
+            return False
+        return pod.marks.suspended or self.rested_before
 
     @property
     def rested_before(self) -> bool:
@@ -139,32 +147,42 @@ class TrialState:
         return self.history.suspensions + bool(self.suspended and pod is not None and not pod.marks.suspended)
 
     @property
-    def target(self) -> NodeName | None:
-        """The node of the move that is under way."""
-        if self.pending_target is not None:
-            return self.pending_target
+    def targets(self) -> tuple[NodeName, ...]:
+        """The node of each worker of the move that is under way, by rank; empty where there is none."""
+        if self.pending_targets:
+            return self.pending_targets
         pod = self.history.newest
         if pod is None:
-            return None
+            return ()
         # First the old pod is asked to leave; even gone, it says where to until its successor is there.
-        if pod.marks.move_to:
-            return NodeName(pod.marks.move_to)
+        if pod.marks.move_nodes:
+            return _names(pod.marks.move_nodes)
         if self.history.gone or pod.over:
-            return None
+            return ()
         # Then the new pod waits at its gate,
-        if pod.gated and (target := self.target_of_previous) is not None:
-            return target
+        if pod.gated and (targets := self.targets_of_previous):
+            return targets
         # and starts where the opened gate sent it.
         starting = pod.main is MainState.WAITING and pod.marks.moved_from and pod.marks.placed_on
-        return NodeName(pod.marks.placed_on) if starting else None
+        return _names(one.marks.placed_on for one in pod.pods if one.marks.placed_on) if starting else ()
 
     @property
-    def target_of_previous(self) -> NodeName | None:
-        """The node that the attempt before was asked to leave for."""
+    def targets_of_previous(self) -> tuple[NodeName, ...]:
+        """The node of each worker that the attempt before was asked to leave for."""
         pod, previous = self.history.newest, self.history.previous
-        if pod is None or previous is None or previous.attempt != pod.attempt - 1 or not previous.marks.move_to:
-            return None
-        return NodeName(previous.marks.move_to)
+        if pod is None or previous is None or previous.attempt != pod.attempt - 1:
+            return ()
+        return _names(previous.marks.move_nodes)
+
+    @property
+    def workers(self) -> int:
+        """How many workers it has; where it waits for a place, how many it had, or would begin with."""
+        pod, previous = self.history.newest, self.history.previous
+        if not self.definition.gang:
+            return 1
+        if pod is None or (pod.gated and not pod.marks.place):
+            return self.definition.workers if pod is None or previous is None else previous.size
+        return max(pod.size, len(pod.marks.place))
 
     @property
     def moves(self) -> int:
@@ -205,7 +223,8 @@ class TrialState:
     def next_requests(self) -> Resources:
         """What its next pod will request: what its author asked for, whatever it has now."""
         pod = self.history.newest
-        sidecars = 0.0 if pod is None else pod.requests.cpu - max(pod.share.wanted, pod.share.has)
+        share = None if pod is None else pod.pods[0].share
+        sidecars = 0.0 if pod is None or share is None else pod.requests.cpu - max(share.wanted, share.has)
         memory = self.memory if pod is None else pod.requests.memory
         return Resources(self.base_cpu + max(0.0, sidecars), memory, self.devices)
 
@@ -254,6 +273,7 @@ class TrialState:
         submitted_at = max(0.0, self.submitted_at - origin)
         # Between two attempts a trial holds no node, and has the share that its next pod will start with.
         held = pod if pod is not None and pod.on_node and phase in _ON_NODES else None
+        targets = self.targets if phase is Phase.MOVING else ()
         return Trial(
             id=self.definition.id,
             phase=phase,
@@ -262,13 +282,13 @@ class TrialState:
             memory=self.memory,
             direction=self.definition.direction,
             submitted_at=submitted_at,
-            nodes=() if held is None else (NodeName(held.node),),
+            nodes=() if held is None else _names(held.nodes),
             attempt=self.attempt,
             moves=self.moves,
-            workers=self.definition.workers,
-            min_workers=self.definition.workers,
+            workers=self.workers,
+            min_workers=self.definition.min_workers,
             max_workers=self.definition.workers,
-            moving_to=self.target if phase is Phase.MOVING else None,
+            moving_to=targets[0] if targets else None,
             gated=phase is Phase.SUSPENDED or (first and not gate_opens),
             goals=self.definition.goals.since(submitted_at),
             devices=self.devices,
@@ -277,6 +297,7 @@ class TrialState:
             search=self.definition.search,
             sweep=self.definition.sweep,
             may_use=may_use,
+            moving_to_nodes=targets if self.definition.gang else (),
         )
 
     def result(self, name: str, sample: Sample | None, origin: float) -> TrialResult:
@@ -319,7 +340,11 @@ def _params_of(pod: PodRecord) -> str:
 
 def _moves_of(pod: PodRecord) -> int:
     arrived = pod.marks.moved_from and pod.node and pod.main is not MainState.WAITING
-    return pod.marks.moves + bool(arrived and pod.node != pod.marks.moved_from)
+    return pod.marks.moves + bool(arrived and written_nodes(pod.nodes) != pod.marks.moved_from)
+
+
+def _names(nodes: Iterable[str]) -> tuple[NodeName, ...]:
+    return tuple(NodeName(node) for node in nodes)
 
 
 def group_by_trial(pods: Sequence[PodRecord]) -> Mapping[TrialId, list[PodRecord]]:

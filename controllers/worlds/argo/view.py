@@ -11,11 +11,11 @@ from typing import Any, Final, Self, TypeVar
 from controllers.core import labels
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
 from controllers.worlds.argo.definitions import TrialDefinition, warn_once
-from controllers.worlds.argo.executor import WriteQueue
 from controllers.worlds.argo.nodes import Claims, NodeRequests, project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
 from controllers.worlds.argo.watch import Collection, Reflector, WatchTiming, since_boot
 from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
+from controllers.worlds.argo.write_queue import WriteQueue
 
 R = TypeVar("R")
 _LOG = logging.getLogger(__name__)

@@ -3,16 +3,17 @@
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from controllers.core import labels
 from controllers.core.devices import Devices
-from controllers.core.expressions import SWEEP_UID
+from controllers.core.expressions import LEFT, SWEEP_UID
 from controllers.core.ports import ComingTrial
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, warn_once
+from controllers.worlds.argo.gangs import NO_PLAN, GangPlan
 from controllers.worlds.argo.planned import holds_trials_back, planned_trials
 from controllers.worlds.argo.pods import PodRecord, Resources, strings
 from controllers.worlds.argo.templates import (
@@ -53,7 +54,11 @@ FORGET_AFTER_S: Final = 6 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One pod of a step as Argo recorded it; it outlives the pod. Times are Unix seconds."""
+    """One attempt of a step as Argo recorded it; it outlives the pods.
+
+    ``node`` is where it ran, of a gang rank 0. ``exit_code`` is None where it is not known; that of a gang tells that
+    it left only if all its workers did.
+    """
 
     node: str
     exit_code: int | None
@@ -151,6 +156,10 @@ class WorkflowRecord:
     def why_stopped(self, trial: TrialDefinition) -> str:
         """Return why ``trial`` was stopped, empty where it was not."""
         return self.annotations.get(trial.stop_mark, "")
+
+    def plan(self, trial: TrialDefinition) -> GangPlan:
+        """Return the plan for the attempts of ``trial``, an empty one where it is no gang."""
+        return GangPlan.of(self.annotations, trial) if trial.gang else NO_PLAN
 
     @property
     def over_since(self) -> float | None:
@@ -262,10 +271,12 @@ def _step(
     nodes: Mapping[str, Mapping[str, Any]],
     known: Mapping[str, str],
 ) -> Step | None:
-    tries = [nodes[child] for child in _children(node) if child in nodes] if text(node, "type") == "Retry" else [node]
-    # Argo lists the pods of lifecycle hooks beside those of attempts.
-    tries = [one for one in tries if text(one, "type") == "Pod" and at(one, "nodeFlag", "hooked") is not True]
-    inputs = next((found for one in (node, *tries) if (found := list(mappings(one, "inputs", "parameters")))), [])
+    begun = [nodes[child] for child in _children(node) if child in nodes] if text(node, "type") == "Retry" else [node]
+    # An attempt of a gang is a node of type Steps, with one for its only group of steps, and that has the pods.
+    tries = [_pods_below(one, nodes) if text(one, "type") == "Steps" else _only_pods([one]) for one in begun]
+    tries = [pods for pods in tries if pods]
+    known_inputs = (list(mappings(one, "inputs", "parameters")) for one in (node, *(pods[0] for pods in tries)))
+    inputs = next(filter(None, known_inputs), [])
     given = {f"inputs.parameters.{text(p, 'name')}": text(p, "value", most=_MOST_PARAMETER) for p in inputs}
     name = text(node, "name")
     definition = _definitions.of(f"step {name}", template, tuple({**known, **given, "node.name": name}.items()))
@@ -281,11 +292,27 @@ def _step(
         phase=text(node, "phase"),
         started_at=epoch(node, "startedAt"),
         finished_at=epoch(node, "finishedAt"),
-        attempts=tuple(Attempt(text(one, "hostNodeName", most=253), _exit_code(one)) for one in tries),
+        attempts=tuple(Attempt(text(pods[0], "hostNodeName", most=253), _exit_code_of(pods)) for pods in tries),
         cpu=template.cpu,
         memory=template.memory,
         devices=template.devices,
     )
+
+
+def _pods_below(attempt: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    groups = [nodes[child] for child in _children(attempt) if child in nodes]
+    return _only_pods(nodes[child] for group in groups for child in _children(group) if child in nodes)
+
+
+def _only_pods(nodes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    # Argo lists the pods of lifecycle hooks beside those of attempts.
+    return [one for one in nodes if text(one, "type") == "Pod" and at(one, "nodeFlag", "hooked") is not True]
+
+
+def _exit_code_of(pods: Iterable[Mapping[str, Any]]) -> int | None:
+    """Return the exit code of an attempt: of several workers, first that of one which neither left nor ended well."""
+    codes = [_exit_code(pod) for pod in pods]
+    return min(codes, key=lambda code: (code == 0, code in LEFT))
 
 
 def _exit_code(node: Mapping[str, Any]) -> int | None:

@@ -20,14 +20,17 @@ from controllers.core.model import (
     Suspend,
     Trial,
     TrialId,
+    nodes_of,
 )
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.api import WORKFLOWS, ApiError
-from controllers.worlds.argo.commands import Command, OpenGate, Planner, Recreate, Timeouts
+from controllers.worlds.argo.commands import ChoosePlace, Command, OpenGate, Planner, Recreate, Timeouts
 from controllers.worlds.argo.definitions import warn_once
 from controllers.worlds.argo.events import EventSink
 from controllers.worlds.argo.executor import Counts, Executor, RunOf
+from controllers.worlds.argo.gang_planner import GangPlanner, plan_of
+from controllers.worlds.argo.gangs import MOST_ATTEMPTS, why_unwritable, written_nodes
 from controllers.worlds.argo.pod_changes import whole_milli
 from controllers.worlds.argo.pods import MainState, PodRecord
 from controllers.worlds.argo.snapshot import CampaignSnapshot, PendingAction, take_snapshot
@@ -91,9 +94,11 @@ class ArgoWorld:
         before, self._snapshot = self._snapshot, self._look()
         self._adopt_workflow()
         planner = Planner(self._snapshot.room, self._campaign.created_epoch_s + now, self._timeouts)
+        gangs = GangPlanner(planner)
         for trial, state in self._snapshot.states.items():
             self._tell_changes(before.trials.get(trial), state)
-            command = planner.next_command(state, self._executor.asked(state.pod))
+            rules = gangs if state.pod is not None and state.pod.workers else planner
+            command = rules.next_command(state, self._executor.asked(state.pod))
             if command is not None:
                 self._begin(trial, state, command)
         ended = time.monotonic()
@@ -193,31 +198,52 @@ class ArgoWorld:
             return f"a pod of quality of service {pod.quality} would lose it with a request of {cpu:g} cores"
         if share.limit is not None and cpu > share.limit:
             return f"{cpu:g} cores are more than the container's limit of {share.limit:g}"
-        lacking = self._snapshot.room.lacks(pod.node, cpu - max(share.wanted, share.has))
-        return f"{cpu:g} cores do not fit on {pod.node}" if lacking else ""
+        more: dict[str, float] = {}
+        for one in pod.pods:
+            more[one.node] = more.get(one.node, 0.0) + cpu - max(one.share.wanted, one.share.has)
+        lacking = next((node for node, cores in more.items() if self._snapshot.room.lacks(node, cores)), None)
+        return "" if lacking is None else f"{cpu:g} cores do not fit on {lacking}"
 
     def _migrate(self, state: TrialState, pod: PodRecord, action: Migrate) -> Outcome:
         if why_not := self._why_it_cannot_leave(state, pod):
             return refused(why_not)
-        if action.node == pod.node:
-            return refused(f"the trial is on {action.node} already")
-        why_not = self._snapshot.room.why_unfit(action.node, state.next_requests, state.demands)
+        nodes = nodes_of(action, self._snapshot.trials[action.trial])
+        if nodes == pod.nodes:
+            return refused(f"the trial is on {written_nodes(nodes)} already")
+        room = self._snapshot.room
+        why_not = (
+            self._why_no_gang(state, pod, nodes)
+            if pod.workers
+            else room.why_unfit(action.node, state.next_requests, state.demands, action.trial)
+        )
         if why_not:
             return refused(why_not)
-        begun = self._executor.move(pod, action.node, lambda: self._drop(action.trial))
+        plan = _plan_notes(state, pod, len(nodes))
+        begun = self._executor.move(pod, nodes, plan, lambda: self._drop(action.trial))
         return self._take_on(action, pod, begun=begun)
+
+    def _why_no_gang(self, state: TrialState, pod: PodRecord, nodes: tuple[NodeName, ...]) -> str:
+        """Return why the next attempt of a gang cannot have its workers on ``nodes``, empty where it can."""
+        trial = state.definition
+        if not trial.min_workers <= len(nodes) <= trial.workers:
+            return f"{len(nodes)} workers are asked for, and it has from {trial.min_workers} to {trial.workers}"
+        if pod.attempt > MOST_ATTEMPTS:
+            return f"it has had {pod.attempt} attempts, and must keep some for failures"
+        room = self._snapshot.room
+        return why_unwritable(nodes) or room.why_no_gang(nodes, state.next_requests, pod.demands, trial.id, pod.workers)
 
     def _suspend(self, state: TrialState, pod: PodRecord, action: Suspend) -> Outcome:
         if why_not := self._why_it_cannot_leave(state, pod):
             return refused(why_not)
-        return self._take_on(action, pod, begun=self._executor.suspend(pod, lambda: self._drop(action.trial)))
+        plan = _plan_notes(state, pod, state.definition.min_workers)
+        return self._take_on(action, pod, begun=self._executor.suspend(pod, plan, lambda: self._drop(action.trial)))
 
     def _stop(self, state: TrialState, pod: PodRecord, action: Stop) -> Outcome:
         waits = state.suspended or state.waits_to_begin
         if not waits and (why_not := self._why_it_cannot_leave(state, pod)):
             return refused(why_not)
-        mark = state.definition.stop_mark
-        begun = self._executor.stop(pod, mark, action.why, lambda: self._drop(action.trial))
+        mark, plan = state.definition.stop_mark, _plan_notes(state, pod, 1)
+        begun = self._executor.stop(pod, mark, action.why, plan, lambda: self._drop(action.trial))
         return self._take_on(action, pod, begun=begun)
 
     def _why_it_cannot_leave(self, state: TrialState, pod: PodRecord) -> str:
@@ -235,17 +261,40 @@ class ArgoWorld:
         if state.definition.asks and not point:
             return refused("a search has yet to find its hyperparameters")
         room = self._snapshot.room
-        why_not = "" if action.node is None else room.why_unfit(action.node, pod.requests, pod.demands)
+        if pod.workers:
+            return self._place_gang(state, pod, action)
+        why_not = "" if action.node is None else room.why_unfit(action.node, pod.requests, pod.demands, action.trial)
         if why_not:
             return refused(why_not)
         node = None if action.node is None else room.nodes[action.node]
+        return self._carry_out(action, state, OpenGate(pod, node, "as its policy wants", point=point))
 
+    def _place_gang(self, state: TrialState, pod: PodRecord, action: Place) -> Outcome:
+        """Note where the workers of a gang go; the planner opens the gates together once each worker has its pod."""
+        trial, room = state.definition, self._snapshot.room
+        least, nodes = max(pod.size, trial.min_workers), nodes_of(action, self._snapshot.trials[action.trial])
+        if not nodes:
+            sizes = range(max(least, state.workers), least - 1, -1)
+            found = (room.places(size, pod.requests, pod.demands, trial.id, ()) for size in sizes)
+            nodes = tuple(NodeName(name) for name in next(filter(None, found), ()))
+            if not nodes:
+                cores = f"{pod.requests.cpu:g} cores"
+                return refused(f"no nodes have room for {least} workers of {cores} each, of those that it may use")
+        if len(nodes) < pod.size:
+            return refused(f"this attempt has {pod.size} pods already, and cannot have {len(nodes)} workers")
+        if not trial.min_workers <= len(nodes) <= trial.workers:
+            return refused(f"it has from {trial.min_workers} to {trial.workers} workers, not {len(nodes)}")
+        if why_not := why_unwritable(nodes) or room.why_no_gang(nodes, pod.requests, pod.demands, trial.id):
+            return refused(why_not)
+        chosen = Place(action.trial, nodes[0], action.point, nodes)
+        return self._carry_out(chosen, state, ChoosePlace(pod, nodes, action.point or trial.point))
+
+    def _carry_out(self, action: Place, state: TrialState, command: OpenGate | ChoosePlace) -> Outcome:
         def done(failure: ApiError | None) -> None:
             if failure is not None:
                 self._drop(action.trial)
 
-        command = OpenGate(pod, node, "as its policy wants", point=point)
-        return self._take_on(action, pod, begun=self._executor.carry_out(command, _counts(state), done))
+        return self._take_on(action, command.pod, begun=self._executor.carry_out(command, _counts(state), done))
 
     def _take_on(self, action: Action, pod: PodRecord, *, begun: bool) -> Outcome:
         if not begun:
@@ -297,7 +346,7 @@ class ArgoWorld:
             trial = self._abandoned.pop()
             history = self._histories.get(trial)
             if history is not None and history.previous is not None:
-                previous = replace(history.previous, marks=replace(history.previous.marks, move_to=""))
+                previous = replace(history.previous, marks=replace(history.previous.marks, move_to="", move_nodes=()))
                 self._histories[trial] = replace(history, previous=previous)
 
     def _tell_changes(self, before: Trial | None, state: TrialState) -> None:
@@ -333,6 +382,13 @@ class ArgoWorld:
                 warn_once(workflow.uid, f"cannot mark workflow {workflow.name} as steered: {failure}")
 
         self._view.writes.submit(workflow.uid, call, done, namespace=self._campaign.namespace)
+
+
+def _plan_notes(state: TrialState, pod: PodRecord, next_size: int) -> Mapping[str, str | None]:
+    """Return the annotations of the workflow for a gang that is asked to leave; none for a trial of one worker."""
+    if not pod.workers:
+        return {}
+    return plan_of(state, pod, next_size, leaves=True).annotations(state.definition)
 
 
 def _counts(state: TrialState) -> Counts:
