@@ -9,10 +9,10 @@ from controllers.core.expressions import worker_container, worker_gates, workers
 from controllers.core.model import TrialId
 from controllers.worlds.argo.pod_changes import execute
 from tests.contract.argo_bench import ArgoBench
-from tests.contract.bench import Behaviour
+from tests.contract.bench import Behaviour, GangBench
 
 
-class ArgoGangBench(ArgoBench):
+class ArgoGangBench(ArgoBench, GangBench):
     """Two nodes of a cluster for trials of several workers."""
 
     def submit(self, *, gated: bool = False, **behaviours: Behaviour) -> None:
