@@ -305,8 +305,14 @@ class ArgoWorld:
         def done(failure: ApiError | None) -> None:
             if failure is None and isinstance(command, Recreate):
                 self._abandoned.add(trial)
+            if failure is not None and isinstance(command, ChoosePlace):
+                self._drop(trial)
 
-        self._executor.carry_out(command, _counts(state), done)
+        begun = self._executor.carry_out(command, _counts(state), done)
+        if begun and isinstance(command, ChoosePlace):
+            # Room that was chosen for a gang is no other's, from now on.
+            nodes = tuple(NodeName(name) for name in command.nodes)
+            self._take_on(Place(trial, nodes[0], nodes=nodes), command.pod, begun=True)
 
     def _current(self) -> CampaignSnapshot:
         """Return the newest snapshot; a tick that asks thousands of times does not take thousands of them."""
