@@ -29,7 +29,7 @@ def at(*nodes: str) -> Place:
 def running(bench: Bench, *nodes: str, attempt: int = 0, **changes: object) -> None:
     """Put the pods of a gang that runs on ``nodes``, and Argo's record of it."""
     size, plan = len(nodes), changes.pop("gang", None)
-    before = [[("n1", "75")]] * attempt
+    before: list[list[tuple[str, str | None]]] = [[("n1", "75")]] * attempt
     workflow = gang_workflow(*before, [(name, None) for name in nodes], gang=str(plan or f"{size},1"))
     bench.put("workflows", workflow)
     for rank, name in enumerate(nodes):
@@ -65,10 +65,6 @@ def start(bench: Bench, attempt: int, workers: int) -> None:
         written = notes(bench, rank, attempt)
         host = written.get("hera-specon.io/placed-on", "n1")
         bench.put("pods", worker(rank, attempt, on=host, size=workers, notes=written))
-
-
-def lone(bench: Bench) -> None:
-    del bench.fake.store.objects["workflows"][f"{NAMESPACE}/{WORKFLOW}"]
 
 
 def test_the_pods_of_an_attempt_are_one_trial_by_rank(bench: Bench) -> None:
