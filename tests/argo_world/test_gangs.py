@@ -67,10 +67,6 @@ def start(bench: Bench, attempt: int, workers: int) -> None:
         bench.put("pods", worker(rank, attempt, on=host, size=workers, notes=written))
 
 
-def lone(bench: Bench) -> None:
-    del bench.fake.store.objects["workflows"][f"{NAMESPACE}/{WORKFLOW}"]
-
-
 def test_the_pods_of_an_attempt_are_one_trial_by_rank(bench: Bench) -> None:
     running(bench, "n2", "n1", "n1", cpu="100m", has="100m")
     bench.begin()

@@ -121,8 +121,8 @@ def test_a_gang_that_a_search_holds_begins_with_the_least_number_of_workers() ->
 
 
 def manifest(given: Any, policy: str = "default") -> dict[str, Any]:  # noqa: ANN401 - as above
-    built = workflow_of(given, policy=policy, state_claim="state", mlflow_tracking_uri="http://mlflow:5000")
-    found: dict[str, Any] = built.to_dict()
+    settings = {"policy": policy, "state_claim": "state", "mlflow_tracking_uri": "http://mlflow:5000"}
+    found: dict[str, Any] = workflow_of(given, **settings).to_dict()
     return found
 
 
