@@ -75,7 +75,7 @@ def test_a_gang_that_fits_only_where_its_demands_forbid_it_waits(bench: Bench) -
     put_nodes(bench)
     put_gang(bench, EAST, EAST, gated=True, cpu="600m")
     bench.begin()
-    assert bench.world.apply(Place(G, None)).detail.endswith("of those that it may use")
+    assert bench.world.apply(Place(G, None)).detail.endswith("that it may use")
     bench.settle()
     assert placed_on(bench, 2) == [None, None]
 

@@ -29,7 +29,7 @@ def at(*nodes: str) -> Place:
 def running(bench: Bench, *nodes: str, attempt: int = 0, **changes: object) -> None:
     """Put the pods of a gang that runs on ``nodes``, and Argo's record of it."""
     size, plan = len(nodes), changes.pop("gang", None)
-    before = [[("n1", "75")]] * attempt
+    before: list[list[tuple[str, str | None]]] = [[("n1", "75")]] * attempt
     workflow = gang_workflow(*before, [(name, None) for name in nodes], gang=str(plan or f"{size},1"))
     bench.put("workflows", workflow)
     for rank, name in enumerate(nodes):
@@ -65,10 +65,6 @@ def start(bench: Bench, attempt: int, workers: int) -> None:
         written = notes(bench, rank, attempt)
         host = written.get("hera-specon.io/placed-on", "n1")
         bench.put("pods", worker(rank, attempt, on=host, size=workers, notes=written))
-
-
-def lone(bench: Bench) -> None:
-    del bench.fake.store.objects["workflows"][f"{NAMESPACE}/{WORKFLOW}"]
 
 
 def test_the_pods_of_an_attempt_are_one_trial_by_rank(bench: Bench) -> None:
@@ -450,3 +446,38 @@ def test_pods_of_others_never_join_a_gang(bench: Bench) -> None:
     bench.put("pods", forged)
     bench.begin()
     assert (bench.trial("g").attempt, bench.trial("g").nodes) == (1, ("n1", "n2"))
+
+
+def test_of_two_gangs_that_wait_for_the_same_room_one_gets_all_of_it_and_the_other_none(bench: Bench) -> None:
+    bench.put("nodes", node("n1", "150m"))
+    bench.put("nodes", node("n2", "150m"))
+    both = gang_workflow([("n1", "1")] * 2, [("", None)] * 2, gang="2,2")
+    record = both["status"]["nodes"]
+    record |= {f"{WORKFLOW}-h-{rank}": {"id": f"{WORKFLOW}-h-{rank}", "type": "Pod"} for rank in range(2)}
+    bench.put("workflows", both)
+    for rank in range(2):
+        bench.put("pods", ended(1, rank, on="n1", least=2))
+        bench.put("pods", worker(rank, 1, gated=True, least=2))
+        bench.put("pods", other_gangs(rank))
+    bench.begin()
+    bench.until(lambda: sum(opened(bench)) == 2)
+    bench.settle()
+    assert opened(bench) in ([True, True, False, False], [False, False, True, True])
+
+
+def opened(bench: Bench) -> list[bool]:
+    mine = [not gate for gate in gates(bench, 1, 2)]
+    pods = bench.fake.store.objects["pods"]
+    return mine + [not pods[f"{NAMESPACE}/{WORKFLOW}-h-{rank}"]["spec"].get("schedulingGates") for rank in range(2)]
+
+
+def other_gangs(rank: int) -> Json:
+    """Return a pod of gang ``h``, which Argo was told to run again."""
+    made = worker(rank, 0, gated=True, least=2)
+    name = f"{WORKFLOW}-h-{rank}"
+    made["metadata"]["name"] = name
+    made["metadata"]["labels"]["hera-specon.io/trial"] = "h"
+    made["metadata"]["annotations"]["workflows.argoproj.io/node-id"] = name
+    made["metadata"]["annotations"]["workflows.argoproj.io/node-name"] = f"{WORKFLOW}[0].h(1)[0].worker({rank}:{rank})"
+    made["spec"]["containers"][1]["env"][0]["value"] = f"{UID}.sweep.h"
+    return made

@@ -84,7 +84,7 @@ def test_a_trial_of_one_worker_is_one_pod_as_ever() -> None:
 def test_a_gangs_attempt_is_one_attempt_of_a_step_that_runs_all_workers() -> None:
     built = templates((1, 4))
     trial, worker = built["a-trial"], built["a-worker"]
-    assert list(trial) == ["name", "steps", "inputs", "retryStrategy"]
+    assert set(trial) == {"name", "steps", "inputs", "retryStrategy"}
     assert "retryStrategy" not in worker
     ((step,),) = trial["steps"]
     assert (step["name"], step["template"], step["withSequence"]) == ("worker", "a-worker", {"count": workers("a", 4)})
@@ -121,7 +121,9 @@ def test_a_gang_that_a_search_holds_begins_with_the_least_number_of_workers() ->
 
 
 def manifest(given: Any, policy: str = "default") -> dict[str, Any]:  # noqa: ANN401 - as above
-    return workflow_of(given, policy=policy, state_claim="state", mlflow_tracking_uri="http://mlflow:5000").to_dict()
+    settings = {"policy": policy, "state_claim": "state", "mlflow_tracking_uri": "http://mlflow:5000"}
+    found: dict[str, Any] = workflow_of(given, **settings).to_dict()
+    return found
 
 
 def test_where_first_attempts_wait_a_gang_is_submitted_with_the_least_number_of_workers() -> None:

@@ -17,7 +17,7 @@ _CLUSTER: Final = "controllers.cluster"
 _THREADING: Final = (
     f"{_WORLD}.watch",
     f"{_WORLD}.view",
-    f"{_WORLD}.executor",
+    f"{_WORLD}.write_queue",
     f"{_WORLD}.state_store",
     f"{_TRACKING}.tags",
     f"{_TRACKING}.background",
@@ -28,6 +28,7 @@ _TIME: Final = (
     f"{_WORLD}.watch",
     f"{_WORLD}.view",
     f"{_WORLD}.executor",
+    f"{_WORLD}.write_queue",
     f"{_WORLD}.world",
     f"{_WORLD}.snapshot",
     f"{_WORLD}.workflows",
@@ -36,7 +37,7 @@ _TIME: Final = (
     f"{_CLUSTER}.sweep_record",
     "controllers.driving.clock",
 )
-_POOL: Final = f"{_WORLD}.executor.ThreadPoolExecutor"
+_POOL: Final = f"{_WORLD}.write_queue.ThreadPoolExecutor"
 
 
 def put_in(steps: Steps, patch: pytest.MonkeyPatch) -> None:

@@ -108,9 +108,10 @@ class GangPlanner:
         nodes = self._nodes_for(state, pod)
         if not nodes:
             return None  # part of a gang would hold room for nothing
-        if len(nodes) > pod.size:
-            return ChoosePlace(pod, nodes) if pod.marks.place != nodes else None
-        return self._opening(state, pod, nodes) if pod.whole else None
+        if nodes != pod.marks.place and (nodes != state.targets_of_previous or len(nodes) > pod.size):
+            # What is noted is reserved: of two gangs that wait for the same room, one gets all of it.
+            return ChoosePlace(pod, nodes)
+        return self._opening(state, pod, nodes) if pod.whole and len(nodes) == pod.size else None
 
     def _opening(self, state: TrialState, pod: PodRecord, nodes: tuple[str, ...]) -> OpenGates:
         previous, targets = state.history.previous, state.targets_of_previous

@@ -241,6 +241,9 @@ def _reserve(room: NodeRoom, state: TrialState, pending: PendingAction | None) -
     first_nodes = pending.first_nodes if pending is not None else ()
     placed = (first_nodes or pod.marks.place) if pod is not None and pod.gated else ()
     to_come = placed or (state.targets if state.phase is Phase.MOVING else ())
+    waits = pod is not None and bool(pod.workers) and pod.gated
+    if waits and pod is not None and room.why_no_gang(to_come, pod.requests, pod.demands, trial):
+        return  # two gangs that hold parts of the same room for each other would wait for good
     leaves = pod is not None and bool(pod.marks.move_to or (pending is not None and pending.targets))
     waiting = pod.pods if pod is not None and not leaves else ()
     for name in dict.fromkeys(to_come):

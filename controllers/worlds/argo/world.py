@@ -210,12 +210,10 @@ class ArgoWorld:
         nodes = nodes_of(action, self._snapshot.trials[action.trial])
         if nodes == pod.nodes:
             return refused(f"the trial is on {written_nodes(nodes)} already")
-        room = self._snapshot.room
-        why_not = (
-            self._why_no_gang(state, pod, nodes)
-            if pod.workers
-            else room.why_unfit(action.node, state.next_requests, state.demands, action.trial)
-        )
+        if pod.workers:
+            why_not = self._why_no_gang(state, pod, nodes)
+        else:
+            why_not = self._snapshot.room.why_unfit(action.node, state.next_requests, state.demands, action.trial)
         if why_not:
             return refused(why_not)
         plan = _plan_notes(state, pod, len(nodes))
@@ -278,8 +276,7 @@ class ArgoWorld:
             found = (room.places(size, pod.requests, pod.demands, trial.id, ()) for size in sizes)
             nodes = tuple(NodeName(name) for name in next(filter(None, found), ()))
             if not nodes:
-                cores = f"{pod.requests.cpu:g} cores"
-                return refused(f"no nodes have room for {least} workers of {cores} each, of those that it may use")
+                return refused(f"no nodes have room for {least} workers of {pod.requests.cpu:g} cores that it may use")
         if len(nodes) < pod.size:
             return refused(f"this attempt has {pod.size} pods already, and cannot have {len(nodes)} workers")
         if not trial.min_workers <= len(nodes) <= trial.workers:
@@ -312,8 +309,14 @@ class ArgoWorld:
         def done(failure: ApiError | None) -> None:
             if failure is None and isinstance(command, Recreate):
                 self._abandoned.add(trial)
+            if failure is not None and isinstance(command, ChoosePlace):
+                self._drop(trial)
 
-        self._executor.carry_out(command, _counts(state), done)
+        begun = self._executor.carry_out(command, _counts(state), done)
+        if begun and isinstance(command, ChoosePlace):
+            # Room that was chosen for a gang is no other's, from now on.
+            nodes = tuple(NodeName(name) for name in command.nodes)
+            self._take_on(Place(trial, nodes[0], nodes=nodes), command.pod, begun=True)
 
     def _current(self) -> CampaignSnapshot:
         """Return the newest snapshot; a tick that asks thousands of times does not take thousands of them."""
