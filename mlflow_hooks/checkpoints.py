@@ -16,7 +16,7 @@ from mlflow_hooks.errors import StateMismatchError
 from mlflow_hooks.interruption import Ownership
 from mlflow_hooks.journal import Journal
 from mlflow_hooks.metrics import Metrics
-from mlflow_hooks.state_folder import disk_is_full, read_object, report, sync
+from mlflow_hooks.state_folder import disk_is_full, report, sync
 from mlflow_hooks.states import State
 
 KEPT: Final = 2
@@ -71,12 +71,9 @@ class Checkpoints:
 
         Raises:
             BrokenCheckpointError: it is not there, or not whole.
+            OSError: it cannot be read.
         """
-        try:
-            return _verified(self.folder / _name(step))
-        except OSError as error:
-            message = f"cannot read {_name(step)} ({error})"
-            raise BrokenCheckpointError(message) from error
+        return _verified(self.folder / _name(step))
 
     def save(
         self, step: int, write: Callable[[Path], tuple[str, ...]], cpu_seconds: float, allowed: Callable[[], bool]
@@ -140,13 +137,13 @@ def _sha256(path: Path) -> str:
 
 
 def _verified(folder: Path) -> Checkpoint:
-    manifest = read_object(folder / MANIFEST)
     try:
+        manifest = json.loads((folder / MANIFEST).read_text())
         found = Checkpoint(
             int(manifest["step"]), folder, tuple(manifest["states"]), float(manifest.get("cpu_seconds", 0.0))
         )
         sums = dict(manifest["sha256"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (FileNotFoundError, KeyError, TypeError, ValueError) as error:
         message = f"no usable {MANIFEST}"
         raise BrokenCheckpointError(message) from error
     for name, expected in sums.items():

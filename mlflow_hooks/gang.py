@@ -81,13 +81,16 @@ class Gang:
         return self._group is not None or self.workers == 1
 
     def lead(self, step: int) -> None:
-        """Tell the other workers which step to go on with; rank 0 does, once it owns the trial."""
+        """Tell the other workers which step to go on with; rank 0 does, once it owns the trial.
+
+        Raises:
+            MigrationExit: there are others, and the disk does not take what they wait for.
+        """
         for old in self.folder.parent.glob("*"):
             if old != self.folder:
                 shutil.rmtree(old, ignore_errors=True)
         if self.workers > 1:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self.folder / _START, json.dumps({"step": step}))
+            self._tell(_START, json.dumps({"step": step}))
 
     def follow(self) -> int:
         """Return the step that rank 0 goes on with; its checkpoint is there, but for step 0.
@@ -106,10 +109,10 @@ class Gang:
             word: what they shall know.
 
         Raises:
-            MigrationExit: a worker was asked to leave, or one did not come in time; which, is in the log.
+            MigrationExit: a worker was asked to leave, one did not come in time, or the disk does not take the word;
+                which, is in the log.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(self.folder / f"{name}-{self.rank}", word)
+        self._tell(f"{name}-{self.rank}", word)
         files = self._files(f"{name}-")
         self._wait_for(files)
         return [(self.folder / file).read_text() for file in files]
@@ -184,6 +187,14 @@ class Gang:
                 time.sleep(_LOOK_AGAIN_S)
         self._group.close()
         self._group = None
+
+    def _tell(self, file: str, word: str) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self.folder / file, word)
+        except OSError as error:
+            report(f"cannot tell the other workers in {self.folder} ({error}); leaving it to the next attempt")
+            self._leave()
 
     def _files(self, name: str) -> dict[str, int]:
         """Return the ranks of all workers by the file that each writes."""

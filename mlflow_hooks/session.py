@@ -3,6 +3,7 @@
 import signal
 import traceback
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
@@ -88,7 +89,8 @@ class Trial:
             self.gang = Gang(settings, self._wants_to_leave, CpuMeter().seconds)
             step = self.gang.follow()
             self._owner.held()  # rank 0 has claimed the folder for all: whoever comes after that replaces them
-            self._states = Restoring(Checkpoints(settings.folder / "checkpoints").at(step) if step else None)
+            with self._leaving_where_a_disk_stutters():
+                self._states = Restoring(Checkpoints(settings.folder / "checkpoints").at(step) if step else None)
         self.step = self.next_step = self._states.saved_step
         self._threads = ThreadSearch(settings.folder)
 
@@ -125,14 +127,8 @@ class Trial:
         Raises:
             MigrationExit: the disk does not give back what it gave when it was verified; another attempt may have it.
         """
-        try:
+        with self._leaving_where_a_disk_stutters():
             self._states.track(state, name)
-        except OSError as error:
-            if error.errno not in STUTTERS:
-                raise
-            report(f"cannot read the checkpoint to go on from ({error}); leaving it to the next attempt")
-            self.gang.say_leaving()
-            self._go()
 
     def steps(self, total: int) -> Iterator[int]:
         """Yield the steps that are left of ``total``; between two of them the trial may save or leave."""
@@ -243,6 +239,17 @@ class Trial:
         """
         if self._owner.lost or self.saved:
             self._leave_if_asked()
+
+    @contextmanager
+    def _leaving_where_a_disk_stutters(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in STUTTERS:
+                raise
+            report(f"cannot read the checkpoint to go on from ({error}); leaving it to the next attempt")
+            self.gang.say_leaving()
+            self._go()
 
     def _wants_to_leave(self) -> bool:
         return self._stop.asked or self._owner.lost

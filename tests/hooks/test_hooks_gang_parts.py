@@ -1,14 +1,17 @@
 """Who is in a gang, how its workers wait for each other, and sums that do not depend on how they are grouped."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlflow_hooks import BadEnvironmentError, GangError, MigrationExit, gang, trial
+from mlflow_hooks import BadEnvironmentError, GangError, MigrationExit, checkpoints, gang, trial
 from mlflow_hooks.data_parallel import on_grid
 from mlflow_hooks.gang import Gang
 from mlflow_hooks.settings import read_settings
@@ -91,6 +94,50 @@ def test_rank_0_clears_away_where_earlier_attempts_have_met(full: pytest.MonkeyP
     full.setenv("RANK", "0")
     with trial():
         assert [path.name for path in (tmp_path / "s.a/gang").iterdir()] == ["a1"]
+
+
+def broken(*_: object) -> NoReturn:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_rank_0_leaves_it_to_the_next_attempt_if_the_disk_keeps_it_from_telling_the_others(
+    full: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full.setenv("RANK", "0")
+    full.setattr(gang, "write_whole", broken)
+    with pytest.raises(MigrationExit):
+        trial()
+    assert "cannot tell the other workers" in capsys.readouterr().err
+
+
+class Weights:
+    """A state that is one file."""
+
+    def save(self, folder: Path) -> None:
+        (folder / "weights").write_text("1")
+
+    def load(self, folder: Path) -> None:
+        (folder / "weights").read_text()
+
+
+@pytest.mark.parametrize(
+    ("owner", "reads"), [(checkpoints, "_sha256"), (Weights, "load")], ids=["to check it", "to take it back"]
+)
+def test_a_worker_that_cannot_read_the_checkpoint_tells_the_others_that_it_leaves(
+    full: pytest.MonkeyPatch, owner: object, reads: str
+) -> None:
+    full.setenv("RANK", "0")
+    full.setenv("WORLD_SIZE", "1")
+    with trial() as t:
+        t.track(Weights())
+        list(t.steps(1))
+    full.setenv("WORLD_SIZE", "3")
+    trial()  # rank 0, as long as this worker needs it
+    full.setenv("RANK", "1")
+    full.setattr(owner, reads, broken)
+    with pytest.raises(MigrationExit):
+        trial().track(Weights())
+    assert "left-1" in {path.name for path in workers()[0].folder.iterdir()}
 
 
 floats = st.floats(-1e6, 1e6, width=32)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlflow_hooks import contract
+from mlflow_hooks.checkpoints import Checkpoints
 from tests.io_faults.faulty_disk import Fault, FaultyDisk, Spot, every_spot
 from tests.io_faults.training import STEPS, TRIAL, Attempt, expected, history, logged_once, train
 
@@ -96,3 +97,23 @@ def test_a_disk_that_fails_at_any_point_harms_no_training_and_loses_nothing_that
             at = disk.asked[spot.number] if spot.number < len(disk.asked) else "never reached"
             failed.append(f"{spot} at {at}: {type(error).__name__}: {str(error).splitlines()[0][:150]}")
     assert not failed, f"{len(failed)} of {len(spots)}:\n" + "\n".join(failed[:40])
+
+
+def test_a_checkpoint_that_cannot_be_read_now_is_kept_for_the_next_attempt(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    train("before", stop_at=FIRST_STOP)
+    folder = state / TRIAL / "checkpoints"
+    kept = {path.name for path in folder.iterdir()}
+    assert len(kept) > 1
+
+    def begin(spot: Spot | None) -> FaultyDisk:
+        disk = FaultyDisk(state, spot, reads=True)
+        with disk.mounted():
+            checkpoints = Checkpoints(folder)
+            checkpoints.newest()
+            checkpoints.clean()
+        return disk
+
+    for spot in every_spot(len(begin(None).asked), (Fault.UNREADABLE,)):
+        begin(spot)
+        assert {path.name for path in folder.iterdir()} == kept, str(spot)
