@@ -14,6 +14,7 @@ with Workflow(generate_name="elastic-sweep-", entrypoint="elastic-sweep") as w:
         seed=1,
         objective=minimize("loss"),
         workers=(1, 3),
+        policy="dragon",
         resources=Resources(cpu_request="100m"),
         state_claim="specon-state",
     )

@@ -139,13 +139,19 @@ class Started:
         self.gpus: dict[str, tuple[str, ...]] = {}
         self.over: list[Ended] = []
 
-    def start(self, job: LocalJob) -> int:
+    def start(self, job: LocalJob) -> tuple[int, ...]:
         self.gpus[job.step.template] = job.gpus
-        return 1
+        return (1,)
 
     def ended(self) -> list[Ended]:
         found, self.over = self.over, []
         return found
+
+    def check_joined(self, *_: object) -> None:
+        pass
+
+    def broken(self) -> frozenset[str]:
+        return frozenset()
 
     def node_cores_used(self, *_: object) -> float:
         return 0.0
