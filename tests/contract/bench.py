@@ -232,7 +232,8 @@ def _as_worker(made: dict[str, Any], behaviour: Behaviour) -> dict[str, Any]:
     trial = f"{{{{inputs.parameters.{labels.INPUT_TRIAL}}}}}"
     metadata, container = made["metadata"], made["container"]
     env = [entry for entry in container["env"] if entry["name"] != contract.ENV_TRIAL_ID]
-    given = {contract.ENV_TRIAL_ID: f"{{{{workflow.uid}}}}.sweep.{trial}", contract.ENV_RANK: rank}
+    sweep = "{{workflow.uid}}.sweep"
+    given = {contract.ENV_SWEEP_ID: sweep, contract.ENV_TRIAL_ID: f"{sweep}.{trial}", contract.ENV_RANK: rank}
     env += [{"name": name, "value": value} for name, value in given.items()]
     env += [
         {"name": name, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{note}']"}}}

@@ -312,6 +312,7 @@ class TrialState:
         if not nodes and self.history.newest is not None and self.history.newest.node:
             nodes = [self.history.newest.node]
         ended = self.step.finished_at if self.step is not None else None
+        sizes = self.plan.sizes[: self.attempt]
         return TrialResult(
             id=name,
             submitted_s=max(0.0, self.submitted_at - origin),
@@ -324,6 +325,8 @@ class TrialState:
             suspensions=self.suspensions,
             stopped=self.stopped if self.phase is Phase.STOPPED else "",
             resizes=self.history.resizes,
+            scales=sum(one != other for one, other in pairwise(sizes)),
+            workers=self.workers,
             first_node=nodes[0] if nodes else "",
             params=self.definition.hyperparameters(),
             deadline_s=self.definition.goals.deadline_s,
