@@ -81,6 +81,10 @@ class Capacity:
         """Return the cores requested of ``node``, including those of trials that move there."""
         return self._cpu.get(node, 0.0)
 
+    def taken(self, node: NodeName) -> tuple[float, float]:
+        """Return the cores and bytes of ``node`` that count as taken where somebody wants to come to it."""
+        return self._planned(node), self._memory.get(node, 0.0)
+
     def fits(self, trial: Trial, node: NodeName) -> bool:
         """Return whether all of the trial's workers may go to ``node``: known, ready, and with room for them."""
         return self.holds(trial, node, trial.workers)
