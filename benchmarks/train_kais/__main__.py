@@ -111,7 +111,9 @@ class Training:
 def main() -> None:
     """Train for as long as was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cpu-hours", type=float, default=1.0, help="CPU hours in all, those of earlier calls included")
+    parser.add_argument(
+        "--cpu-hours", type=float, default=1.0, help="CPU hours in all, those of earlier calls included"
+    )
     parser.add_argument("--processes", type=int, default=1, help="processes that simulate (default: 1)")
     parser.add_argument("--folder", type=Path, default=Path(".specon/kais"), help="where checkpoint and log are")
     parser.add_argument("--ship", action="store_true", help="write the best weights into the package")
@@ -226,7 +228,15 @@ def _ship(training: Training) -> None:
     }
     write(SHIPPED, Trained(best.network, training.trained().ranges), told)
     rows = [line for line in training.log if "score" in line]
-    columns = ("round", "episodes", "cpu_s", "mean_to_ahead", "makespan_to_ahead", "mean_to_default", "makespan_to_default")
+    columns = (
+        "round",
+        "episodes",
+        "cpu_s",
+        "mean_to_ahead",
+        "makespan_to_ahead",
+        "mean_to_default",
+        "makespan_to_default",
+    )
     lines = [" | ".join(f"{row[name]:.3f}" if "_to_" in name else f"{row[name]:g}" for name in columns) for row in rows]
     head = (
         f"# How kais was trained\n\n<!-- Made by `python -m benchmarks.train_kais --ship`. -->\n\n"

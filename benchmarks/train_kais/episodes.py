@@ -75,7 +75,9 @@ class Exploring:
         """Draw a node."""
         told = self.notes.places.get(embedding.scene.trials[trial])
         taught = embedding.scene.nodes.index(told) if told is not None else -1
-        drawn = taught if self._follows(taught) and np.isfinite(scores[taught]) else self._drawn(scores)
+        if not np.isfinite(scores[taught]):
+            taught = -1  # Its trials start in another order, so that here another had the room.
+        drawn = taught if self._follows(taught) else self._drawn(scores)
         roomy = np.isfinite(scores).astype(np.int64)
         self._keep("place", embedding, pairs, roomy, (np.array([trial]), np.array([0])), np.array([drawn]), taught)
         return drawn
@@ -120,8 +122,17 @@ class Exploring:
         scene = embedding.scene
         self.notes.steps.append(
             Step(
-                kind, self.notes.now, embedding.trial_rows, scene.at.copy(), embedding.node_rows, scene.cluster,
-                candidates, np.asarray(allowed), *pair, chosen, taught,
+                kind,
+                self.notes.now,
+                embedding.trial_rows,
+                scene.at.copy(),
+                embedding.node_rows,
+                scene.cluster,
+                candidates,
+                np.asarray(allowed),
+                *pair,
+                chosen,
+                taught,
             )  # fmt: skip
         )
 

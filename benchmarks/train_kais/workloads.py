@@ -64,9 +64,9 @@ def training(seed: int) -> Workload:
 
 
 def validation(seed: int) -> Workload:
-    """Return a sweep to choose a checkpoint by: 10 or 14 nodes, lengths of a gamma distribution, a trial at a time."""
+    """Return a sweep to choose a checkpoint by: 10 to 14 nodes, lengths of a gamma distribution, a trial at a time."""
     chance = generator(seed, "kais", "validation")
-    nodes, size = chance.choice((4, 10, 14)), chance.choice((5.0, 10.0, 18.0))
+    nodes, size = chance.choice((10, 11, 14)), chance.choice((5.0, 10.0, 18.0))
     trials = _trials(nodes, chance, MOST_TRIALS)
     shape = Shape(
         nodes, (size,) * nodes, trials, chance.uniform(60, 300), Curve(early=0.8), chance.choice((0.06, 0.12, 0.25)),
@@ -108,8 +108,12 @@ def _workload(shape: Shape, arrivals: ArrivalPattern, length: Callable[[], float
         curve = Curve(shape.curve.early, shape.curve.shape, NOISE)
         trials.append(
             TrialSpec(
-                TrialId(f"t{number:03d}"), at, work, curve.reports(work, shape.reports, chance),
-                min(usual_cores * shape.request, min(shape.cores)), Speedup.linear(most),
+                TrialId(f"t{number:03d}"),
+                at,
+                work,
+                curve.reports(work, shape.reports, chance),
+                min(usual_cores * shape.request, min(shape.cores)),
+                Speedup.linear(most),
             )  # fmt: skip
         )
     nodes = tuple(NodeSpec(NodeName(f"n{number:03d}"), cores) for number, cores in enumerate(shape.cores))

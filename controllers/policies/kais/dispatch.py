@@ -15,7 +15,7 @@ from controllers.policies.kit.work_left import Estimate
 
 PATIENCE: Final = 4.0
 """A trial is overtaken only by those submitted within this many times its own length after it."""
-MOST_PLACED: Final = 1_000
+MOST_PLACED: Final = 400
 """Trials placed in one decision, so that none takes long; those that are left come next."""
 
 
@@ -38,9 +38,7 @@ def untrained_for(trial: Trial) -> str:
     return ""
 
 
-def places(
-    waiting_trials: list[Trial], embedding: Embedding, trained: Trained, chooser: Chooser
-) -> Iterator[Proposal]:
+def places(waiting_trials: list[Trial], embedding: Embedding, trained: Trained, chooser: Chooser) -> Iterator[Proposal]:
     """Yield a place for each trial that fits somewhere, each with those before it counted in.
 
     It is the node of the best score. Where anything lies outside of what the network was trained on, the default

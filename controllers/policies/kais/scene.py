@@ -19,7 +19,15 @@ from controllers.policies.kit.work_left import Estimate
 
 FEATURES_VERSION: Final = "1"
 TRIAL_FEATURES: Final = ("length", "most cores", "request", "length is known", "trains")
-NODE_FEATURES: Final = ("work", "demand", "requests", "trials beside others", "cores beside others", "trials", "unknown")
+NODE_FEATURES: Final = (
+    "work",
+    "demand",
+    "requests",
+    "trials beside others",
+    "cores beside others",
+    "trials",
+    "unknown",
+)
 CLUSTER_FEATURES: Final = ("trials arrive", "waiting", "demand", "trials per node", "work", "most work")
 PAIR_FEATURES: Final = (
     "work after", "delay", "length there", "demand after", "requests after", "work beside the most", "cores",

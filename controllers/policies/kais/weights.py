@@ -14,8 +14,14 @@ from safetensors.numpy import save_file
 from controllers.core.errors import SpeconError
 from controllers.policies.kais.grid import GRID, Floats
 from controllers.policies.kais.network import BIASES, SHAPES, Network
-from controllers.policies.kais.scene import CLUSTER_FEATURES, FEATURES_VERSION, MOVE_FEATURES, NODE_FEATURES
-from controllers.policies.kais.scene import PAIR_FEATURES, TRIAL_FEATURES
+from controllers.policies.kais.scene import (
+    CLUSTER_FEATURES,
+    FEATURES_VERSION,
+    MOVE_FEATURES,
+    NODE_FEATURES,
+    PAIR_FEATURES,
+    TRIAL_FEATURES,
+)
 
 SHIPPED: Final = Path(__file__).with_name("weights.safetensors")
 MOST_BYTES: Final = 1 << 20
@@ -95,7 +101,9 @@ def _check(path: Path, told: Mapping[str, str], tensors: Mapping[str, np.ndarray
     wanted |= {f"range.{name}": (2, len(features)) for name, features in RANGES.items()}
     found = {name: values.shape for name, values in tensors.items() if values.dtype == np.int16}
     if wrong := sorted(name for name in {*wanted, *tensors} if wanted.get(name) != found.get(name)):
-        message = f"{path}: of another network: {wrong[0]} is {found.get(wrong[0])} where {wanted.get(wrong[0])} belongs"
+        message = (
+            f"{path}: of another network: {wrong[0]} is {found.get(wrong[0])} where {wanted.get(wrong[0])} belongs"
+        )
         raise BadWeightsError(message)
     if (have := checksum(tensors)) != told.get("sha256"):
         message = f"{path}: damaged: its checksum is {have}, and {told.get('sha256')} is written in it"
