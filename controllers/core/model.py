@@ -206,6 +206,11 @@ class Trial:
         return bool(self.nodes) and self.phase is _RUNNING
 
     @property
+    def whole(self) -> bool:
+        """Whether the trial runs, with all its workers, and was not told to leave."""
+        return self.steady and len(self.nodes) == self.workers
+
+    @property
     def waits(self) -> bool:
         """Whether its next attempt waits for a ``Place``."""
         return self.gated and (self.phase is _PENDING or self.phase is _SUSPENDED)

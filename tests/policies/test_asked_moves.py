@@ -42,7 +42,8 @@ def test_nothing_is_kept_of_trials_that_have_ended() -> None:
     assert AskedMoves(ASKED.asked, {TrialId("b"): 1, TrialId("c"): 2}).answered(seen) == AskedMoves()
 
 
-def test_gangs_and_trials_that_do_not_run_are_not_moved() -> None:
-    assert not AskedMoves().allows(trial("a", "x", "y"))
+def test_parts_of_gangs_and_trials_that_do_not_run_are_not_moved() -> None:
+    assert AskedMoves().allows(trial("a", "x", "y"))
+    assert not AskedMoves().allows(trial("a", "x", workers=2))
     assert not AskedMoves().allows(trial("a", "x", phase=Phase.MOVING))
     assert AskedMoves().allows(trial("a", "x"))

@@ -48,7 +48,7 @@ def test_a_move_under_way_holds_devices_at_both_ends() -> None:
 
 
 def test_each_worker_holds_its_own() -> None:
-    assert not fits(replace(waiting("a"), workers=3), on=node("n", devices=gpus(2)))
+    assert not fits(replace(waiting("a"), workers=3, min_workers=3), on=node("n", devices=gpus(2)))
     assert fits(replace(waiting("a"), workers=2), on=node("n", devices=gpus(2)))
 
 

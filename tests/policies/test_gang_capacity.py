@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.core.model import Migrate, NodeName, Phase, Place, Trial, TrialId
+from controllers.core.model import Decision, Migrate, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
+from controllers.policies import Edf, Guarded
 from controllers.policies.kit.capacity import Capacity
-from tests.policies.policy_fakes import node, snapshot, trial
+from controllers.policies.kit.settings import NoState
+from tests.policies.policy_fakes import node, run, snapshot, trial
 
-G = TrialId("g")
+G, H = TrialId("g"), TrialId("h")
 A, B = NodeName("a"), NodeName("b")
 NODES = [node("a", 4.0), node("b", 4.0)]
 
@@ -30,7 +32,6 @@ def test_room_is_counted_on_each_node_over_all_workers_there() -> None:
     full = ledger(waiting(), trial("o", "a", cpu=2.0))
     assert full.allows(Place(G, A, nodes=(A, A, B, B)))
     assert not full.allows(Place(G, A, nodes=(A, A, A, B)))
-    assert not full.allows(Place(G, A))
 
 
 def test_a_gang_that_moves_leaves_its_own_room_to_its_next_attempt() -> None:
@@ -44,6 +45,68 @@ def test_a_gang_that_moves_leaves_its_own_room_to_its_next_attempt() -> None:
 def test_a_gang_on_its_way_counts_at_both_ends_but_not_twice_on_a_node_that_it_keeps() -> None:
     moving = gang("a", "a", phase=Phase.MOVING, moving_to=A, moving_to_nodes=(A, B, B))
     assert [ledger(moving).requested(name) for name in (A, B)] == [2.0, 2.0]
+
+
+def zoned(*cpus: float) -> Capacity:
+    """Nodes a, b in zone 1 and c, d in zone 2, with so many cores each."""
+    nodes = [node(name, cpu, zone=zone) for name, cpu, zone in zip("abcd", cpus, ("1", "1", "2", "2"), strict=True)]
+    return Capacity.of(snapshot(0.0, [waiting()], nodes))
+
+
+@pytest.mark.parametrize(
+    ("cpus", "nodes"),
+    [
+        ((5.0, 4.0, 8.0, 3.0), "bbbb"),
+        ((3.0, 2.0, 3.0, 3.0), "aaab"),
+        ((3.0, 3.0, 2.0, 2.0), "ccdd"),
+        ((2.0, 1.0, 1.0, 1.0), "aabc"),
+        ((1.0, 1.0, 1.0, 0.0), "abc"),
+    ],
+    ids=[
+        "the smallest single node",
+        "one zone",
+        "the zone it fills",
+        "as few as can be",
+        "fewer where no more fit ever",
+    ],
+)
+def test_a_gang_starts_near_together(cpus: tuple[float, ...], nodes: str) -> None:
+    found = zoned(*cpus).completed(Place(G))
+    assert isinstance(found, Place)
+    assert "".join(found.nodes) == nodes
+
+
+def test_a_gang_starts_whole_or_not_at_all() -> None:
+    taken = ledger(waiting(), trial("o", "a", cpu=3.0), trial("p", "b", cpu=2.0))
+    assert taken.completed(Place(G)) is None
+    assert not taken.allows(Place(G, A))
+    assert not taken.fits(waiting(), A)
+
+
+def test_where_a_policy_names_a_node_rank_0_goes_there() -> None:
+    assert ledger(waiting(), trial("o", "b", cpu=2.0)).completed(Place(G, B)) == Place(G, B, nodes=(B, B, A, A))
+
+
+def test_a_gang_that_runs_moves_to_one_node_whole() -> None:
+    seen = ledger(gang("a", "a", "a"), trial("o", "b", cpu=2.0))
+    assert not seen.allows(Migrate(G, B))
+    assert ledger(gang("a", "a", "a")).completed(Migrate(G, B)) == Migrate(G, B, (B, B, B))
+
+
+def test_guards_let_a_gang_through_with_a_node_for_each_worker_or_not_at_all() -> None:
+    class Wants(Edf):
+        def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
+            return Decision(state, tuple(Proposal(Place(one.id), "") for one in snapshot.trials))
+
+    second = replace(waiting(3), id=TrialId("h"))
+    decision = run(
+        Guarded(policy=Wants()), [snapshot(0.0, [waiting(), second, replace(waiting(2), id=TrialId("z"))], NODES)]
+    )[0]
+    assert [proposal.action for proposal in decision.proposals] == [
+        Place(G, A, nodes=(A,) * 4),
+        Place(H, B, nodes=(B,) * 3),
+    ]
+    assert [one.action.trial for one, _ in decision.vetoed] == ["z"]
 
 
 @pytest.mark.parametrize("workers", [1, 5])

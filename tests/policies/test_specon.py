@@ -182,10 +182,15 @@ def converged(name: str, now: float = 0.0, *, migrated: bool = True) -> tuple[Tr
     return TrialId(name), SpeConMemo(Category.CONVERGED, converged_at=now, migrated_at=now if migrated else None)
 
 
-def test_a_converged_gang_is_left_where_it_is() -> None:
+def test_a_converged_gang_moves_as_any_trial_once_all_its_workers_run() -> None:
     alone = story(DECLINING)
-    gang = [replace(seen, trials=(replace(seen.trials[0], workers=2), *seen.trials[1:])) for seen in alone]
-    assert moves(run(SpeCon(), gang)[-1]) == []
+    part = [replace(seen, trials=(replace(seen.trials[0], workers=2), *seen.trials[1:])) for seen in alone]
+    assert moves(run(SpeCon(), part)[-1]) == []
+    whole = [
+        replace(seen, trials=(replace(seen.trials[0], workers=2, nodes=seen.trials[0].nodes * 2), *seen.trials[1:]))
+        for seen in alone
+    ]
+    assert moves(run(SpeCon(), whole)[-1]) == moves(run(SpeCon(), alone)[-1]) != []
 
 
 def test_requests_are_served_one_after_another_each_counting_the_moves_before_it() -> None:

@@ -18,6 +18,7 @@ from controllers.core.model import (
     Suspend,
     Trial,
     TrialId,
+    nodes_of,
 )
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import MetricSource, Outcome, refused
@@ -166,12 +167,12 @@ class CheckedWorld(WrappedWorld):
             broken("actions are about trials that were seen", f"{action}")
         if (before.phase, before.nodes, before.attempt) != (now.phase, now.nodes, now.attempt):
             broken("actions are checked afresh", f"{action}: {before} is {now} by now")
-        target: NodeName | None = None
+        targets: tuple[NodeName, ...] = ()
         match action:
-            case Place(node=target):
-                fits = now.waits
-            case Migrate(node=target):
-                fits = now.steady
+            case Place():
+                fits, targets = now.waits, nodes_of(action, now)
+            case Migrate():
+                fits, targets = now.steady, nodes_of(action, now)
             case Resize() | Suspend():
                 fits = now.steady
             case Stop():
@@ -180,7 +181,13 @@ class CheckedWorld(WrappedWorld):
                 assert_never(action)
         if not fits:
             broken("actions fit their trials", f"{action}: {now}")
-        if target is not None:
+        self._check_targets(action, now, targets)
+
+    def _check_targets(self, action: Action, now: Trial, targets: Sequence[NodeName]) -> None:
+        moves = now.gang and isinstance(action, Place | Migrate)
+        if moves and not now.min_workers <= len(targets) <= now.max_workers:
+            broken("a gang is admitted whole or not at all", f"{action}: {now}")
+        for target in targets:
             node = self._world.node(target)
             if node is None or not node.ready:
                 broken("nothing is sent to a node that is not ready", f"{action}: {node}")

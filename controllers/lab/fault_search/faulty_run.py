@@ -37,10 +37,12 @@ from controllers.worlds.simulated.faults import (
     RestoreFault,
     StartFailure,
     TrialCrash,
+    WorkerMissing,
     WorldFault,
 )
+from controllers.worlds.simulated.gangs import gang_speed
 from controllers.worlds.simulated.scenario import Costs
-from controllers.worlds.simulated.workload import NodeSpec, TrialSpec
+from controllers.worlds.simulated.workload import TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
 
 _MOST_TICKS_AT_REST = 1000
@@ -213,7 +215,8 @@ def latest_end_s(case: Case) -> float:
         (getattr(fault, "at", 0.0) + abs(getattr(fault, "seconds", 0.0)) for fault in case.faults), default=0.0
     )
     outages = sum(_outage_s(fault) for fault in case.faults)
-    return arrivals + (faults_end + outages) + sum(_alone_s(trial, workload.nodes, costs) for trial in workload.trials)
+    alone = sum(_alone_s(trial, workload, costs) for trial in workload.trials)
+    return arrivals + (faults_end + outages) + alone
 
 
 def _outage_s(fault: WorldFault | ControllerFault) -> float:
@@ -227,22 +230,34 @@ def _outage_s(fault: WorldFault | ControllerFault) -> float:
             return fault.delay_s
         case RestoreFault():
             return fault.seconds
-        case Crowding() | TrialCrash() | StartFailure() | SlowController() | Refusal() | ClockStep() | MetricFault():
+        case Crowding() | TrialCrash() | StartFailure() | WorkerMissing():
+            return 0.0
+        case SlowController() | Refusal() | ClockStep() | MetricFault():
             return 0.0
         case _:
             assert_never(fault)
 
 
-def _alone_s(trial: TrialSpec, nodes: tuple[NodeSpec, ...], costs: Costs) -> float:
+def _alone_s(trial: TrialSpec, workload: Workload, costs: Costs) -> float:
     fitting = [
         node
-        for node in nodes
+        for node in workload.nodes
         if node.cpu >= trial.cpu and node.memory >= trial.memory and trial.devices.within(node.devices)
     ]
     speeds = [(node, node.speed_of(_MOST_TOGETHER)) for node in fitting]
     slowest = min(trial.speedup.speed(min(node.cpu, trial.limit)) * speed for node, speed in speeds)
     importing = costs.start_cpu_s / min(min(node.cpu, trial.limit, 1.0) * speed for node, speed in speeds)
     between = max(costs.retry_s, costs.next_attempt_s) + costs.leave_s + costs.grace_s + costs.heartbeat_s
+    if trial.gang:
+        # Two half-placed gangs may keep each other from starting until they have waited long enough, again and again.
+        between += 2 * (costs.start_s + costs.meet_s + costs.meet_within_s)
+        slowest = min(_together(trial, slowest, workers, workload) for workers in (1, 2, trial.max_workers))
     return (trial.retries + 1 + _MOVES) * (
         trial.work_s / slowest + importing + between + costs.start_s + costs.restore_s
     )
+
+
+def _together(trial: TrialSpec, slowest: float, workers: int, workload: Workload) -> float:
+    """Return what a gang gets done each second that is spread as far as can be, its workers as slow as can be."""
+    network = workload.network
+    return gang_speed(trial.exchange, [slowest] * workers, min(network.across, network.zone), network.call_s).rate

@@ -15,8 +15,9 @@ from controllers.worlds.simulated.trial_run import Stage, TrialRun
 
 _SLACK = 1e-6
 _PLACELESS = frozenset({Stage.GATED, Stage.QUEUED, Stage.AWAY, Stage.SUSPENDED})
-_TIMED = frozenset({Stage.STARTING, Stage.RESTORING, Stage.LEAVING, Stage.AWAY})
+_TIMED = frozenset({Stage.GATHERING, Stage.STARTING, Stage.RESTORING, Stage.LEAVING, Stage.AWAY})
 _COMPUTING = frozenset({Stage.WARMING, Stage.TRAINING})
+_TOGETHER = frozenset({Stage.STARTING, Stage.RESTORING, Stage.LEAVING, *_COMPUTING})
 
 
 class InvariantError(SpeconError):
@@ -89,6 +90,7 @@ class InvariantChecker:
             if not 0 <= run.saved <= past.most * (1 + _SLACK) + _SLACK:
                 broken("checkpoints hold work that was done", f"{run.spec.id}: {run.saved} s saved of {past.most}")
             self._check_counts(run, past)
+            self._check_gang(run)
             if run.stage is not Stage.ENDED:
                 self._check_place(run)
                 self._check_due(run, due)
@@ -118,14 +120,16 @@ class InvariantChecker:
                 broken("a trial fails only without retries left", f"{run.spec.id}: {run.failures} failures")
 
     def _check_capacity(self, node: NodeRun) -> None:
-        cpu, memory = max(node.cpu_given, node.cpu_promised), sum(run.spec.memory for run in node.runs.values())
+        cpu = max(node.cpu_given, node.cpu_promised)
+        memory = sum(run.spec.memory * run.on(node.name) for run in node.runs.values())
         if cpu > node.spec.cpu + _SLACK or memory > node.spec.memory:
             broken("requests fit their node", f"{node.name}: {cpu} of {node.spec.cpu} cores, {memory} bytes")
-        held = sum((run.spec.devices for run in node.runs.values()), NO_DEVICES)
+        held = sum((run.spec.devices * run.on(node.name) for run in node.runs.values()), NO_DEVICES)
         if not held.within(node.spec.devices):
             broken("no device is given twice", f"{node.name}: {held} of {node.spec.devices}")
-        if sum(run.cores for run in node.runs.values()) > node.spec.cpu + _SLACK:
-            broken("no core is used twice", f"{node.name}: {[run.cores for run in node.runs.values()]}")
+        used = [run.used.get(node.name, 0.0) if run.spec.gang else run.cores for run in node.runs.values()]
+        if sum(used) > node.spec.cpu + _SLACK:
+            broken("no core is used twice", f"{node.name}: {used}")
         if node.losses and any(run.rate for run in node.runs.values()):
             broken("nothing runs on a lost node", f"{node.name}: {list(node.runs)}")
 
@@ -134,16 +138,27 @@ class InvariantChecker:
         places = [node.name for node in self._cluster.nodes.values() if name in node.runs]
         expecting = [node.name for node in self._cluster.nodes.values() if name in node.expected]
         away = run.stage in _PLACELESS or name not in self._cluster.submitted
-        if places != ([] if away else [run.node]) or (away and run.node is not None):
-            broken("a trial is in one place at most", f"{name}: {run.stage} at {run.node}, attempts on {places}")
-        coming = run.target is not None and run.stage is not Stage.STARTING
-        if expecting != ([run.target] if coming else []):
-            broken("a move has one destination", f"{name}: {run.stage} to {run.target}, expected on {expecting}")
+        if set(places) != (set() if away else set(run.nodes)) or (away and run.nodes):
+            broken("a trial is in one place at most", f"{name}: {run.stage} at {run.nodes}, attempts on {places}")
+        coming = run.targets and run.stage is not Stage.STARTING
+        if set(expecting) != (set(run.targets) if coming else set()):
+            broken("a move has one destination", f"{name}: {run.stage} to {run.targets}, expected on {expecting}")
+
+    def _check_gang(self, run: TrialRun) -> None:
+        """Check that all workers of a trial are there where any does something, and as many as its author allows."""
+        name, spec = run.spec.id, run.spec
+        if not spec.min_workers <= run.workers <= spec.max_workers:
+            allowed = f"{spec.min_workers} to {spec.max_workers}"
+            broken("a gang has as many workers as its author allows", f"{name}: {run.workers} of {allowed}")
+        if (run.stage in _TOGETHER or run.rate or run.cores) and len(run.nodes) != run.workers:
+            broken("no part of a gang computes", f"{name}: {run.stage} with {len(run.nodes)} of {run.workers} workers")
+        if run.stage is Stage.GATHERING and not 0 < len(run.nodes) < run.workers:
+            broken("a gang that is whole starts", f"{name}: {len(run.nodes)} of {run.workers} workers are placed")
 
     def _check_due(self, run: TrialRun, due: set[ClusterEvent]) -> None:
         """Check that every trial waits for something: an event, the scheduler, or (if it is gated) a policy."""
-        name, node = run.spec.id, None if run.node is None else self._cluster.nodes[run.node]
-        if node is not None and node.losses:
+        name, nodes = run.spec.id, [self._cluster.nodes[node] for node in dict.fromkeys(run.nodes)]
+        if any(node.losses for node in nodes):
             return
         if name not in self._cluster.submitted:
             if ClusterEvent(ClusterEventKind.ARRIVES, name) not in due:
@@ -151,10 +166,10 @@ class InvariantChecker:
         elif run.stage in _TIMED:
             if not any(what.subject == name and what.version == run.version for what in due):
                 broken("no trial is lost", f"{name}: nothing ends {run.stage}")
-        elif run.stage in _COMPUTING and node is not None:
-            progresses = ClusterEvent(ClusterEventKind.PROGRESS, node.name, node.version) in due
+        elif run.stage in _COMPUTING:
+            progresses = all(ClusterEvent(ClusterEventKind.PROGRESS, node.name, node.version) in due for node in nodes)
             if not (progresses and run.rate > 0):
-                broken("no trial is lost", f"{name}: {run.stage} at rate {run.rate} on {run.node}")
+                broken("no trial is lost", f"{name}: {run.stage} at rate {run.rate} on {run.nodes}")
 
     def _most(self, run: TrialRun) -> float:
         """Return the most work that the trial had ever done, in lone seconds, by what was seen of it and its rate."""
@@ -169,7 +184,7 @@ class InvariantChecker:
             broken("counts never fall", f"{name}: attempt, failures, moves, suspensions {counts} after {past}")
         if run.failures > run.spec.retries:
             broken("retries are kept to", f"{name}: {run.failures} failures, {run.spec.retries} retries")
-        if run.attempt > 1 + run.failures + begun or run.moves + run.suspensions > begun:
+        if run.attempt > 1 + run.failures + run.unmet + begun or run.moves + run.suspensions > begun:
             broken(
                 "every attempt has a cause", f"{name}: attempt, failures, moves, suspensions {counts}, {begun} begun"
             )

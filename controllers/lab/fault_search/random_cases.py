@@ -28,15 +28,17 @@ from controllers.worlds.simulated.faults import (
     RestoreFault,
     StartFailure,
     TrialCrash,
+    WorkerMissing,
     WorldFault,
 )
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import Exchange, NodeSpec, Report, Speedup, TrialSpec, Workload
 
 _STRANGE = (math.nan, math.inf, -math.inf, 1e300, -1e300)
 STACKED = ("specon+flowcon", "procon+flowcon+specon")
 _SPANS_S = (20.0, 60.0, 150.0)
 _WITHOUT_DEVICES = 0.7
+_WITHOUT_GANGS = 0.6
 _PARTS = (0.0, 0.0, 0.3, 1.0)
 """Of the trials of a workload, that part which tells less than it might."""
 _EDGES = ((0, 4), (5, 8), (5, 8), (5, 30))
@@ -50,9 +52,11 @@ def every_policy() -> tuple[str, ...]:
 def draw_case(seed: int, policy: str) -> Case:
     """Return the case of ``seed`` under ``policy``, whose intervals are drawn where it has no parameters."""
     chance = random.Random(seed)  # noqa: S311 - draws cases
-    # Devices and tellings have generators of their own, so that all else of a seed is as it was before there were any.
+    # Devices, tellings and gangs have generators of their own, so that all else of a seed is as it was without them.
     workload = with_devices(draw_workload(chance), random.Random(f"{seed}:devices"))  # noqa: S311 - as above
     workload = with_tellings(workload, random.Random(f"{seed}:tellings"))  # noqa: S311 - as above
+    gangs = random.Random(f"{seed}:gangs")  # noqa: S311 - as above
+    workload = with_gangs(workload, gangs)
     trials, nodes = [trial.id for trial in workload.trials], [node.name for node in workload.nodes]
     crowded, part = chance.choice((nodes[:1], nodes)), chance.choice((0.0, 0.2, 0.9))
     pinned = {trial: chance.choice(crowded) for trial in trials if chance.random() < part}
@@ -63,6 +67,11 @@ def draw_case(seed: int, policy: str) -> Case:
         partial(_attempt_fault, chance, trials),
     )
     faults = tuple(sorts[chance.randrange(len(sorts))]() for _ in range(chance.choice((0, 2, 4, 8, 16, 32))))
+    together = [trial.id for trial in workload.trials if trial.gang]
+    if together:
+        missing = range(gangs.choice((0, 0, 1, 3)))
+        faults += tuple(WorkerMissing(gangs.choice(together), gangs.randint(1, 4)) for _ in missing)
+        scenario = replace(scenario, costs=_with_meetings(scenario.costs, gangs))
     return Case(_with_intervals(policy, chance), scenario, faults, chance.choice((0.0, 10.0)))
 
 
@@ -134,6 +143,34 @@ def with_devices(workload: Workload, chance: random.Random) -> Workload:
     return replace(workload, trials=trials, nodes=nodes)
 
 
+def with_gangs(workload: Workload, chance: random.Random) -> Workload:
+    """Return ``workload``, or the same with gangs among its trials, whose least workers all nodes together hold."""
+    if chance.random() < _WITHOUT_GANGS:
+        return workload
+    part = chance.choice((0.3, 1.0))
+    nodes = tuple(replace(node, zone=chance.choice(("", "a", "b"))) for node in workload.nodes)
+    trials = tuple(_as_gang(trial, nodes, chance) if chance.random() < part else trial for trial in workload.trials)
+    return replace(workload, trials=trials, nodes=nodes)
+
+
+def _as_gang(trial: TrialSpec, nodes: Sequence[NodeSpec], chance: random.Random) -> TrialSpec:
+    most = chance.choice((2, 2, 3, 4))
+    held = sum(_holds(node, trial) for node in nodes)
+    least = min(chance.randint(1, most), held)
+    exchange = Exchange(chance.choice((0.05, 0.5, 2.0)), chance.choice((0.0, 1e5, 5e6)))
+    return replace(trial, min_workers=least, max_workers=most, exchange=exchange)
+
+
+def _holds(node: NodeSpec, trial: TrialSpec) -> int:
+    """Return how many workers like ``trial`` the node holds, up to four."""
+    return sum(
+        trial.cpu * workers <= node.cpu
+        and trial.memory * workers <= node.memory
+        and (trial.devices * workers).within(node.devices)
+        for workers in range(1, 5)
+    )
+
+
 def with_tellings(workload: Workload, chance: random.Random) -> Workload:
     """Return ``workload`` with trials that tell no steps in all, or wrong ones, or CPU seconds only now and then."""
     silent, wrong, seldom = (chance.choice(_PARTS) for _ in range(3))
@@ -156,6 +193,10 @@ def with_tellings(workload: Workload, chance: random.Random) -> Workload:
 
 def _gpus(count: int) -> Devices:
     return Devices.of({"example.com/gpu": count})
+
+
+def _with_meetings(costs: Costs, chance: random.Random) -> Costs:
+    return replace(costs, meet_s=chance.choice((0.0, 1.0)), meet_within_s=chance.choice((2.0, 5.0, 60.0)))
 
 
 def draw_costs(chance: random.Random) -> Costs:

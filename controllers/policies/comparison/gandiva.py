@@ -84,11 +84,7 @@ def _evening(snapshot: Snapshot, asked: tuple[TrialId, ...]) -> Iterator[Proposa
     capacity = Capacity.of(snapshot)
     heading = [trial.moving_to or trial.node for trial in snapshot.unended if trial.live]
     counts = {name: heading.count(name) for name, node in capacity.nodes.items() if node.ready}
-    movable = [
-        trial
-        for trial in snapshot.unended
-        if trial.steady and trial.workers == 1 and trial.id not in asked and trial.node in counts
-    ]
+    movable = [trial for trial in snapshot.unended if trial.whole and trial.id not in asked and trial.node in counts]
     for trial in sorted(movable, key=lambda trial: (-counts[trial.nodes[0]], -trial.submitted_at, trial.id)):
         for node in sorted(counts, key=lambda name: (counts[name], name)):
             if counts[trial.nodes[0]] - counts[node] >= LEAST_GAP and capacity.fits(trial, node):

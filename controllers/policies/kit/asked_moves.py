@@ -42,9 +42,8 @@ class AskedMoves:
     arrived: Mapping[TrialId, int] = field(default_factory=dict)
 
     def allows(self, trial: Trial, most: int = 1) -> bool:
-        """Whether ``trial`` runs, alone, no move of it is under way, and fewer than ``most`` have arrived."""
-        movable = trial.steady and trial.workers == 1
-        return movable and trial.id not in self.asked and self.arrived.get(trial.id, 0) < most
+        """Whether ``trial`` runs, whole, no move of it is under way, and fewer than ``most`` have arrived."""
+        return trial.whole and trial.id not in self.asked and self.arrived.get(trial.id, 0) < most
 
     def with_asked(self, trial: Trial, node: NodeName) -> "AskedMoves":
         """Return these with a move of ``trial`` to ``node``; whether it comes about, a later snapshot will show."""

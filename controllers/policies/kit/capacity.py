@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from controllers.core.devices import NO_DEVICES, Devices
@@ -86,8 +86,14 @@ class Capacity:
         return self._planned(node), self._memory.get(node, 0.0)
 
     def fits(self, trial: Trial, node: NodeName) -> bool:
-        """Return whether all of the trial's workers may go to ``node``: known, ready, and with room for them."""
-        return self.holds(trial, node, trial.workers)
+        """Return whether the trial may go to ``node``: known, ready, and with room for it.
+
+        A gang that waits may start there where other nodes have room for the rest of it; one that runs would be torn
+        apart by that, and goes to one node only.
+        """
+        if not trial.gang or trial.nodes:
+            return self.holds(trial, node, trial.workers)
+        return bool(self.gathered(trial, self.most_workers(trial), node))
 
     def holds(self, trial: Trial, node: NodeName, workers: int) -> bool:
         """Return whether ``workers`` of the trial's next attempt may go to ``node``.
@@ -109,14 +115,62 @@ class Capacity:
 
     def room(self, trial: Trial, node: NodeName) -> int:
         """Return how many trials that ask for the same as ``trial`` ``node`` has room for."""
-        if not self.fits(trial, node):
+        return self.worker_room(trial, node) // trial.workers
+
+    def worker_room(self, trial: Trial, node: NodeName) -> int:
+        """Return for how many workers of the trial's next attempt ``node`` has room, those of its last one gone."""
+        if not self.holds(trial, node, 1):
             return 0
-        place, (cpu, memory, devices) = self.nodes[node], request_shape(trial)
-        free = place.devices - self._devices.get(node, NO_DEVICES)
-        parts = [(place.cpu + SLACK - self._planned(node), cpu)]
-        parts += [(place.memory - self._memory.get(node, 0.0), memory)]
-        parts += [(free.count(kind), count) for kind, count in devices.counts]
+        place, leaving = self.nodes[node], trial.nodes.count(node)
+        cpu = self._cpu.get(node, 0.0) - trial.cpu * leaving
+        base_cpu = self._base_cpu.get(node, 0.0) - trial.base_cpu * leaving
+        free = place.devices - self._devices.get(node, NO_DEVICES) + trial.devices * leaving
+        parts = [(place.cpu + SLACK - max(cpu, base_cpu), _worker_cpu(trial))]
+        parts += [(place.memory - self._memory.get(node, 0.0) + trial.memory * leaving, trial.memory)]
+        parts += [(free.count(kind), count) for kind, count in trial.devices.counts]
         return min((int(left // each) for left, each in parts if each > 0 and left < math.inf), default=_ANY_NUMBER)
+
+    def most_workers(self, trial: Trial) -> int:
+        """Return how many workers a gang starts or goes on with: as it has, or as many as all nodes can hold at all."""
+        if trial.workers == trial.min_workers:
+            return trial.workers
+        alone = Capacity(self.nodes, {}, {}, {}, {}, {})
+        shape, could = replace(trial, nodes=()), 0
+        for node in self.nodes:
+            could += alone.worker_room(shape, node)
+            if could >= trial.workers:
+                return trial.workers
+        return max(trial.min_workers, could)
+
+    def gathered(self, trial: Trial, workers: int, first: NodeName | None = None) -> tuple[NodeName, ...]:
+        """Return the nodes of ``workers`` of a gang's next attempt, near each other; empty where they find no room.
+
+        One node for all if there is one, otherwise nodes of one zone, otherwise of several; as few as can be. Rank 0
+        goes to ``first``, if that is given. Of single nodes it is the one with the least room, which leaves the large
+        ones to others.
+        """
+        rooms: dict[NodeName, int] = {}
+        if first is not None:
+            rooms[first] = self.worker_room(trial, first)
+            if not 0 < rooms[first] < workers:
+                return (first,) * workers if rooms[first] else ()
+        rooms |= {node: self.worker_room(trial, node) for node in self.nodes if node != first}
+        return near_each_other({node: room for node, room in rooms.items() if room}, self.nodes, workers, first)
+
+    def completed(self, action: Action) -> Action | None:
+        """Return ``action`` with a node for each worker of a gang; None where they find no room together.
+
+        A ``Migrate`` that names one node sends all workers there. A ``Place`` that names one sends rank 0 there and the
+        others near it; one that names none leaves all to this.
+        """
+        trial = self.trials.get(action.trial)
+        if not isinstance(action, Migrate | Place) or action.nodes or trial is None or not trial.gang:
+            return action
+        if isinstance(action, Migrate):
+            nodes = (action.node,) * trial.workers
+        else:
+            nodes = self.gathered(trial, self.most_workers(trial), action.node)
+        return replace(action, node=nodes[0], nodes=nodes) if nodes else None
 
     def allows(self, action: Action) -> bool:
         """Return whether ``action`` keeps every node within what it has."""
@@ -125,7 +179,10 @@ class Capacity:
             return False
         match action:
             case Migrate() | Place():
-                wanted = nodes_of(action, trial)
+                whole = self.completed(action)
+                if not isinstance(whole, Migrate | Place):
+                    return False
+                wanted = nodes_of(whole, trial)
                 counts = {node: wanted.count(node) for node in wanted}
                 return not why_no_gang(action, trial) and all(
                     self.holds(trial, node, count) for node, count in counts.items()
@@ -148,7 +205,8 @@ class Capacity:
         trial = self.trials[action.trial]
         match action:
             case Migrate() | Place():
-                self._arrive(trial, nodes_of(action, trial))
+                if isinstance(whole := self.completed(action), Migrate | Place):
+                    self._arrive(trial, nodes_of(whole, trial))
             case Resize():
                 for node in trial.nodes:
                     self._cpu[node] = self.requested(node) + (action.cpu - trial.cpu)
@@ -160,10 +218,6 @@ class Capacity:
     def expect(self, trial: Trial, node: NodeName) -> None:
         """Count a trial that was placed on ``node`` and has yet to run there; its devices count there already."""
         self._expect(trial, node, trial.workers)
-
-    def _planned(self, node: NodeName) -> float:
-        """Return the cores that count as requested of ``node`` where somebody wants to come to it."""
-        return max(self._cpu.get(node, 0.0), self._base_cpu.get(node, 0.0))
 
     def _devices_fit(self, trial: Trial, place: Node, workers: int) -> bool:
         held = self._devices.get(place.name, NO_DEVICES)
@@ -185,6 +239,37 @@ class Capacity:
         self._cpu[node] = self._cpu.get(node, 0.0) + max(0.0, cpu - trial.cpu * leaving)
         self._base_cpu[node] = self._base_cpu.get(node, 0.0) + max(0.0, cpu - trial.base_cpu * leaving)
         self._memory[node] = self._memory.get(node, 0.0) + memory
+
+
+def near_each_other(
+    rooms: Mapping[NodeName, int], nodes: Mapping[NodeName, Node], workers: int, first: NodeName | None = None
+) -> tuple[NodeName, ...]:
+    """Return a node for each of ``workers``, by rank: as near each other as can be; empty where there is no room.
+
+    Args:
+        rooms: For how many workers each node has room, all above 0.
+        nodes: The nodes by name.
+        workers: How many there are.
+        first: The node of rank 0; where none is given, any.
+    """
+    if first is None and (alone := [node for node, room in rooms.items() if room >= workers]):
+        return (min(alone, key=lambda node: (rooms[node], node)),) * workers
+    zones: dict[str, int] = {}
+    for node, room in rooms.items():
+        zones[nodes[node].zone] = zones.get(nodes[node].zone, 0) + room
+    if sum(zones.values()) < workers:
+        return ()
+    enough = [zone for zone, room in sorted(zones.items()) if room >= workers]
+    home = min(enough, key=lambda zone: zones[zone]) if enough else max(sorted(zones), key=lambda zone: zones[zone])
+    nearest = home if first is None else nodes[first].zone
+
+    def order(node: NodeName) -> tuple[bool, bool, int, NodeName]:
+        return node != first, nodes[node].zone != nearest, -rooms[node], node
+
+    chosen: list[NodeName] = []
+    for node in sorted(rooms, key=order):
+        chosen += [node] * min(rooms[node], workers - len(chosen))
+    return tuple(chosen)
 
 
 RequestShape = tuple[float, float, Devices]

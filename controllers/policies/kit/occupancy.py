@@ -15,9 +15,9 @@ def weight(categories: Iterable[Category]) -> float:
 
 
 def heading(trial: Trial) -> frozenset[NodeName]:
-    """Return the node that ``trial`` is moving to, else the nodes that it is on."""
+    """Return the nodes that ``trial`` is moving to, else those that it is on."""
     if trial.phase is Phase.MOVING and trial.moving_to is not None:
-        return frozenset({trial.moving_to})
+        return frozenset(trial.destination)
     return frozenset(trial.nodes if trial.live else ())
 
 

@@ -47,8 +47,8 @@ class _Turn:
         return ScoredNodes.of(self.snapshot, {trial: memo.category for trial, memo in self.memos.items()})
 
     def movable(self, name: TrialId) -> bool:
-        """Whether the trial runs, alone, with no move of it asked for."""
-        return self.trials[name].steady and self.trials[name].workers == 1 and self.memos[name].pending is None
+        """Whether the trial runs, whole, with no move of it asked for."""
+        return self.trials[name].whole and self.memos[name].pending is None
 
     def ask(self, trial: Trial, kind: MoveKind, node: NodeName, reason: str) -> Proposal:
         """Return the proposal of a move; whether it came about, a later snapshot will show."""
@@ -153,7 +153,7 @@ class SpeCon(PolicySettings):
             yield turn.ask(trial, MoveKind.REBALANCE, node, reason)
 
     def _eligible_since(self, trial: Trial, memo: SpeConMemo) -> float | None:
-        if memo.migrated or (self.rebalance_when == "migrated" and trial.workers == 1):
+        if memo.migrated or (self.rebalance_when == "migrated" and not trial.gang):
             return memo.migrated_at
         return memo.converged_at
 

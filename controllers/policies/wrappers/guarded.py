@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, assert_never
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Generic, TypeVar, assert_never
 
 from pydantic import Field
 
@@ -27,6 +27,7 @@ from controllers.policies.kit.places import waiting
 from controllers.policies.wrappers.wrapper import AroundOne
 
 S = TypeVar("S")
+NO_ROOM: Final = "the node has no room for it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,10 @@ class Guarded(AroundOne):
 
     A proposal is held back where its trial is not running or a gang is incomplete; was acted on less than
     ``cooldown`` ago; would be the one move too many; has a stale metric, or for a move none; or where the
-    node has no room, counting requests and the moves under way to it. A trial may be placed if it waits for that, and
-    stopped if it runs or waits. A change of its share holds no move, suspension or stop back: it has taken hold, and
-    the next attempt starts with the request of old.
+    node has no room, counting requests and the moves under way to it. A gang is let through whole, with a node for each
+    of its workers, or held back: where a policy names one node, or none, the others are those nearest to it. A trial
+    may be placed if it waits for that, and stopped if it runs or waits. A change of its share holds no move, suspension
+    or stop back: it has taken hold, and the next attempt starts with the request of old.
 
     While a trial waits for a place, a policy that gives places is asked again every ``look_again``: room may come
     without any trial changing, when others' pods leave a node.
@@ -93,11 +95,12 @@ class Guarded(AroundOne):
             review = _Review(self, snapshot, cooling, moved)
             for proposal in wanted.proposals:
                 objection = review.objection(proposal.action)
-                if objection is None:
-                    review.let_through(proposal.action)
-                    passed.append(proposal)
+                whole = review.capacity.completed(proposal.action)
+                if objection is None and whole is not None:
+                    review.let_through(whole)
+                    passed.append(replace(proposal, action=whole))
                 else:
-                    vetoed.append((proposal, objection))
+                    vetoed.append((proposal, objection or NO_ROOM))
         acted = {proposal.action.trial: snapshot.now for proposal in passed}
         moves = {one.action.trial: snapshot.now for one in passed if isinstance(one.action, Migrate)}
         return Decision(
@@ -166,7 +169,7 @@ class _Review:
                 assert_never(action)
         if found:
             return found
-        return None if self.capacity.allows(action) else "the node has no room for it"
+        return None if self.capacity.allows(action) else NO_ROOM
 
     def _unfit(self, trial: Trial) -> str | None:
         if not trial.steady:

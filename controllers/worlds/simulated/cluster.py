@@ -56,9 +56,19 @@ class SimulatedCluster:
             ClusterEventKind.STARTED: self._started,
             ClusterEventKind.RESTORED: self._restored,
             ClusterEventKind.RETURNS: self._returned,
+            ClusterEventKind.UNMET: self._unmet,
         }
+        self._network, self._zones = workload.network, {node.name: node.zone for node in workload.nodes}
         for run in self.runs.values():
-            if not any(node.could_hold(run) for node in self.nodes.values()):
+            held = sum(node.most_workers(run) for node in self.nodes.values())
+            run.workers = min(run.spec.max_workers, held)
+            if held < run.spec.min_workers > 1:
+                message = (
+                    f"trial {run.spec.id} needs {run.spec.min_workers} workers of {run.spec.cpu:g} cores, "
+                    f"{run.spec.memory:g} bytes of memory and {run.spec.devices}: all nodes together hold {held}"
+                )
+                raise WorkloadError(message)
+            if not held:
                 asked = f"{run.spec.cpu:g} cores, {run.spec.memory:g} bytes of memory and {run.spec.devices}"
                 message = f"trial {run.spec.id} requests {asked}: no node has as much"
                 raise WorkloadError(message)
@@ -87,15 +97,26 @@ class SimulatedCluster:
     def place_and_share(self) -> None:
         """Place what the scheduler can place now, and share the cores of nodes where something has changed."""
         for run, chosen in self._scheduler.placements():
-            self.place(run, chosen)
-        for name in self._unshared:
+            if run.workers == 1:
+                self.place(run, (chosen,))
+            else:
+                self._place_worker(run, chosen)
+        for name in list(self._unshared):
             node = self.nodes[name]
             for run in list(node.deferred.values()):
-                if node.can_give(run) and not node.losses:
-                    self._apply_resize(run, name)
-            first = node.share(self.now)
+                if self._can_give(run):
+                    self._apply_resize(run)
+        changed = list(self._unshared)
+        for name in changed:
+            self.nodes[name].share(self.now)
+        # What a gang gets done follows from all its nodes, and so does when each of these comes to the end of a stage.
+        gangs = {run.spec.id: run for name in changed for run in self.nodes[name].gangs()}
+        for run in gangs.values():
+            run.settle(self.now, self._network, self._zones)
+        for name in dict.fromkeys((*changed, *(name for run in gangs.values() for name in run.nodes))):
+            first = self.nodes[name].foreseen()
             if first < math.inf:
-                self.queue.put(first, ClusterEvent(ClusterEventKind.PROGRESS, name, node.version))
+                self.queue.put(first, ClusterEvent(ClusterEventKind.PROGRESS, name, self.nodes[name].version))
         self._unshared.clear()
 
     def enqueue(self, run: TrialRun) -> None:
@@ -104,34 +125,66 @@ class SimulatedCluster:
         self.changed = True
         self._scheduler.add(run)
 
-    def place(self, run: TrialRun, node: NodeName) -> None:
-        """Begin the next attempt on ``node``."""
-        run.node = node
-        run.first_node = run.first_node or node
+    def place(self, run: TrialRun, nodes: tuple[NodeName, ...]) -> None:
+        """Begin the next attempt with a worker on each of ``nodes``."""
+        run.workers = len(nodes)
+        self._begin_attempt(run)
+        for node in nodes:
+            self._put(run, node)
+        self._start(run)
+
+    def _place_worker(self, run: TrialRun, node: NodeName) -> None:
+        """Put one worker of a gang's next attempt on ``node``; it starts once all are placed, and not for ever."""
+        if run.stage is Stage.QUEUED:
+            self._begin_attempt(run)
+            run.enter(Stage.GATHERING)
+            self._after(self.costs.start_s + self.costs.meet_within_s, ClusterEventKind.UNMET, run)
+        self._put(run, node)
+        if len(run.nodes) == run.workers:
+            self._start(run)
+
+    def _begin_attempt(self, run: TrialRun) -> None:
         run.attempt += 1
         run.cpu = run.spec.cpu  # A new pod requests what its template says; a resize does not outlive its pod.
+        self.changed = True
+
+    def _put(self, run: TrialRun, node: NodeName) -> None:
+        run.nodes += (node,)
+        run.first_node = run.first_node or node
         self.nodes[node].runs[run.spec.id] = run
         self.touch(node, freed=False)
-        run.enter(Stage.STARTING)
-        self.changed = True
-        self._after(self.costs.start_s + self._images.wait_s(node), ClusterEventKind.STARTED, run)
 
-    def resize(self, run: TrialRun, node: NodeName, cpu: float) -> None:
-        """Change the share of an attempt on ``node`` to ``cpu`` cores, as soon as that takes hold."""
+    def _start(self, run: TrialRun) -> None:
+        run.enter(Stage.STARTING)
+        waits = self.costs.start_s + max(self._images.wait_s(node) for node in run.nodes)
+        if self._faults.worker_missing(run.spec.id, run.attempt) and run.workers > 1:
+            self._after(waits + self.costs.meet_within_s, ClusterEventKind.UNMET, run)
+        else:
+            waits += self.costs.meet_s if run.workers > 1 else 0.0
+            self._after(waits, ClusterEventKind.STARTED, run)
+
+    def _unmet(self, run: TrialRun) -> None:
+        """End an attempt of which some worker never came: all leave, which nobody counts as a failure."""
+        run.unmet += 1
+        self._go_away(run, self.costs.next_attempt_s)
+
+    def resize(self, run: TrialRun, cpu: float) -> None:
+        """Change the share of an attempt, or of each of its workers, to ``cpu`` cores, as soon as that takes hold."""
         run.wanted_cpu = cpu
         seconds = self.costs.resize_s + self._faults.resize_delay_s(self.now)
         if seconds:
-            self.touch(node, freed=False)
+            self._touch_all(run, freed=False)
             self._later(seconds, ClusterEventKind.RESIZED, run)
         else:
-            self._resize_now(run, node)
+            self._resize_now(run)
 
-    def move(self, run: TrialRun, target: NodeName) -> None:
-        """Tell a running attempt to save and end, so that the next one can begin on ``target``."""
-        run.target = target
+    def move(self, run: TrialRun, targets: tuple[NodeName, ...]) -> None:
+        """Tell a running attempt to save and end, so that the next one can begin with a worker on each target."""
+        run.targets = targets
         # Reserved on the target from now on: another move or placement must not take the room meanwhile.
-        self.nodes[target].expected[run.spec.id] = run
-        self.touch(target, freed=False)
+        for target in targets:
+            self.nodes[target].expected[run.spec.id] = run
+            self.touch(target, freed=False)
         self._ask_to_leave(run)
 
     def suspend(self, run: TrialRun) -> None:
@@ -165,7 +218,7 @@ class SimulatedCluster:
         if run.leaves:
             self._go_away(run, self.costs.next_attempt_s)
         elif run.failures < run.spec.retries:
-            run.target = None
+            run.targets = ()
             run.failures += 1
             self._go_away(run, self.costs.retry_s)
         else:
@@ -197,12 +250,12 @@ class SimulatedCluster:
 
     def _resize_or_kill(self, run: TrialRun, due: ClusterEvent) -> None:
         """Resize or kill an attempt, as was asked a while ago; nothing happens where another attempt runs by now."""
-        if due.version != run.attempt or run.node is None or run.stage is Stage.ENDED or self.nodes[run.node].losses:
+        if due.version != run.attempt or not run.nodes or run.stage is Stage.ENDED or self._lost(run):
             return
         if due.kind is ClusterEventKind.KILLED:
             self.fail(run)
         elif run.wanted_cpu is not None:
-            self._resize_now(run, run.node)
+            self._resize_now(run)
 
     def _progressed(self, node: NodeRun, version: int) -> None:
         if version != node.version:
@@ -220,9 +273,9 @@ class SimulatedCluster:
         if self._faults.start_fails(run.spec.id, run.attempt):
             self.fail(run)
             return
-        if run.moved_from is not None:
-            run.moves += run.node != run.moved_from
-        run.target = run.moved_from = None
+        if run.moved_from:
+            run.moves += run.nodes != run.moved_from
+        run.targets = run.moved_from = ()
         run.enter(Stage.RESTORING)
         self.changed = True
         seconds = 0.0
@@ -236,8 +289,7 @@ class SimulatedCluster:
     def _restored(self, run: TrialRun) -> None:
         run.warm_left = self.costs.start_cpu_s
         run.enter(Stage.WARMING if run.warm_left else Stage.TRAINING)
-        if run.node is not None:
-            self._unshared[run.node] = None
+        self._unshared.update(dict.fromkeys(run.nodes))
 
     def _left(self, run: TrialRun) -> None:
         run.save(run.work)
@@ -250,71 +302,89 @@ class SimulatedCluster:
             run.enter(Stage.SUSPENDED)
             self.changed = True
             return
-        target = run.target
-        if target is None:
-            self.enqueue(run)
+        targets = run.targets
+        if targets:
+            self._cancel_reservation(run)
+        if targets and not any(self.nodes[node].unfit(run, targets.count(node)) for node in targets):
+            self.place(run, targets)
             return
-        self._cancel_reservation(run, target)
-        if self.nodes[target].unfit(run):
-            # The target filled up or was lost meanwhile: the trial goes wherever the scheduler finds room.
-            run.target = None
-            self.enqueue(run)
+        # Its targets filled up or were lost meanwhile, or it has none.
+        run.targets = ()
+        if run.spec.gang and self._gated:
+            # A scheduler that places pod by pod would tear the gang apart: whoever places gangs whole does it again.
+            run.enter(Stage.GATED)
+            self.changed = True
         else:
-            self.place(run, target)
+            self.enqueue(run)
 
     def _go_away(self, run: TrialRun, seconds: float) -> None:
         if run.rest is Rest.STOP:
             self._end(run, succeeded=True)
             return
-        run.moved_from = run.node if run.target is not None else None
+        run.moved_from = run.nodes if run.targets else ()
         self._release(run)
         run.enter(Stage.AWAY)
         self._after(seconds, ClusterEventKind.RETURNS, run)
 
     def _end(self, run: TrialRun, *, succeeded: bool) -> None:
-        if run.leaves and run.target is not None:
-            self._cancel_reservation(run, run.target)
-        run.target = run.rest = None
-        node = run.node
+        if run.leaves and run.targets:
+            self._cancel_reservation(run)
+        run.targets, run.rest = (), None
+        nodes = run.nodes
         self._release(run)
         # Results name the node on which a trial ended, though it holds no place there any more.
-        run.node, run.succeeded, run.ended_at = node, succeeded, self.now
+        run.nodes, run.succeeded, run.ended_at = nodes, succeeded, self.now
         run.enter(Stage.ENDED)
         self.unended -= 1
 
-    def _cancel_reservation(self, run: TrialRun, target: NodeName) -> None:
-        del self.nodes[target].expected[run.spec.id]
-        self.touch(target, freed=True)
+    def _cancel_reservation(self, run: TrialRun) -> None:
+        for target in dict.fromkeys(run.targets):
+            del self.nodes[target].expected[run.spec.id]
+            self.touch(target, freed=True)
 
-    def _resize_now(self, run: TrialRun, node: NodeName) -> None:
+    def _resize_now(self, run: TrialRun) -> None:
         """Let a change of a share take hold; as in a kubelet, a growth waits until others have given up theirs."""
-        if self.nodes[node].can_give(run):
-            self._apply_resize(run, node)
+        if self._can_give(run):
+            self._apply_resize(run)
         else:
-            self.nodes[node].deferred[run.spec.id] = run
+            for node in run.nodes:
+                self.nodes[node].deferred[run.spec.id] = run
 
-    def _apply_resize(self, run: TrialRun, node: NodeName) -> None:
+    def _can_give(self, run: TrialRun) -> bool:
+        nodes = [self.nodes[node] for node in run.nodes]
+        return all(node.can_give(run) and not node.losses for node in nodes)
+
+    def _apply_resize(self, run: TrialRun) -> None:
         freed = run.wished_cpu < run.cpu
         run.cpu, run.wanted_cpu = run.wished_cpu, None
         run.resizes += 1
-        self.nodes[node].deferred.pop(run.spec.id, None)
+        for node in run.nodes:
+            self.nodes[node].deferred.pop(run.spec.id, None)
         run.change()
         self.changed = True
-        self.touch(node, freed=freed)
+        self._touch_all(run, freed=freed)
 
     def halt(self, run: TrialRun) -> None:
         """Let an attempt compute no more."""
         run.halt(self.now)
-        if run.node is not None:
-            self._unshared[run.node] = None
+        self._unshared.update(dict.fromkeys(run.nodes))
 
     def _release(self, run: TrialRun) -> None:
-        if run.node is not None:
-            del self.nodes[run.node].runs[run.spec.id]
-            self.nodes[run.node].deferred.pop(run.spec.id, None)
-            self.touch(run.node, freed=True)
-        run.node = run.wanted_cpu = None
+        if run.stage is Stage.GATHERING:
+            self._scheduler.withdraw(run)
+        for node in dict.fromkeys(run.nodes):
+            del self.nodes[node].runs[run.spec.id]
+            self.nodes[node].deferred.pop(run.spec.id, None)
+            self.touch(node, freed=True)
+        run.nodes, run.wanted_cpu, run.silent = (), None, False
         self.changed = True
+
+    def _lost(self, run: TrialRun) -> bool:
+        return any(self.nodes[node].losses for node in run.nodes)
+
+    def _touch_all(self, run: TrialRun, *, freed: bool) -> None:
+        for node in dict.fromkeys(run.nodes):
+            self.touch(node, freed=freed)
 
     def touch(self, node: NodeName, *, freed: bool) -> None:
         """Note that what is requested of ``node``, or by whom, has changed."""
@@ -327,7 +397,7 @@ class SimulatedCluster:
 
     def _after(self, seconds: float, kind: ClusterEventKind, run: TrialRun) -> None:
         """End the present stage in ``seconds``; on a node that has stopped, nothing ever does."""
-        if run.node is not None and self.nodes[run.node].losses:
+        if self._lost(run):
             return
         if seconds:
             self.queue.put(self.now + seconds, ClusterEvent(kind, run.spec.id, run.version))

@@ -112,14 +112,24 @@ class DefaultScheduler:
         self._number = 0
 
     def add(self, run: TrialRun) -> None:
-        """Queue the next attempt of ``run``."""
+        """Queue the next attempt of ``run``; each worker of a gang is a pod of its own."""
         pin = None if run.attempt else self._pinned.get(run.spec.id)
-        if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].could_hold(run)):
+        if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].most_workers(run) >= run.workers):
             pin = None  # Otherwise the trial would wait for ever.
         shape = _Shape(run.spec.cpu, run.spec.memory, run.spec.devices, pin)
-        self._waiting.setdefault(shape, deque()).append((self._number, run))
+        for _ in range(run.workers):
+            self._waiting.setdefault(shape, deque()).append((self._number, run))
+            self._number += 1
         self._tried[shape] = False
-        self._number += 1
+
+    def withdraw(self, run: TrialRun) -> None:
+        """Take out of the queue what of ``run`` is still in it."""
+        for shape, waiting in list(self._waiting.items()):
+            left = deque(one for one in waiting if one[1] is not run)
+            if left:
+                self._waiting[shape] = left
+            else:
+                del self._waiting[shape], self._tried[shape]
 
     def changed(self, node: NodeName, *, freed: bool) -> None:
         """Note that what is requested of ``node`` has changed; ``freed`` where that makes room."""

@@ -32,6 +32,8 @@ class ClusterEventKind(IntEnum):
     """What others leave of a node's cores changes."""
     FAULT = 9
     """Something goes wrong, or is put right."""
+    UNMET = 10
+    """A gang's workers have waited long enough for those that did not come."""
 
 
 @dataclass(frozen=True, slots=True)

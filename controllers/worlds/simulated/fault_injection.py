@@ -13,6 +13,7 @@ from controllers.worlds.simulated.faults import (
     RestoreFault,
     StartFailure,
     TrialCrash,
+    WorkerMissing,
     WorldFault,
 )
 from controllers.worlds.simulated.node_run import NodeRun
@@ -35,7 +36,7 @@ def timed_effects(cluster: SimulatedCluster, faults: Sequence[WorldFault]) -> It
                 yield from _crowding(cluster, fault)
             case TrialCrash():
                 yield fault.at, partial(crash, cluster, fault.trial)
-            case StartFailure() | RestoreFault() | ResizeDelay():
+            case StartFailure() | WorkerMissing() | RestoreFault() | ResizeDelay():
                 pass  # The cluster looks these up itself, once it comes to the attempt or resize that they befall.
             case _:
                 assert_never(fault)
@@ -44,7 +45,9 @@ def timed_effects(cluster: SimulatedCluster, faults: Sequence[WorldFault]) -> It
 def crash(cluster: SimulatedCluster, trial: TrialId) -> None:
     """End the trial's present attempt, if there is one on a node that works, as a crash or kill does."""
     run = cluster.submitted.get(trial)
-    if run is not None and run.stage is not Stage.ENDED and run.node is not None and not cluster.nodes[run.node].losses:
+    if run is None or run.stage is Stage.ENDED or not run.nodes:
+        return
+    if not any(cluster.nodes[node].losses for node in run.nodes):
         cluster.fail(run)
 
 
@@ -54,6 +57,7 @@ def _stop(cluster: SimulatedCluster, node: NodeRun) -> None:
     for run in node.runs.values():
         cluster.halt(run)
         run.void()
+        run.silent = True
 
 
 def _notice_loss(cluster: SimulatedCluster, node: NodeRun) -> None:

@@ -68,6 +68,15 @@ class StartFailure(Fault):
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerMissing(Fault):
+    """One worker of the ``attempt``-th attempt of ``trial``, a gang, never starts."""
+
+    trial: TrialId
+    attempt: int
+    kind: Literal["worker missing"] = "worker missing"
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreFault(Fault):
     """Restoring takes the ``attempt``-th attempt ``seconds`` longer; the newest checkpoint may be ``broken``."""
 
@@ -88,7 +97,7 @@ class ResizeDelay(Fault):
     kind: Literal["resize delay"] = "resize delay"
 
 
-WorldFault = NodeLoss | Crowding | TrialCrash | StartFailure | RestoreFault | ResizeDelay
+WorldFault = NodeLoss | Crowding | TrialCrash | StartFailure | WorkerMissing | RestoreFault | ResizeDelay
 
 
 class FaultLookup:
@@ -96,12 +105,17 @@ class FaultLookup:
 
     def __init__(self, faults: Sequence[WorldFault] = ()) -> None:
         self._starts = {(fault.trial, fault.attempt) for fault in faults if isinstance(fault, StartFailure)}
+        self._missing = {(fault.trial, fault.attempt) for fault in faults if isinstance(fault, WorkerMissing)}
         self._restores = {(fault.trial, fault.attempt): fault for fault in faults if isinstance(fault, RestoreFault)}
         self._delays = [fault for fault in faults if isinstance(fault, ResizeDelay)]
 
     def start_fails(self, trial: TrialId, attempt: int) -> bool:
         """Return whether an attempt ends before its training process begins."""
         return (trial, attempt) in self._starts
+
+    def worker_missing(self, trial: TrialId, attempt: int) -> bool:
+        """Return whether a worker of an attempt never starts."""
+        return (trial, attempt) in self._missing
 
     def restore(self, trial: TrialId, attempt: int) -> tuple[float, bool]:
         """Return the seconds that an attempt restores longer, and whether the newest checkpoint is broken."""

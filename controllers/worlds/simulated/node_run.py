@@ -69,27 +69,27 @@ class NodeRun:
     @property
     def cpu_expected(self) -> float:
         """Cores requested by moves towards it."""
-        return sum(run.spec.cpu for run in self.expected.values())
+        return sum(run.expected_cpu(self.spec.name) for run in self.expected.values())
 
     @property
     def cpu_taken(self) -> float:
         """Cores requested by what is on it, changes under way counted at their larger end."""
-        return sum(run.held_cpu for run in self.runs.values()) + self.others_cpu
+        return sum(run.held_cpu * run.on(self.spec.name) for run in self.runs.values()) + self.others_cpu
 
     @property
     def cpu_given(self) -> float:
         """Cores that what is on it has now, before changes under way."""
-        return sum(run.cpu for run in self.runs.values()) + self.others_cpu
+        return sum(run.cpu * run.on(self.spec.name) for run in self.runs.values()) + self.others_cpu
 
     @property
     def cpu_promised(self) -> float:
         """Cores that what is on it will have after all changes under way."""
-        return sum(run.wished_cpu for run in self.runs.values()) + self.others_cpu
+        return sum(run.wished_cpu * run.on(self.spec.name) for run in self.runs.values()) + self.others_cpu
 
     @property
     def memory_requested(self) -> float:
         """Bytes requested of it, moves towards it included."""
-        return sum(run.spec.memory for run in self._all())
+        return sum(run.spec.memory * workers for run, workers in self._all())
 
     @property
     def devices_requested(self) -> Devices:
@@ -99,64 +99,91 @@ class NodeRun:
     @property
     def without_cpu(self) -> int:
         """How many of its pods request no CPU."""
-        return sum(not run.spec.cpu for run in self._all())
+        return sum(workers for run, workers in self._all() if not run.spec.cpu)
 
     @property
     def without_memory(self) -> int:
         """How many of its pods request no memory."""
-        return sum(not run.spec.memory for run in self._all())
+        return sum(workers for run, workers in self._all() if not run.spec.memory)
 
-    def unfit(self, run: TrialRun) -> str:
-        """Return why the trial's next attempt cannot start here, empty where it can."""
-        spec = run.spec
+    def unfit(self, run: TrialRun, workers: int = 1) -> str:
+        """Return why ``workers`` of the trial's next attempt cannot start here, once the present one has left."""
+        spec, leaving = run.spec, run.on(self.name)
         if not self.ready:
             return f"node {self.name} is not ready"
-        requested = self.cpu_requested
-        if requested + spec.cpu > self.spec.cpu + _SLACK:
-            return f"{spec.cpu:g} cores do not fit on {self.name}: {requested:g} of {self.spec.cpu:g} are requested"
-        if spec.memory and self.memory_requested + spec.memory > self.spec.memory:
-            return f"{spec.memory:g} bytes do not fit on {self.name}"
-        if spec.devices and not spec.devices.within(self.spec.devices - self.devices_requested):
+        requested, cpu = self.cpu_requested - leaving * run.held_cpu, spec.cpu * workers
+        if requested + cpu > self.spec.cpu + _SLACK:
+            return f"{cpu:g} cores do not fit on {self.name}: {requested:g} of {self.spec.cpu:g} are requested"
+        if spec.memory and self.memory_requested + spec.memory * (workers - leaving) > self.spec.memory:
+            return f"{spec.memory * workers:g} bytes do not fit on {self.name}"
+        free = self.spec.devices - self.devices_requested + spec.devices * leaving
+        if spec.devices and not (spec.devices * workers).within(free):
             taken = f"it has {self.spec.devices}, and {self.devices_requested} are requested"
-            return f"{self.name} cannot give {spec.devices}: {taken}"
+            return f"{self.name} cannot give {spec.devices * workers}: {taken}"
         return ""
 
     def could_hold(self, run: TrialRun) -> bool:
-        """Whether the trial would fit here if nothing else were there."""
-        spec = run.spec
-        enough = spec.cpu <= self.spec.cpu + _SLACK and spec.memory <= self.spec.memory
-        return enough and spec.devices.within(self.spec.devices)
+        """Whether the trial, or one worker of it, would fit here if nothing else were there."""
+        return self.most_workers(run) > 0
+
+    def most_workers(self, run: TrialRun) -> int:
+        """Return how many of the trial's workers would fit here if nothing else were there."""
+        spec, fitting = run.spec, 0
+        while (
+            fitting < spec.max_workers
+            and spec.cpu * (fitting + 1) <= self.spec.cpu + _SLACK
+            and spec.memory * (fitting + 1) <= self.spec.memory
+            and (spec.devices * (fitting + 1)).within(self.spec.devices)
+        ):
+            fitting += 1
+        return fitting
 
     def has_cores_for(self, run: TrialRun, cpu: float) -> bool:
         """Whether the share of a trial that is here can become ``cpu`` cores, once shrinks under way took hold."""
-        return self.cpu_promised + self.cpu_expected - run.wished_cpu + cpu <= self.spec.cpu + _SLACK
+        more = (cpu - run.wished_cpu) * run.on(self.name)
+        return self.cpu_promised + self.cpu_expected + more <= self.spec.cpu + _SLACK
 
     def can_give(self, run: TrialRun) -> bool:
         """Whether a trial that is here can have now what it was promised."""
-        return self.cpu_given - run.cpu + run.wished_cpu <= self.spec.cpu + _SLACK
+        more = (run.wished_cpu - run.cpu) * run.on(self.name)
+        return self.cpu_given + more <= self.spec.cpu + _SLACK
 
-    def share(self, now: float) -> float:
-        """Give every attempt its part of the cores from ``now`` on; return when the first stage will be over."""
-        computing = [run for run in self.runs.values() if run.computes and not self.losses]
+    def share(self, now: float) -> None:
+        """Give every attempt its part of the cores from ``now`` on: gangs settle afterwards what that comes to."""
         for run in self.runs.values():
             run.advance(now)
+        workers = [run for run in self._computing() for _ in range(run.on(self.name))]
         given = fair_cores(
-            [max(run.cpu, LEAST_WEIGHT) for run in computing],
-            [run.most_cores for run in computing],
+            [max(run.cpu, LEAST_WEIGHT) for run in workers],
+            [run.most_cores for run in workers],
             self.spec.supplied(now),
         )
-        speed = self.spec.speed_of(len(computing))
-        for run, cores in zip(computing, given, strict=True):
-            run.give(now, cores, speed)
-        self._cpu_used = sum(given)
+        speed = self.spec.speed_of(len(workers))
+        for run, cores in zip(workers, given, strict=True):
+            if run.spec.gang:
+                run.given[self.name] = cores, speed
+            else:
+                run.give(now, cores, speed)
+
+    def gangs(self) -> list[TrialRun]:
+        """Return the gangs that compute here."""
+        return [run for run in self._computing() if run.spec.gang]
+
+    def foreseen(self) -> float:
+        """Return when the first stage will be over of those that compute here; what was foreseen before is void."""
+        computing = self._computing()
+        self._cpu_used = sum(run.used[self.name] if run.spec.gang else run.cores for run in computing)
         self.version += 1
         return min((run.stage_ends_at for run in computing), default=float("inf"))
+
+    def _computing(self) -> list[TrialRun]:
+        return [run for run in self.runs.values() if run.computes and not self.losses and not run.silent]
 
     def shown(self) -> Node:
         """Return the node for policies; the same object as last time if nothing of it has changed."""
         left, last, starting = max(0.0, self.spec.cpu - self.others_cpu), self._shown, NO_DEVICES
         if self.spec.devices.counts:
-            starting = _devices_of(run for run in self.runs.values() if run.shown_on is None)
+            starting = _devices_of((run, run.on(self.name)) for run in self.runs.values() if not run.shown_on)
         seen = left, self._cpu_used, self.ready, starting
         if last is None or (last.cpu, last.cpu_used, last.ready, last.devices_starting) != seen:
             last = self._shown = Node(
@@ -167,12 +194,15 @@ class NodeRun:
                 self.ready,
                 self.spec.devices,
                 starting,
+                zone=self.spec.zone,
             )
         return last
 
-    def _all(self) -> Iterable[TrialRun]:
-        return (*self.runs.values(), *self.expected.values())
+    def _all(self) -> Iterable[tuple[TrialRun, int]]:
+        """Yield what is here or on its way, and how many workers it has here, or more than it has here."""
+        yield from ((run, run.on(self.name)) for run in self.runs.values())
+        yield from ((run, run.coming(self.name)) for run in self.expected.values())
 
 
-def _devices_of(runs: Iterable[TrialRun]) -> Devices:
-    return sum((run.spec.devices for run in runs), NO_DEVICES)
+def _devices_of(runs: Iterable[tuple[TrialRun, int]]) -> Devices:
+    return sum((run.spec.devices * workers for run, workers in runs), NO_DEVICES)

@@ -21,6 +21,8 @@ class Costs:
     ``resize_s``: until a resize takes hold.
     ``grace_s``: from the request to leave until a process that ignores it is killed.
     ``metric_delay_s``: until a logged value can be read.
+    ``meet_s``: until the workers of a gang have found each other, beside the start of each.
+    ``meet_within_s``: how long a gang's workers wait for those that have not come, before they all leave again.
     ``heartbeat_s``: the controller looks at multiples of it, wherever there may be something new to decide.
 
     Raises:
@@ -37,12 +39,15 @@ class Costs:
     grace_s: float = 30.0
     metric_delay_s: float = 0.0
     heartbeat_s: float = 1.0
+    meet_s: float = 0.0
+    meet_within_s: float = 60.0
 
     def __post_init__(self) -> None:
         for name in (cost.name for cost in fields(self)):
             amount = getattr(self, name)
-            if not (math.isfinite(amount) and amount >= 0) or (name == "heartbeat_s" and amount == 0):
-                message = f"{name} must be finite and at least 0 s (heartbeat_s above 0), not {amount}"
+            positive = name in {"heartbeat_s", "meet_within_s"}
+            if not (math.isfinite(amount) and amount >= 0) or (positive and amount == 0):
+                message = f"{name} must be finite and {'above' if positive else 'at least'} 0 s, not {amount}"
                 raise WorkloadError(message)
 
     @classmethod
@@ -55,13 +60,13 @@ class Costs:
         """As measured on a Kubernetes 1.36 with Argo 4.0.7 and a PyTorch trial (benchmarks/cluster/move.py)."""
         return cls(
             start_s=1.9, start_cpu_s=5.5, leave_s=0.5, next_attempt_s=5.2, retry_s=5.2, restore_s=0.1, resize_s=0.2,
-            metric_delay_s=1.0, heartbeat_s=0.5,
+            metric_delay_s=1.0, heartbeat_s=0.5, meet_s=0.8,
         )  # fmt: skip
 
     @classmethod
     def local(cls) -> Self:
         """As measured for the local world with its fork server (benchmarks/start_of_an_attempt.py)."""
-        return cls(start_cpu_s=0.06, leave_s=0.3, restore_s=0.1, metric_delay_s=1.0, heartbeat_s=0.2)
+        return cls(start_cpu_s=0.06, leave_s=0.3, restore_s=0.1, metric_delay_s=1.0, heartbeat_s=0.2, meet_s=0.1)
 
     @classmethod
     def thesis(cls) -> Self:

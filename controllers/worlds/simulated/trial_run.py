@@ -1,13 +1,15 @@
 """One trial in virtual time, over all its attempts."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
 from controllers.core.model import NodeName, Phase, Trial, TrialId
+from controllers.worlds.simulated.gangs import gang_speed
 from controllers.worlds.simulated.report_log import ReportLog
-from controllers.worlds.simulated.workload import TrialSpec
+from controllers.worlds.simulated.workload import Network, TrialSpec
 
 _SHOWN_ON_NODES = frozenset({Phase.RUNNING, Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 _IMPORT_CORES = 1.0
@@ -21,6 +23,8 @@ class Stage(Enum):
     """Waits for a ``Place`` for its first attempt."""
     QUEUED = auto()
     """Waits for the scheduler."""
+    GATHERING = auto()
+    """A gang of which the scheduler has placed some workers: they hold their room and wait for the others."""
     STARTING = auto()
     """Has its node; the container is being made."""
     RESTORING = auto()
@@ -66,9 +70,12 @@ class TrialRun:
     ``warm_left`` is in core seconds.
     ``cores`` are what it uses now and ``rate`` is what its stage gains by them each second, both since ``since``.
     ``version`` goes on with each stage, so that what was due in an earlier one is void. ``wanted_cpu`` is a share that
-    was asked for and has not taken hold yet. ``target`` is where a move that is under way leads, ``moved_from`` where
-    the move that its next attempt completes began. ``rest`` is what it was told to leave for, if not for a move;
-    ``stopped`` is why it was stopped, empty where it was not.
+    was asked for and has not taken hold yet. ``nodes`` are those of its workers by rank, ``targets`` those where a move
+    that is under way leads, ``moved_from`` those where the move that its next attempt completes began. ``workers`` is
+    how many it has or starts with; of a gang, ``given`` is what each of its nodes gives each worker there: cores and
+    their speed, and ``used`` the cores that all of them use there. A worker of a ``silent`` run is on a node that was
+    lost. ``unmet`` counts the attempts of which some worker never came. ``rest`` is what it was told to leave for, if
+    not for a move; ``stopped`` is why it was stopped, empty where it was not.
     ``unseen`` is where a trial of a cluster puts itself when it no longer looks as it did.
     """
 
@@ -77,8 +84,13 @@ class TrialRun:
     log: ReportLog
     cpu: float
     unseen: dict[TrialId, "TrialRun"] = field(repr=False)
-    node: NodeName | None = None
-    target: NodeName | None = None
+    nodes: tuple[NodeName, ...] = ()
+    targets: tuple[NodeName, ...] = ()
+    workers: int = 1
+    given: dict[NodeName, tuple[float, float]] = field(default_factory=dict)
+    used: dict[NodeName, float] = field(default_factory=dict)
+    silent: bool = False
+    unmet: int = 0
     rest: Rest | None = None
     wanted_cpu: float | None = None
     attempt: int = 0
@@ -99,9 +111,31 @@ class TrialRun:
     succeeded: bool = False
     stopped: str = ""
     version: int = 0
-    moved_from: NodeName | None = None
+    moved_from: tuple[NodeName, ...] = ()
     usage: list[Usage] = field(default_factory=list)
     _shown: Trial | None = None
+
+    @property
+    def node(self) -> NodeName | None:
+        """Node of its first worker."""
+        return self.nodes[0] if self.nodes else None
+
+    @property
+    def target(self) -> NodeName | None:
+        """Where a move that is under way leads its first worker."""
+        return self.targets[0] if self.targets else None
+
+    def on(self, node: NodeName) -> int:
+        """Return how many of its workers are on ``node``."""
+        return self.nodes.count(node)
+
+    def coming(self, node: NodeName) -> int:
+        """Return how many more workers its next attempt will have on ``node`` than the present one."""
+        return max(0, self.targets.count(node) - self.nodes.count(node))
+
+    def expected_cpu(self, node: NodeName) -> float:
+        """Return the cores that its next attempt will request of ``node`` beyond what the present one holds there."""
+        return max(0.0, self.targets.count(node) * self.spec.cpu - self.nodes.count(node) * self.held_cpu)
 
     @property
     def computes(self) -> bool:
@@ -111,7 +145,7 @@ class TrialRun:
     @property
     def leaves(self) -> bool:
         """Whether it was told to leave and has not gone."""
-        return (self.target is not None or self.rest is not None) and self.stage in _RUNNING
+        return (bool(self.targets) or self.rest is not None) and self.stage in _RUNNING
 
     @property
     def wished_cpu(self) -> float:
@@ -147,14 +181,14 @@ class TrialRun:
             return Phase.SUSPENDED
         if self.rest is not None:
             return Phase.SUSPENDING if self.rest is Rest.SUSPEND else Phase.STOPPING
-        if self.target is not None:
+        if self.targets:
             return Phase.MOVING
         return Phase.RUNNING if self.stage in _RUNNING else Phase.PENDING
 
     @property
-    def shown_on(self) -> NodeName | None:
-        """The node that policies see it on: none before it runs."""
-        return self.node if self.phase in _SHOWN_ON_NODES else None
+    def shown_on(self) -> tuple[NodeName, ...]:
+        """The nodes that policies see it on: none before it runs."""
+        return self.nodes if self.phase in _SHOWN_ON_NODES else ()
 
     def change(self) -> None:
         """Note that it does not look as it did."""
@@ -173,9 +207,12 @@ class TrialRun:
                 memory=spec.memory,
                 direction=spec.direction,
                 submitted_at=spec.submitted_at,
-                nodes=() if self.shown_on is None else (self.shown_on,),
+                nodes=self.shown_on,
                 attempt=self.attempt,
                 moves=self.moves,
+                workers=self.workers,
+                min_workers=spec.min_workers,
+                max_workers=spec.max_workers,
                 moving_to=self.target if phase is Phase.MOVING else None,
                 gated=self.stage in WAITING,
                 goals=spec.goals.since(spec.submitted_at),
@@ -184,6 +221,7 @@ class TrialRun:
                 suspensions=self.suspensions,
                 search=spec.search,
                 sweep=spec.sweep,
+                moving_to_nodes=self.targets if spec.gang and phase is Phase.MOVING else (),
             )
         return self._shown
 
@@ -217,17 +255,48 @@ class TrialRun:
 
     def give(self, now: float, cores: float, speed: float) -> None:
         """Let it go on with ``cores`` cores of ``speed`` from ``now`` on; it has been advanced until then."""
-        training = self.stage is Stage.TRAINING
+        self._go_on(now, cores, self._alone(cores, speed))
+
+    def settle(self, now: float, network: Network, zones: Mapping[NodeName, str]) -> None:
+        """Let a gang go on from ``now`` on with what its nodes have given it; it has been advanced until then.
+
+        All its workers wait for the slowest, and use no CPU meanwhile.
+
+        Args:
+            now: In seconds.
+            network: What its workers talk over.
+            zones: The zone of each node.
+        """
+        parts = [self.given.get(node, (0.0, 0.0)) for node in self.nodes]
+        speeds = [self._alone(cores, speed) for cores, speed in parts]
+        if self.stage is Stage.TRAINING:
+            link = network.slowest_link(self.nodes, [zones[node] for node in self.nodes])
+            made = gang_speed(self.spec.exchange, speeds, link, network.call_s)
+            rate, busy = made.rate, made.busy
+        else:
+            rate, busy = min(speeds), (1.0,) * len(parts)
+        self.used = dict.fromkeys(self.nodes, 0.0)
+        for node, (cores, _), part in zip(self.nodes, parts, busy, strict=True):
+            self.used[node] += cores * part
+        self._go_on(now, sum(self.used.values()), rate)
+
+    def _alone(self, cores: float, speed: float) -> float:
+        """Return what its stage gains each second by ``cores`` cores of ``speed``."""
+        if self.stage is not Stage.TRAINING:
+            return cores * speed
+        return self.spec.speedup.speed(self.spec.left_to_train(cores)) * speed
+
+    def _go_on(self, now: float, cores: float, rate: float) -> None:
         if cores != self.cores:
             self.usage.append(Usage(now, self.node, self.cores))
-        self.cores = cores
-        self.rate = (self.spec.speedup.speed(self.spec.left_to_train(cores)) if training else cores) * speed
-        self.log.go_on(now, self.work, self.rate if training else 0.0, (self.cpu_seconds, cores))
+        self.cores, self.rate = cores, rate
+        self.log.go_on(now, self.work, rate if self.stage is Stage.TRAINING else 0.0, (self.cpu_seconds, cores))
 
     def halt(self, now: float) -> None:
         """Do what its cores let it do until ``now``, and no more from then on."""
         self.advance(now)
-        self.give(now, 0.0, 0.0)
+        self.given, self.used = {}, {}
+        self._go_on(now, 0.0, 0.0)
 
     def finish(self, now: float) -> None:
         """End its work; what rounding has left of it counts as done."""

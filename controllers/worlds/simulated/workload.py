@@ -9,13 +9,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, Parameters, Point, TrialId
 from controllers.core.parameters import bounded
+
+MIB: Final = 1024.0 * 1024.0
 
 
 class WorkloadError(SpeconError, ValueError):
@@ -65,6 +67,51 @@ class Speedup:
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """Bytes a second that gloo brings from worker to worker on one node, within a zone and between zones.
+
+    ``call_s`` are the seconds that each sum takes beside that. The defaults were measured: loopback, and links of
+    1 Gbit/s and 200 Mbit/s.
+    """
+
+    node: float = MIB / 0.0022
+    zone: float = MIB / 0.0137
+    across: float = MIB / 0.044
+    call_s: float = 0.00035
+
+    def __post_init__(self) -> None:
+        for name in ("node", "zone", "across"):
+            if not getattr(self, name) > 0:
+                message = f"network: {name} must be above 0 bytes a second, not {getattr(self, name)}"
+                raise WorkloadError(message)
+        if not 0 <= self.call_s < math.inf:
+            message = f"network: call_s must be finite and at least 0, not {self.call_s}"
+            raise WorkloadError(message)
+
+    def slowest_link(self, nodes: Sequence[str], zones: Sequence[str]) -> float:
+        """Return the bandwidth of the slowest link between workers on ``nodes``, each in its zone of ``zones``."""
+        if len(set(zones)) > 1:
+            return self.across
+        return self.zone if len(set(nodes)) > 1 else self.node
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a trial's workers do for each other.
+
+    ``step_s`` are the lone seconds of a step, whose batch they split; ``bytes`` is the size of what they sum.
+    """
+
+    step_s: float = 1.0
+    bytes: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.step_s < math.inf or not 0 <= self.bytes < math.inf:
+            message = f"exchange: step_s must be above 0 and bytes at least 0, not {self.step_s} and {self.bytes}"
+            raise WorkloadError(message)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The objective's ``value`` as logged after ``work_s`` lone seconds of training."""
 
@@ -85,6 +132,8 @@ class TrialSpec:
     seconds with a report only ``cpu_every_s`` seconds after it last did; the reports between repeat the older count.
     ``devices`` are those that its pods hold, ``parameters`` its hyperparameters. With ``search``, the text of a search,
     it waits for a place until that has given it others. ``sweep`` is the name of its sweep, where there are several.
+    With ``max_workers`` above 1 it is a gang, for which ``cpu``, ``memory``, ``limit``, ``devices`` and ``speedup`` are
+    each worker's; what its workers do for each other is its ``exchange``.
     """
 
     id: TrialId
@@ -107,6 +156,14 @@ class TrialSpec:
     parameters: Parameters = ()
     search: str = ""
     sweep: str = ""
+    min_workers: int = 1
+    max_workers: int = 1
+    exchange: Exchange = field(default_factory=Exchange)
+
+    @property
+    def gang(self) -> bool:
+        """Whether it may have several workers."""
+        return self.max_workers > 1
 
     @property
     def steps_total(self) -> int | None:
@@ -133,6 +190,11 @@ class TrialSpec:
                 message = f"trial {self.id}: {name} must be at least 0, not {getattr(self, name)}"
                 raise WorkloadError(message)
         _check_devices(f"trial {self.id}", self.devices)
+        if not 1 <= self.min_workers <= self.max_workers:
+            message = (
+                f"trial {self.id}: workers must be from 1, the least first: ({self.min_workers}, {self.max_workers})"
+            )
+            raise WorkloadError(message)
         for name in ("work_s", "checkpoint_every_s", "limit"):
             amount = getattr(self, name)
             endless = name == "limit" and amount == math.inf
@@ -219,11 +281,15 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Trials and nodes, each name once, at least one of each; without an ``image``, every node has it already."""
+    """Trials and nodes, each name once, at least one of each; without an ``image``, every node has it already.
+
+    ``network`` is what the workers of gangs talk over.
+    """
 
     trials: tuple[TrialSpec, ...]
     nodes: tuple[NodeSpec, ...]
     image: Image | None = None
+    network: Network = field(default_factory=Network)
 
     def __post_init__(self) -> None:
         _distinct("trial", [trial.id for trial in self.trials])

@@ -20,6 +20,8 @@ from controllers.core.model import (
     Suspend,
     Trial,
     TrialId,
+    nodes_of,
+    why_no_gang,
 )
 from controllers.core.parameters import bounded
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
@@ -115,7 +117,13 @@ class SimulatedWorld:
         """Return every trial that has not been submitted yet."""
         cluster = self._cluster
         return [
-            ComingTrial(name, run.spec.submitted_at, run.spec.cpu, run.spec.memory, run.spec.devices)
+            ComingTrial(
+                name,
+                run.spec.submitted_at,
+                run.spec.cpu * run.workers,
+                run.spec.memory * run.workers,
+                run.spec.devices * run.workers,
+            )
             for name, run in cluster.runs.items()
             if name not in cluster.submitted
         ]
@@ -172,8 +180,8 @@ class SimulatedWorld:
                 return refused("the trial is not running")
             case Resize(cpu=cpu):
                 return self._resize(run, cpu)
-            case Migrate(node=node):
-                return self._migrate(run, node)
+            case Migrate():
+                return self._migrate(run, action)
             case Suspend():
                 self._cluster.suspend(run)
                 return DONE
@@ -186,34 +194,41 @@ class SimulatedWorld:
     def _place(self, run: TrialRun, place: Place) -> Outcome:
         if run.stage not in WAITING:
             return refused("the trial does not wait for a place")
-        if place.node is not None and (why_not := self._unfit(place.node, run)):
+        nodes = nodes_of(place, run.shown())
+        if why_not := self._unfit(place, nodes, run):
             return refused(why_not)
         if place.point:
             spec = run.spec if self._surrogate is None else self._surrogate.trained(run.spec, place.point)
             run.become(replace(spec, parameters=bounded(dict(place.point))))
-        if place.node is None:
-            self._cluster.enqueue(run)
+        if nodes:
+            self._cluster.place(run, nodes)
         else:
-            self._cluster.place(run, place.node)
+            self._cluster.enqueue(run)
         return DONE
 
     def _resize(self, run: TrialRun, cpu: float) -> Outcome:
-        node = run.node
-        if node is None or not (cpu >= 0 and self._cluster.nodes[node].has_cores_for(run, cpu)):
-            return refused(f"{cpu:g} cores do not fit on {node}")
-        self._cluster.resize(run, node, cpu)
+        for node in run.nodes:
+            if not (cpu >= 0 and self._cluster.nodes[node].has_cores_for(run, cpu)):
+                return refused(f"{cpu:g} cores do not fit on {node}")
+        self._cluster.resize(run, cpu)
         return DONE
 
-    def _migrate(self, run: TrialRun, target: NodeName) -> Outcome:
-        why_not = f"the trial is on {target} already" if target == run.node else self._unfit(target, run)
-        if why_not:
+    def _migrate(self, run: TrialRun, action: Migrate) -> Outcome:
+        targets = nodes_of(action, run.shown())
+        why_not = f"the trial is on {action.node} already" if targets == run.nodes else ""
+        if why_not := why_not or self._unfit(action, targets, run):
             return refused(why_not)
-        self._cluster.move(run, target)
+        self._cluster.move(run, targets)
         return DONE
 
-    def _unfit(self, node: NodeName, run: TrialRun) -> str:
-        known = self._cluster.nodes.get(node)
-        return f"there is no node {node}" if known is None else known.unfit(run)
+    def _unfit(self, action: Migrate | Place, nodes: tuple[NodeName, ...], run: TrialRun) -> str:
+        """Return why the next attempt cannot have its workers on ``nodes``, all of them; empty where it can."""
+        if unknown := [node for node in nodes if node not in self._cluster.nodes]:
+            return f"there is no node {unknown[0]}"
+        if why_not := why_no_gang(action, run.shown()):
+            return why_not
+        found = (self._cluster.nodes[node].unfit(run, nodes.count(node)) for node in dict.fromkeys(nodes))
+        return next(filter(None, found), "")
 
 
 def _result(run: TrialRun, sample: Sample | None) -> TrialResult:
