@@ -133,7 +133,7 @@ class Exploring:
                 *pair,
                 chosen,
                 taught,
-            )  # fmt: skip
+            )
         )
 
 

@@ -1,4 +1,4 @@
-"""Sweeps to train kais on, to choose among its checkpoints by, and to test it on: three kinds that have nothing in common.
+"""Sweeps to train kais on, to choose among its checkpoints by, and to test it on: nothing in common.
 
 They differ in how many nodes there are and how large these are, in how trials arrive, in how their lengths are
 distributed, and in their learning curves. Within a kind, the seed draws all of these.
@@ -112,9 +112,9 @@ def _workload(shape: Shape, arrivals: ArrivalPattern, length: Callable[[], float
                 at,
                 work,
                 curve.reports(work, shape.reports, chance),
-                min(usual_cores * shape.request, min(shape.cores)),
+                min(usual_cores * shape.request, *shape.cores),
                 Speedup.linear(most),
-            )  # fmt: skip
+            )
         )
     nodes = tuple(NodeSpec(NodeName(f"n{number:03d}"), cores) for number, cores in enumerate(shape.cores))
     return Workload(tuple(trials), nodes)

@@ -47,7 +47,7 @@ class Best:
 
 
 def strange_cluster(trained: Trained, scene: Scene) -> str:
-    """Return which feature of the cluster or of its nodes lies outside of what was trained on; empty where none does."""
+    """Return which feature of the cluster or of a node lies outside of what was trained on; empty where none does."""
     return strange(trained, "cluster", scene.cluster[None]) or strange(trained, "node", scene.node_rows())
 
 

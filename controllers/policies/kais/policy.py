@@ -28,7 +28,7 @@ from controllers.core.model import (
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
 from controllers.policies.kais.choosing import Best, Chooser
-from controllers.policies.kais.dispatch import places, starting_order
+from controllers.policies.kais.dispatch import places, starting_order, untrained_for
 from controllers.policies.kais.moving import moves as moves_of
 from controllers.policies.kais.network import Embedding
 from controllers.policies.kais.scene import scene
@@ -141,7 +141,8 @@ class Kais(PolicySettings):
         oldest = self.stale_after * self.interval
         fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, oldest)}
         if due:
-            movable = {t.id for t in snapshot.unended if t.id in fresh and state.moves.allows(t, MOST_MOVES)}
+            plain = (trial for trial in snapshot.unended if trial.id in fresh and not untrained_for(trial))
+            movable = {trial.id for trial in plain if state.moves.allows(trial, MOST_MOVES)}
             live = sum(trial.live for trial in snapshot.unended)
             room = max(1, live // 4) - sum(trial.phase is Phase.MOVING for trial in snapshot.unended)
             cost = statistics.fmean((MOVE_COST, MOVE_COST, *known.moves))
@@ -149,7 +150,8 @@ class Kais(PolicySettings):
         nodes = {
             name: node
             for name, node in shared_nodes(snapshot).items()
-            if name in changed or (due and not fresh.isdisjoint(node.names))
+            if (name in changed or (due and not fresh.isdisjoint(node.names)))
+            and not any(untrained_for(trial) for trial in node.members)
         }
         new = {
             name
