@@ -241,9 +241,8 @@ def _ship(training: Training) -> None:
     head = (
         f"# How kais was trained\n\n<!-- Made by `python -m benchmarks.train_kais --ship`. -->\n\n"
         f"{told['trained']}; the shipped weights are of round {told['round']}. The columns from the fourth on are on "
-        f"{JUDGED} validation sweeps: the mean completion time and the makespan under kais as a multiple of those under "
-        "`ahead` and under `default`. "
-        f"Up to round {LESSONS}, `ahead` taught.\n\n"
+        f"{JUDGED} validation sweeps. They are the mean completion time and the makespan under kais, as a multiple of "
+        f"those under `ahead` and under `default`. Up to round {LESSONS}, `ahead` taught.\n\n"
     )
     table = f"| {' | '.join(columns)} |\n|{'---:|' * len(columns)}\n" + "".join(f"| {line} |\n" for line in lines)
     PAGE.write_text(head + table, encoding="utf-8")

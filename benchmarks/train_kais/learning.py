@@ -55,14 +55,16 @@ class Twin(nn.Module):
         weights, kind = self.matrices, steps[0].kind
         if kind == "share":
             chosen = torch.cat([nodes[row, torch.from_numpy(step.first)] for row, step in enumerate(steps)])
-            return self._layer("share_node", chosen) @ weights["share_score"] + self.biases["share_score"]
+            ways: Tensor = self._layer("share_node", chosen) @ weights["share_score"] + self.biases["share_score"]
+            return ways
         if kind == "place":
             mine = trials[torch.arange(len(steps)), torch.tensor([int(step.first[0]) for step in steps])]
             pairs = _filled([step.candidates for step in steps])
             hidden = pairs @ weights["place_pair"] + self.biases["place_pair"] + nodes @ weights["place_node"]
             hidden = torch.relu(hidden + (mine @ weights["place_trial"])[:, None])
             allowed = _filled([step.allowed for step in steps]) > 0
-            return (hidden @ weights["place_score"])[..., 0].masked_fill(~allowed, NEVER)
+            scores: Tensor = (hidden @ weights["place_score"])[..., 0]
+            return scores.masked_fill(~allowed, NEVER)
         return self._moves(steps, trials, nodes)
 
     def _moves(self, steps: Sequence[Step], trials: Tensor, nodes: Tensor) -> Tensor:
@@ -182,7 +184,7 @@ def improved(  # noqa: PLR0913 - the settings of PPO
 
 def _take(twin: Twin, optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
     optimiser.zero_grad()
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]  # torch has not annotated it
     nn.utils.clip_grad_norm_(twin.parameters(), 0.5)
     optimiser.step()
     twin.bound()
@@ -193,7 +195,7 @@ def _filled(arrays: Sequence[np.ndarray]) -> Tensor:
     shape = tuple(max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True))
     found = np.zeros((len(arrays), *shape), np.float32)
     for row, array in enumerate(arrays):
-        found[(row, *(slice(size) for size in array.shape))] = array
+        found[row][tuple(slice(size) for size in array.shape)] = array
     return torch.from_numpy(found)
 
 

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from benchmarks.train_kais import __main__ as training  # noqa: E402 - torch may be missing
 from benchmarks.train_kais import workloads  # noqa: E402
-from benchmarks.train_kais.episodes import WHOLE, Exploring, Notes, Step, TrainedKais, explored  # noqa: E402
+from benchmarks.train_kais.episodes import WHOLE, Exploring, Notes, Step, TrainedKais, explored, under  # noqa: E402
 from benchmarks.train_kais.learning import Twin  # noqa: E402
 from controllers.policies.kais.network import Embedding  # noqa: E402
 from controllers.policies.kais.weights import Trained, read  # noqa: E402
@@ -41,7 +41,7 @@ def test_the_network_that_is_trained_scores_as_the_policy_does() -> None:
     twin = Twin(1)
     policy = TrainedKais(trained=Trained(twin.network(), WHOLE), chooser=Beside(Notes(), np.random.default_rng(0), 0.0))
     SCORES.clear()
-    training.under(policy, "training", 0)
+    under(policy, "training", 0)
     first = [(step, scores) for step, scores in SCORES if step.now == SCORES[0][0].now][:1]
     shares = [(step, scores) for step, scores in SCORES if step.kind == "share"][-3:]
     assert first

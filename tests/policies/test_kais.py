@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ class WithWeights(Kais):
 ANY_WEIGHTS = WithWeights()
 
 
-def waits(name: str, **changes: object) -> Trial:
+def waits(name: str, **changes: Any) -> Trial:  # noqa: ANN401 - any field of Trial
     return trial(name, phase=Phase.PENDING, gated=True, attempt=0, **changes)
 
 

@@ -62,6 +62,7 @@ def write(path: Path, trained: Trained, told: Mapping[str, str]) -> None:
     tensors |= {f"bias.{name}": _stored(values) for name, values in trained.network.biases.items()}
     tensors |= {f"range.{name}": _stored(values) for name, values in trained.ranges.items()}
     save_file(tensors, path, {**told, "features": FEATURES_VERSION, "sha256": checksum(tensors)})
+    path.chmod(0o644)  # it is made for its owner alone
 
 
 @lru_cache(maxsize=4)
@@ -96,7 +97,7 @@ def _check(path: Path, told: Mapping[str, str], tensors: Mapping[str, np.ndarray
             "train it again with python -m benchmarks.train_kais"
         )
         raise BadWeightsError(message)
-    wanted = {f"matrix.{name}": shape for name, shape in SHAPES.items()}
+    wanted: dict[str, tuple[int, ...]] = {f"matrix.{name}": shape for name, shape in SHAPES.items()}
     wanted |= {f"bias.{name}": (length,) for name, length in BIASES.items()}
     wanted |= {f"range.{name}": (2, len(features)) for name, features in RANGES.items()}
     found = {name: values.shape for name, values in tensors.items() if values.dtype == np.int16}
