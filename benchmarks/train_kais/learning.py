@@ -16,6 +16,8 @@ BATCH: Final = 256
 NEVER: Final = -1e9
 FIRST_WAYS: Final = (-1.0, -0.5, 0.0, 2.5, -2.0)
 """Scores of the ways to share before any training: most for the shortest, as the theory has it (Schrage 1968)."""
+RARE: Final = 3.0
+"""How much more a move counts in a lesson than to stay, of which there are seven times as many."""
 STAYS: Final = -2.0
 """Score of a move before any training, against 0 of staying."""
 
@@ -135,7 +137,9 @@ def taught(
     for numbers in batches(known, chance):
         some = [known[number] for number in numbers]
         logits, wanted = twin.logits(some), torch.tensor([step.taught for step in some])
-        _take(twin, optimiser, nn.functional.cross_entropy(logits, wanted))
+        moves = torch.tensor([step.kind == "move" and step.taught < len(step.candidates) for step in some])
+        losses = nn.functional.cross_entropy(logits, wanted, reduction="none") * (1.0 + (RARE - 1.0) * moves)
+        _take(twin, optimiser, losses.mean())
         hits[some[0].kind] += (logits.argmax(1) == wanted).float().tolist()
     return {kind: float(np.mean(found)) if found else 0.0 for kind, found in hits.items()}
 
