@@ -1,6 +1,8 @@
 """What one decision of ``kais`` costs on a large cluster: CPU seconds, in the cases of ``decisions_of_ahead``.
 
 python -m benchmarks.decisions_of_kais [--nodes 1000]
+
+Nothing counts as outside of what the network was trained on, so that it has to look at all.
 """
 
 import argparse
@@ -10,8 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.decisions_of_ahead import CASES, PER_NODE
-from controllers.policies.kais import Kais
+from benchmarks.train_kais.episodes import WHOLE, TrainedKais
+from controllers.policies.kais.choosing import Best
 from controllers.policies.kais.policy import KaisState
+from controllers.policies.kais.weights import Trained, read
 from controllers.policies.kit.scaling import Spread
 
 
@@ -30,7 +34,8 @@ def main() -> None:
 
 def decided(name: str, nodes: int) -> tuple[float, int]:
     """Return the CPU seconds of a decision of a case, and how many actions it brings."""
-    case, policy = CASES[name](nodes, Spread()), Kais()
+    case = CASES[name](nodes, Spread())
+    policy = TrainedKais(trained=Trained(read().network, WHOLE), chooser=Best())
     state = KaisState(case.state.measured, submitted=case.state.submitted)
     began = time.process_time()
     decision = policy.decide(case.snapshot, state)

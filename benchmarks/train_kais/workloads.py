@@ -51,9 +51,8 @@ def training(seed: int) -> Workload:
     """Return a sweep to train on: 2 to 16 nodes, lengths lognormal, arrivals by chance or all at once."""
     chance = generator(seed, "kais", "training")
     nodes, size = chance.choice((2, 3, 5, 6, 7, 9, 12, 16)), chance.choice((2.0, 3.0, 6.0, 12.0, 20.0, 24.0, 48.0))
-    sizes = tuple(
-        size * (chance.choice((0.25, 0.5, 1.0, 1.5, 2.0)) if chance.random() < 0.5 else 1.0) for _ in range(nodes)
-    )  # noqa: PLR2004
+    unlike = chance.choice(((1.0,), (0.25, 0.5, 1.0, 1.5, 2.0)))
+    sizes = tuple(size * chance.choice(unlike) for _ in range(nodes))
     spread = chance.uniform(0.2, 1.2)
     trials = _trials(nodes, chance, MOST_TRIALS)
     shape = Shape(
