@@ -141,14 +141,15 @@ class Trial:
     ``cpu`` is the share that each worker has now (cores requested), ``base_cpu`` what its author asked for each;
     ``memory`` (bytes) and ``devices`` are each worker's too. ``nodes`` names the node of each worker by rank, the same
     node perhaps several times; empty while unplaced. ``workers`` is how many it has, or starts with unless a ``Place``
-    says otherwise: from ``min_workers`` to ``max_workers``. ``attempt`` counts from 1,
-    ``moves`` the completed moves between nodes, ``suspensions`` how often it was suspended. ``gated`` tells that its
-    next attempt waits for a ``Place``: the first of a pending trial, or that of a suspended one; the world itself
-    releases all others. A worker holds its ``devices`` alone. ``parameters`` are its hyperparameters.
-    ``diverged`` tells that the newest value of its objective is NaN or infinite. ``search`` is the text of the search
-    that gives the trial its parameters when it first starts; empty where its author gave them. ``sweep`` is the name of
-    its sweep: only objectives of one sweep can be compared. ``moving_to`` is the node that its next attempt, or rank 0
-    of it, goes to; ``moving_to_nodes`` are those of all ranks where a gang moves, empty for any other trial.
+    says otherwise: from ``min_workers`` to ``max_workers``. ``attempt`` counts from 1, ``moves`` the completed moves
+    between nodes, ``suspensions`` how often it was suspended. ``gated`` tells that its next attempt waits for a
+    ``Place``: the first of a pending trial, or that of a suspended one; the world itself releases all others, unless it
+    leaves those of a gang that was lost to a ``Place`` too. A worker holds its ``devices`` alone. ``parameters`` are
+    its hyperparameters. ``diverged`` tells that the newest value of its objective is NaN or infinite. ``search`` is the
+    text of the search that gives the trial its parameters when it first starts; empty where its author gave them.
+    ``sweep`` is the name of its sweep: only objectives of one sweep can be compared. ``moving_to`` is the node that its
+    next attempt, or rank 0 of it, goes to; ``moving_to_nodes`` are those of all ranks where a gang moves, empty for any
+    other trial.
     """
 
     id: TrialId

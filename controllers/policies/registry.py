@@ -18,11 +18,14 @@ from controllers.policies.comparison.clairvoyant import ShortestRemaining as Sho
 from controllers.policies.comparison.default_scheduler import Default as Default
 from controllers.policies.comparison.default_scheduler import LeastUsed as LeastUsed
 from controllers.policies.comparison.gandiva import Gandiva as Gandiva
+from controllers.policies.comparison.gangs import GangFifo as GangFifo
+from controllers.policies.comparison.gangs import Volcano as Volcano
 from controllers.policies.comparison.textbook import Edf as Edf
 from controllers.policies.comparison.textbook import FairShare as FairShare
 from controllers.policies.comparison.textbook import Fifo as Fifo
 from controllers.policies.deadline import Deadline as Deadline
 from controllers.policies.dqoes import DQoES as DQoES
+from controllers.policies.dragon import Dragon as Dragon
 from controllers.policies.flowcon import FlowCon as FlowCon
 from controllers.policies.flowcon2 import FlowCon2 as FlowCon2
 from controllers.policies.kais import Kais as Kais

@@ -152,6 +152,22 @@ def _requested(event: TimelineEvent) -> float:
     return (event.cpu or 0.0) if holds else 0.0
 
 
+def utilisation(timeline: Iterable[TimelineEvent], cores: float) -> float:
+    """Return the part of all nodes' ``cores`` that trials used on average, from the first event to the last.
+
+    Workers that wait for each other, or for the network, use none.
+    """
+    since: dict[str, float] = {}
+    used = first = last = 0.0
+    for number, event in enumerate(sorted(timeline, key=lambda event: event.at)):
+        first, last = first if number else event.at, event.at
+        begun = since.setdefault(event.trial, event.at)
+        if event.kind is EventKind.USAGE:
+            used += (event.value or 0.0) * (event.at - begun)
+            since[event.trial] = event.at
+    return used / (cores * (last - first)) if last > first else 0.0
+
+
 def utilisation_variance(timeline: Iterable[TimelineEvent], cores: Mapping[str, float]) -> float:
     """Return the variance over the nodes of the part of their cores in use, on average over the time of the run.
 

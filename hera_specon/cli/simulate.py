@@ -99,6 +99,7 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
                 learning rate; C1-random, C1-tpe, C3-tpe, C4-tpe: hyperparameters from a search
       D1-half, D1-most, D2-half, D2-most: the same jobs, but asking for half or all of the cores they can use;
       D1-crowded: the same jobs, where they slow each other down
+      E1        elastic gangs: jobs of one to four workers that arrive over time, like DRAGON's
       L1-blind: L1 without its hyperparameters; L1-narrow, L1-narrow-blind: where trials can use what they request
 
     Or a folder with the tables of a workload, or a table of learning curves from which each seed draws a sweep

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from controllers.core.model import Decision, Migrate, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
-from controllers.policies import Edf, Guarded
+from controllers.policies import Default, Edf, FlowCon, Guarded, Pinned
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.settings import NoState
 from tests.policies.policy_fakes import node, run, snapshot, trial
@@ -107,6 +107,14 @@ def test_guards_let_a_gang_through_with_a_node_for_each_worker_or_not_at_all() -
         Place(H, B, nodes=(B,) * 3),
     ]
     assert [one.action.trial for one, _ in decision.vetoed] == ["z"]
+
+
+def test_under_a_policy_that_places_no_trial_gangs_start_whole_too_and_under_none_as_the_scheduler_wants() -> None:
+    seen = snapshot(0.0, [replace(waiting(4), id=TrialId(name), min_workers=3) for name in ("g", "h", "z")], NODES)
+    placed = [proposal.action for proposal in run(Pinned(policy=Guarded(policy=FlowCon())), [seen])[0].proposals]
+    assert placed == [Place(G, A, nodes=(A,) * 4), Place(H, B, nodes=(B,) * 4)]
+    left_alone = [proposal.action for proposal in run(Pinned(policy=Default()), [seen])[0].proposals]
+    assert left_alone == [Place(G), Place(H), Place(TrialId("z"))]
 
 
 @pytest.mark.parametrize("workers", [1, 5])

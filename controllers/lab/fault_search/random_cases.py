@@ -35,7 +35,12 @@ from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import Exchange, NodeSpec, Report, Speedup, TrialSpec, Workload
 
 _STRANGE = (math.nan, math.inf, -math.inf, 1e300, -1e300)
-STACKED = ("specon+flowcon", "procon+flowcon+specon")
+STACKED = (
+    "specon+flowcon",
+    "procon+flowcon+specon",
+    "dragon+ahead",
+    "dragon:interval=1,starving=2,quiet=4,cost=0.5,patience=10",
+)
 _SPANS_S = (20.0, 60.0, 150.0)
 _WITHOUT_DEVICES = 0.7
 _WITHOUT_GANGS = 0.6
@@ -45,7 +50,7 @@ _EDGES = ((0, 4), (5, 8), (5, 8), (5, 30))
 
 
 def every_policy() -> tuple[str, ...]:
-    """Return the names of all policies, and some stacks of several."""
+    """Return the names of all policies, some stacks of several, and one that scales as often as it can."""
     return (*sorted(POLICIES), *STACKED)
 
 

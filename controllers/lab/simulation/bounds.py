@@ -179,4 +179,5 @@ def _demand(trial: TrialSpec, nodes: Sequence[NodeSpec]) -> Demand:
     per_core = max(speed / cores for cores, speed in trial.speedup.points)
     having = [node for node in nodes if not trial.devices or trial.devices.within(node.devices)]
     fastest = max(trial.speedup.speed(min(trial.limit, node.cpu)) * node.speed for node in having)
-    return Demand(trial.submitted_at, trial.work_s / per_core, fastest / per_core)
+    # A gang gets the most done where its workers are all on the fastest nodes, and what they exchange takes no time.
+    return Demand(trial.submitted_at, trial.work_s / per_core, trial.max_workers * fastest / per_core)

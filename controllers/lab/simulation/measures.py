@@ -142,11 +142,25 @@ def _change(ran: ComparedRun, figure: Callable[[SimulatedRun], float | None]) ->
     return after / before - 1 if before and after is not None else None
 
 
+def _utilisation(ran: ComparedRun) -> float:
+    return measures.utilisation(ran.run.timeline, sum(node.cpu for node in ran.workload.nodes))
+
+
+def _utilisation_change(ran: ComparedRun) -> float | None:
+    cores = sum(node.cpu for node in ran.workload.nodes)
+    return _change(ran, lambda run: measures.utilisation(run.timeline, cores))
+
+
 CLUSTER: Final = (
     RunMeasure("best_trial", "best trial", "change", _best_trial),
     RunMeasure("variance_of_use", "variance of use", "change", _variance_change),
 )
 """Of FlowCon 2.0, ProCon and C-Balancer: the trial that gains the most, and how unevenly the nodes are in use."""
+UTILISATION: Final = (
+    RunMeasure("utilisation", "CPU in use", "share", _utilisation),
+    RunMeasure("utilisation_change", "change", "change", _utilisation_change),
+)
+"""Of DRAGON: the part of all cores that computes, from the first submission to the last end."""
 DEADLINES: Final = (
     RunMeasure("deadlines_met", "deadlines met", "share", _deadlines_met),
     RunMeasure("deadlines_met_change", "change", "change", _deadlines_change),

@@ -18,7 +18,15 @@ from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
 from controllers.lab.simulation.tables import PARAMETER, PARAMETERS, TableError, TableRow, read_rows
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload, WorkloadError
+from controllers.worlds.simulated.workload import (
+    Exchange,
+    NodeSpec,
+    Report,
+    Speedup,
+    TrialSpec,
+    Workload,
+    WorkloadError,
+)
 
 TRIALS: Final = "trials.csv"
 REPORTS: Final = "reports.csv"
@@ -38,6 +46,10 @@ _TRIAL_OPTIONS: Final = (
     "steps_told",
     "cpu_every_s",
     "devices",
+    "min_workers",
+    "max_workers",
+    "step_s",
+    "exchanged",
 )
 _REPORT_COLUMNS: Final = ("trial", "work_s", "value")
 _NODE_COLUMNS: Final = ("node", "cpu")
@@ -129,6 +141,9 @@ def _trial(row: TableRow, reports: Sequence[Report]) -> TrialSpec:
         ),
         devices=_devices(row),
         parameters=row.parameters(),
+        min_workers=row.whole("min_workers", 1, least=1),
+        max_workers=row.whole("max_workers", row.whole("min_workers", 1, least=1), least=1),
+        exchange=Exchange(row.number("step_s", 1.0, above=0.0), row.number("exchanged", 0.0, least=0.0)),
     )
 
 
@@ -226,7 +241,8 @@ def _trial_cells(trial: TrialSpec, parameters: Sequence[str]) -> tuple[str, ...]
         *(_cell(trial.limit), "yes" if trial.deaf else "no"),
         *(_cell(goals.deadline_s), _cell(goals.target), _cell(goals.seconds_per_step), _cell(trial.upkeep)),
         *("" if trial.steps_told is None else str(trial.steps_told), _cell(trial.cpu_every_s)),
-        _device_pairs(trial.devices),
+        *(_device_pairs(trial.devices), str(trial.min_workers), str(trial.max_workers)),
+        *(_cell(trial.exchange.step_s), _cell(trial.exchange.bytes)),
         *(value if isinstance(value := values.get(name), str) else _cell(value) for name in parameters),
     )
 

@@ -215,6 +215,15 @@ class Capacity:
             case _:
                 assert_never(action)
 
+    def release(self, trial: Trial, nodes: Sequence[NodeName], workers: int = 1) -> None:
+        """Count ``workers`` of ``trial`` as gone from each of ``nodes``; a negative number takes that back."""
+        for node in nodes:
+            self._cpu[node] = self.requested(node) - trial.cpu * workers
+            self._base_cpu[node] = self._base_cpu.get(node, 0.0) - trial.base_cpu * workers
+            self._memory[node] = self._memory.get(node, 0.0) - trial.memory * workers
+            if trial.devices:
+                self._devices[node] = self._devices.get(node, NO_DEVICES) - trial.devices * workers
+
     def expect(self, trial: Trial, node: NodeName) -> None:
         """Count a trial that was placed on ``node`` and has yet to run there; its devices count there already."""
         self._expect(trial, node, trial.workers)

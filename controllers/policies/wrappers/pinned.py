@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from controllers.core.model import Decision, Node, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
-from controllers.policies.kit.capacity import request_shape
+from controllers.policies.kit.capacity import Capacity, request_shape
 from controllers.policies.kit.places import placed, waiting, with_room
 from controllers.policies.wrappers.wrapper import AroundOne
 
@@ -23,6 +23,9 @@ class Pinned(AroundOne):
 
     A policy that needs ``Place`` decides itself when and where a trial that is not named starts: it may hold it back.
     Under any other, what an earlier policy suspended goes on, so that no trial waits for ever.
+
+    A gang starts with all its workers at once, near each other, as soon as they have room. Only under a policy that
+    does nothing at all is it left to the default scheduler, which places pod by pod.
 
     Wraps the guards as well: the pin is what its owner asked for, and world and kube-scheduler keep to capacity.
     Its needs are those of the policy within: a world that gates no first attempt needs no ``Place`` for the pins.
@@ -55,6 +58,8 @@ class Pinned(AroundOne):
         asking = [trial for trial in left if trial.search and not trial.parameters]
         held_back = {trial.id for trial in with_room(snapshot, asking)[1]} if asking else set()
         ours = {trial.id: self._placing(trial, nodes) for trial in left if trial.id not in held_back}
+        if self.policy.needs:
+            ours = _whole(ours, snapshot)
         theirs = (proposal for proposal in wanted.proposals if proposal.action.trial not in ours)
         return replace(wanted, proposals=(*ours.values(), *theirs))
 
@@ -68,6 +73,17 @@ class Pinned(AroundOne):
         if problem:
             return Proposal(Place(trial.id), f"its first node {wanted!r} {problem}")
         return Proposal(Place(trial.id, NodeName(wanted)), "its first node was chosen by its owner")
+
+
+def _whole(proposals: Mapping[TrialId, Proposal], snapshot: Snapshot) -> dict[TrialId, Proposal]:
+    """Return ``proposals`` with a node for each worker of a gang, and without gangs that find no room together."""
+    capacity, found = Capacity.of(snapshot), dict[TrialId, Proposal]()
+    for name, proposal in proposals.items():
+        action = capacity.completed(proposal.action)
+        if action is not None:
+            capacity.apply(action)
+            found[name] = replace(proposal, action=action)
+    return found
 
 
 def _problem(trial: Trial, node: Node | None) -> str | None:

@@ -166,6 +166,7 @@ class SimulatedCluster:
     def _unmet(self, run: TrialRun) -> None:
         """End an attempt of which some worker never came: all leave, which nobody counts as a failure."""
         run.unmet += 1
+        run.targets = ()
         self._go_away(run, self.costs.next_attempt_s)
 
     def resize(self, run: TrialRun, cpu: float) -> None:

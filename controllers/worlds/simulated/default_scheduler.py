@@ -113,8 +113,8 @@ class DefaultScheduler:
 
     def add(self, run: TrialRun) -> None:
         """Queue the next attempt of ``run``; each worker of a gang is a pod of its own."""
-        pin = None if run.attempt else self._pinned.get(run.spec.id)
-        if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].most_workers(run) >= run.workers):
+        pin = None if run.attempt or run.spec.gang else self._pinned.get(run.spec.id)
+        if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].could_hold(run)):
             pin = None  # Otherwise the trial would wait for ever.
         shape = _Shape(run.spec.cpu, run.spec.memory, run.spec.devices, pin)
         for _ in range(run.workers):

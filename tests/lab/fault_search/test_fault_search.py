@@ -9,7 +9,7 @@ import pytest
 
 from controllers.core.devices import NO_DEVICES
 from controllers.core.engine import Engine
-from controllers.core.model import ACTION_KINDS
+from controllers.core.model import ACTION_KINDS, NodeName
 from controllers.core.policy import Policy
 from controllers.driving import assembly
 from controllers.lab.fault_search.case import (
@@ -31,7 +31,7 @@ from controllers.policies.wrappers.guarded import Guarded
 from controllers.worlds.simulated.cluster import SimulatedCluster
 from controllers.worlds.simulated.faults import NodeLoss, WorldFault
 from controllers.worlds.simulated.node_run import NodeRun
-from controllers.worlds.simulated.trial_run import TrialRun
+from controllers.worlds.simulated.trial_run import Stage, TrialRun
 from controllers.worlds.simulated.workload import WorkloadError
 from tests.lab.fault_search.mutants import (
     ActsBeforeSaving,
@@ -103,6 +103,22 @@ def _overcommitted_devices(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseRe
     return run_case
 
 
+def _gangs_that_start_in_part(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
+    def place_worker(course: SimulatedCluster, run: TrialRun, node: NodeName) -> None:
+        if run.stage is Stage.QUEUED:
+            course._begin_attempt(run)
+        course._put(run, node)
+        course._start(run)
+
+    patch.setattr(SimulatedCluster, "_place_worker", place_worker)
+    return run_case
+
+
+def _reservations_that_stay(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
+    patch.setattr(SimulatedCluster, "_cancel_reservation", lambda *_: None)
+    return run_case
+
+
 @pytest.mark.parametrize(
     ("breaking", "invariant"),
     [
@@ -113,6 +129,8 @@ def _overcommitted_devices(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseRe
         (_policy(Guarded(policy=PlacesOnce())), "the sweep ends"),
         (_free_failures, "every attempt has a cause"),
         (_overcommitted_devices, "no device is given twice"),
+        (_gangs_that_start_in_part, "no part of a gang computes"),
+        (_reservations_that_stay, "a move has one destination"),
     ],
 )
 def test_what_is_broken_on_purpose_is_found(

@@ -7,6 +7,7 @@ from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIME
 from controllers.lab.simulation.experiments.device_experiments import DEVICE_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.experiment import Setup
+from controllers.lab.simulation.experiments.gang_experiments import GANG_EXPERIMENTS
 from controllers.lab.simulation.experiments.goal_experiments import DEADLINE_EXPERIMENTS, TARGET_EXPERIMENTS
 from controllers.lab.simulation.experiments.length_experiments import LENGTH_EXPERIMENTS
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
@@ -17,6 +18,7 @@ _ALL: Final[tuple[Setup, ...]] = (
     *TARGET_EXPERIMENTS,
     *EVERYDAY_EXPERIMENTS,
     *DEVICE_EXPERIMENTS,
+    *GANG_EXPERIMENTS,
     *LENGTH_EXPERIMENTS,
     *CURVE_EXPERIMENTS,
 )

@@ -1,0 +1,81 @@
+"""An experiment of ours like DRAGON's (E1), of which no cluster size, job mix or arrivals were published.
+
+Forty jobs train data-parallel on one to four workers, or two to four, on six nodes in two zones. Each worker asks for
+four cores and 8 GiB, as DRAGON's example job does. A node has 16 cores, of which half a core is the system's, as on any
+Kubernetes: it holds three workers, so that a gang of four cannot be on one. Three kinds of jobs differ by how long a
+step takes and how much the workers exchange in it. Lengths on one worker lie between five minutes and an hour, short
+ones being as likely as long ones by their logarithm. Jobs come faster than the nodes can train them, at first.
+"""
+
+from math import exp, log
+from typing import Final
+
+from controllers.core.model import NodeName, TrialId
+from controllers.lab.simulation.experiments.arrivals import Poisson, generator
+from controllers.lab.simulation.experiments.experiment import OwnExperiment
+from controllers.lab.simulation.experiments.jobs import NODE_CORES, VAE
+from controllers.lab.simulation.measures import UTILISATION
+from controllers.worlds.simulated.workload import MIB, Exchange, NodeSpec, Speedup, TrialSpec, Workload
+
+JOBS: Final = 40
+NODES: Final = 6
+"""Three in each of two zones."""
+GIB: Final = 1024.0 * MIB
+ALLOCATABLE: Final = NODE_CORES - 0.5
+NODE_MEMORY: Final = 64 * GIB
+CORES: Final = 4.0
+"""Requested and used by each worker."""
+WORKER_MEMORY: Final = 8 * GIB
+MOST_WORKERS: Final = 4
+LONE_S: Final = (300.0, 3600.0)
+ARRIVALS: Final = Poisson(30.0)
+"""The nodes hold 18 workers: without any loss, they train a job every 74 seconds."""
+REPORTS: Final = 100
+CHECKPOINT_EVERY_S: Final = 60.0
+KINDS: Final = {
+    "mlp": (1, Exchange(step_s=0.35, bytes=4.4 * MIB)),
+    "lstm": (1, Exchange(step_s=0.25, bytes=1.2 * MIB)),
+    "cnn": (2, Exchange(step_s=2.0, bytes=20 * MIB)),
+}
+"""Least workers, seconds of a step on one worker, and bytes that are summed: the first two as measured (gloo, CPU)."""
+
+
+def gang_workload(seed: int) -> Workload:
+    """Return the workload of ``seed``."""
+    nodes = tuple(
+        NodeSpec(NodeName(f"worker-{number}"), ALLOCATABLE, NODE_MEMORY, zone="ab"[number > NODES // 2])
+        for number in range(1, NODES + 1)
+    )
+    times = ARRIVALS.times(JOBS, generator(seed, "gangs", "arrivals"))
+    return Workload(tuple(_job(number, at, seed) for number, at in enumerate(times, start=1)), nodes)
+
+
+def _job(number: int, at: float, seed: int) -> TrialSpec:
+    chance = generator(seed, "gangs", number)
+    kind = chance.choice(sorted(KINDS))
+    least, exchange = KINDS[kind]
+    work = exp(chance.uniform(*map(log, LONE_S)))
+    return TrialSpec(
+        id=TrialId(f"job-{number:02d}-{kind}"),
+        submitted_at=at,
+        work_s=work,
+        reports=VAE.reports(work, REPORTS, chance),
+        cpu=CORES,
+        speedup=Speedup.linear(CORES),
+        memory=WORKER_MEMORY,
+        checkpoint_every_s=CHECKPOINT_EVERY_S,
+        min_workers=least,
+        max_workers=MOST_WORKERS,
+        exchange=exchange,
+    )
+
+
+GANG_EXPERIMENTS: Final = (
+    OwnExperiment(
+        "E1",
+        f"{JOBS} elastic jobs of up to {MOST_WORKERS} workers of {CORES:g} cores, as they arrive, on {NODES} nodes",
+        gang_workload,
+        measures=UTILISATION,
+        compared=("default", "gang-fifo", "volcano", "dragon", "dragon+ahead", "ahead"),
+    ),
+)
