@@ -6,7 +6,7 @@ distributed, and in their learning curves. Within a kind, the seed draws all of 
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
@@ -102,11 +102,11 @@ def _trials(nodes: int, chance: Random, most: int) -> int:
 def _workload(shape: Shape, arrivals: ArrivalPattern, length: Callable[[], float], chance: Random) -> Workload:
     """Return the sweep of ``shape``; ``length`` draws that of a trial as a multiple of the usual one."""
     usual_cores = sum(shape.cores) / shape.nodes
+    curve = replace(shape.curve, noise=NOISE)
     trials = []
     for number, at in enumerate(arrivals.times(shape.trials, chance)):
         most = max(0.1, usual_cores * chance.choice((0.25, 0.5, 0.8, 1.0)))
         work = shape.usual_s * length()
-        curve = Curve(shape.curve.early, shape.curve.shape, NOISE)
         trials.append(
             TrialSpec(
                 TrialId(f"t{number:03d}"),
