@@ -41,7 +41,7 @@ TAUGHT_SWEEPS: Final = 24
 SWEEPS, DRAWS = 6, 6
 """Training sweeps of a round, and runs of each."""
 JUDGED_EVERY: Final = 10
-JUDGED: Final = 16
+JUDGED: Final = 24
 """Validation sweeps."""
 TEACHING_RATE, RATE = 3e-3, 3e-4
 HOUR: Final = 3600.0

@@ -73,8 +73,8 @@ def validation(seed: int) -> Workload:
         nodes, (size,) * nodes, trials, chance.uniform(60, 300), Curve(early=0.8), chance.choice((0.06, 0.12, 0.25)),
         TRAINING_REPORTS,
     )  # fmt: skip
-    arrivals = FixedInterval(shape.usual_s / nodes * chance.uniform(0.3, 1.2))
-    return _workload(shape, arrivals, lambda: max(0.05, chance.gammavariate(1.5, 0.8)), chance)
+    arrivals = FixedInterval(shape.usual_s / nodes * chance.uniform(0.1, 0.6))
+    return _workload(shape, arrivals, lambda: max(0.05, chance.gammavariate(0.8, 1.25)), chance)
 
 
 def test(nodes: int, seed: int) -> Workload:
