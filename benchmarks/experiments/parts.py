@@ -8,6 +8,7 @@ from benchmarks.experiments.ahead import ahead
 from benchmarks.experiments.best_models import best_models
 from benchmarks.experiments.fig_6_25 import figure_6_25
 from benchmarks.experiments.forecasts import forecasts
+from benchmarks.experiments.kais import kais
 from controllers.core.errors import SpeconError
 from controllers.lab.simulation.evaluation import (
     Estimate,
@@ -188,4 +189,5 @@ PARTS: Mapping[str, Part] = {
     "ahead": ahead,
     "forecasts": forecasts,
     "best-models": best_models,
+    "kais": kais,
 }

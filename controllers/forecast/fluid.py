@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from controllers.core.devices import NO_DEVICES, Devices
-from controllers.policies.ahead.forecast import LINEAR, allocated, earliest_end
+from controllers.policies.ahead.forecast import LINEAR, earliest_end
+from controllers.policies.kit.allocation import allocated
 
 LOOKED_AT: Final = 32
 """Nodes among which a job to move is looked for: in a large cluster the others are like these."""

@@ -28,6 +28,7 @@ from controllers.policies.dqoes import DQoES as DQoES
 from controllers.policies.dragon import Dragon as Dragon
 from controllers.policies.flowcon import FlowCon as FlowCon
 from controllers.policies.flowcon2 import FlowCon2 as FlowCon2
+from controllers.policies.kais import Kais as Kais
 from controllers.policies.kit.settings import (
     ParameterInfo,
     PolicyError,

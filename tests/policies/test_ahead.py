@@ -8,8 +8,9 @@ import pytest
 
 from controllers.core.model import Decision, Migrate, Node, Phase, Progress, Proposal, Resize, Snapshot, Trial, TrialId
 from controllers.policies import Ahead
-from controllers.policies.ahead.forecast import allocated, node_forecast
+from controllers.policies.ahead.forecast import node_forecast
 from controllers.policies.ahead.policy import AheadState
+from controllers.policies.kit.allocation import allocated
 from tests.policies.policy_fakes import moves, node, run, snapshot, trial
 
 EVERY = 10.0

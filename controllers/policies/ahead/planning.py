@@ -1,7 +1,7 @@
 """Where the work is, while places and moves are chosen one after another. Pure."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
@@ -207,13 +207,3 @@ class WorkPlan:
 def _authors_shape(trial: Trial) -> RequestShape:
     """Return what a trial asks for as its author wrote it: that of one that runs may have changed since."""
     return trial.base_cpu * trial.workers, trial.memory * trial.workers, trial.devices * trial.workers, trial.may_use
-
-
-def arriving_until(submitted: Sequence[float]) -> float:
-    """Return until when more trials are to be expected, as the gaps between submissions go; -inf where nothing tells.
-
-    ``submitted`` is when the newest trials were submitted, rising.
-    """
-    if len(submitted) < 3:  # noqa: PLR2004 - one gap says nothing of how long gaps are
-        return -math.inf
-    return submitted[-1] + 3 * (submitted[-1] - submitted[0]) / (len(submitted) - 1)

@@ -26,8 +26,9 @@ from controllers.core.model import (
 )
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
-from controllers.policies.ahead.planning import Weights, WorkPlan, arriving_until
+from controllers.policies.ahead.planning import Weights, WorkPlan
 from controllers.policies.ahead.sharing import Sharing
+from controllers.policies.kit.arrivals import arriving_until, with_submissions
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import reconciled
 from controllers.policies.kit.places import still_starting, with_places
@@ -35,7 +36,6 @@ from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings,
 from controllers.policies.kit.shares import shared_nodes, shrinks_first
 from controllers.policies.kit.work_left import Estimate, Measured, estimated, measured, scaling_of, work_seen
 
-KEPT_SUBMISSIONS: Final = 16
 STILL_TO_COME: Final = 0.5
 """While trials arrive, this many times as much work is expected to come as has come so far."""
 MOST_MOVES: Final = 4
@@ -111,8 +111,7 @@ class Ahead(PolicySettings):
         known = measured(snapshot, state.measured)
         moves = state.moves.answered(snapshot)
         starting = still_starting(snapshot, state.starting)
-        submitted = tuple(sorted({*state.submitted, *(trial.submitted_at for trial in snapshot.unended)}))
-        submitted = submitted[-KEPT_SUBMISSIONS:]
+        submitted = with_submissions(state.submitted, snapshot)
         until = arriving_until(submitted)
         arriving = snapshot.now < until - CLOCK_SLACK
         scaling = scaling_of(known)

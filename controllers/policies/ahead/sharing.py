@@ -7,7 +7,8 @@ from enum import IntEnum
 from typing import Final
 
 from controllers.core.model import Proposal, Resize, TrialId
-from controllers.policies.ahead.forecast import NodeForecast, allocated
+from controllers.policies.ahead.forecast import NodeForecast
+from controllers.policies.kit.allocation import allocated
 from controllers.policies.kit.shares import SharedNode
 from controllers.policies.kit.work_left import Estimate
 

@@ -81,6 +81,10 @@ class Capacity:
         """Return the cores requested of ``node``, including those of trials that move there."""
         return self._cpu.get(node, 0.0)
 
+    def taken(self, node: NodeName) -> tuple[float, float]:
+        """Return the cores and bytes of ``node`` that count as taken where somebody wants to come to it."""
+        return max(self._cpu.get(node, 0.0), self._base_cpu.get(node, 0.0)), self._memory.get(node, 0.0)
+
     def fits(self, trial: Trial, node: NodeName) -> bool:
         """Return whether the trial may go to ``node``: known, ready, and with room for it.
 

@@ -1,0 +1,188 @@
+"""KaiS's two time scales with a network that was trained in the project's simulator.
+
+After "KaiS: learned dispatch and orchestration" as its abstract tells it: a graph network embeds a system of any size,
+requests are dispatched at once, and services are orchestrated now and then. Here a request is a trial's first attempt,
+and the orchestration are moves and shares. How the network is made and trained is our own.
+"""
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from pydantic import Field
+
+from controllers.core.model import (
+    Action,
+    Assessment,
+    Decision,
+    Migrate,
+    NodeName,
+    Phase,
+    Place,
+    Proposal,
+    Resize,
+    Snapshot,
+    TrialId,
+)
+from controllers.core.policy import CLOCK_SLACK
+from controllers.core.progress import usable
+from controllers.policies.kais.choosing import Best, Chooser
+from controllers.policies.kais.dispatch import places, starting_order, untrained_for
+from controllers.policies.kais.moving import moves as moves_of
+from controllers.policies.kais.network import Embedding
+from controllers.policies.kais.scene import scene
+from controllers.policies.kais.sharing import resizes, shares
+from controllers.policies.kais.weights import Trained, read
+from controllers.policies.kit.arrivals import arriving_until, with_submissions
+from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
+from controllers.policies.kit.capacity import reconciled
+from controllers.policies.kit.places import still_starting, with_places
+from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
+from controllers.policies.kit.shares import shared_nodes, shrinks_first
+from controllers.policies.kit.work_left import Measured, MeasuredNode, estimated, measured, scaling_of
+
+MOST_MOVES: Final = 2
+MOVE_COST: Final = 5.0
+"""Seconds that a move takes, until those of the sweep tell."""
+PROBE: Final = 60.0
+"""Seconds for which a new trial goes ahead to make a report."""
+BEST: Final = Best()
+
+
+@dataclass(frozen=True, slots=True)
+class KaisState:
+    """What was measured, where trials were placed that have yet to start, moves, submissions, and the next look."""
+
+    measured: Measured = field(default_factory=Measured)
+    starting: Mapping[TrialId, NodeName] = field(default_factory=dict)
+    moves: AskedMoves = field(default_factory=AskedMoves)
+    submitted: tuple[float, ...] = ()
+    due_at: float = 0.0
+
+
+class Kais(PolicySettings):
+    """Places, moves and shares by the scores of a small network that was trained on simulated sweeps.
+
+    **Placement**, the fast scale. Each first attempt goes, as soon as it fits somewhere, to the node that scores most.
+
+    **Moves and shares**, the slow scale. At each interval every possible move is scored against staying, and every
+    node gets the way to share it that scores most.
+
+    Gangs, trials with devices, and clusters unlike those of the training are left to the default scheduler.
+
+    Raises:
+        BadWeightsError: The file of weights is not the one that this code was trained for.
+    """
+
+    name: ClassVar[str] = "kais"
+    summary: ClassVar[str] = "a small network, trained on simulated sweeps, scores places, moves and ways to share"
+    source: ClassVar[str] = "after KaiS (abstract)"
+    needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Resize, Migrate})
+    placement: ClassVar[str] = "the node that a trained network scores most"
+    shares: ClassVar[str] = "of five ways to share a node, the one that it scores most"
+    moves: ClassVar[str] = "those that it scores more than to stay"
+    most_moves: ClassVar[int | None] = MOST_MOVES
+
+    interval: float = Field(default=10.0, gt=0, description="seconds between two looks for moves and shares")
+    stale_after: StaleAfter = 6.0
+    min_change: MinChange = 0.05
+    min_cpu: MinCpu = 0.01
+
+    def model_post_init(self, context: Any, /) -> None:  # noqa: ANN401, ARG002 - pydantic's shape
+        """Refuse a bad file of weights before anything runs."""
+        self._trained()
+
+    @property
+    def state_type(self) -> type[KaisState]:
+        """Type of the state."""
+        return KaisState
+
+    def initial(self) -> KaisState:
+        """Return the state before the first decision."""
+        return KaisState()
+
+    def decide(self, snapshot: Snapshot, state: KaisState) -> Decision[KaisState]:
+        """Measure, place what waits, and where a look is due or a node has changed, move and share."""
+        known = measured(snapshot, state.measured)
+        asked = state.moves.answered(snapshot)
+        starting = still_starting(snapshot, state.starting)
+        submitted = with_submissions(state.submitted, snapshot)
+        due = snapshot.now >= state.due_at - CLOCK_SLACK
+        changed = _other_trials(state.measured, known)
+        next_state = KaisState(known, starting, asked, submitted, snapshot.now + self.interval if due else state.due_at)
+        live = any(trial.live for trial in snapshot.unended)
+        wake_at = next_state.due_at if live else None
+        if not (due or changed or any(trial.waits for trial in snapshot.unended)):
+            return Decision(next_state, wake_at=wake_at)
+        wanted, guessed = self._wanted(snapshot, next_state, changed, due=due)
+        kept, vetoed = reconciled(wanted, snapshot)
+        for proposal in kept:
+            if isinstance(proposal.action, Migrate):
+                asked = asked.with_asked(snapshot.named[proposal.action.trial], proposal.action.node)
+        after = KaisState(known, with_places(starting, kept), asked, submitted, next_state.due_at)
+        return Decision(after, kept, wake_at, guessed, vetoed)
+
+    def _wanted(
+        self, snapshot: Snapshot, state: KaisState, changed: set[NodeName], *, due: bool
+    ) -> tuple[list[Proposal], dict[TrialId, Assessment]]:
+        """Return what the network wants, and what it goes by of trials whose length is not known."""
+        known, trained, chooser = state.measured, self._trained(), self._chooser()
+        estimates = estimated(snapshot, known, scaling_of(known).power)
+        arriving = snapshot.now < arriving_until(state.submitted) - CLOCK_SLACK
+        heading = with_destinations(snapshot, state.moves.asked)
+        seen = scene(heading, estimates, state.starting, arriving=arriving)
+        if seen is None:
+            return [], {}
+        embedding = Embedding(trained.network, seen)
+        waiting = starting_order(snapshot, estimates, float(seen.cores.max()))
+        wanted = list(places(waiting, embedding, trained, chooser))
+        # What is old says little of where a trial stands by now, so it moves no trial and changes no share.
+        oldest = self.stale_after * self.interval
+        fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, oldest)}
+        if due:
+            plain = (trial for trial in snapshot.unended if trial.id in fresh and not untrained_for(trial))
+            movable = {trial.id for trial in plain if state.moves.allows(trial, MOST_MOVES)}
+            live = sum(trial.live for trial in snapshot.unended)
+            room = max(1, live // 4) - sum(trial.phase is Phase.MOVING for trial in snapshot.unended)
+            cost = statistics.fmean((MOVE_COST, MOVE_COST, *known.moves))
+            wanted += moves_of(movable, room, embedding, trained, chooser, cost)
+        nodes = {
+            name: node
+            for name, node in shared_nodes(snapshot).items()
+            if (name in changed or (due and not fresh.isdisjoint(node.names)))
+            and not any(untrained_for(trial) for trial in node.members)
+        }
+        new = {
+            name
+            for name in estimates
+            if known.trials[name].newest is None and snapshot.now < known.trials[name].running_since + PROBE
+        }
+        found: list[Proposal] = []
+        for name, (why, parts) in shares(nodes, estimates, new, embedding, trained, chooser).items():
+            found += resizes(nodes[name], parts, why, self.min_change, self.min_cpu)
+        wanted += shrinks_first(found, snapshot)
+        return wanted, {
+            name: Assessment(outlook=f"its length is not known yet: estimated by {one.source}")
+            for name, one in estimates.items()
+            if not one.known
+        }
+
+    def _trained(self) -> Trained:
+        """Return the network; training puts another in its place."""
+        return read()
+
+    def _chooser(self) -> Chooser:
+        """Return what chooses by scores; training puts another in its place."""
+        return BEST
+
+
+def _other_trials(before: Measured, after: Measured) -> set[NodeName]:
+    """Return the nodes whose trials are not those that they were."""
+    nothing = MeasuredNode()
+    return {
+        name
+        for name, node in after.nodes.items()
+        if (old := before.nodes.get(name, nothing)) is not node
+        and [trial for trial, _ in old.requests] != [trial for trial, _ in node.requests]
+    }
