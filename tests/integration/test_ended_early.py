@@ -67,7 +67,8 @@ def test_a_search_gives_trials_their_hyperparameters_as_they_start(workbench: Wo
 
 
 def test_trials_wait_and_end_when_their_owner_asks_for_it(workbench: Workbench) -> None:
-    workbench.write(steps=(150,), rates=(0.001, 0.002, 0.005))
+    # Long enough for two commands to start on a busy machine before the first trial ends.
+    workbench.write(steps=(400,), rates=(0.001, 0.002, 0.005))
     process = workbench.start("run", "sweep.py", "--policy", "default", "--json", "out.json", *NODES)
     try:
         workbench.wait_for(lambda: workbench.steps_journalled() > 30)
@@ -87,8 +88,8 @@ def test_trials_wait_and_end_when_their_owner_asks_for_it(workbench: Workbench) 
     trials = {trial["id"].rpartition(".")[2]: trial for trial in found["trials"]}
     assert (trials["t000"]["suspensions"], trials["t001"]["stopped"]) == (1, "its owner asked for it")
     histories = {name.rpartition(".")[2]: steps for name, steps in workbench.histories().items()}
-    assert histories["t000"] == histories["t002"] == list(range(150))
-    assert len(histories["t001"]) < 150
+    assert histories["t000"] == histories["t002"] == list(range(400))
+    assert len(histories["t001"]) < 400
 
 
 def _phases(timeline: Path) -> set[str]:
