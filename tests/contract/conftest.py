@@ -18,7 +18,7 @@ _Argo = TypeVar("_Argo", bound=ArgoBench)
 @pytest.fixture(params=["simulated", "local", pytest.param("argo", marks=pytest.mark.cluster)])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     """A world to submit trials to; one parameter for each world that there is."""
-    world = _bench(request, tmp_path)
+    world = _bench(request, tmp_path, ArgoBench)
     yield world
     world.close()
 
@@ -34,29 +34,19 @@ def device_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Dev
 @pytest.fixture(params=["simulated", "local", pytest.param("argo", marks=pytest.mark.cluster)])
 def gang_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GangBench]:
     """A world whose trials may have several workers."""
-    world = _gang_bench(request, tmp_path)
+    world = _bench(request, tmp_path, ArgoGangBench)
     yield world
     world.close()
 
 
-def _bench(request: pytest.FixtureRequest, folder: Path) -> Bench:
+def _bench(request: pytest.FixtureRequest, folder: Path, argo: type[_Argo]) -> SimulatedBench | LocalBench | _Argo:
     match request.param:
         case "simulated":
             return SimulatedBench(folder)
         case "local":
             return LocalBench(folder)
         case _:
-            return _argo_bench(request, folder, ArgoBench)
-
-
-def _gang_bench(request: pytest.FixtureRequest, folder: Path) -> GangBench:
-    match request.param:
-        case "simulated":
-            return SimulatedBench(folder)
-        case "local":
-            return LocalBench(folder)
-        case _:
-            return _argo_bench(request, folder, ArgoGangBench)
+            return _argo_bench(request, folder, argo)
 
 
 def _argo_bench(request: pytest.FixtureRequest, folder: Path, kind: type[_Argo]) -> _Argo:
