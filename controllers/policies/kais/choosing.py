@@ -1,6 +1,6 @@
 """How a choice is made of scores, and when there is none to be made. Pure."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -44,6 +44,9 @@ class Best:
     def ways(self, embedding: Embedding, nodes: Ints, scores: Floats) -> Ints:  # noqa: ARG002 - Chooser's shape
         """Return the way that scores most for each node."""
         return np.asarray(np.argmax(scores, axis=1))
+
+
+BEST: Final = Best()
 
 
 def strange_cluster(trained: Trained, scene: Scene) -> str:

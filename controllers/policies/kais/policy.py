@@ -5,10 +5,9 @@ requests are dispatched at once, and services are orchestrated now and then. Her
 and the orchestration are moves and shares. How the network is made and trained is our own.
 """
 
-import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import Field
 
@@ -18,7 +17,6 @@ from controllers.core.model import (
     Decision,
     Migrate,
     NodeName,
-    Phase,
     Place,
     Proposal,
     Resize,
@@ -26,28 +24,18 @@ from controllers.core.model import (
     TrialId,
 )
 from controllers.core.policy import CLOCK_SLACK
-from controllers.core.progress import usable
-from controllers.policies.kais.choosing import Best, Chooser
-from controllers.policies.kais.dispatch import places, starting_order, untrained_for
-from controllers.policies.kais.moving import moves as moves_of
-from controllers.policies.kais.network import Embedding
-from controllers.policies.kais.scene import scene
-from controllers.policies.kais.sharing import resizes, shares
-from controllers.policies.kais.weights import Trained, read
-from controllers.policies.kit.arrivals import arriving_until, with_submissions
-from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
+from controllers.policies.kit.arrivals import with_submissions
+from controllers.policies.kit.asked_moves import AskedMoves
 from controllers.policies.kit.capacity import reconciled
 from controllers.policies.kit.places import still_starting, with_places
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
-from controllers.policies.kit.shares import shared_nodes, shrinks_first
-from controllers.policies.kit.work_left import Measured, MeasuredNode, estimated, measured, scaling_of
+from controllers.policies.kit.work_left import Measured, MeasuredNode, measured
+
+if TYPE_CHECKING:
+    from controllers.policies.kais.choosing import Chooser
+    from controllers.policies.kais.weights import Trained
 
 MOST_MOVES: Final = 2
-MOVE_COST: Final = 5.0
-"""Seconds that a move takes, until those of the sweep tell."""
-PROBE: Final = 60.0
-"""Seconds for which a new trial goes ahead to make a report."""
-BEST: Final = Best()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,53 +115,20 @@ class Kais(PolicySettings):
         self, snapshot: Snapshot, state: KaisState, changed: set[NodeName], *, due: bool
     ) -> tuple[list[Proposal], dict[TrialId, Assessment]]:
         """Return what the network wants, and what it goes by of trials whose length is not known."""
-        known, trained, chooser = state.measured, self._trained(), self._chooser()
-        estimates = estimated(snapshot, known, scaling_of(known).power)
-        arriving = snapshot.now < arriving_until(state.submitted) - CLOCK_SLACK
-        heading = with_destinations(snapshot, state.moves.asked)
-        seen = scene(heading, estimates, state.starting, arriving=arriving)
-        if seen is None:
-            return [], {}
-        embedding = Embedding(trained.network, seen)
-        waiting = starting_order(snapshot, estimates, float(seen.cores.max()))
-        wanted = list(places(waiting, embedding, trained, chooser))
-        # What is old says little of where a trial stands by now, so it moves no trial and changes no share.
-        oldest = self.stale_after * self.interval
-        fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, oldest)}
-        if due:
-            plain = (trial for trial in snapshot.unended if trial.id in fresh and not untrained_for(trial))
-            movable = {trial.id for trial in plain if state.moves.allows(trial, MOST_MOVES)}
-            live = sum(trial.live for trial in snapshot.unended)
-            room = max(1, live // 4) - sum(trial.phase is Phase.MOVING for trial in snapshot.unended)
-            cost = statistics.fmean((MOVE_COST, MOVE_COST, *known.moves))
-            wanted += moves_of(movable, room, embedding, trained, chooser, cost)
-        nodes = {
-            name: node
-            for name, node in shared_nodes(snapshot).items()
-            if (name in changed or (due and not fresh.isdisjoint(node.names)))
-            and not any(untrained_for(trial) for trial in node.members)
-        }
-        new = {
-            name
-            for name in estimates
-            if known.trials[name].newest is None and snapshot.now < known.trials[name].running_since + PROBE
-        }
-        found: list[Proposal] = []
-        for name, (why, parts) in shares(nodes, estimates, new, embedding, trained, chooser).items():
-            found += resizes(nodes[name], parts, why, self.min_change, self.min_cpu)
-        wanted += shrinks_first(found, snapshot)
-        return wanted, {
-            name: Assessment(outlook=f"its length is not known yet: estimated by {one.source}")
-            for name, one in estimates.items()
-            if not one.known
-        }
+        from controllers.policies.kais.wanting import wanted  # noqa: PLC0415 - controllers of other policies need no numpy
 
-    def _trained(self) -> Trained:
+        return wanted(self, self._trained(), self._chooser(), snapshot, state, changed, due=due)
+
+    def _trained(self) -> "Trained":
         """Return the network; training puts another in its place."""
+        from controllers.policies.kais.weights import read  # noqa: PLC0415 - as in _wanted
+
         return read()
 
-    def _chooser(self) -> Chooser:
+    def _chooser(self) -> "Chooser":
         """Return what chooses by scores; training puts another in its place."""
+        from controllers.policies.kais.choosing import BEST  # noqa: PLC0415 - as in _wanted
+
         return BEST
 
 

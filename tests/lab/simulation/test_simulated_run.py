@@ -156,7 +156,7 @@ def test_a_long_calm_is_not_taken_for_the_end() -> None:
 
 
 _CLAIRVOYANT = {"shortest-remaining", "longest-remaining"}
-_EAGER = {"ahead", "optuna"}
+_EAGER = {"ahead", "kais", "optuna"}
 """Policies that go by every report that a tick shows, and so know more where there are more ticks."""
 
 
