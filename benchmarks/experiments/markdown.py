@@ -23,13 +23,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def with_tables(page: str, made: Mapping[str, str]) -> str:
     """Return ``page`` with a table of ``made`` below each line ``<!-- table: NAME -->``, in place of the one there.
 
+    Where the table of ``made`` is empty, what stands there stays.
+
     Raises:
         KeyError: a name in a mark is none of ``made``.
     """
 
     def marked(found: re.Match[str]) -> str:
         text = made[found[1]].strip()
-        return f"<!-- table: {found[1]} -->\n\n" + (f"{text}\n\n" if text else "")
+        return f"<!-- table: {found[1]} -->\n\n{text}\n\n" if text else found[0]
 
     return _MARKED.sub(marked, page)
 

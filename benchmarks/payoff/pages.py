@@ -27,7 +27,7 @@ _PLACES: Final = {"local": "this machine", "cluster": "test cluster"}
 
 
 def write_pages(runs: Sequence[Run]) -> None:
-    """Write the tables anew."""
+    """Write the tables of the sweeps that were run anew; the others stay."""
     made = tables(runs)
     for page in PAGES:
         page.write_text(with_tables(page.read_text("utf-8"), made), "utf-8")
@@ -36,7 +36,8 @@ def write_pages(runs: Sequence[Run]) -> None:
 def tables(runs: Sequence[Run]) -> dict[str, str]:
     """Return every table by the name in its mark; one without runs is empty."""
     made = {f"{plan.world} {sweep}": sweep_table(plan, sweep, runs) for plan in PLANS for sweep in plan.sweeps}
-    return {"payoff": _overview(runs)} | {name.replace(" ", "-"): text for name, text in made.items()}
+    made |= {f"payoff {plan.world}": _overview(plan, runs) for plan in PLANS}
+    return {name.replace(" ", "-"): text for name, text in made.items()}
 
 
 def sweep_table(plan: Plan, sweep: str, runs: Sequence[Run]) -> str:
@@ -55,13 +56,12 @@ def disturbed(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _overview(runs: Sequence[Run]) -> str:
+def _overview(plan: Plan, runs: Sequence[Run]) -> str:
     rows = []
-    for plan in PLANS:
-        for sweep in plan.sweeps:
-            for one in summaries(plan, sweep, runs):
-                loser = "" if one.baseline else f"{_most(one, lambda run: run.worst_loser):.2f}"
-                rows.append([f"{sweep}, {_PLACES[plan.world]}", _name(one), *_times(one)[:-1], loser])
+    for sweep in plan.sweeps:
+        for one in summaries(plan, sweep, runs):
+            loser = "" if one.baseline else f"{_most(one, lambda run: run.worst_loser):.2f}"
+            rows.append([f"{sweep}, {_PLACES[plan.world]}", _name(one), *_times(one)[:-1], loser])
     return table(_IN_README, rows) if rows else ""
 
 

@@ -160,16 +160,17 @@ def test_every_mark_in_the_pages_has_its_table() -> None:
     made = tables([run(task()), run(task(policy="ahead"), (50.0, 80.0))])
     marks = {mark for page in PAGES for mark in re.findall(r"<!-- table: (\S+) -->", page.read_text("utf-8"))}
     assert marks == set(made)
-    assert "-20.0 %" in made["payoff"]
+    assert "-20.0 %" in made["payoff-local"]
     assert made["local-demo"].count("\n") == 4
     assert made["cluster-ten-VAE"] == ""
 
 
-def test_a_table_takes_the_place_of_the_one_before() -> None:
-    page = "before\n\n<!-- table: a -->\n\n| old |\n|---|\n\nafter\n<!-- table: b -->\n"
-    once = with_tables(page, {"a": "| new |\n|---|\n", "b": ""})
-    assert once == "before\n\n<!-- table: a -->\n\n| new |\n|---|\n\nafter\n<!-- table: b -->\n\n"
-    assert with_tables(once, {"a": "| new |\n|---|\n", "b": ""}) == once
+def test_a_table_takes_the_place_of_the_one_before_and_an_empty_one_of_none() -> None:
+    page = "before\n\n<!-- table: a -->\n\n| old |\n|---|\n\nafter\n<!-- table: b -->\n\n| kept |\n|---|\n"
+    made = {"a": "| new |\n|---|\n", "b": ""}
+    once = with_tables(page, made)
+    assert once == "before\n\n<!-- table: a -->\n\n| new |\n|---|\n\nafter\n<!-- table: b -->\n\n| kept |\n|---|\n"
+    assert with_tables(once, made) == once
     with pytest.raises(KeyError):
         with_tables(page, {"a": ""})
 
