@@ -62,6 +62,12 @@ def runs_gang(template: Manifest, worker: Manifest) -> bool:
     return any(step.get("template") == worker.get("name") and "withSequence" in step for step in steps)
 
 
+def run_for_each(step: dict[str, Any], items: Sequence[Mapping[str, Any]]) -> None:
+    """Let ``step`` run once for each of ``items``, and not at all without any: Argo runs it once where a list is empty."""
+    step.pop("withItems", None)
+    step |= {"withItems": list(items)} if items else {"withParam": "[]"}
+
+
 def program(template: Manifest) -> dict[str, Any]:
     """Return the container or script of a trial's template."""
     found: dict[str, Any] = template.get("container") or template["script"]

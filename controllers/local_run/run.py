@@ -21,7 +21,7 @@ from controllers.driving.assembly import check_policy
 from controllers.driving.stop_signals import stop_on_signals
 from controllers.local_run.checks import check_gpus, check_nodes, check_sweep, left_aside, stand_ins
 from controllers.local_run.reviving import REVIVED_FILE, revive
-from controllers.local_run.run_folder import RunFolder, find_or_make_run, find_run_of_sweep, read_result
+from controllers.local_run.run_folder import RunFolder, find_or_make_run, find_run_of_sweep, find_smaller_run, read_result
 from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, Screen, sweeps_of
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.record.forecasts import FORECASTS_FILE
@@ -35,6 +35,7 @@ from controllers.worlds.local.processes.preload import preloads
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
 from controllers.worlds.local.world import LocalWorld
+from mlflow_hooks import contract
 
 _CORES_FOR_TRIALS = 0.8
 _TRACKING_URI = "MLFLOW_TRACKING_URI"
@@ -47,7 +48,8 @@ class LocalSettings:
     ``cpus_per_node`` is in cores, for all nodes or for each of them; None gives four fifths of the machine's cores to
     the nodes and leaves the rest to MLflow and the controller, as a kubelet reserves some for the system.
     ``seed`` breaks the default scheduler's ties. ``fresh`` starts anew where an unfinished run is. ``adds_policies``
-    adds the policies to those that the newest run of the same sweep ran under.
+    adds the policies to those that the newest run of the same sweep ran under. ``extends`` trains what that run has not
+    trained of a sweep that has more trials by now, under the policies of that run.
     """
 
     nodes: int = 4
@@ -56,6 +58,7 @@ class LocalSettings:
     state_dir: Path = Path(".specon")
     fresh: bool = False
     adds_policies: bool = False
+    extends: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -194,6 +197,9 @@ def run_locally(
     if settings.adds_policies:
         folder, order = _with_policies_before(order)
         folder.reopen(order.identity())
+    elif settings.extends:
+        folder, order = _with_trials_before(order)
+        folder.reopen(order.identity())
     else:
         folder = find_or_make_run(settings.state_dir, order.sweep, order.identity(), fresh=settings.fresh)
     identity = order.identity()
@@ -204,7 +210,7 @@ def run_locally(
         for line in (*left_aside(workflow), *stand_ins(planned, folder.path)):
             screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
-        if folder.resumed and not settings.adds_policies:
+        if folder.resumed and not (settings.adds_policies or settings.extends):
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
         results = _run_each(order, folder, uri, services)
         folder.describe({"finished": True, "serve_mlflow": server.serve_again if server else ""})
@@ -222,6 +228,41 @@ def _with_policies_before(order: _Order) -> tuple[RunFolder, _Order]:
     if not folder.finished and before[-len(added) :] == added:
         before = before[: -len(added)]  # it was interrupted while it ran under these
     return folder, replace(order, policies=[*map(parse_policy, before), *order.policies])
+
+
+def _with_trials_before(order: _Order) -> tuple[RunFolder, _Order]:
+    """Return the newest run of the sweep when it had fewer trials, and ``order`` with the policies of that run.
+
+    The results of that run are taken away, so that it is gone on with under each of its policies.
+
+    Raises:
+        SpeconError: there is no such run, it trained something else, or it has all the trials.
+    """
+    folder, before = find_smaller_run(order.settings.state_dir, order.sweep, order.identity())
+    kept = _Order.kept_in(folder)
+    old, new = (
+        {
+            one.step.env[contract.ENV_TRIAL_ID]: (one.step.environment, one.step.command, one.step.args, one.step.source)
+            for one in either.program("check").trials()
+        }
+        for either in (kept, order)
+    )
+    for name, trained in old.items():
+        if new.get(name) != trained:
+            message = (
+                f"run {folder.name} cannot be extended: its trial {name.partition('.')[2]} is not the one of "
+                f"{order.source}; raise trials= and leave name, space, seed, search and command as they were"
+            )
+            raise SpeconError(message)
+    positions = range(len(before))
+    results = [folder.of_policy(number, file_name(kept.policies[number].name)) / "result.json" for number in positions]
+    if new.keys() == old.keys() and folder.finished and all(path.exists() for path in results):
+        message = f"run {folder.name} has all {len(new)} trials of {order.source} already: raise trials= there"
+        raise SpeconError(message)
+    if new.keys() != old.keys():
+        for path in results:
+            path.unlink(missing_ok=True)
+    return folder, replace(order, policies=kept.policies)
 
 
 def resume_ended(

@@ -128,17 +128,39 @@ def find_run_of_sweep(state_dir: Path, sweep: str, identity: Mapping[str, Any]) 
     Raises:
         SpeconError: there is none.
     """
-    wanted = _digest({**identity, "policies": []})
+    return _find_alike(state_dir, sweep, identity, {"policies"})
+
+
+def find_smaller_run(state_dir: Path, sweep: str, identity: Mapping[str, Any]) -> tuple[RunFolder, list[str]]:
+    """Return the newest run of the sweep on the same nodes, whatever its trials, and the policies that it ran under.
+
+    Args:
+        state_dir: folder that holds ``runs/``.
+        sweep: what the run is named after.
+        identity: all that makes two commands the same (JSON).
+
+    Raises:
+        SpeconError: there is none.
+    """
+    return _find_alike(state_dir, sweep, identity, {"policies", "workflow"})
+
+
+def _find_alike(
+    state_dir: Path, sweep: str, identity: Mapping[str, Any], but_for: set[str]
+) -> tuple[RunFolder, list[str]]:
+    open_ones = dict.fromkeys(but_for)
+    wanted = _digest({**identity, **open_ones})
     for path in sorted((state_dir / "runs").glob(f"{sweep}-*"), key=_number, reverse=True):
         folder = RunFolder(path, resumed=True)
         try:
             kept = folder.order()
         except SpeconError:
             continue  # begun by an older version, or not begun at all
-        if _digest({**{name: kept.get(name) for name in identity}, "policies": []}) == wanted:
+        if _digest({**{name: kept.get(name) for name in identity}, **open_ones}) == wanted:
             return folder, list(kept["policies"])
+    same = "" if "workflow" in but_for else "sweep, "
     message = (
-        f"no run in {state_dir / 'runs'} has the same sweep, nodes, cores, seed and parameters: "
+        f"no run in {state_dir / 'runs'} of {sweep!r} has the same {same}nodes, cores, seed and parameters: "
         "give the options that it was begun with, or begin one with --policy"
     )
     raise SpeconError(message)

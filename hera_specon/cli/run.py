@@ -48,6 +48,7 @@ class Request:
     fresh: bool
     repeats: int
     added: tuple[str, ...]
+    extend: bool
     json_out: Path | None
     report_out: Path | None
     plain: bool
@@ -87,6 +88,11 @@ class Request:
     metavar=POLICY_SPEC,
     help="Run the newest run of this sweep under this policy too, and compare. Can be given several times.",
 )
+@click.option(
+    "--extend",
+    is_flag=True,
+    help="Train the trials that FILE has by now and the newest run of this sweep has not, as a part of that run.",
+)
 @click.option("--fresh", is_flag=True, help="Start over, even if an interrupted run could continue.")
 @json_file_option
 @click.option("--report", "report_out", type=NewFile(), help="Write the report to this file too.")
@@ -109,6 +115,12 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     \b
       specon run sweep.py --policy default --policy ahead --repeats 5 --json figures.json
       specon run sweep.py --add-policy specon
+
+    To add trials to a sweep that is over, raise trials= in FILE. Those that were trained are not
+    trained again:
+
+    \b
+      specon run sweep.py --extend
 
     Exit codes: 0 all trials succeeded, 1 some failed, 2 the command or FILE is wrong (nothing was
     started), 130 interrupted.
@@ -136,6 +148,11 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
     if request.added and (request.policies or request.fresh):
         message = "--add-policy adds to a run that is there: leave --policy and --fresh out."
         raise click.UsageError(message)
+    if request.extend and (request.policies or request.added or request.fresh or request.repeats > 1):
+        message = (
+            "--extend goes on with a run under its own policies: leave --policy, --add-policy, --repeats and --fresh out."
+        )
+        raise click.UsageError(message)
     workflow = chosen_workflow(backend, request.file)
     policies = chosen_policies(backend, request.added or request.policies, workflow, request.file) * request.repeats
     if len(policies) > _MOST_RUNS:
@@ -152,6 +169,7 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         state_dir=request.state_dir,
         fresh=request.fresh,
         adds_policies=bool(request.added),
+        extends=request.extend,
         parameters=request.parameters,
     )
     live = console.is_terminal and not request.plain

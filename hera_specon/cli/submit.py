@@ -43,6 +43,7 @@ class Request:
     mlflow_tracking_uri: str | None
     gate_first: bool
     first_nodes_of: str | None
+    extend: str | None
     wait: bool
     as_json: bool
     dry_run: bool
@@ -79,6 +80,11 @@ class Request:
     metavar="WORKFLOW",
     help="Start each trial on the node where it first ran in this earlier workflow, for a fair comparison.",
 )
+@click.option(
+    "--extend",
+    metavar="WORKFLOW",
+    help="Train only the trials that FILE has by now and this workflow has not, as a part of its sweep.",
+)
 @click.option("--wait", "--watch", "wait", is_flag=True, help="Wait until the workflow ends, and show its progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was created as JSON, for scripts.")
 @click.option("--dry-run", is_flag=True, help="Check everything and print the YAML instead of sending it.")
@@ -94,6 +100,7 @@ def submit(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
       specon submit sweep.py -n lab --policy specon:interval=30+flowcon --wait
       specon submit sweep.py --argo-server https://argo.lab:2746 --token-file token
       specon submit sweep.py --dry-run > sweep.yaml
+      specon submit sweep.py --extend vae-sweep-x7k2p
 
     Exit codes: 0 created (with --wait: succeeded), 1 the workflow failed, 2 the command or FILE is
     wrong, or the cluster refused it.
@@ -139,7 +146,7 @@ def _submit(request: Request) -> "tuple[Created, Channel] | None":
     )
     file, manifest = prepared(request.file, overrides)
     check_parameters(request.parameters, file.manifest, request.file)
-    if request.dry_run and request.first_nodes_of is None:
+    if request.dry_run and request.first_nodes_of is None and request.extend is None:
         _print_yaml(manifest if request.namespace is None else in_namespace(manifest, request.namespace))
         return None
     channel, namespace, access = _open_channel(request, (manifest.get("metadata") or {}).get("namespace"))
@@ -149,6 +156,12 @@ def _submit(request: Request) -> "tuple[Created, Channel] | None":
 
         earlier = channel.workflow(namespace, request.first_nodes_of)
         manifest = edited(manifest, Overrides(first_nodes=first_nodes(earlier, file.sweeps)))
+    if request.extend is not None:
+        from hera_specon.cluster.access import workflow_record  # noqa: PLC0415 - as above
+        from hera_specon.submission.extending import extended  # noqa: PLC0415
+
+        before = channel.workflow(namespace, request.extend)
+        manifest = extended(manifest, before, workflow_record(before))
     if request.dry_run:
         _print_yaml(manifest)
         return None

@@ -14,7 +14,7 @@ from controllers.core.expressions import gates
 from controllers.core.model import Point, TrialId
 from controllers.worlds.argo.workflows import WorkflowRecord
 from hera_specon.errors import SubmissionError
-from hera_specon.manifest import Manifest, program, sweep_of, trial_templates
+from hera_specon.manifest import Manifest, program, run_for_each, sweep_of, trial_templates
 from hera_specon.settings import input_name
 from hera_specon.space import value_text
 from hera_specon.trial_template import placeholder
@@ -61,9 +61,10 @@ def continued(
             for step in (step for group in steps.get("steps") or [] for step in group):
                 if steps.get("name") == sweep and step.get("withItems"):
                     items = [item for item in step["withItems"] if chosen(f"{sweep}.{item.get(labels.INPUT_TRIAL)}")]
-                    step["withItems"] = [_with_point(item, record, sweep, points) for item in items] if names else items
+                    items = [_with_point(item, record, sweep, points) for item in items] if names else items
+                    run_for_each(step, items)
                 if names and step.get("template") in {sweep + labels.SUFFIX_TRIAL, sweep + labels.SUFFIX_ARRIVAL}:
-                    source = "item" if step.get("withItems") is not None else "inputs.parameters"
+                    source = "item" if {"withItems", "withParam"} & step.keys() else "inputs.parameters"
                     given = [{"name": name, "value": f"{{{{{source}.{name}}}}}"} for name in names]
                     step.setdefault("arguments", {}).setdefault("parameters", []).extend(given)
             if names and steps.get("name") == sweep + labels.SUFFIX_ARRIVAL:

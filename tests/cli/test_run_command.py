@@ -318,3 +318,11 @@ def test_a_policy_is_added_to_the_run_that_is_there(specon: Specon, sweep: str, 
     refused = specon("run", sweep, "--add-policy", "flowcon", "--policy", "default")
     assert (refused.exit_code, len(runs.started)) == (2, 1)
     assert "leave --policy and --fresh out" in refused.stderr
+
+
+def test_a_run_is_extended_under_its_own_policies(specon: Specon, sweep: str, runs: FakeRuns) -> None:
+    assert specon("run", sweep, "--extend").exit_code == 0
+    assert runs.started[0][1].extends
+    refused = specon("run", sweep, "--extend", "--policy", "default")
+    assert (refused.exit_code, len(runs.started)) == (2, 1)
+    assert "leave --policy, --add-policy, --repeats and --fresh out" in " ".join(refused.stderr.split())

@@ -307,6 +307,22 @@ def test_an_earlier_workflow_that_ran_nothing_of_the_sweep_is_refused(
     assert "'vae-old' has no trial of vae that ran" in result.stderr
 
 
+def test_only_trials_that_an_earlier_workflow_lacks_are_sent(
+    specon_there: Specon, cluster: Cluster, sweep: str
+) -> None:
+    cluster.objects[f"{WORKFLOWS}/vae-old"] = ran(written(sweep), {"t000": ["n1"], "t001": ["n3"]})
+    all_there = specon_there("submit", sweep, "--extend", "vae-old")
+    assert (all_there.exit_code, cluster.asked[-1].method) == (2, "GET")
+    assert "raise trials= there" in all_there.stderr
+    Path(sweep).write_text(SWEEP.replace("choice(0.1, 0.2)", "choice(0.1, 0.2, 0.3)"))
+
+    result = specon_there("submit", sweep, "--extend", "vae-old")
+
+    assert result.exit_code == 0, result.stderr
+    (fan_out,) = [template for template in cluster.created()["spec"]["templates"] if template["name"] == "vae"]
+    assert [item["trial"] for item in fan_out["steps"][0][0]["withItems"]] == ["t002"]
+
+
 def test_a_dry_run_prints_what_it_would_send_and_sends_nothing(
     specon_there: Specon, cluster: Cluster, sweep: str
 ) -> None:
