@@ -19,7 +19,7 @@ from hera.workflows.models import (
 from controllers.core import labels
 from hera_specon.settings import input_name
 from hera_specon.space import Point, value_text
-from hera_specon.trial_template import placeholder
+from hera_specon.trial_template import params_text, placeholder
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,13 @@ class FanOut:
     def names(self) -> tuple[str, ...]:
         """Input parameters that each trial gets a value of its own for."""
         delay = () if self.delays is None else (labels.INPUT_DELAY,)
-        params = (labels.INPUT_PARAMS, *map(input_name, self.points[0])) if self.points[0] else ()
-        return (labels.INPUT_TRIAL, *params, *self.goals, *delay)
+        whole = (labels.INPUT_PARAMS,) if self.gives_json else ()
+        return (labels.INPUT_TRIAL, *whole, *map(input_name, self.points[0]), *self.goals, *delay)
+
+    @property
+    def gives_json(self) -> bool:
+        """Whether each trial gets its hyperparameters as JSON too, since its template cannot make that."""
+        return params_text(self.points) == placeholder(labels.INPUT_PARAMS)
 
 
 def sweep_template(fan_out: FanOut) -> Template:
@@ -98,12 +103,12 @@ def delay_template(fan_out: FanOut) -> Template:
 
 
 def _items(fan_out: FanOut) -> Iterable[dict[str, object]]:
-    width = max(3, len(str(len(fan_out.points) - 1)))
+    width, gives_json = max(3, len(str(len(fan_out.points) - 1))), fan_out.gives_json
     for number, point in enumerate(fan_out.points):
         # Argo puts a string of an item in as its JSON without the quotes, so JSON inside a string would arrive
         # escaped; an object arrives as JSON. Values of their own are text, so that no number is written differently.
         item: dict[str, object] = {labels.INPUT_TRIAL: f"t{number:0{width}}"}
-        if point:
+        if gives_json:
             item[labels.INPUT_PARAMS] = point
         item |= {input_name(name): value_text(value) for name, value in point.items()}
         item |= {name: values[number] for name, values in fan_out.goals.items()}

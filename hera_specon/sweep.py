@@ -35,7 +35,7 @@ from hera_specon.settings import (
 )
 from hera_specon.space import Point, Search, Space, points
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
-from hera_specon.trial_template import TrialSettings, flag, gang_template, own_inputs, sweep_id, trial_template
+from hera_specon.trial_template import TrialSettings, flag, gang_template, own_inputs, params_text, sweep_id, trial_template
 
 
 @dataclass(kw_only=True)
@@ -137,6 +137,7 @@ class _SweepTemplates(SweepTemplateBase):
             grace=self.grace,
             workers=workers_range(self.workers),
             goals=self._goals(len(self._points())),
+            params=params_text(self._points()),
             search=self._search(),
             state_root=self.state_root,
             experiment=self.experiment or name,

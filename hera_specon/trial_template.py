@@ -1,6 +1,8 @@
 """Turn the template of a container or script into the template of a sweep's trials."""
 
+import json
 from collections.abc import Mapping
+from collections.abc import Sequence as Ordered
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +34,7 @@ from hera_specon.errors import SweepError
 from hera_specon.goals import SweepGoals
 from hera_specon.pod_spec import container_security, pod_patch, pod_security
 from hera_specon.settings import Objective, Workers, check_distinct, input_name, is_whole
+from hera_specon.space import Point
 from mlflow_hooks import contract
 
 DEFAULT_CPU = "100m"
@@ -58,8 +61,8 @@ class TrialSettings:
     """What all trials of a sweep have in common; ``grace`` is in seconds.
 
     ``flags`` tells how each hyperparameter stands on the command line, with ``{}`` for its value.
-    ``own_security`` tells that the workflow as a whole has a pod security context. ``search`` is what gives trials
-    their hyperparameters as they start, None where the workflow has them.
+    ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
+    hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
     """
 
     sweep: str
@@ -73,6 +76,7 @@ class TrialSettings:
     experiment: str
     mlflow_tracking_uri: str
     goals: SweepGoals
+    params: str
     own_security: bool = False
     search: str | None = None
 
@@ -110,6 +114,20 @@ def placeholder(name: str) -> str:
     return f"{{{{inputs.parameters.{name}}}}}"
 
 
+def params_text(points: Ordered[Point]) -> str:
+    """Return the JSON of a trial's hyperparameters, in which Argo fills in its inputs.
+
+    Where a hyperparameter is text in some of ``points`` and none in others, an input of its own holds the JSON.
+    """
+    kinds = {name: {isinstance(point[name], str) for point in points} for name in points[0]}
+    if any(len(kind) > 1 for kind in kinds.values()):
+        return placeholder(labels.INPUT_PARAMS)
+    values = {name: placeholder(input_name(name)) for name in kinds}
+    # A string of a choice() has no quotes and no backslashes, so it stands in JSON as it is.
+    members = (f'"{name}": ' + (f'"{value}"' if True in kinds[name] else value) for name, value in values.items())
+    return f"{{{', '.join(members)}}}"
+
+
 def trial_template(pod: Template, settings: TrialSettings) -> Template:
     """Return ``pod`` with the inputs, names, environment and retries of a trial, or of one of its workers.
 
@@ -118,7 +136,8 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     """
     gang = settings.workers.most > 1
     pod.name = settings.sweep + (labels.SUFFIX_WORKER if gang else labels.SUFFIX_TRIAL)
-    params = (labels.INPUT_PARAMS, *settings.inputs) if settings.search is None else ()
+    whole = (labels.INPUT_PARAMS,) if settings.params == placeholder(labels.INPUT_PARAMS) else ()
+    params = (*whole, *settings.inputs) if settings.search is None else ()
     ours = (labels.INPUT_TRIAL, *params, *settings.goals.inputs, *(_OF_WORKERS if gang else ()))
     added = own_inputs(pod.inputs, settings.inputs)
     parameters = [*(Parameter(name=name) for name in ours), *(added.parameters or [])]
@@ -241,7 +260,7 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         }
         of_the_pod[contract.ENV_POD_IP] = "status.podIP"
     if settings.search is None:
-        ours[contract.ENV_PARAMS] = placeholder(labels.INPUT_PARAMS)
+        ours[contract.ENV_PARAMS] = settings.params
     else:
         notes[contract.ENV_PARAMS] = labels.ANNOTATION_PARAMS
         notes |= {contract.ENV_PARAM + input_name(name): labels.ANNOTATION_PARAM + name for name in settings.flags}

@@ -7,6 +7,7 @@ from hera.workflows import Workflow
 
 from controllers.core.expressions import gates, main_container
 from hera_specon import Sweep, choice, integer, log_uniform, minimize
+from mlflow_hooks.contract import ENV_PARAMS
 
 SPACE = {"lr": log_uniform(1e-4, 1e-2), "activation": choice("relu", "tanh"), "hidden": integer(32, 256)}
 
@@ -33,6 +34,21 @@ def items(templates: dict[str, Any]) -> list[dict[str, Any]]:
     ((step,),) = templates["vae"]["steps"]
     found: list[dict[str, Any]] = step["withItems"]
     return found
+
+
+def params_of(templates: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
+    """The hyperparameters of the trial of ``item``, as its environment has them once Argo has filled it in."""
+    text = environment(templates["vae-trial"])[ENV_PARAMS]
+    for name, value in item.items():
+        text = text.replace(f"{{{{inputs.parameters.{name}}}}}", as_argo_puts_it(value))
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def as_argo_puts_it(value: object) -> str:
+    """What ``{{item.x}}`` becomes: the item's JSON, a string's without its quotes (item.go of Argo 4.1)."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text[1:-1] if text.startswith('"') else text
 
 
 def environment(template: dict[str, Any]) -> dict[str, str]:

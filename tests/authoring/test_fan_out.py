@@ -1,16 +1,14 @@
 """How a sweep fans out into trials, and what reaches each of them."""
 
-import json
 from typing import Any
 
 from hera.workflows import Artifact, Parameter, Workflow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers.core import labels
 from hera_specon import at_random, choice, every
 from hera_specon.space import points, value_text
-from tests.authoring.built_sweeps import built, items, sweep
+from tests.authoring.built_sweeps import as_argo_puts_it, built, items, params_of, sweep
 
 
 def test_a_sweep_is_one_template_to_start_and_one_for_its_trials() -> None:
@@ -35,12 +33,6 @@ def test_trial_numbers_of_a_large_sweep_sort_as_they_count() -> None:
     assert names[-1] == "t1000"
 
 
-def as_argo_puts_it(value: object) -> str:
-    """What ``{{item.x}}`` becomes: the item's JSON, a string's without its quotes (item.go of Argo 4.1)."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text[1:-1] if text.startswith('"') else text
-
-
 texts = st.text(st.characters(exclude_characters="\"'\\{}", exclude_categories=("C", "Z")), max_size=8)
 
 
@@ -48,11 +40,19 @@ texts = st.text(st.characters(exclude_characters="\"'\\{}", exclude_categories=(
 @settings(max_examples=40)
 def test_hyperparameters_reach_a_trial_unchanged_through_argos_substitution(options: list[Any]) -> None:
     space = {"x": choice(*options)}
-    for item, point in zip(
-        items(built(space=space, search="grid", trials=None)), points(space, "grid", None, 0), strict=True
-    ):
-        assert json.loads(as_argo_puts_it(item[labels.INPUT_PARAMS])) == point
+    templates = built(space=space, search="grid", trials=None)
+    for item, point in zip(items(templates), points(space, "grid", None, 0), strict=True):
+        assert params_of(templates, item) == point
         assert as_argo_puts_it(item["x"]) == value_text(point["x"])
+
+
+def test_each_hyperparameter_stands_once_in_the_workflow_unless_it_is_text_in_some_trials_only() -> None:
+    assert set(items(built())[0]) == {"trial", "lr", "activation", "hidden"}
+    mixed = built(space={"depth": choice(1, "auto")}, search="grid", trials=None)
+    assert items(mixed) == [
+        {"trial": "t000", "params": {"depth": 1}, "depth": "1"},
+        {"trial": "t001", "params": {"depth": "auto"}, "depth": "auto"},
+    ]
 
 
 def test_hyperparameters_are_arguments_after_the_authors_own() -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from hera_specon import SpaceError, SweepError, choice, tpe, uniform
-from tests.authoring.built_sweeps import built
+from mlflow_hooks.contract import ENV_PARAMS
+from tests.authoring.built_sweeps import built, environment
 
 SPACE = {"lr": uniform(0.0, 1.0), "width": choice(8, 16)}
 
@@ -52,11 +53,11 @@ def test_names_with_dots_and_dashes_are_flags_as_they_are_and_inputs_that_argo_a
     ]
     (step,) = templates["vae"]["steps"][0]
     (item,) = step["withItems"]
-    assert item == {"trial": "t000", "params": {"optim.lr": 0.1, "weight-decay": 0.5}, "optim_lr": "0.1"} | {
-        "weight_decay": "0.5"
-    }
+    assert item == {"trial": "t000", "optim_lr": "0.1", "weight_decay": "0.5"}
     declared = {one["name"] for one in templates["vae-trial"]["inputs"]["parameters"]}
-    assert declared == {"trial", "params", "optim_lr", "weight_decay"}
+    assert declared == {"trial", "optim_lr", "weight_decay"}
+    given = environment(templates["vae-trial"])[ENV_PARAMS]
+    assert given == '{"optim.lr": {{inputs.parameters.optim_lr}}, "weight-decay": {{inputs.parameters.weight_decay}}}'
     searched = built(space=space, search=tpe())["vae-trial"]["container"]
     assert searched["args"][-2:] == [
         "--optim.lr=$(SPECON_PARAM_optim_lr)",

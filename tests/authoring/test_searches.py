@@ -1,6 +1,5 @@
 """Sweeps whose trials get their hyperparameters from a search, and pruners of Optuna's, in the manifest."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from controllers.search import read_search
 from hera_specon import SpaceError, SweepError, choice, cmaes, grid, integer, random, sampler, tpe, uniform, when
 from hera_specon.search import Sampler
 from mlflow_hooks import contract
-from tests.authoring.built_sweeps import SPACE, built, environment, fields_of_the_pod, items
+from tests.authoring.built_sweeps import SPACE, built, environment, fields_of_the_pod, items, params_of
 
 
 def test_a_search_leaves_its_trials_a_number_and_no_hyperparameters() -> None:
@@ -74,10 +73,12 @@ def test_a_search_that_makes_no_sense_is_refused_where_the_sweep_is_written(sett
 
 def test_a_condition_gives_the_other_trials_what_does_not_matter() -> None:
     space = {"optimizer": choice("sgd", "adam"), "momentum": when("optimizer", "sgd", choice(0.5, 0.9), otherwise=0.0)}
-    drawn = [json.loads(json.dumps(item["params"])) for item in items(built(space=space, trials=30))]
+    by_chance = built(space=space, trials=30)
+    drawn = [params_of(by_chance, item) for item in items(by_chance)]
     assert {point["momentum"] for point in drawn if point["optimizer"] == "adam"} == {0.0}
     assert {point["momentum"] for point in drawn if point["optimizer"] == "sgd"} == {0.5, 0.9}
-    whole = [item["params"] for item in items(built(space=space, search="grid", trials=3))]
+    in_order = built(space=space, search="grid", trials=3)
+    whole = [params_of(in_order, item) for item in items(in_order)]
     assert whole == [
         {"optimizer": "sgd", "momentum": 0.5},
         {"optimizer": "sgd", "momentum": 0.9},

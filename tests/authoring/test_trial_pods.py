@@ -39,7 +39,8 @@ def test_a_trial_finds_its_contract_in_the_environment() -> None:
     assert environment(built()["vae-trial"]) == {
         contract.ENV_SWEEP_ID: f"{SWEEP_UID}.vae",
         contract.ENV_TRIAL_ID: f"{SWEEP_UID}.vae.{{{{inputs.parameters.trial}}}}",
-        contract.ENV_PARAMS: "{{inputs.parameters.params}}",
+        contract.ENV_PARAMS: '{"lr": {{inputs.parameters.lr}}, "activation": "{{inputs.parameters.activation}}", '
+        '"hidden": {{inputs.parameters.hidden}}}',
         contract.ENV_OBJECTIVE: "loss",
         contract.ENV_DIRECTION: "minimize",
         contract.ENV_STATE_ROOT: "/mnt/specon",

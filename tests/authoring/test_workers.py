@@ -92,7 +92,6 @@ def test_a_gangs_attempt_is_one_attempt_of_a_step_that_runs_all_workers() -> Non
     assert list(passed) == [one["name"] for one in worker["inputs"]["parameters"]]
     assert passed == {
         "trial": "{{inputs.parameters.trial}}",
-        "params": "{{inputs.parameters.params}}",
         "x": "{{inputs.parameters.x}}",
         "gang-attempt": "{{retries}}",
         "gang-rank": "{{item}}",
