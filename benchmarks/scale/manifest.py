@@ -20,16 +20,15 @@ _GATES: Final = re.compile(r', "schedulingGates": \{\{.*?\}\}(?=\})')
 
 @dataclass(frozen=True, slots=True)
 class TrialFacts:
-    """A trial of a workflow: ``number`` as its sweep counts it, and its hyperparameters."""
+    """A trial of a workflow: ``number`` as its sweep counts it, and its only hyperparameter."""
 
     number: str
     learning_rate: str
-    params: str
 
     @property
     def inputs(self) -> Mapping[str, str]:
         """Values of the trial template's input parameters."""
-        return {labels.INPUT_TRIAL: self.number, labels.INPUT_PARAMS: self.params, "lr": self.learning_rate}
+        return {labels.INPUT_TRIAL: self.number, "lr": self.learning_rate}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def sweep_manifest(number: int, trials: int, policy: str, tracking_uri: str) -> 
     body = json.loads(json.dumps(workflow.to_dict()))
     entry = next(t for t in body["spec"]["templates"] if t["name"] == SWEEP)
     items = entry["steps"][0][0]["withItems"]
-    facts = (TrialFacts(i[labels.INPUT_TRIAL], i["lr"], json.dumps(i[labels.INPUT_PARAMS])) for i in items)
+    facts = (TrialFacts(i[labels.INPUT_TRIAL], i["lr"]) for i in items)
     return SweepManifest(name, body, tuple(facts))
 
 
