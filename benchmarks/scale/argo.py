@@ -33,7 +33,7 @@ class Attempt:
     def step(self) -> str:
         """Argo's name of the trial's step over all attempts."""
         index = int(self.trial.number[1:])
-        values = {"lr": self.trial.learning_rate, "params": self.trial.params, "trial": self.trial.number}
+        values = self.trial.inputs
         item = ",".join(f"{name}:{value}" for name, value in values.items())
         return f"{self.sweep.name}[0].trial({index}:{item})"
 
