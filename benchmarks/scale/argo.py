@@ -33,8 +33,7 @@ class Attempt:
     def step(self) -> str:
         """Argo's name of the trial's step over all attempts."""
         index = int(self.trial.number[1:])
-        values = self.trial.inputs
-        item = ",".join(f"{name}:{value}" for name, value in values.items())
+        item = ",".join(f"{name}:{value}" for name, value in sorted(self.trial.inputs.items()))
         return f"{self.sweep.name}[0].trial({index}:{item})"
 
     @property
