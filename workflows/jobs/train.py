@@ -24,6 +24,7 @@ MODELS = {
     "rnn-keras": "workflows.jobs.keras.rnn",
     "dynamic-rnn-keras": "workflows.jobs.keras.dynamic_rnn",
     "lstm-cfc-keras": "workflows.jobs.keras.lstm_cfc",
+    "elastic-keras": "workflows.jobs.keras.elastic",
 }
 """Module of each model, by the name that ``--model`` takes."""
 

@@ -1,0 +1,20 @@
+"""As ``elastic_sweep.py``, with TensorFlow: four networks, each trained by one to three workers, as there is room."""
+
+from hera.workflows import Resources, Workflow
+
+from hera_specon import Sweep, choice, log_uniform, minimize
+
+with Workflow(generate_name="elastic-keras-sweep-", entrypoint="elastic-keras-sweep") as w:
+    Sweep(
+        name="elastic-keras-sweep",
+        image="hera-specon/trainer:0.1.0",
+        command=["python", "-m", "workflows.jobs.train", "--model=elastic-keras"],
+        space={"lr": log_uniform(3e-4, 3e-3), "steps": choice(60, 100)},
+        trials=4,
+        seed=1,
+        objective=minimize("loss"),
+        workers=(1, 3),
+        policy="dragon",
+        resources=Resources(cpu_request="100m"),
+        state_claim="specon-state",
+    )
