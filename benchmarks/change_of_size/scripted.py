@@ -1,0 +1,34 @@
+"""A policy that has one gang grow and shrink by a script."""
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from controllers.core.model import Action, Decision, Migrate, NodeName, Place, Proposal, Snapshot, Trial
+from controllers.policies.kit.settings import NoState, Stateless
+
+
+class Scripted(Stateless):
+    """Grows and shrinks each gang as ``sizes`` says: from which step on it shall be on which nodes, by step."""
+
+    name: ClassVar[str] = "scripted"
+    summary: ClassVar[str] = "grows and shrinks a gang by a script"
+    source: ClassVar[str] = "whoever measures or tests"
+    needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Migrate})
+
+    sizes: Any = Field(exclude=True, default=())
+
+    def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
+        """Want what the script says."""
+        wanted = (proposal for trial in snapshot.unended if (proposal := self._wish(trial)) is not None)
+        return Decision(state, tuple(wanted), wake_at=snapshot.now + 1)
+
+    def _wish(self, trial: Trial) -> Proposal | None:
+        made = trial.progress.step if trial.progress else 0
+        nodes: tuple[NodeName, ...]
+        step, nodes = [(at, nodes) for at, nodes in self.sizes if made >= at][-1]
+        if trial.waits:
+            return Proposal(Place(trial.id, nodes[0], nodes=nodes), f"at step {step}")
+        if trial.steady and trial.nodes != nodes:
+            return Proposal(Migrate(trial.id, nodes[0], nodes), f"at step {step}")
+        return None
