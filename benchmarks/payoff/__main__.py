@@ -1,11 +1,11 @@
 """What the policies pay off for real: whole sweeps under each policy, in pairs, beside what no schedule could beat.
 
     python -m benchmarks.payoff [--sweep demo ...] [--seeds 5] [--policy default ...] [--out FILE]
-    python -m benchmarks.payoff --cluster
+    python -m benchmarks.payoff [--gangs] [--cluster]
     python -m benchmarks.payoff --pages
 
 Each run is real: real training and a real MLflow, on nodes cut out of this machine, or with --cluster through Argo on
-the test cluster. It takes three to six minutes here and ten there. It needs a quiet machine: a run during which others
+the test cluster. With --gangs, trials have several workers. It takes three to six minutes here and ten there. It needs a quiet machine: a run during which others
 took more than a tenth of a core is made again, and all runs stay in the file. Stop it at any time: the same command
 goes on with the runs that are missing. --pages writes the tables of README.md and docs/experiments/payoff.md.
 """
@@ -21,7 +21,7 @@ from typing import Final, Protocol
 from rich.console import Console
 
 from benchmarks.payoff.pages import disturbed, sweep_table, write_pages
-from benchmarks.payoff.plan import ON_A_CLUSTER, ON_THIS_MACHINE, Plan, Task, tasks
+from benchmarks.payoff.plan import GANGS_ON_A_CLUSTER, ON_A_CLUSTER, ON_THIS_MACHINE, PLANS, WITH_GANGS, Plan, Task, tasks
 from benchmarks.payoff.records import Run, RunFile
 from controllers.core.errors import SpeconError
 from hera_specon import formatting
@@ -66,7 +66,7 @@ def told(run: Run) -> str:
 
 
 def _maker(plan: Plan, folder: Path, console: Console) -> AbstractContextManager[Maker]:
-    if plan is ON_THIS_MACHINE:
+    if plan.world == "local":
         from benchmarks.payoff.on_this_machine import ThisMachine  # noqa: PLC0415 - MLflow's import takes seconds
 
         return nullcontext(ThisMachine(plan, folder))
@@ -78,10 +78,11 @@ def _maker(plan: Plan, folder: Path, console: Console) -> AbstractContextManager
 def main() -> None:
     """Make the runs, and print a table for each sweep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = sorted({*ON_THIS_MACHINE.sweeps, *ON_A_CLUSTER.sweeps})
+    names = sorted({name for plan in PLANS for name in plan.sweeps})
     parser.add_argument("--cluster", action="store_true", help="through Argo on the test cluster")
+    parser.add_argument("--gangs", action="store_true", help="trials of several workers")
     parser.add_argument("--sweep", action="append", choices=names, help="only this; may be repeated")
-    parser.add_argument("--seeds", type=int, help="how many  [default: 5; 3 on the cluster]")
+    parser.add_argument("--seeds", type=int, help="how many  [default: as planned]")
     parser.add_argument("--policy", action="append", help="only this; may be repeated")
     parser.add_argument("--repeats", type=int, default=2, help="how often to make a disturbed run again")
     parser.add_argument("--out", type=Path, default=_FOLDER / "runs.json", help="file that keeps the runs")
@@ -91,7 +92,10 @@ def main() -> None:
     if given.pages:
         write_pages(file.chosen())
         return
-    plan = ON_A_CLUSTER if given.cluster else ON_THIS_MACHINE
+    if given.gangs:
+        plan = GANGS_ON_A_CLUSTER if given.cluster else WITH_GANGS
+    else:
+        plan = ON_A_CLUSTER if given.cluster else ON_THIS_MACHINE
     sweeps = given.sweep or list(plan.sweeps)
     if unknown := [sweep for sweep in sweeps if sweep not in plan.sweeps]:
         parser.error(f"{unknown[0]!r} is not measured there; choose from {', '.join(plan.sweeps)}")

@@ -42,7 +42,7 @@ class ThisMachine:
         cpu_s = sum(map(cpu_used, past.trials))
         rest = (max(0.0, used.ours - cpu_s) / seconds, used.others / seconds, used.stolen / seconds)
         delivered = Delivered(cpu_s / result.makespan_s, *rest, probe.seconds)
-        return Run(task, f"{moment:%F %T}", seconds, result, cpu_s, *bounds(past), delivered)
+        return Run(task, f"{moment:%F %T}", seconds, result, cpu_s, *bounds(past, self._plan.workers), delivered)
 
     def _specon(self, task: Task, state_dir: Path) -> None:
         state_dir.mkdir(parents=True)

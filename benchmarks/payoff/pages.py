@@ -6,14 +6,13 @@ from typing import Final
 
 from benchmarks.experiments.markdown import percent, table, with_tables
 from benchmarks.payoff.figures import summaries
-from benchmarks.payoff.plan import ON_A_CLUSTER, ON_THIS_MACHINE, Plan
+from benchmarks.payoff.plan import PLANS, Plan
 from benchmarks.payoff.records import DISTURBED_CORES, Run
 from controllers.lab.simulation.evaluation import Estimate, PolicySummary, RunFigures
 from controllers.policies.registry import parse_policy
 
 _ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (_ROOT / "README.md", _ROOT / "docs" / "experiments" / "payoff.md")
-PLANS: Final = (ON_THIS_MACHINE, ON_A_CLUSTER)
 _COLUMNS: Final = (
     "policy", "seeds", "makespan", "change", "at equal speed", "x bound", "mean completion", "change",
     "at equal speed", "x bound", "faster", "worst loser", "moves", "resizes", "CPU s of trials", "cores used",
@@ -36,7 +35,7 @@ def write_pages(runs: Sequence[Run]) -> None:
 def tables(runs: Sequence[Run]) -> dict[str, str]:
     """Return every table by the name in its mark; one without runs is empty."""
     made = {f"{plan.world} {sweep}": sweep_table(plan, sweep, runs) for plan in PLANS for sweep in plan.sweeps}
-    made |= {f"payoff {plan.world}": _overview(plan, runs) for plan in PLANS}
+    made |= {f"payoff {world}": _overview(world, runs) for world in _PLACES}
     return {name.replace(" ", "-"): text for name, text in made.items()}
 
 
@@ -56,12 +55,12 @@ def disturbed(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _overview(plan: Plan, runs: Sequence[Run]) -> str:
+def _overview(world: str, runs: Sequence[Run]) -> str:
     rows = []
-    for sweep in plan.sweeps:
+    for plan, sweep in ((plan, sweep) for plan in PLANS if plan.world == world for sweep in plan.sweeps):
         for one in summaries(plan, sweep, runs):
             loser = "" if one.baseline else f"{_most(one, lambda run: run.worst_loser):.2f}"
-            rows.append([f"{sweep}, {_PLACES[plan.world]}", _name(one), *_times(one)[:-1], loser])
+            rows.append([f"{sweep}, {_PLACES[world]}", _name(one), *_times(one)[:-1], loser])
     return table(_IN_README, rows) if rows else ""
 
 

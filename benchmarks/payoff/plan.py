@@ -14,7 +14,7 @@ class Plan:
     """The measurements in one world.
 
     ``sweeps`` gives each sweep's file, which draws other trials for another ``SWEEP_SEED``, by name. The first of
-    ``policies`` is the baseline. ``nodes`` of ``cores`` cores each train.
+    ``policies`` is the baseline. ``nodes`` of ``cores`` cores each train. A trial has ``workers`` workers at most.
     """
 
     world: str
@@ -23,6 +23,7 @@ class Plan:
     nodes: int
     cores: float
     seeds: int
+    workers: int = 1
 
 
 ON_THIS_MACHINE: Final = Plan(
@@ -45,6 +46,26 @@ ON_A_CLUSTER: Final = Plan(
     cores=0.4,
     seeds=3,
 )
+
+WITH_GANGS: Final = Plan(
+    world="local",
+    sweeps={"gangs": _OWN / "gangs.py"},
+    policies=("default", "gang-fifo", "dragon", "dragon+ahead", "ahead"),
+    nodes=4,
+    cores=0.4,
+    seeds=2,
+    workers=4,
+)
+GANGS_ON_A_CLUSTER: Final = Plan(
+    world="cluster",
+    sweeps={"gangs": _OWN / "gangs.py"},
+    policies=("default", "dragon"),
+    nodes=3,
+    cores=0.4,
+    seeds=1,
+    workers=4,
+)
+PLANS: Final = (ON_THIS_MACHINE, ON_A_CLUSTER, WITH_GANGS, GANGS_ON_A_CLUSTER)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -112,7 +112,9 @@ def _past_trial(
     curve = history(client, tracked.run_id, metric)
     if not curve:
         return None
-    first = next((stretch for stretch in stretches.get(trial.id, ()) if stretch.cpu), None)
+    lived = stretches.get(trial.id, ())
+    first = next((stretch for stretch in lived if stretch.cpu), None)
+    sizes = [len(stretch.places) for stretch in lived if stretch.phase == Phase.RUNNING and stretch.places]
     return PastTrial(
         id=TrialId(trial.id),
         submitted_at=trial.submitted_s,
@@ -124,8 +126,9 @@ def _past_trial(
         first_node=NodeName(trial.first_node) if trial.first_node else None,
         cpu=None if first is None else first.cpu,
         began_epoch_s=tracked.began_at,
-        stays=stays(stretches.get(trial.id, ())),
+        stays=stays(lived),
         parameters=bounded(trial.params),
+        workers=(min(sizes, default=trial.workers), max(sizes, default=trial.workers)),
     )
 
 

@@ -15,7 +15,7 @@ from benchmarks.payoff.cpu import SpeedProbe
 from benchmarks.payoff.figures import summaries
 from benchmarks.payoff.on_this_machine import ThisMachine
 from benchmarks.payoff.pages import PAGES, disturbed, tables
-from benchmarks.payoff.plan import ON_A_CLUSTER, ON_THIS_MACHINE, Plan, Task, tasks
+from benchmarks.payoff.plan import ON_THIS_MACHINE, PLANS, Plan, Task, tasks
 from benchmarks.payoff.records import DISTURBED_CORES, Delivered, Run, RunFile
 from controllers.core.results import RunResult, TrialResult
 from controllers.policies.registry import parse_policy
@@ -68,7 +68,7 @@ def measured(maker: Scripted, wanted: Sequence[Task], file: RunFile) -> None:
     measure(maker, wanted, file, 2, Console(quiet=True))
 
 
-@pytest.mark.parametrize("plan", [ON_THIS_MACHINE, ON_A_CLUSTER], ids=lambda plan: plan.world)
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.world}-{plan.workers}")
 def test_another_seed_draws_other_trials_of_every_sweep(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     for file in plan.sweeps.values():
         drawn = []

@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.core.model import NodeName, TrialId
+from controllers.core.model import Direction, NodeName, TrialId
 from controllers.lab.simulation.past_sweeps.cpu_use import cores_used, counted_use
 from controllers.lab.simulation.past_sweeps.past_sweep import Logged, MoveTimes, PastSweep, PastSweepError, PastTrial
 from controllers.lab.simulation.past_sweeps.recording import Recording, TargetCluster, record
 from controllers.lab.simulation.past_sweeps.supply import with_measured_supply
 from controllers.lab.simulation.run import simulate
-from controllers.policies import Default
+from controllers.policies import Default, GangFifo
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec
 from tests.lab.simulation.past import COSTS, NODES, START_CPU_S, past_sweep, trials
@@ -44,6 +44,21 @@ def test_a_sweep_with_cpu_seconds_is_simulated_as_it_was() -> None:
     assert [report.work_s for report in recording.workload.trials[0].reports] == pytest.approx(
         [report.work_s for report in trials()[0].reports], rel=0.01
     )
+
+
+def test_a_trial_of_several_workers_is_simulated_with_as_many_as_it_was_seen_to_have() -> None:
+    # Three workers of a core each: 0.6 CPU seconds of imports in all, then 0.3 a step.
+    gang = replace(trial_of([0.9 + 0.3 * n for n in range(41)], seconds_per_step=0.1), workers=(1, 3), cpu=1.0)
+    nodes = tuple(NodeSpec(NodeName(f"node-{n}"), 1.0) for n in range(3))
+    recording = record(PastSweep("past", "dragon", Direction.MINIMIZE, (gang,), nodes), TargetCluster(nodes, COSTS))
+    (spec,) = recording.workload.trials
+    assert (spec.min_workers, spec.max_workers, spec.speedup.max_cores) == (1, 3, 1.0)
+    assert recording.costs.start_cpu_s == pytest.approx(0.2)
+    assert spec.work_s == pytest.approx(0.3 * 41)
+    assert recording.first_nodes == {}
+    (result,) = simulate(Scenario(recording.workload, recording.costs), GangFifo()).result.trials
+    assert result.completed_s == pytest.approx(0.2 + 0.3 * 41 / 3, rel=0.02)
+    assert any("as many workers as they were seen to have" in told for told in recording.assumptions)
 
 
 def test_timestamps_alone_are_shared_evenly_among_what_ran() -> None:

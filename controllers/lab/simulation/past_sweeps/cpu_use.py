@@ -34,12 +34,16 @@ _Window = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class CpuUse:
-    """What a trial had spent at its reports, and in all, in core seconds; ``cores`` is what it can use at once."""
+    """What a trial had spent at its reports, and in all, in core seconds; ``cores`` is what it can use at once.
+
+    Of a trial of several ``workers`` (the most that it had), these are sums over them, and ``cores`` is each one's.
+    """
 
     trial: TrialId
     spent: tuple[float, ...]
     total: float
     cores: float
+    workers: int = 1
 
     @property
     def steps(self) -> tuple[float, ...]:
@@ -53,8 +57,8 @@ class CpuUse:
 
     @property
     def before_training(self) -> float:
-        """What it had spent before it began on the first report."""
-        return max(0.0, self.spent[0] - self.typical_step) if self.steps else 0.0
+        """What it had spent before it began on the first report, each of its workers alike."""
+        return max(0.0, self.spent[0] - self.typical_step) / self.workers if self.steps else 0.0
 
     @property
     def spread(self) -> float:
@@ -85,7 +89,8 @@ def counted_use(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.
     raw = list(accumulate((max(0.0, spent) for spent in raw), max))
     total = max(totals[-1], trial.total_cpu_s or 0.0) - upkeep * trained_s(trial, trial.completed_at)
     spent = _without_restarts(raw, trial.attempts - 1)
-    return CpuUse(trial.id, tuple(spent), max(total - (raw[-1] - spent[-1]), spent[-1]), cores_used(trial))
+    total = max(total - (raw[-1] - spent[-1]), spent[-1])
+    return CpuUse(trial.id, tuple(spent), total, cores_used(trial), trial.workers[1])
 
 
 def use_by_time(sweep: PastSweep, capacity: float, cores: float) -> list[CpuUse]:
@@ -104,13 +109,14 @@ def use_by_time(sweep: PastSweep, capacity: float, cores: float) -> list[CpuUse]
 
 
 def cores_used(trial: PastTrial) -> float:
-    """Return the most cores that the trial kept busy over a few seconds, 1 where it was hardly more or less."""
+    """Return the most cores that each worker kept busy over a few seconds, 1 where it was hardly more or less."""
     most, first = 0.0, 0
     points = trial.cpu_seconds
     for last, point in enumerate(points):
         while point.at - points[first].at >= _WINDOW_S and first < last:
             most = max(most, (point.value - points[first].value) / (point.at - points[first].at))
             first += 1
+    most /= trial.workers[1]
     return 1.0 if most <= _ONE_CORE else round(most, 2)
 
 

@@ -37,7 +37,8 @@ class PastTrial:
     Times are in seconds since the sweep began; ``began_epoch_s`` is its submission in Unix seconds, where known.
     ``objective`` is not empty, and rises in ``step`` as ``cpu_seconds`` does, which is empty where nobody counted;
     ``total_cpu_s`` is what its world counted over all attempts from start to end. ``cpu`` is the cores it requested,
-    ``stays`` where it was when, as far as that is known. ``parameters`` are its hyperparameters.
+    ``stays`` where it was when, as far as that is known. ``parameters`` are its hyperparameters. ``workers`` are the
+    least and the most that trained it at a time; ``cpu`` is each one's, and CPU seconds are those of all.
     """
 
     id: TrialId
@@ -52,6 +53,7 @@ class PastTrial:
     began_epoch_s: float = 0.0
     stays: tuple[Stay, ...] = ()
     parameters: Parameters = ()
+    workers: tuple[int, int] = (1, 1)
 
     @property
     def completion_s(self) -> float:

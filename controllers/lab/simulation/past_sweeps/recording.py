@@ -16,7 +16,7 @@ from controllers.lab.simulation.past_sweeps.past_sweep import (
     common_trials,
 )
 from controllers.worlds.simulated.scenario import Costs
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import Exchange, NodeSpec, Report, Speedup, TrialSpec, Workload
 
 _LEAST_WORK_S: Final = 1e-3
 
@@ -73,7 +73,11 @@ def record(sweep: PastSweep, target: TargetCluster, others: Sequence[PastSweep] 
         for trial, use in zip(sweep.trials, uses, strict=True)
     )
     same = not sweep.nodes or {node.name for node in sweep.nodes} == {node.name for node in target.nodes}
-    pins = {trial.id: trial.first_node for trial in sweep.trials if same and trial.first_node is not None}
+    pins = {
+        trial.id: trial.first_node
+        for trial in sweep.trials
+        if same and trial.first_node is not None and trial.workers[1] == 1
+    }
     spread, about_spread = _spread(sweep, uses, others, upkeep)
     interrupted_s = costs.leave_s + costs.next_attempt_s + costs.start_s + costs.restore_s
     source = f"as in the {len(moves)} that were seen (median)" if moves else "as measured elsewhere: none was seen"
@@ -96,7 +100,7 @@ def _measured_costs(moves: Sequence[MoveTimes], uses: Sequence[CpuUse], base: Co
 
 
 def _trial(trial: PastTrial, use: CpuUse, start_cpu_s: float, sweep: PastSweep, target: TargetCluster) -> TrialSpec:
-    start = min(start_cpu_s, use.spent[0])
+    start = min(start_cpu_s * use.workers, use.spent[0])
     reports = tuple(
         Report((at - start) / use.cores, point.value) for at, point in zip(use.spent, trial.objective, strict=True)
     )
@@ -109,6 +113,9 @@ def _trial(trial: PastTrial, use: CpuUse, start_cpu_s: float, sweep: PastSweep, 
         speedup=Speedup.linear(use.cores),
         direction=sweep.direction,
         parameters=trial.parameters,
+        min_workers=trial.workers[0],
+        max_workers=trial.workers[1],
+        exchange=Exchange(step_s=max(use.typical_step / use.cores, _LEAST_WORK_S)),
     )
 
 
@@ -163,6 +170,8 @@ def _assumptions(sweep: PastSweep, target: TargetCluster, upkeep: float) -> list
         )
     if upkeep:
         told.append(f"logging takes {upkeep:.4f} cores of each trial all the time, as measured")
+    if any(trial.workers[1] > 1 for trial in sweep.trials):
+        told.append("trials may have as many workers as they were seen to have, who tell each other nothing that takes long")
     if any(trial.cpu is None for trial in sweep.trials):
         told.append("CPU requests are unknown: small enough for all that ran at a time")
     return told
