@@ -17,7 +17,11 @@ from hera_specon.settings import check_distinct
 USER: Final = 65532
 """User and group that trials run as where their author names none: those of the trainer's image."""
 HELPER_CPU: Final = "10m"
-"""CPU request of Argo's container ``wait``: without one it hardly gets to run on a busy node."""
+"""CPU request of Argo's containers ``init`` and ``wait``: without one ``wait`` hardly gets to run on a busy node.
+
+The kubelet weighs a pod by the greater of what its init containers and its containers request, also when the former are
+long over. With the trial's own request for ``init``, no resize could take a trial below that.
+"""
 HELPER_MEMORY: Final = "32Mi"
 
 _GATES: Final = "schedulingGates"
@@ -25,16 +29,13 @@ _MAIN: Final = {"name": "hera-specon.io/main"}
 """Stands for the patch of the main container while the rest becomes JSON."""
 
 
-def pod_patch(given: str | None, sweep: str, grace: int, cpu: str, *, searched: bool, gang: bool) -> str:
+def pod_patch(given: str | None, sweep: str, grace: int, *, searched: bool, gang: bool) -> str:
     """Return the podSpecPatch of a trial: the author's own, with ours.
-
-    Argo's container ``init`` is over before the trial begins, so asking for as much CPU as the trial costs nothing.
 
     Args:
         given: The author's patch, YAML or JSON.
         sweep: Name of the sweep.
         grace: Seconds between SIGTERM and SIGKILL.
-        cpu: The trial's own CPU request.
         searched: Whether a search gives each trial its hyperparameters.
         gang: Whether the pod is that of one worker of several.
 
@@ -45,8 +46,8 @@ def pod_patch(given: str | None, sweep: str, grace: int, cpu: str, *, searched: 
     ours: dict[str, Any] = {"terminationGracePeriodSeconds": grace, _GATES: []}
     check_distinct([*patch, *ours], "pod_spec_patch= sets what the sweep sets itself (the grace period by grace=)")
     helpers = {
-        "containers": [*_with_helper(patch.get("containers"), "wait", HELPER_CPU), _MAIN],
-        "initContainers": _with_helper(patch.get("initContainers"), "init", cpu),
+        "containers": [*_with_helper(patch.get("containers"), "wait"), _MAIN],
+        "initContainers": _with_helper(patch.get("initContainers"), "init"),
     }
     text = json.dumps({**patch, **helpers, **ours})
     # Expressions stand for a list and a mapping, so they cannot be put in before the rest is JSON.
@@ -71,12 +72,12 @@ def container_security() -> SecurityContext:
     return SecurityContext(allow_privilege_escalation=False, capabilities=Capabilities(drop=["ALL"]))
 
 
-def _with_helper(given: object, name: str, cpu: str) -> list[Any]:
+def _with_helper(given: object, name: str) -> list[Any]:
     """Return the author's patches of containers, and ours of Argo's container ``name`` where they have none."""
     patches = given if isinstance(given, list) else []
     if any(isinstance(patch, dict) and patch.get("name") == name for patch in patches):
         return patches
-    return [*patches, {"name": name, "resources": {"requests": {"cpu": cpu, "memory": HELPER_MEMORY}}}]
+    return [*patches, {"name": name, "resources": {"requests": {"cpu": HELPER_CPU, "memory": HELPER_MEMORY}}}]
 
 
 def _parsed(patch: str) -> Mapping[str, Any]:

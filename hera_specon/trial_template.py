@@ -158,15 +158,13 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     for wrong in device_problems(asked):
         problem = f"resources= {wrong}"
         raise SweepError(problem)
-    program.resources, cpu = resources, str(asked["requests"]["cpu"])
+    program.resources = resources
     pod.tolerations = tolerations(pod.tolerations, asked)
     program.security_context = program.security_context or container_security()
     if pod.security_context is None and not settings.own_security:
         pod.security_context = pod_security()
     searched = settings.search is not None
-    pod.pod_spec_patch = pod_patch(
-        pod.pod_spec_patch, settings.sweep, settings.grace, cpu, searched=searched, gang=gang
-    )
+    pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, searched=searched, gang=gang)
     if pod.container is not None:
         given = [f"$({contract.ENV_PARAM}{name})" if searched else placeholder(name) for name in settings.inputs]
         filled = (written.replace("{}", one) for one, written in zip(given, settings.flags.values(), strict=True))

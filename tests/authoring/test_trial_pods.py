@@ -76,7 +76,7 @@ def test_every_container_of_a_trial_requests_cpu() -> None:
     patch = pod_patch(built(resources=Resources(cpu_request="250m"))["vae-trial"])
     helper = {"name": "wait", "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}}}
     assert patch["containers"] == [helper, {"name": "main"}]
-    assert patch["initContainers"][0]["resources"]["requests"]["cpu"] == "250m"
+    assert patch["initContainers"] == [{**helper, "name": "init"}], "with more, no resize could take the pod below that"
 
 
 def test_a_gpu_arrives_in_the_pods_as_hera_writes_it_and_lets_them_onto_nodes_kept_for_it() -> None:
