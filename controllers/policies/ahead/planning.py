@@ -19,6 +19,8 @@ CONSIDERED: Final = 8
 """Nodes that a place or a move looks at closely, on either side: in a large cluster the others are like these."""
 LEAST_GAIN: Final = 0.01
 """Part of all that a state costs which a move must win at least: estimates are no better."""
+WORTH: Final = 2.0
+"""A move must save all trials this many times what it costs the one that moves: both are estimates."""
 NEARLY_DONE: Final = 2.0
 """A trial that has less left than this many times what a move costs stays: it would be done before it pays."""
 MUCH_CONTENTION: Final = 0.05
@@ -183,7 +185,7 @@ class WorkPlan:
                     gain = before - self._tally.cost(changed)
                     if best is None or (-gain, name, target) < (-best[0], best[1], best[2]):
                         best = gain, name, target
-        pays = best is not None and best[0] > max(self._weights.move_cost, LEAST_GAIN * before)
+        pays = best is not None and best[0] > max(WORTH * self._weights.move_cost, LEAST_GAIN * before)
         return best if pays else None
 
     def _worth_moving(self, name: TrialId) -> bool:

@@ -69,7 +69,7 @@ class Ahead(PolicySettings):
     keeps what it needs to end in time, if its node is late. Where speed grows more slowly
     than cores (measured), the parts are more even. Everybody keeps a floor.
 
-    **Moves.** At each interval, the best single move as long as one saves all trials more than it costs the one that
+    **Moves.** At each interval, the best single move as long as one saves all trials twice what it costs the one that
     moves, but never of a trial that is nearly done.
     """
 
@@ -151,8 +151,11 @@ class Ahead(PolicySettings):
         )
 
     def _move_cost(self, known: Measured) -> float:
-        """Return the seconds that a move is expected to take: the sweep's own moves count beside the parameter."""
-        given = (self.move_cost,) * GIVEN_COUNTS
+        """Return the seconds that a move is expected to take.
+
+        The sweep's own moves count, and beside them the parameter, or how long its trials take to start if that is more.
+        """
+        given = (max(self.move_cost, statistics.median(known.starts or (0.0,))),) * GIVEN_COUNTS
         return statistics.fmean((*given, *known.moves))
 
     def _wake_at(self, snapshot: Snapshot, known: Measured, due_at: float, arriving_until: float) -> float | None:

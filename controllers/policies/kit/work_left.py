@@ -69,6 +69,7 @@ class MeasuredTrial:
     used all that it was given; ``used`` the most that it was seen to use. ``costs`` tells what a step cost under unlike
     conditions. ``running_since`` is when the present attempt was first seen to run. ``left`` is the newest report
     before a move, as of when the move was first seen; None once it is known what the move cost: ``move_seconds``.
+    ``start_seconds`` is how long the first attempt that reported ran before it trained; None until that is known.
     """
 
     attempt: int = 0
@@ -86,6 +87,7 @@ class MeasuredTrial:
     costs: tuple[CostOfStep, ...] = ()
     left: Report | None = None
     move_seconds: float | None = None
+    start_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class Measured:
     """What is known of a sweep.
 
     ``ended`` holds the newest of the trials that ended, ``moves`` the seconds for which trials that moved did not
-    train. ``spread`` is that of trials that ended.
+    train, ``starts`` those for which new trials ran before they trained. ``spread`` is that of trials that ended.
     """
 
     trials: Mapping[TrialId, MeasuredTrial] = field(default_factory=dict)
@@ -123,6 +125,7 @@ class Measured:
     ended: tuple[EndedTrial, ...] = ()
     moves: tuple[float, ...] = ()
     spread: Spread = field(default_factory=Spread)
+    starts: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +178,15 @@ def measured(snapshot: Snapshot, before: Measured) -> Measured:
         for name, memo in trials.items()
         if memo.move_seconds is not None and memo.left is None and name in before.trials and before.trials[name].left
     )
-    kept, moves = (*before.ended, *ended)[-KEPT_ENDED:], (*before.moves, *moved)[-KEPT_MOVES:]
-    return Measured(
-        trials, nodes, kept, moves, spread_over(before.spread, (before.trials[trial.id].costs for trial in over))
+    started = tuple(
+        memo.start_seconds
+        for name, memo in trials.items()
+        if memo.start_seconds is not None
+        and (name not in before.trials or before.trials[name].start_seconds is None)
     )
+    kept, moves = (*before.ended, *ended)[-KEPT_ENDED:], (*before.moves, *moved)[-KEPT_MOVES:]
+    spread = spread_over(before.spread, (before.trials[trial.id].costs for trial in over))
+    return Measured(trials, nodes, kept, moves, spread, (*before.starts, *started)[-KEPT_MOVES:])
 
 
 def scaling_of(known: Measured) -> Scaling:
@@ -325,11 +333,16 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
 
 
 def _with_move(memo: MeasuredTrial) -> MeasuredTrial:
-    """Return ``memo`` with what its move cost, once the second report after it tells how quickly it trains now."""
+    """Return ``memo`` with what its move or start cost, once the second report tells how quickly it trains since."""
     first = memo.reports[0]
-    if memo.left is None or memo.newest is None or memo.newest.step <= first.step:
+    if memo.newest is None or memo.newest.step <= first.step:
         return memo
     seconds_per_step = (memo.newest.at - first.at) / (memo.newest.step - first.step)
+    if memo.left is None and memo.start_seconds is None and memo.move_seconds is None:
+        trained = (first.step + 1) * seconds_per_step
+        return replace(memo, start_seconds=max(0.0, first.at - memo.running_since - trained))
+    if memo.left is None:
+        return memo
     training = max(0, first.step - memo.left.step) * seconds_per_step
     return replace(memo, left=None, move_seconds=max(0.0, first.at - memo.left.at - training))
 
