@@ -63,7 +63,7 @@ def runs_gang(template: Manifest, worker: Manifest) -> bool:
 
 
 def run_for_each(step: dict[str, Any], items: Sequence[Mapping[str, Any]]) -> None:
-    """Let ``step`` run once for each of ``items``, and not at all without any: Argo runs it once where a list is empty."""
+    """Let ``step`` run once for each of ``items``, and without any not at all: Argo would run it once."""
     step.pop("withItems", None)
     step |= {"withItems": list(items)} if items else {"withParam": "[]"}
 

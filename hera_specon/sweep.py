@@ -35,7 +35,15 @@ from hera_specon.settings import (
 )
 from hera_specon.space import Point, Search, Space, points
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
-from hera_specon.trial_template import TrialSettings, flag, gang_template, own_inputs, params_text, sweep_id, trial_template
+from hera_specon.trial_template import (
+    TrialSettings,
+    flag,
+    gang_template,
+    own_inputs,
+    params_text,
+    sweep_id,
+    trial_template,
+)
 
 
 @dataclass(kw_only=True)

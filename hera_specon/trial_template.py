@@ -1,6 +1,5 @@
 """Turn the template of a container or script into the template of a sweep's trials."""
 
-import json
 from collections.abc import Mapping
 from collections.abc import Sequence as Ordered
 from dataclasses import dataclass

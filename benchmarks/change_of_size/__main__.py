@@ -111,8 +111,8 @@ def with_torchrun(folder: Path) -> Gaps:
             agent.terminate()
         for agent in agents:
             agent.wait(60)
-    last = {}
-    first = {}
+    last: dict[int, float] = {}
+    first: dict[int, float] = {}
     for _, at, workers in _steps(folder):
         last[workers] = at
         first.setdefault(workers, at)

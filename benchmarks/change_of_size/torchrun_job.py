@@ -42,7 +42,7 @@ def main(folder: Path, steps: int) -> None:
             optimizer.zero_grad()
             # DDP takes the mean over workers; weighted so, that is the mean over the whole batch.
             losses = nn.functional.cross_entropy(parallel(images[own]), labels[own], reduction="sum")
-            (losses * world / len(rows)).backward()
+            (losses * world / len(rows)).backward()  # type: ignore[no-untyped-call]  # PyTorch's
             optimizer.step()
         if rank == 0:
             beside = snapshot.with_suffix(".new")

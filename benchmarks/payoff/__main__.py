@@ -5,9 +5,10 @@
     python -m benchmarks.payoff --pages
 
 Each run is real: real training and a real MLflow, on nodes cut out of this machine, or with --cluster through Argo on
-the test cluster. With --gangs, trials have several workers. It takes three to six minutes here and ten there. It needs a quiet machine: a run during which others
-took more than a tenth of a core is made again, and all runs stay in the file. Stop it at any time: the same command
-goes on with the runs that are missing. --pages writes the tables of README.md and docs/experiments/payoff.md.
+the test cluster. With --gangs, trials have several workers. It takes three to six minutes here and ten there. It needs
+a quiet machine: a run during which others took more than a tenth of a core is made again, and all runs stay in the
+file. Stop it at any time: the same command goes on with the runs that are missing. --pages writes the tables of
+README.md and docs/experiments/payoff.md.
 """
 
 import argparse
@@ -21,7 +22,16 @@ from typing import Final, Protocol
 from rich.console import Console
 
 from benchmarks.payoff.pages import disturbed, sweep_table, write_pages
-from benchmarks.payoff.plan import GANGS_ON_A_CLUSTER, ON_A_CLUSTER, ON_THIS_MACHINE, PLANS, WITH_GANGS, Plan, Task, tasks
+from benchmarks.payoff.plan import (
+    GANGS_ON_A_CLUSTER,
+    ON_A_CLUSTER,
+    ON_THIS_MACHINE,
+    PLANS,
+    WITH_GANGS,
+    Plan,
+    Task,
+    tasks,
+)
 from benchmarks.payoff.records import Run, RunFile
 from controllers.core.errors import SpeconError
 from hera_specon import formatting

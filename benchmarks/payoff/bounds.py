@@ -22,8 +22,7 @@ def bounds(past: PastSweep, workers: int = 1) -> tuple[float, float]:
     policy that makes trials cost more CPU thus has a later bound.
     """
     trials = tuple(
-        TrialSpec(one.id, one.submitted_at, cpu_used(one), (), 0.0, _THREAD, max_workers=workers)
-        for one in past.trials
+        TrialSpec(one.id, one.submitted_at, cpu_used(one), (), 0.0, _THREAD, max_workers=workers) for one in past.trials
     )
     workload = Workload(trials, past.nodes)
     return makespan_bound(workload), mean_completion_bound(workload)

@@ -42,7 +42,15 @@ class ArgoCluster:
         stolen = CpuReading.now().since(before).stolen / seconds
         # The control plane and MLflow are no strangers, and cannot be told from those that are.
         delivered = Delivered(counted.cpu_seconds / counted.seconds, None, None, stolen, probe.seconds)
-        return Run(task, f"{moment:%F %T}", seconds, result, sum(map(cpu_used, past.trials)), *bounds(past, self._plan.workers), delivered)
+        return Run(
+            task,
+            f"{moment:%F %T}",
+            seconds,
+            result,
+            sum(map(cpu_used, past.trials)),
+            *bounds(past, self._plan.workers),
+            delivered,
+        )
 
 
 @contextmanager

@@ -57,10 +57,10 @@ def disturbed(runs: Sequence[Run]) -> list[str]:
 
 def _overview(world: str, runs: Sequence[Run]) -> str:
     rows = []
-    for plan, sweep in ((plan, sweep) for plan in PLANS if plan.world == world for sweep in plan.sweeps):
-        for one in summaries(plan, sweep, runs):
+    for plan in (plan for plan in PLANS if plan.world == world):
+        for one in (one for sweep in plan.sweeps for one in summaries(plan, sweep, runs)):
             loser = "" if one.baseline else f"{_most(one, lambda run: run.worst_loser):.2f}"
-            rows.append([f"{sweep}, {_PLACES[world]}", _name(one), *_times(one)[:-1], loser])
+            rows.append([f"{one.experiment}, {_PLACES[world]}", _name(one), *_times(one)[:-1], loser])
     return table(_IN_README, rows) if rows else ""
 
 

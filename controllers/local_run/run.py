@@ -21,7 +21,13 @@ from controllers.driving.assembly import check_policy
 from controllers.driving.stop_signals import stop_on_signals
 from controllers.local_run.checks import check_gpus, check_nodes, check_sweep, left_aside, stand_ins
 from controllers.local_run.reviving import REVIVED_FILE, revive
-from controllers.local_run.run_folder import RunFolder, find_or_make_run, find_run_of_sweep, find_smaller_run, read_result
+from controllers.local_run.run_folder import (
+    RunFolder,
+    find_or_make_run,
+    find_run_of_sweep,
+    find_smaller_run,
+    read_result,
+)
 from controllers.local_run.sweep import GRACE_S, LocalSweep, Plan, RunServices, Screen, sweeps_of
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.record.forecasts import FORECASTS_FILE
@@ -242,7 +248,12 @@ def _with_trials_before(order: _Order) -> tuple[RunFolder, _Order]:
     kept = _Order.kept_in(folder)
     old, new = (
         {
-            one.step.env[contract.ENV_TRIAL_ID]: (one.step.environment, one.step.command, one.step.args, one.step.source)
+            one.step.env[contract.ENV_TRIAL_ID]: (
+                one.step.environment,
+                one.step.command,
+                one.step.args,
+                one.step.source,
+            )
             for one in either.program("check").trials()
         }
         for either in (kept, order)

@@ -150,7 +150,8 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         raise click.UsageError(message)
     if request.extend and (request.policies or request.added or request.fresh or request.repeats > 1):
         message = (
-            "--extend goes on with a run under its own policies: leave --policy, --add-policy, --repeats and --fresh out."
+            "--extend goes on with a run under its own policies: "
+            "leave --policy, --add-policy, --repeats and --fresh out."
         )
         raise click.UsageError(message)
     workflow = chosen_workflow(backend, request.file)

@@ -1,4 +1,4 @@
-"""From a sweep that was given more trials to a workflow that trains only these, as a part of the sweep that is there. Pure."""
+"""From a sweep that was given more trials to a workflow that trains only these, as a part of the same sweep. Pure."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -69,4 +69,6 @@ def _at_once(items: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     delays = [float(str(item[labels.INPUT_DELAY]).removesuffix("s")) for item in items if labels.INPUT_DELAY in item]
     if not delays:
         return items
-    return [{**item, labels.INPUT_DELAY: f"{delay - min(delays):g}s"} for item, delay in zip(items, delays, strict=True)]
+    return [
+        {**item, labels.INPUT_DELAY: f"{delay - min(delays):g}s"} for item, delay in zip(items, delays, strict=True)
+    ]

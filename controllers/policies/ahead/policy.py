@@ -79,13 +79,15 @@ class Ahead(PolicySettings):
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Resize, Migrate})
     placement: ClassVar[str] = "where the trial costs all trials the least, by the work that is left"
     shares: ClassVar[str] = "all it can use to the trial with the least left, and enough to those that would end last"
-    moves: ClassVar[str] = "those that save all trials more than they cost"
+    moves: ClassVar[str] = "those that save all trials twice what they cost"
     most_moves: ClassVar[int | None] = MOST_MOVES
     shortest_first: ClassVar[bool] = True
 
     interval: float = Field(default=10.0, gt=0, description="seconds between two looks for moves")
     floor: float = Field(default=0.05, ge=0, lt=1, description="part of a node that all its trials share evenly")
-    move_cost: float = Field(default=5.0, ge=0, description="seconds that a move takes, until those of the sweep tell")
+    move_cost: float = Field(
+        default=5.0, ge=0, description="least seconds that a move takes, until those of the sweep tell"
+    )
     end_weight: float = Field(default=1.0, ge=0, description="weight of the sweep's end beside the mean completion")
     critical: float = Field(
         default=0.95,
@@ -153,7 +155,8 @@ class Ahead(PolicySettings):
     def _move_cost(self, known: Measured) -> float:
         """Return the seconds that a move is expected to take.
 
-        The sweep's own moves count, and beside them the parameter, or how long its trials take to start if that is more.
+        The sweep's own moves count, and beside them the parameter, or how long its trials take to start if that is
+        more.
         """
         given = (max(self.move_cost, statistics.median(known.starts or (0.0,))),) * GIVEN_COUNTS
         return statistics.fmean((*given, *known.moves))

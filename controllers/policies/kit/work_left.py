@@ -181,8 +181,7 @@ def measured(snapshot: Snapshot, before: Measured) -> Measured:
     started = tuple(
         memo.start_seconds
         for name, memo in trials.items()
-        if memo.start_seconds is not None
-        and (name not in before.trials or before.trials[name].start_seconds is None)
+        if memo.start_seconds is not None and (name not in before.trials or before.trials[name].start_seconds is None)
     )
     kept, moves = (*before.ended, *ended)[-KEPT_ENDED:], (*before.moves, *moved)[-KEPT_MOVES:]
     spread = spread_over(before.spread, (before.trials[trial.id].costs for trial in over))

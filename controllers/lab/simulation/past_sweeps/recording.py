@@ -171,7 +171,9 @@ def _assumptions(sweep: PastSweep, target: TargetCluster, upkeep: float) -> list
     if upkeep:
         told.append(f"logging takes {upkeep:.4f} cores of each trial all the time, as measured")
     if any(trial.workers[1] > 1 for trial in sweep.trials):
-        told.append("trials may have as many workers as they were seen to have, who tell each other nothing that takes long")
+        told.append(
+            "trials may have as many workers as they were seen to have, who tell each other nothing that takes long"
+        )
     if any(trial.cpu is None for trial in sweep.trials):
         told.append("CPU requests are unknown: small enough for all that ran at a time")
     return told
