@@ -65,6 +65,13 @@ def test_a_search_gives_trials_their_hyperparameters_as_they_start(workbench: Wo
     for trial in run["trials"]:
         assert trial["final_metric"] == pytest.approx((1 - trial["params"]["lr"]) ** 80, rel=1e-9)
 
+    (workbench.folder / "sweep.py").write_text(text.replace("trials=8", "trials=10"))
+    more = workbench.run("run", "sweep.py", "--extend", "--json", "out.json", *NODES)
+    assert more.code == 0, more.output
+    (extended,) = results(workbench.folder / "out.json")
+    assert extended["trials"][:8] == run["trials"]
+    assert len({trial["params"]["lr"] for trial in extended["trials"]}) == 10
+
 
 def test_trials_wait_and_end_when_their_owner_asks_for_it(workbench: Workbench) -> None:
     # Long enough for two commands to start on a busy machine before the first trial ends.
