@@ -2,15 +2,17 @@
 
     python -m benchmarks.forecasts_for_real FOLDER [FOLDER ...]
 
-Each FOLDER is a run that has ended, such as .specon/runs/demo-1. A forecast is judged by what had been told last at
-10, 25, 50 and 75 % of the makespan; the page docs/experiments/forecasts.md shows the same of simulated sweeps.
+Each FOLDER is a run that has ended, such as .specon/runs/demo-1, or the file of benchmarks.payoff. A forecast is judged
+by what had been told last at 10, 25, 50 and 75 % of the makespan; the page docs/experiments/forecasts.md shows the same
+of simulated sweeps.
 """
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -32,12 +34,23 @@ class JudgedRun:
     ends: tuple[tuple[tuple[bool, float], ...], ...]
     trials: tuple[tuple[tuple[bool, float], ...], ...]
 
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> "JudgedRun":
+        """Read back what ``dataclasses.asdict`` made of one, and JSON of that."""
+        ends, trials = (
+            tuple(tuple((bool(held), float(width)) for held, width in part) for part in fields[name])
+            for name in ("ends", "trials")
+        )
+        return cls(str(fields["policy"]), ends, trials)
 
-def judged_runs(folders: Iterable[Path]) -> list[JudgedRun]:
-    """Return every run under every policy in ``folders`` that has ended and has forecasts."""
+
+def judged_runs(places: Sequence[Path]) -> list[JudgedRun]:
+    """Return every run under every policy that has ended and has forecasts, in folders and in files of payoffs."""
+    folders, files = ([place for place in places if place.is_dir() is wanted] for wanted in (True, False))
     parts = [part for folder in folders for part in sorted(folder.iterdir()) if (part / FORECASTS_FILE).is_file()]
     ended = [part for part in parts if (part / "result.json").is_file()]
-    return [
+    kept = [run for file in files for run in json.loads(file.read_text(encoding="utf-8"))]
+    return [JudgedRun.of(run["foreseen"]) for run in kept if "foreseen" in run] + [
         judge(
             RunResult.from_dict(json.loads((part / "result.json").read_text(encoding="utf-8"))),
             list(read_forecasts(part / FORECASTS_FILE)),

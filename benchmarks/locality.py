@@ -11,6 +11,7 @@ few minutes, needs root for the namespaces, two cores, and a quiet machine.
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,8 @@ from workflows.jobs.pytorch.elastic import DEFAULTS, DigitLayers
 
 LINKS: Final = {"1 Gbit/s": 1e9, "200 Mbit/s": 2e8, "50 Mbit/s": 5e7}
 """Bits a second of each link."""
+_IP: Final = shutil.which("ip") or "/usr/sbin/ip"
+_TC: Final = shutil.which("tc") or "/usr/sbin/tc"
 _ADDRESSES: Final = ("10.231.7.1", "10.231.7.2")
 _WARM: Final = 3
 """Steps at the beginning that do not count."""
@@ -62,7 +65,7 @@ def trained(steps: int, places: Sequence[str]) -> float:
         for rank, place in enumerate(places):
             env = plain | {"RANK": str(rank), "WORLD_SIZE": str(len(places)), "SPECON_WORKERS_MAX": str(len(places))}
             env |= {"SPECON_POD_IP": _ADDRESSES[rank]} if place else {}
-            inside = ["ip", "netns", "exec", place] if place else []
+            inside = [_IP, "netns", "exec", place] if place else []
             job = [sys.executable, "-m", "workflows.jobs.train", "--model=elastic-pytorch", f"--steps={steps}"]
             workers.append(subprocess.Popen([*inside, "taskset", "-c", str(rank), *job], env=env))
         until = time.monotonic() + _PATIENCE_S
@@ -82,7 +85,7 @@ def linked(bits: float) -> Iterator[tuple[str, str]]:
     ends = ("specon-a", "specon-b")
 
     def ip(*words: str) -> None:
-        subprocess.run(["ip", *words], check=True)
+        subprocess.run([_IP, *words], check=True)
 
     try:
         for name in names:
@@ -93,17 +96,17 @@ def linked(bits: float) -> Iterator[tuple[str, str]]:
             ip("-n", name, "link", "set", "lo", "up")
             ip("-n", name, "link", "set", end, "up")
             shape = ["tbf", "rate", f"{bits:.0f}bit", "burst", "256kb", "latency", "100ms"]
-            subprocess.run(["tc", "-n", name, "qdisc", "add", "dev", end, "root", *shape], check=True)
+            subprocess.run([_TC, "-n", name, "qdisc", "add", "dev", end, "root", *shape], check=True)
         yield names[0], names[1]
     finally:
         for name in names:
-            subprocess.run(["ip", "netns", "delete", name], check=False, stderr=subprocess.DEVNULL)
+            subprocess.run([_IP, "netns", "delete", name], check=False, stderr=subprocess.DEVNULL)
 
 
 def sent_from(name: str) -> int:
     """Return the bytes that have left a namespace by its link."""
     told = subprocess.run(
-        ["ip", "-n", name, "-s", "-j", "link", "show", "specon-a"], check=True, capture_output=True, text=True
+        [_IP, "-n", name, "-s", "-j", "link", "show", "specon-a"], check=True, capture_output=True, text=True
     )
     (link,) = json.loads(told.stdout)
     return int(link["stats64"]["tx"]["bytes"])

@@ -10,10 +10,12 @@ from mlflow.tracking import MlflowClient
 
 from benchmarks.cluster.installation import cluster_with_controller
 from benchmarks.cluster.sweep import run_once, wait_for_record
+from benchmarks.forecasts_for_real import judge
 from benchmarks.payoff.bounds import bounds, cpu_used
 from benchmarks.payoff.cpu import CpuReading, SpeedProbe
 from benchmarks.payoff.plan import Plan, Task
 from benchmarks.payoff.records import Delivered, Run
+from controllers.core.errors import SpeconError
 from hera_specon.records.tracked import tracked_record
 from hera_specon.replay.past_sweeps import Objective
 from hera_specon.replay.sources import Where, find_past
@@ -35,22 +37,19 @@ class ArgoCluster:
         with forwarded(self._kubectl, "mlflow") as uri:
             client = MlflowClient(uri)
             wait_for_record(client, counted.workflow)
-            (result,) = tracked_record(client, counted.workflow).results()
+            (of_policy,) = tracked_record(client, counted.workflow).runs
             where = Where(Path(), uri, self._plan.cores, Objective())
             (past,) = find_past(counted.workflow, where).sweeps
-        seconds = time.monotonic() - began
+        seconds, result = time.monotonic() - began, of_policy.result
+        if result is None:
+            message = f"{counted.workflow} has ended, and its record has no result"
+            raise SpeconError(message)
         stolen = CpuReading.now().since(before).stolen / seconds
         # The control plane and MLflow are no strangers, and cannot be told from those that are.
         delivered = Delivered(counted.cpu_seconds / counted.seconds, None, None, stolen, probe.seconds)
-        return Run(
-            task,
-            f"{moment:%F %T}",
-            seconds,
-            result,
-            sum(map(cpu_used, past.trials)),
-            *bounds(past, self._plan.workers),
-            delivered,
-        )
+        cpu_s, bound = sum(map(cpu_used, past.trials)), bounds(past, self._plan.workers)
+        foreseen = judge(result, of_policy.forecasts)
+        return Run(task, f"{moment:%F %T}", seconds, result, cpu_s, *bound, delivered, foreseen)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.forecasts_for_real import judge
 from benchmarks.payoff.bounds import bounds, cpu_used
 from benchmarks.payoff.cpu import CpuReading, SpeedProbe
 from benchmarks.payoff.plan import Plan, Task
@@ -37,12 +38,16 @@ class ThisMachine:
             self._specon(task, state_dir)
         seconds, used = time.monotonic() - began, CpuReading.now().since(before)
         folder = find_run(None, state_dir)
-        (result,) = load_run(folder).results()
+        (of_policy,) = load_run(folder).runs
+        if (result := of_policy.result) is None:
+            message = f"{folder} has ended without a result"
+            raise SpeconError(message)
         (past,) = find_past(str(folder), Where(state_dir, None, None, Objective())).sweeps
         cpu_s = sum(map(cpu_used, past.trials))
         rest = (max(0.0, used.ours - cpu_s) / seconds, used.others / seconds, used.stolen / seconds)
         delivered = Delivered(cpu_s / result.makespan_s, *rest, probe.seconds)
-        return Run(task, f"{moment:%F %T}", seconds, result, cpu_s, *bounds(past, self._plan.workers), delivered)
+        bound, foreseen = bounds(past, self._plan.workers), judge(result, of_policy.forecasts)
+        return Run(task, f"{moment:%F %T}", seconds, result, cpu_s, *bound, delivered, foreseen)
 
     def _specon(self, task: Task, state_dir: Path) -> None:
         state_dir.mkdir(parents=True)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.forecasts_for_real import JudgedRun
 from benchmarks.payoff.plan import Task
 from controllers.core.results import RunResult
 from controllers.worlds.local.jobs import write_whole
@@ -40,7 +41,8 @@ class Delivered:
 class Run:
     """One run, what CPU its trials used, and times in seconds that no schedule of that could beat.
 
-    ``seconds`` is how long it took to make, with all that comes before and after the sweep.
+    ``seconds`` is how long it took to make, with all that comes before and after the sweep. ``foreseen`` is how far its
+    forecasts could be trusted, None in files from before they were judged.
     """
 
     task: Task
@@ -51,6 +53,7 @@ class Run:
     makespan_bound_s: float
     mean_bound_s: float
     delivered: Delivered
+    foreseen: JudgedRun | None = None
 
     @property
     def disturbed(self) -> bool:
@@ -60,7 +63,10 @@ class Run:
     def to_dict(self) -> dict[str, Any]:
         """Return it for the file."""
         own = {name: getattr(self, name) for name in _PLAIN}
-        return {**asdict(self.task), **own, "delivered": asdict(self.delivered), "result": self.result.to_dict()}
+        judged = {} if self.foreseen is None else {"foreseen": asdict(self.foreseen)}
+        return {
+            **asdict(self.task), **own, "delivered": asdict(self.delivered), **judged, "result": self.result.to_dict()
+        }  # fmt: skip
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Run":
@@ -69,6 +75,7 @@ class Run:
             task=Task(*(data[name] for name in Task.__slots__)),
             result=RunResult.from_dict(data["result"]),
             delivered=Delivered(**data["delivered"]),
+            foreseen=JudgedRun.of(data["foreseen"]) if "foreseen" in data else None,
             **{name: data[name] for name in _PLAIN},
         )
 
