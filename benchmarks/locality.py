@@ -75,7 +75,7 @@ def trained(steps: int, places: Sequence[str]) -> float:
         lines = Path(folder, "pair", "points.jsonl").read_text().splitlines()
         points = [point for line in lines if (point := json.loads(line))["key"] == "loss"]
         apart = [(b["timestamp"] - a["timestamp"]) / 1000 for a, b in pairwise(points)]
-        return median(apart[_WARM:]) / DEFAULTS.work
+        return float(median(apart[_WARM:])) / DEFAULTS.work
 
 
 @contextmanager
