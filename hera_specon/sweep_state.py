@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from controllers.core.actions import Assessment
 from controllers.core.forecast import EndRange, Forecast
-from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Category, Direction, NodeName, Phase, Snapshot, Trial, TrialId
 from hera_specon import formatting
 
 ORDER = {

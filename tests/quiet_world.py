@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from controllers.core.model import ACTION_KINDS, Action, Node, NodeName, Sample, Trial, TrialId
+from controllers.core.actions import ACTION_KINDS, Action
+from controllers.core.model import Node, NodeName, Sample, Trial, TrialId
 from controllers.core.ports import DONE, ComingTrial, Outcome
 from controllers.core.results import TrialResult
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from controllers.core.actions import Action, Decision, Migrate, Proposal, Resize
 from controllers.core.errors import SpeconError
-from controllers.core.model import Action, Decision, Migrate, NodeName, Proposal, Resize, Snapshot, TrialId
+from controllers.core.model import NodeName, Snapshot, TrialId
 
 
 @dataclass(frozen=True)

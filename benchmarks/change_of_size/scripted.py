@@ -4,7 +4,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from controllers.core.model import Action, Decision, Migrate, NodeName, Place, Proposal, Snapshot, Trial
+from controllers.core.actions import Action, Decision, Migrate, Place, Proposal
+from controllers.core.model import NodeName, Snapshot, Trial
 from controllers.policies.kit.settings import NoState, Stateless
 
 

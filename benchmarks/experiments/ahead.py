@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks.experiments import markdown
-from controllers.core.model import Action, Migrate, Place, Resize, TrialId
+from controllers.core.actions import Action, Migrate, Place, Resize
+from controllers.core.model import TrialId
 from controllers.lab.simulation.bounds import unusable_seconds
 from controllers.lab.simulation.evaluation import (
     Estimate,

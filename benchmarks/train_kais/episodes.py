@@ -8,7 +8,8 @@ import numpy as np
 from pydantic import ConfigDict, Field
 
 from benchmarks.train_kais.workloads import KINDS
-from controllers.core.model import Migrate, NodeName, Place, Snapshot, TrialId
+from controllers.core.actions import Migrate, Place
+from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.lab.simulation.run import simulate
 from controllers.policies.ahead import Ahead
 from controllers.policies.ahead.policy import AheadState

@@ -7,7 +7,8 @@ from typing import Final, assert_never
 
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
-from controllers.core.model import Action, Assessment, Migrate, Place, Resize, Stop, Suspend, Trial, TrialId
+from controllers.core.actions import Action, Assessment, Migrate, Place, Resize, Stop, Suspend
+from controllers.core.model import Trial, TrialId
 from controllers.core.ports import Outcome, OutcomeKind
 from controllers.tracking.tags import Compose, trial_tags
 from mlflow_hooks import contract

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from controllers.core.model import Action, Assessment, Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.actions import Action, Assessment
+from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.ports import Outcome, OutcomeKind, World, refused
 from controllers.driving.wrapped_world import WrappedWorld
 

@@ -8,7 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Plat
 from prometheus_client import start_http_server as serve
 
 from controllers.cluster.health import PortError, port_problem
-from controllers.core.model import ACTION_KINDS, Action, Phase
+from controllers.core.actions import ACTION_KINDS, Action
+from controllers.core.model import Phase
 from controllers.core.ports import OutcomeKind
 
 _TICK_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

@@ -7,23 +7,10 @@ from typing import Generic, TypeVar, assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
+from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, Stop, Suspend, why_no_gang
 from controllers.core.errors import SearchError
 from controllers.core.goals import with_goals_told
-from controllers.core.model import (
-    Action,
-    Migrate,
-    Place,
-    Point,
-    Progress,
-    Proposal,
-    Resize,
-    Snapshot,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-    why_no_gang,
-)
+from controllers.core.model import Point, Progress, Snapshot, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import (
     ActionLog,

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from controllers.core import labels
+from controllers.core.actions import Assessment
 from controllers.core.errors import SpeconError
-from controllers.core.model import Assessment, Direction, Goals, Snapshot, Trial, TrialId
+from controllers.core.model import Direction, Goals, Snapshot, Trial, TrialId
 
 
 class GoalError(SpeconError):

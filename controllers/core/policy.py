@@ -5,8 +5,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from controllers.core.actions import Action, Decision
 from controllers.core.errors import SpeconError
-from controllers.core.model import Action, Decision, Snapshot
+from controllers.core.model import Snapshot
 
 S = TypeVar("S")
 CLOCK_SLACK: Final = 1e-6

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from controllers.core.actions import Action, Assessment
 from controllers.core.devices import NO_DEVICES, Devices
-from controllers.core.model import Action, Ask, Assessment, Node, NodeName, Point, Sample, Snapshot, Trial, TrialId
+from controllers.core.model import Ask, Node, NodeName, Point, Sample, Snapshot, Trial, TrialId
 from controllers.core.results import TrialResult
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from controllers.core.actions import Action
 from controllers.core.engine import Engine
 from controllers.core.errors import SpeconError
-from controllers.core.model import Action
 from controllers.core.policy import Policy
 from controllers.core.ports import ActionLog, MetricSource, Observer, Requests, StateStore, World
 from controllers.policies import Guarded, Managed

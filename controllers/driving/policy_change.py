@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from controllers.core.actions import Action
 from controllers.core.errors import SpeconError
-from controllers.core.model import Action
 from controllers.core.policy import Policy
 from controllers.driving.assembly import check_policy
 from controllers.policies.registry import parse_policy

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from controllers.core.model import Action, Node, NodeName, Sample, Trial, TrialId
+from controllers.core.actions import Action
+from controllers.core.model import Node, NodeName, Sample, Trial, TrialId
 from controllers.core.ports import ComingTrial, Outcome, World
 from controllers.core.results import TrialResult
 

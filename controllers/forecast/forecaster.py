@@ -4,8 +4,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from controllers.core.actions import Assessment
 from controllers.core.forecast import Forecast
-from controllers.core.model import Assessment, Snapshot, TrialId
+from controllers.core.model import Snapshot, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
 from controllers.forecast.ranges import Steering, forecast

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
+from controllers.core.actions import Migrate, Resize
 from controllers.core.forecast import WITHIN, EndRange, Forecast
-from controllers.core.model import Migrate, Resize, Snapshot
+from controllers.core.model import Snapshot
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
 from controllers.forecast.fluid import Course, Job, Model, ends

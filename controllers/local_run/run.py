@@ -13,8 +13,8 @@ import psutil
 from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
+from controllers.core.actions import Place
 from controllers.core.errors import SpeconError
-from controllers.core.model import Place
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.driving.assembly import check_policy

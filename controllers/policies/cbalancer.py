@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from controllers.core.model import Action, Decision, Migrate, Node, NodeName, Proposal, Snapshot, Trial, TrialId
+from controllers.core.actions import Action, Decision, Migrate, Proposal
+from controllers.core.model import Node, NodeName, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.occupancy import Occupancy

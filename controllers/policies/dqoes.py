@@ -10,7 +10,8 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
-from controllers.core.model import Action, Assessment, Decision, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.core.actions import Action, Assessment, Decision, Proposal, Resize
+from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.kit.paces import StepMemo, StepTime, timed
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter

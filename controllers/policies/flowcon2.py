@@ -8,20 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from controllers.core.model import (
-    Action,
-    Category,
-    Decision,
-    Migrate,
-    Node,
-    NodeName,
-    Place,
-    Proposal,
-    Resize,
-    Snapshot,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import Action, Decision, Migrate, Place, Proposal, Resize
+from controllers.core.model import Category, Node, NodeName, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.flowcon import FlowConRule
 from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState

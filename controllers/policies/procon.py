@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from controllers.core.model import Action, Assessment, Decision, Node, NodeName, Place, Snapshot, Trial, TrialId
+from controllers.core.actions import Action, Assessment, Decision, Place
+from controllers.core.model import Node, NodeName, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.kit.occupancy import Occupancy
 from controllers.policies.kit.paces import StepMemo, timed

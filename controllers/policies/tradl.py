@@ -10,8 +10,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from controllers.core.actions import Action, Decision, Proposal, Resize
 from controllers.core.goals import reached
-from controllers.core.model import Action, Decision, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.progress import usable
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 from controllers.policies.kit.shares import SharedNode, shared_nodes, shrinks_first

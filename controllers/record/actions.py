@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from controllers.core.model import Action
+from controllers.core.actions import Action
 from controllers.core.ports import Outcome
 from controllers.record.lines import LineFile
 

@@ -6,7 +6,8 @@ from itertools import compress
 from operator import attrgetter, is_not
 from typing import Final, TypedDict
 
-from controllers.core.model import Assessment, Phase, Snapshot, Trial, TrialId
+from controllers.core.actions import Assessment
+from controllers.core.model import Phase, Snapshot, Trial, TrialId
 from controllers.record.timeline import EventKind, TimelineEvent
 
 _USAGE_EVERY_S = 2.0

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from controllers.core.model import Assessment, Phase, Snapshot, Trial, TrialId
+from controllers.core.actions import Assessment
+from controllers.core.model import Phase, Snapshot, Trial, TrialId
 
 SILENT_S: Final = 600.0
 """Seconds without a report after which a trial is silent, at least."""

@@ -15,9 +15,10 @@ from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
+from controllers.core.actions import Assessment
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import EndRange, Forecast
-from controllers.core.model import Assessment, Goals, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Goals, Phase, Snapshot, Trial, TrialId
 from controllers.tracking.access import shown
 from mlflow_hooks import contract
 

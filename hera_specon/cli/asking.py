@@ -16,7 +16,7 @@ from controllers.core.model import Ask
 from hera_specon import formatting
 
 if TYPE_CHECKING:
-    from controllers.core.model import Action
+    from controllers.core.actions import Action
     from controllers.worlds.argo.workflows import WorkflowRecord
     from hera_specon.cluster.access import Access
 

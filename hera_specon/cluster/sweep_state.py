@@ -13,9 +13,10 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
+from controllers.core.actions import Assessment
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import EndRange, Forecast
-from controllers.core.model import Assessment, Category, NodeName, Progress, Snapshot, Trial, TrialId
+from controllers.core.model import Category, NodeName, Progress, Snapshot, Trial, TrialId
 from controllers.tracking.access import shown
 from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord

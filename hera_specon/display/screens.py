@@ -10,8 +10,9 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.text import Text
 
+from controllers.core.actions import Assessment
 from controllers.core.forecast import EndRange, Forecast
-from controllers.core.model import Assessment, Category, Phase, Snapshot, TrialId
+from controllers.core.model import Category, Phase, Snapshot, TrialId
 from controllers.core.results import RunResult
 from hera_specon import formatting
 from hera_specon.display.boards import best_lines, headline, nodes_board, trials_board, when_it_ends

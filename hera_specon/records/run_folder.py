@@ -8,9 +8,10 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
+from controllers.core.actions import Assessment
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import Forecast
-from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
+from controllers.core.model import Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.parameters import bounded
 from controllers.core.results import RunResult
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts

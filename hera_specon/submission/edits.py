@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from controllers.core import labels
+from controllers.core.actions import Place
 from controllers.core.expressions import gates, worker_gates, workers
-from controllers.core.model import Place
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from hera_specon.errors import SubmissionError

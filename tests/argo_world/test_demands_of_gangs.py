@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllers.core import labels
-from controllers.core.model import Migrate, NodeName, Place, TrialId
+from controllers.core.actions import Migrate, Place
+from controllers.core.model import NodeName, TrialId
 from tests.argo_world.conftest import Bench
 from tests.argo_world.gang_objects import TRIAL, gang_workflow, name_of, worker
 from tests.argo_world.objects import NAMESPACE, Json, node

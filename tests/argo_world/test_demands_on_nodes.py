@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import Migrate, NodeName, Place, TrialId
+from controllers.core.actions import Migrate, Place
+from controllers.core.model import NodeName, TrialId
 from controllers.worlds.argo.demands import ANY_NODE, Demands, Taint, demands_of
 from controllers.worlds.argo.pods import project_pod
 from tests.argo_world.conftest import Bench

@@ -2,8 +2,9 @@
 
 import pytest
 
+from controllers.core.actions import Migrate, Place
 from controllers.core.devices import MOST_KINDS, MOST_OF_A_KIND, NO_DEVICES, Devices
-from controllers.core.model import Migrate, Node, NodeName, Place, TrialId
+from controllers.core.model import Node, NodeName, TrialId
 from controllers.worlds.argo.nodes import project_node
 from controllers.worlds.argo.pods import project_pod, requests_of
 from controllers.worlds.argo.workflows import project_workflow

@@ -5,7 +5,8 @@ from itertools import count
 
 import pytest
 
-from controllers.core.model import Migrate, NodeName, Phase, Place, Resize, Stop, Suspend, TrialId
+from controllers.core.actions import Migrate, Place, Resize, Stop, Suspend
+from controllers.core.model import NodeName, Phase, TrialId
 from controllers.worlds.argo.commands import Timeouts
 from tests.argo_world.conftest import Bench
 from tests.argo_world.fake_api import Call

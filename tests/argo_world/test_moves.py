@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from controllers.core.model import Migrate, NodeName, Phase, Resize, TrialId
+from controllers.core.actions import Migrate, Resize
+from controllers.core.model import NodeName, Phase, TrialId
 from controllers.worlds.argo.commands import Timeouts
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import BEGAN, NAMESPACE, node, over, pod, stamp, steps, trial, workflow

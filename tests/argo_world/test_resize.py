@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import Resize, TrialId
+from controllers.core.actions import Resize
+from controllers.core.model import TrialId
 from controllers.core.ports import OutcomeKind
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import BEGAN, NAMESPACE, node, pod, stamp, trial

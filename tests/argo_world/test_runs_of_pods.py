@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from controllers.core import labels
-from controllers.core.model import Place, TrialId
+from controllers.core.actions import Place
+from controllers.core.model import TrialId
 from mlflow_hooks import contract
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import Json, pod, steps, trial, workflow

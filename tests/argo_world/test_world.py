@@ -5,8 +5,9 @@ import time
 
 import pytest
 
+from controllers.core.actions import Migrate, Place, Resize
 from controllers.core.expressions import SWEEP_UID
-from controllers.core.model import Migrate, NodeName, Phase, Place, Resize, TrialId
+from controllers.core.model import NodeName, Phase, TrialId
 from controllers.worlds.argo import world
 from controllers.worlds.argo.commands import Timeouts
 from controllers.worlds.argo.view import rest_s

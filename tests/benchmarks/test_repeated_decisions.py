@@ -2,7 +2,8 @@ import json
 from pathlib import Path
 
 from benchmarks.believability.decisions import repeated
-from controllers.core.model import Migrate, NodeName, Resize, Snapshot, TrialId
+from controllers.core.actions import Migrate, Resize
+from controllers.core.model import NodeName, Snapshot, TrialId
 
 LINES = (
     {"at": 5.0, "kind": "Resize", "trial": "run-1-00.vae.t0", "cpu": 0.03, "outcome": "done"},

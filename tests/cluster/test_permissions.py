@@ -16,7 +16,8 @@ from kubernetes import client
 
 from controllers.cluster.election import Create, Lease, LeaseUnavailableError, Read, Replace
 from controllers.cluster.leadership import LEASES, KubernetesLease
-from controllers.core.model import Migrate, Phase, Resize
+from controllers.core.actions import Migrate, Resize
+from controllers.core.model import Phase
 from controllers.worlds.argo import pod_changes
 from controllers.worlds.argo.api import (
     CONFIG_MAPS,

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from controllers.core import labels
+from controllers.core.actions import Place
 from controllers.core.expressions import MOVED, gang_retries, workers
-from controllers.core.model import NodeName, Phase, Place, Trial
+from controllers.core.model import NodeName, Phase, Trial
 from controllers.core.ports import World
 from mlflow_hooks import contract
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from controllers.core.model import Migrate, NodeName, Phase, Place, Resize, Stop, Suspend
+from controllers.core.actions import Migrate, Place, Resize, Stop, Suspend
+from controllers.core.model import NodeName, Phase
 from controllers.core.ports import OutcomeKind
 from tests.contract.bench import Behaviour, GangBench
 

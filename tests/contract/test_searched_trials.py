@@ -4,7 +4,8 @@ from typing import Final
 
 import pytest
 
-from controllers.core.model import Migrate, Phase, Place, Point, Suspend
+from controllers.core.actions import Migrate, Place, Suspend
+from controllers.core.model import Phase, Point
 from controllers.search import Dimension, NumberRange, SearchSpec
 from tests.contract.bench import Behaviour, Bench
 

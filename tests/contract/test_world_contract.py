@@ -2,20 +2,9 @@
 
 from itertools import combinations
 
+from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.devices import Devices
-from controllers.core.model import (
-    ACTION_KINDS,
-    Action,
-    Migrate,
-    NodeName,
-    Phase,
-    Place,
-    Resize,
-    Sample,
-    Stop,
-    Suspend,
-    TrialId,
-)
+from controllers.core.model import NodeName, Phase, Sample, TrialId
 from controllers.core.ports import OutcomeKind
 from tests.contract.bench import DEVICE, Behaviour, Bench, DeviceBench
 

@@ -4,20 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from controllers.cluster.campaign_run import FlushableStore
-from controllers.core.model import (
-    Action,
-    Direction,
-    Migrate,
-    Node,
-    NodeName,
-    Phase,
-    Place,
-    Resize,
-    Sample,
-    Suspend,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import Action, Migrate, Place, Resize, Suspend
+from controllers.core.model import Direction, Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import DONE, ComingTrial, Outcome, World, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.executor import RunOf

@@ -8,7 +8,8 @@ import pytest
 from controllers.cluster.action_report import ActionReport
 from controllers.cluster.campaign_world import LeaderOnly
 from controllers.cluster.instruments import Instruments
-from controllers.core.model import Migrate, Phase, Resize, TrialId
+from controllers.core.actions import Migrate, Resize
+from controllers.core.model import Phase, TrialId
 from controllers.core.ports import Outcome, OutcomeKind, refused
 from tests.controller.clusters_in_memory import TWO, MemoryWorld, trial
 

@@ -16,7 +16,8 @@ from mlflow.tracking import MlflowClient
 from controllers.cluster.campaign_run import CampaignRun, SharedServices
 from controllers.cluster.instruments import Instruments
 from controllers.core import labels
-from controllers.core.model import Phase, Place, Suspend, TrialId
+from controllers.core.actions import Place, Suspend
+from controllers.core.model import Phase, TrialId
 from controllers.record.timeline import EventKind
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter

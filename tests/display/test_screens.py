@@ -4,19 +4,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from controllers.core.actions import Assessment
 from controllers.core.forecast import EndRange, Forecast
-from controllers.core.model import (
-    Assessment,
-    Category,
-    Direction,
-    Node,
-    NodeName,
-    Phase,
-    Progress,
-    Snapshot,
-    Trial,
-    TrialId,
-)
+from controllers.core.model import Category, Direction, Node, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.results import RunResult, TrialResult
 from hera_specon.display.boards import best_lines
 from hera_specon.display.screens import LiveScreen, PlainScreen

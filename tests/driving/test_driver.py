@@ -8,19 +8,9 @@ from typing import ClassVar
 
 import pytest
 
+from controllers.core.actions import Action, Decision, Proposal, Resize
 from controllers.core.engine import Engine
-from controllers.core.model import (
-    Action,
-    Decision,
-    Direction,
-    Phase,
-    Proposal,
-    Resize,
-    Sample,
-    Snapshot,
-    Trial,
-    TrialId,
-)
+from controllers.core.model import Direction, Phase, Sample, Snapshot, Trial, TrialId
 from controllers.core.ports import DONE, Outcome, refused
 from controllers.driving.driver import Driver, RealBeats, VirtualBeats
 from tests.quiet_world import QuietWorld

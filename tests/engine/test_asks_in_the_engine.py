@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controllers.core.actions import Decision
 from controllers.core.engine import Engine
-from controllers.core.model import Ask, Decision, Phase, Snapshot, TrialId
+from controllers.core.model import Ask, Phase, Snapshot, TrialId
 from tests.engine.test_engine import Count, FakeSource, FakeWorld, Kept, Scripted, trial
 
 

@@ -6,24 +6,9 @@ from typing import ClassVar
 
 import pytest
 
+from controllers.core.actions import Action, Assessment, Decision, Migrate, Proposal, Resize
 from controllers.core.engine import Engine, Tick
-from controllers.core.model import (
-    Action,
-    Assessment,
-    Category,
-    Decision,
-    Direction,
-    Migrate,
-    Node,
-    NodeName,
-    Phase,
-    Proposal,
-    Resize,
-    Sample,
-    Snapshot,
-    Trial,
-    TrialId,
-)
+from controllers.core.model import Category, Direction, Node, NodeName, Phase, Sample, Snapshot, Trial, TrialId
 from controllers.core.ports import DONE, Outcome, OutcomeKind
 from controllers.policies.wrappers.guarded import Guarded
 from tests.quiet_world import QuietWorld

@@ -7,19 +7,9 @@ from typing import Any
 import pytest
 
 from controllers.cluster.campaign_world import ForgetfulStore
+from controllers.core.actions import Assessment
 from controllers.core.engine import Engine
-from controllers.core.model import (
-    Assessment,
-    Direction,
-    Goals,
-    Node,
-    NodeName,
-    Phase,
-    Sample,
-    Snapshot,
-    Trial,
-    TrialId,
-)
+from controllers.core.model import Direction, Goals, Node, NodeName, Phase, Sample, Snapshot, Trial, TrialId
 from controllers.policies import Guarded
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.record.recorder import Recorder

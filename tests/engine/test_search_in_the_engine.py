@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from controllers.core.actions import Place
 from controllers.core.engine import Engine
 from controllers.core.errors import SearchError
-from controllers.core.model import Phase, Place, Point, Snapshot, Trial, TrialId
+from controllers.core.model import Phase, Point, Snapshot, Trial, TrialId
 from controllers.core.ports import DONE, Outcome, refused
 from tests.engine.test_engine import FakeSource, FakeWorld, Kept, Scripted, trial
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import Migrate, NodeName, Stop, Suspend, TrialId
+from controllers.core.actions import Migrate, Stop, Suspend
+from controllers.core.model import NodeName, TrialId
 from tests.argo_world.conftest import Bench, bench, fake, pods  # noqa: F401 - fixtures
 from tests.argo_world.fake_api import Json
 from tests.argo_world.objects import pod, steps, trial, workflow

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from controllers.core import labels
-from controllers.core.model import Action, Place, Suspend, Trial, TrialId
+from controllers.core.actions import Action, Place, Suspend
+from controllers.core.model import Trial, TrialId
 from controllers.core.ports import Outcome, World
 from controllers.driving.wrapped_world import WrappedWorld
 from controllers.lab.fault_search.invariants import InvariantError

@@ -14,7 +14,8 @@ import pytest
 
 from controllers.cluster.action_report import done_tags
 from controllers.cluster.campaign_run import FlushableStore
-from controllers.core.model import Assessment, Snapshot, Trial, TrialId
+from controllers.core.actions import Assessment
+from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.ports import World
 from controllers.lab.fault_search.invariants import InvariantError
 from controllers.tracking.metric_source import MlflowSource

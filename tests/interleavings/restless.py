@@ -4,20 +4,8 @@ import random
 from dataclasses import dataclass
 from typing import Final
 
-from controllers.core.model import (
-    Action,
-    Decision,
-    Migrate,
-    NodeName,
-    Phase,
-    Place,
-    Proposal,
-    Resize,
-    Snapshot,
-    Stop,
-    Suspend,
-    Trial,
-)
+from controllers.core.actions import Action, Decision, Migrate, Place, Proposal, Resize, Stop, Suspend
+from controllers.core.model import NodeName, Phase, Snapshot, Trial
 from tests.interleavings.checks import told
 
 MOST_ACTIONS: Final = 14

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from controllers.core.actions import Resize
 from controllers.core.forecast import EndRange
-from controllers.core.model import Ask, Resize, TrialId
+from controllers.core.model import Ask, TrialId
 from controllers.core.ports import refused
 from controllers.core.results import RunResult, TrialResult
 from controllers.local_run.run_folder import find_or_make_run, read_result

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import Migrate, NodeName, Phase, Place, Suspend
+from controllers.core.actions import Migrate, Place, Suspend
+from controllers.core.model import NodeName, Phase
 from controllers.worlds.local.attempts import Attempts, Surroundings
 from controllers.worlds.local.gangs import GangError, verdict
 from controllers.worlds.local.jobs import JobLedger

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from controllers.core import labels
+from controllers.core.actions import Migrate
 from controllers.core.errors import SpeconError
-from controllers.core.model import Migrate, NodeName, TrialId
+from controllers.core.model import NodeName, TrialId
 from controllers.local_run.checks import check_gpus, stand_ins
 from controllers.worlds.local.gangs import Ended
 from controllers.worlds.local.gpus import devices_of, gpus_here, shared_out

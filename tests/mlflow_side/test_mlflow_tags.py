@@ -9,8 +9,9 @@ from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
+from controllers.core.actions import Assessment
 from controllers.core.forecast import EndRange, Forecast
-from controllers.core.model import Assessment, Category, Direction, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Category, Direction, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.tracking.tags import TagWriter, trial_tags
 from mlflow_hooks import contract
 

@@ -5,23 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controllers.core.model import (
-    Decision,
-    Direction,
-    Goals,
-    Migrate,
-    Node,
-    NodeName,
-    Phase,
-    Progress,
-    Proposal,
-    Resize,
-    Sample,
-    Snapshot,
-    Stop,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import Decision, Migrate, Proposal, Resize, Stop
+from controllers.core.model import Direction, Goals, Node, NodeName, Phase, Progress, Sample, Snapshot, Trial, TrialId
 from controllers.core.policy import Policy
 from controllers.core.progress import merge
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import Decision, Migrate, Node, Phase, Progress, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.core.actions import Decision, Migrate, Proposal, Resize
+from controllers.core.model import Node, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.policies import Ahead
 from controllers.policies.ahead.forecast import node_forecast
 from controllers.policies.ahead.policy import AheadState

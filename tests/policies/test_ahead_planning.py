@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controllers.core.actions import Place
 from controllers.core.devices import Devices
-from controllers.core.model import Node, NodeName, Phase, Place, Trial, TrialId
+from controllers.core.model import Node, NodeName, Phase, Trial, TrialId
 from controllers.policies.ahead.planning import Weights, WorkPlan
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.lengths import Source

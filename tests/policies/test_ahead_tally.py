@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers.core.model import NodeName, Phase, Place, Snapshot, Trial, TrialId
+from controllers.core.actions import Place
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import Load, NodeForecast, node_forecast
 from controllers.policies.ahead.order import starting_order
 from controllers.policies.ahead.planning import CONSIDERED, Weights, WorkPlan

@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from controllers.core.actions import Migrate, Place, Resize
 from controllers.core.errors import SpeconError
-from controllers.core.model import Migrate, Node, NodeName, Phase, Place, Resize, Trial, TrialId
+from controllers.core.model import Node, NodeName, Phase, Trial, TrialId
 from controllers.driving.assembly import check_policy
 from controllers.policies import (
     FairShare,

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.core.model import Decision, Goals, Node, Phase, Place, Progress, Snapshot, Trial
+from controllers.core.actions import Decision, Place
+from controllers.core.model import Goals, Node, Phase, Progress, Snapshot, Trial
 from controllers.policies import Deadline, Edf
 from controllers.policies.deadline.forecast import Forecast, Prospect
 from controllers.policies.deadline.sharing import together

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from controllers.core.actions import Migrate, Place
 from controllers.core.devices import NO_DEVICES, Devices, is_device
-from controllers.core.model import Migrate, Node, NodeName, Phase, Place, Snapshot, Trial, TrialId
+from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.policy import Policy
 from controllers.policies import Default, Edf, Guarded, LeastUsed, Pinned
 from controllers.policies.kit.capacity import Capacity

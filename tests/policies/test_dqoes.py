@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import Decision, Goals, Progress, Snapshot, Trial
+from controllers.core.actions import Decision
+from controllers.core.model import Goals, Progress, Snapshot, Trial
 from controllers.policies import DQoES
 from tests.policies.policy_fakes import node, resizes, run, snapshot, trial
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers.core.model import Action, Decision, Migrate, NodeName, Phase, Place, Progress, Snapshot, Trial, TrialId
+from controllers.core.actions import Action, Decision, Migrate, Place
+from controllers.core.model import NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.policies import Ahead, Dragon, GangFifo, Guarded, Stacked, Volcano
 from controllers.policies.dragon.policy import DragonState
 from controllers.policies.kit.capacity import Capacity

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.core.model import Category, Node, NodeName, Phase, Progress, Resize, Snapshot, Trial, TrialId
+from controllers.core.actions import Resize
+from controllers.core.model import Category, Node, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.policies import FlowCon
 from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState
 from controllers.policies.flowcon.policy import fair_shares, limits

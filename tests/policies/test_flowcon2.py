@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.core.model import Category, Decision, Migrate, NodeName, Phase, Place, Resize, Trial, TrialId
+from controllers.core.actions import Decision, Migrate, Place, Resize
+from controllers.core.model import Category, NodeName, Phase, Trial, TrialId
 from controllers.core.progress import Mark
 from controllers.policies import FlowCon, FlowCon2
 from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.core.model import Decision, Migrate, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
+from controllers.core.actions import Decision, Migrate, Place, Proposal
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies import Default, Edf, FlowCon, Guarded, Pinned
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.settings import NoState

@@ -4,19 +4,8 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import (
-    Decision,
-    Migrate,
-    Node,
-    NodeName,
-    Phase,
-    Place,
-    Progress,
-    Proposal,
-    Resize,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import Decision, Migrate, Place, Proposal, Resize
+from controllers.core.model import Node, NodeName, Phase, Progress, Trial, TrialId
 from controllers.core.policy import PolicyStateError, dump_state, load_state
 from controllers.policies import Guarded
 from tests.policies.policy_fakes import moves, node, resizes, snapshot, trial

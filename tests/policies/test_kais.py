@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from controllers.core.actions import Decision, Migrate, Place, Resize
 from controllers.core.devices import Devices
-from controllers.core.model import Decision, Migrate, Node, NodeName, Phase, Place, Resize, Snapshot, Trial, TrialId
+from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies import Kais
 from controllers.policies.kais.dispatch import untrained_for
 from controllers.policies.kais.grid import GRID, MOST, on_grid

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.core.model import Phase, Place, Progress, Snapshot, Trial
+from controllers.core.actions import Place
+from controllers.core.model import Phase, Progress, Snapshot, Trial
 from controllers.core.parameters import bounded
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import Ahead

@@ -3,22 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from controllers.core.actions import Action, Decision, Migrate, Place, Proposal, Stop, Suspend
 from controllers.core.asks import MOST_WRITTEN, AsksInText, asks_in, asks_written
-from controllers.core.model import (
-    Action,
-    Ask,
-    Decision,
-    Migrate,
-    NodeName,
-    Phase,
-    Place,
-    Proposal,
-    Snapshot,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-)
+from controllers.core.model import Ask, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.policy import Policy
 from controllers.policies import Default, Guarded, Managed, Pinned
 from controllers.policies.kit.settings import NoState

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import optuna
 import pytest
 
-from controllers.core.model import Direction, Phase, Progress, Stop, Trial
+from controllers.core.actions import Stop
+from controllers.core.model import Direction, Phase, Progress, Trial
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import OptunaPruner
 from controllers.policies.kit.settings import PolicyParameterError

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.core.model import NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
+from controllers.core.actions import Place, Proposal
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies import Default, Guarded, Pinned, SpeCon
 from controllers.policies.registry import policy_spec
 from tests.policies.policy_fakes import node, snapshot, trial

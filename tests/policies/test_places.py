@@ -4,7 +4,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.core.model import NodeName, Phase, Place, Snapshot, Trial, TrialId
+from controllers.core.actions import Place
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.occupancy import Occupancy
 from controllers.policies.kit.places import places, still_starting
 from tests.policies.policy_fakes import node, snapshot, trial

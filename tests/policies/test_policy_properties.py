@@ -10,7 +10,8 @@ from hypothesis import Phase as Generate
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from controllers.core.model import Decision, Migrate, NodeName, Phase, Proposal, Snapshot, Suspend, TrialId
+from controllers.core.actions import Decision, Migrate, Proposal, Suspend
+from controllers.core.model import NodeName, Phase, Snapshot, TrialId
 from controllers.core.policy import Policy, dump_state, load_state
 from controllers.policies import (
     Ahead,

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.core.model import Decision, Phase, Place, Progress, Snapshot, Trial, TrialId
+from controllers.core.actions import Decision, Place
+from controllers.core.model import Phase, Progress, Snapshot, Trial, TrialId
 from controllers.policies import ProCon
 from controllers.policies.kit.paces import StepMemo, StepTime
 from controllers.policies.procon import ProConState, contention

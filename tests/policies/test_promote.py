@@ -8,17 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.core.model import (
-    Direction,
-    NodeName,
-    Phase,
-    Place,
-    Progress,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import Place, Stop, Suspend
+from controllers.core.model import Direction, NodeName, Phase, Progress, Trial, TrialId
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import Ahead, Promote
 from controllers.policies.promote.rungs import Ladder, Level, loss, made, with_reached

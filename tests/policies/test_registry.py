@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.core.model import Action
+from controllers.core.actions import Action
 from controllers.policies import Default, FlowCon, Guarded, SpeCon, Stacked
 from controllers.policies.kit.settings import RULE_OF, PolicyParameterError, PolicySettings
 from controllers.policies.registry import POLICIES, UnknownPolicyError, describe, parse_policy, policy_spec

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import Category, Decision, Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.actions import Decision
+from controllers.core.model import Category, Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies import SpeCon
 from controllers.policies.specon.categories import SpeConMemo, SpeConState
 from tests.policies.policy_fakes import moves, node, progress, run, snapshot, trial

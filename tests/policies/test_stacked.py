@@ -1,18 +1,8 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from controllers.core.model import (
-    Action,
-    Assessment,
-    Category,
-    Decision,
-    Migrate,
-    NodeName,
-    Proposal,
-    Resize,
-    Snapshot,
-    TrialId,
-)
+from controllers.core.actions import Action, Assessment, Decision, Migrate, Proposal, Resize
+from controllers.core.model import Category, NodeName, Snapshot, TrialId
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import FlowCon, SpeCon, Stacked
 from tests.policies.policy_fakes import moves, node, resizes, snapshot, trial

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import Decision, Direction, Goals, Progress, Trial
+from controllers.core.actions import Decision
+from controllers.core.model import Direction, Goals, Progress, Trial
 from controllers.policies import Tradl
 from tests.policies.policy_fakes import node, resizes, snapshot, trial
 

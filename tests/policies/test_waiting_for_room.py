@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from controllers.cluster.campaign_world import ForgetfulStore
+from controllers.core.actions import Action, Place
 from controllers.core.engine import Engine
-from controllers.core.model import Action, Node, Phase, Place, Sample, Trial, TrialId
+from controllers.core.model import Node, Phase, Sample, Trial, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import DONE, Outcome
 from controllers.policies import Edf, Guarded

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from controllers.core.model import Resize, TrialId
+from controllers.core.actions import Resize
+from controllers.core.model import TrialId
 from controllers.core.ports import refused
 from controllers.driving.clock import SweepClock
 from controllers.record.actions import ActionFile

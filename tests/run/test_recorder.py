@@ -5,24 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from controllers.core.model import (
-    ACTION_KINDS,
-    Action,
-    Assessment,
-    Category,
-    Direction,
-    Migrate,
-    NodeName,
-    Phase,
-    Place,
-    Progress,
-    Resize,
-    Snapshot,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import ACTION_KINDS, Action, Assessment, Migrate, Place, Resize, Stop, Suspend
+from controllers.core.model import Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, TimelineFile, read_timeline
 

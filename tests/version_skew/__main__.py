@@ -5,7 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from controllers.core.model import Resize, TrialId
+from controllers.core.actions import Resize
+from controllers.core.model import TrialId
 from controllers.core.ports import refused
 from controllers.local_run.run_folder import find_or_make_run
 from controllers.worlds.argo.state_store import _packed

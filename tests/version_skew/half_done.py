@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from controllers.core.actions import Migrate, Place
 from controllers.core.engine import Engine
-from controllers.core.model import Migrate, NodeName, Phase, Place, TrialId
+from controllers.core.model import NodeName, Phase, TrialId
 from controllers.driving.assembly import assemble
 from controllers.driving.driver import Driver, VirtualBeats
 from controllers.policies.registry import parse_policy

@@ -13,8 +13,9 @@ from typing import Final, Literal, get_args
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
+from controllers.core.actions import ACTION_KINDS
 from controllers.core.errors import SpeconError
-from controllers.core.model import ACTION_KINDS, TrialId
+from controllers.core.model import TrialId
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.faults import Fault, WorldFault

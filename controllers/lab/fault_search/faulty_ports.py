@@ -6,20 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
-from controllers.core.model import (
-    Action,
-    Migrate,
-    Node,
-    NodeName,
-    Place,
-    Resize,
-    Sample,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-    nodes_of,
-)
+from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend, nodes_of
+from controllers.core.model import Node, NodeName, Sample, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import MetricSource, Outcome, refused
 from controllers.driving.wrapped_world import WrappedWorld

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from controllers.core.actions import Action, Place
 from controllers.core.engine import Engine
-from controllers.core.model import Action, Place
 from controllers.core.policy import Policy
 from controllers.core.ports import Outcome
 from controllers.driving.assembly import assemble, guarded

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from controllers.core.model import Action, Decision, Snapshot
+from controllers.core.actions import Action, Decision
+from controllers.core.model import Snapshot
 from controllers.policies.kit.settings import RULE_OF
 from controllers.policies.wrappers.wrapper import AroundOne
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from scipy.special import stdtrit
 
+from controllers.core.actions import Action, Place
 from controllers.core.errors import SpeconError
-from controllers.core.model import Action, NodeName, Place, TrialId
+from controllers.core.model import NodeName, TrialId
 from controllers.core.policy import Policy
 from controllers.core.results import compare
 from controllers.lab.simulation.ablation import Without

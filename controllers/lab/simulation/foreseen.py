@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from controllers.core.actions import Assessment, Decision, Place
 from controllers.core.forecast import EndRange
-from controllers.core.model import Assessment, Decision, Place, Snapshot, TrialId
+from controllers.core.model import Snapshot, TrialId
 from controllers.core.ports import ComingTrial
 from controllers.forecast.ranges import Steering, forecast
 from controllers.lab.simulation.evaluation import first_nodes

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from controllers.core.actions import Place
 from controllers.core.errors import SpeconError
-from controllers.core.model import Place, TrialId
+from controllers.core.model import TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from controllers.core.model import Migrate, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
+from controllers.core.actions import Migrate, Place, Proposal
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import Load, NodeForecast, earliest_end, node_forecast
 from controllers.policies.ahead.order import Queue, Waiting, starting_order
 from controllers.policies.ahead.tally import Line, Tally

@@ -12,18 +12,8 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
-from controllers.core.model import (
-    Action,
-    Assessment,
-    Decision,
-    Migrate,
-    NodeName,
-    Place,
-    Proposal,
-    Resize,
-    Snapshot,
-    TrialId,
-)
+from controllers.core.actions import Action, Assessment, Decision, Migrate, Place, Proposal, Resize
+from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
 from controllers.policies.ahead.planning import Weights, WorkPlan

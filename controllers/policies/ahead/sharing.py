@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from controllers.core.model import Proposal, Resize, TrialId
+from controllers.core.actions import Proposal, Resize
+from controllers.core.model import TrialId
 from controllers.policies.ahead.forecast import NodeForecast
 from controllers.policies.kit.allocation import allocated
 from controllers.policies.kit.shares import SharedNode

@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from controllers.core.model import Action, Decision, Resize, Snapshot, Trial, TrialId
+from controllers.core.actions import Action, Decision, Resize
+from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.policy import Policy
 from controllers.policies.comparison.textbook import in_order
 from controllers.policies.kit.settings import NoState, Stateless

@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from controllers.core.model import Action, Decision, Migrate, NodeName, Proposal, Resize, Snapshot, Trial, TrialId
+from controllers.core.actions import Action, Decision, Migrate, Proposal, Resize
+from controllers.core.model import NodeName, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.comparison.textbook import Rank, in_order
 from controllers.policies.kit.capacity import Capacity

@@ -2,7 +2,8 @@
 
 from typing import ClassVar
 
-from controllers.core.model import Action, Decision, Place, Proposal, Snapshot
+from controllers.core.actions import Action, Decision, Place, Proposal
+from controllers.core.model import Snapshot
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.places import waiting
 from controllers.policies.kit.settings import NoState, Stateless

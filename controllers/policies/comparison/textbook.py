@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from controllers.core.model import Action, Decision, Place, Proposal, Resize, Snapshot, Trial
+from controllers.core.actions import Action, Decision, Place, Proposal, Resize
+from controllers.core.model import Snapshot, Trial
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.places import admitted, by_deadline
 from controllers.policies.kit.settings import NoState, Stateless

@@ -11,20 +11,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from controllers.core.model import (
-    Action,
-    Assessment,
-    Decision,
-    Migrate,
-    NodeName,
-    Phase,
-    Place,
-    Proposal,
-    Resize,
-    Snapshot,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import Action, Assessment, Decision, Migrate, Place, Proposal, Resize
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
 from controllers.policies.deadline.forecast import Forecast, Prospect, forecast, outlook, share_reason, waiting

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from controllers.core.model import Migrate, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.actions import Migrate
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.deadline.forecast import Forecast, Prospect, about
 from controllers.policies.kit.capacity import Capacity
 

@@ -12,7 +12,8 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
-from controllers.core.model import Action, Decision, Migrate, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
+from controllers.core.actions import Action, Decision, Migrate, Place, Proposal
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.dragon.scaling import Room, grown, near, room_for
 from controllers.policies.kit.capacity import Capacity

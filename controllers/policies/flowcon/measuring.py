@@ -6,7 +6,8 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Final
 
-from controllers.core.model import Assessment, Category, NodeName, Snapshot, Trial, TrialId
+from controllers.core.actions import Assessment
+from controllers.core.model import Category, NodeName, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import (
     Mark,

@@ -11,16 +11,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from controllers.core.model import (
-    Action,
-    Category,
-    Decision,
-    NodeName,
-    Proposal,
-    Resize,
-    Snapshot,
-    TrialId,
-)
+from controllers.core.actions import Action, Decision, Proposal, Resize
+from controllers.core.model import Category, NodeName, Snapshot, TrialId
 from controllers.core.progress import Normalise
 from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState, NodeMemo, measured, recalled
 from controllers.policies.kit.capacity import Capacity

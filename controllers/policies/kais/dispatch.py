@@ -5,7 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from controllers.core.model import NodeName, Place, Proposal, Snapshot, Trial, TrialId
+from controllers.core.actions import Place, Proposal
+from controllers.core.model import NodeName, Snapshot, Trial, TrialId
 from controllers.policies.kais.choosing import Chooser, strange, strange_cluster
 from controllers.policies.kais.grid import Bools, Floats
 from controllers.policies.kais.network import Embedding

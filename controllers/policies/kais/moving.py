@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from controllers.core.model import Migrate, Proposal, TrialId
+from controllers.core.actions import Migrate, Proposal
+from controllers.core.model import TrialId
 from controllers.policies.kais.choosing import Chooser, strange, strange_cluster
 from controllers.policies.kais.grid import Ints
 from controllers.policies.kais.network import Embedding

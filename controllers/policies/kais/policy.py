@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import Field
 
-from controllers.core.model import (
-    Action,
-    Assessment,
-    Decision,
-    Migrate,
-    NodeName,
-    Place,
-    Proposal,
-    Resize,
-    Snapshot,
-    TrialId,
-)
+from controllers.core.actions import Action, Assessment, Decision, Migrate, Place, Proposal, Resize
+from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.kit.arrivals import with_submissions
 from controllers.policies.kit.asked_moves import AskedMoves

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from controllers.core.model import NodeName, Proposal, Resize, TrialId
+from controllers.core.actions import Proposal, Resize
+from controllers.core.model import NodeName, TrialId
 from controllers.policies.kais.choosing import Chooser, strange_cluster
 from controllers.policies.kais.network import WAYS, Embedding
 from controllers.policies.kais.weights import Trained

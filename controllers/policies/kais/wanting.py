@@ -3,7 +3,8 @@
 import statistics
 from typing import Final
 
-from controllers.core.model import Assessment, NodeName, Phase, Proposal, Snapshot, TrialId
+from controllers.core.actions import Assessment, Proposal
+from controllers.core.model import NodeName, Phase, Snapshot, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
 from controllers.policies.kais.choosing import Chooser

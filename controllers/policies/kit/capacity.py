@@ -6,24 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, Stop, Suspend, nodes_of, why_no_gang
 from controllers.core.devices import NO_DEVICES, Devices
-from controllers.core.model import (
-    Action,
-    Migrate,
-    Node,
-    NodeName,
-    Phase,
-    Place,
-    Proposal,
-    Resize,
-    Snapshot,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-    nodes_of,
-    why_no_gang,
-)
+from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 
 SLACK = 1e-9
 """Cores by which sums of floats may miss: far below a millicore."""

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from controllers.core.model import Category, Migrate, Node, NodeName, Phase, Place, Snapshot, Trial, TrialId
+from controllers.core.actions import Migrate, Place
+from controllers.core.model import Category, Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import Capacity
 
 _WEIGHTS: Mapping[Category, float] = {Category.PROGRESSING: 2.0, Category.WATCHING: 1.5, Category.CONVERGED: 1.0}

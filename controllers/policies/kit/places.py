@@ -3,20 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
-from controllers.core.model import (
-    Migrate,
-    Node,
-    NodeName,
-    Phase,
-    Place,
-    Proposal,
-    Resize,
-    Snapshot,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import Migrate, Place, Proposal, Resize, Stop, Suspend
+from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.occupancy import Occupancy
 

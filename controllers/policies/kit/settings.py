@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.errors import SpeconError
-from controllers.core.model import Action, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.progress import Normalise
 
 MinChange = Annotated[

@@ -4,18 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from controllers.core.model import (
-    Migrate,
-    NodeName,
-    Place,
-    Proposal,
-    Resize,
-    Snapshot,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import Migrate, Place, Proposal, Resize, Stop, Suspend
+from controllers.core.model import NodeName, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import Capacity
 
 LEAST_CHANGE = 0.001

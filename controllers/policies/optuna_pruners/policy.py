@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from controllers.core.model import Action, Decision, Proposal, Snapshot, Stop, Trial
+from controllers.core.actions import Action, Decision, Proposal, Stop
+from controllers.core.model import Snapshot, Trial
 from controllers.core.optuna_library import quiet_optuna
 from controllers.policies.kit.settings import PolicyParameterError, PolicySettings
 from controllers.policies.optuna_pruners.study import PrunedStudy, PrunerState, Reported, steps_between_looks

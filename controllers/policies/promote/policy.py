@@ -12,19 +12,8 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from controllers.core.model import (
-    Action,
-    Assessment,
-    Decision,
-    Phase,
-    Place,
-    Proposal,
-    Snapshot,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import Action, Assessment, Decision, Place, Proposal, Stop, Suspend
+from controllers.core.model import Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.places import with_room
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.promote.rungs import Ladder, Level, with_reached

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
-from controllers.core.model import Assessment, Category, Phase, Snapshot, Trial, TrialId
+from controllers.core.actions import Assessment
+from controllers.core.model import Category, Phase, Snapshot, Trial, TrialId
 from controllers.core.progress import Mark, growth, mark, recategorised, reported_since, usable
 from controllers.policies.kit.asked_moves import AskedMove
 from controllers.policies.kit.settings import Threshold

@@ -11,7 +11,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from controllers.core.model import Action, Decision, Migrate, NodeName, Proposal, Snapshot, Trial, TrialId
+from controllers.core.actions import Action, Decision, Migrate, Proposal
+from controllers.core.model import NodeName, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import Normalise
 from controllers.policies.kit.asked_moves import with_destinations

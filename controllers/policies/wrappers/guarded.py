@@ -7,20 +7,8 @@ from typing import Any, Final, Generic, TypeVar, assert_never
 
 from pydantic import Field
 
-from controllers.core.model import (
-    Action,
-    Decision,
-    Migrate,
-    Phase,
-    Place,
-    Proposal,
-    Resize,
-    Snapshot,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import Action, Decision, Migrate, Place, Proposal, Resize, Stop, Suspend
+from controllers.core.model import Phase, Snapshot, Trial, TrialId
 from controllers.core.progress import is_stale, usable
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.places import waiting

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from controllers.core.model import Ask, Decision, Proposal, Snapshot, Stop, Suspend, Trial
+from controllers.core.actions import Decision, Proposal, Stop, Suspend
+from controllers.core.model import Ask, Snapshot, Trial
 from controllers.policies.wrappers.wrapper import AroundOne
 
 BY_OWNER: Final = "its owner asked for it"

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controllers.core.model import Decision, Node, NodeName, Phase, Place, Proposal, Snapshot, Trial, TrialId
+from controllers.core.actions import Decision, Place, Proposal
+from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import Capacity, request_shape
 from controllers.policies.kit.places import placed, waiting, with_room
 from controllers.policies.wrappers.wrapper import AroundOne

@@ -5,7 +5,8 @@ from typing import Any, Self, cast
 
 from pydantic import SkipValidation
 
-from controllers.core.model import Assessment, Decision, Snapshot, TrialId
+from controllers.core.actions import Assessment, Decision
+from controllers.core.model import Snapshot, TrialId
 from controllers.core.policy import Policy
 from controllers.policies.kit.capacity import reconciled
 from controllers.policies.wrappers.wrapper import Wrapper

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, SkipValidation
 
-from controllers.core.model import Action, Decision, Snapshot
+from controllers.core.actions import Action, Decision
+from controllers.core.model import Snapshot
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import PolicySettings
 

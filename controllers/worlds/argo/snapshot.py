@@ -5,19 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from controllers.core.model import (
-    Action,
-    Migrate,
-    Node,
-    NodeName,
-    Phase,
-    Place,
-    Resize,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-)
+from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
+from controllers.core.model import Node, NodeName, Phase, Trial, TrialId
 from controllers.worlds.argo.choices import Choices
 from controllers.worlds.argo.gangs import NO_PLAN
 from controllers.worlds.argo.nodes import NodeRoom

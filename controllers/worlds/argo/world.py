@@ -6,22 +6,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from controllers.core import labels
-from controllers.core.model import (
-    ACTION_KINDS,
-    Action,
-    Migrate,
-    Node,
-    NodeName,
-    Phase,
-    Place,
-    Resize,
-    Sample,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-    nodes_of,
-)
+from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, nodes_of
+from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.api import WORKFLOWS, ApiError

@@ -6,23 +6,8 @@ from dataclasses import replace
 from heapq import heappop
 from typing import assert_never
 
-from controllers.core.model import (
-    ACTION_KINDS,
-    Action,
-    Migrate,
-    Node,
-    NodeName,
-    Phase,
-    Place,
-    Resize,
-    Sample,
-    Stop,
-    Suspend,
-    Trial,
-    TrialId,
-    nodes_of,
-    why_no_gang,
-)
+from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, nodes_of, why_no_gang
+from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import bounded
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from controllers.core.actions import Action, Decision, Migrate, Place, Proposal
 from controllers.core.engine import Engine
-from controllers.core.model import Action, Decision, Migrate, NodeName, Phase, Place, Proposal, Snapshot, TrialId
+from controllers.core.model import NodeName, Phase, Snapshot, TrialId
 
 
 class ActsBeforeSaving(Engine[Any]):

@@ -7,9 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
+from controllers.core.actions import ACTION_KINDS
 from controllers.core.devices import NO_DEVICES
 from controllers.core.engine import Engine
-from controllers.core.model import ACTION_KINDS, NodeName
+from controllers.core.model import NodeName
 from controllers.core.policy import Policy
 from controllers.driving import assembly
 from controllers.lab.fault_search.case import (

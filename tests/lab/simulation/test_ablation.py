@@ -6,21 +6,19 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import (
+from controllers.core.actions import (
     ACTION_KINDS,
     Action,
     Assessment,
     Decision,
     Migrate,
-    NodeName,
     Place,
     Proposal,
     Resize,
-    Snapshot,
     Stop,
     Suspend,
-    TrialId,
 )
+from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.lab.simulation.ablation import Without
 from controllers.lab.simulation.evaluation import ExperimentPlan, first_nodes, run_plans, simulate_seed
 from controllers.lab.simulation.experiments.published import EXPERIMENTS

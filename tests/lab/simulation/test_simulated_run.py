@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from controllers.core.actions import Migrate, Place, Resize
 from controllers.core.errors import SpeconError
-from controllers.core.model import Migrate, NodeName, Place, Resize, TrialId
+from controllers.core.model import NodeName, TrialId
 from controllers.core.results import TrialResult
 from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies import Default

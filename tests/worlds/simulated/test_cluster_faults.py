@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.core.model import Migrate, NodeName, Phase, Resize, TrialId
+from controllers.core.actions import Migrate, Resize
+from controllers.core.model import NodeName, Phase, TrialId
 from controllers.worlds.simulated.faults import (
     Crowding,
     NodeLoss,

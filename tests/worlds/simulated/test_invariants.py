@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controllers.core.model import ACTION_KINDS, Action, Migrate, NodeName, Phase, Resize, Trial
+from controllers.core.actions import ACTION_KINDS, Action, Migrate, Resize
+from controllers.core.model import NodeName, Phase, Trial
 from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.world import SimulatedWorld
 from tests.worlds.simulated.workloads import mixed

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from controllers.core.actions import Migrate, Place
 from controllers.core.devices import NO_DEVICES, Devices
-from controllers.core.model import Migrate, NodeName, Phase, Place, TrialId
+from controllers.core.model import NodeName, Phase, TrialId
 from controllers.lab.simulation.run import simulate
 from controllers.policies import Default
 from controllers.worlds.simulated.scenario import Costs, Scenario

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import Action, Migrate, NodeName, Phase, Place, Resize, TrialId
+from controllers.core.actions import Action, Migrate, Place, Resize
+from controllers.core.model import NodeName, Phase, TrialId
 from controllers.core.ports import Outcome
 from controllers.worlds.simulated.faults import NodeLoss, TrialCrash, WorkerMissing, WorldFault
 from controllers.worlds.simulated.gangs import gang_speed

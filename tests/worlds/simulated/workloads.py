@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controllers.core.model import Action, Decision, NodeName, Place, Proposal, Snapshot, TrialId
+from controllers.core.actions import Action, Decision, Place, Proposal
+from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import NoState
 from controllers.worlds.simulated.scenario import Costs, Scenario

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from controllers.core.model import NodeName, Place, TrialId
+from controllers.core.actions import Place
+from controllers.core.model import NodeName, TrialId
 from controllers.core.policy import Policy
 from controllers.core.results import Comparison, RunResult, compare
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep
