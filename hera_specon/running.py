@@ -117,7 +117,7 @@ def run(
         SweepInterrupted: it was told to stop; the same call goes on.
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
-    from controllers.local_run.run import LocalSettings  # noqa: PLC0415 - MLflow's import takes seconds
+    from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - MLflow's import takes seconds
 
     backend = real_backend()
     given = workflow if isinstance(workflow, Mapping) else workflow.to_dict()

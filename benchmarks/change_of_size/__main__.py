@@ -30,7 +30,8 @@ from rich.table import Table
 
 from benchmarks.change_of_size.scripted import Scripted
 from benchmarks.payoff.cpu import SpeedProbe
-from controllers.local_run.run import LocalSettings, run_locally
+from controllers.local_run.order import LocalSettings
+from controllers.local_run.run import run_locally
 from hera_specon import Sweep, choice, minimize
 from hera_specon.display.screens import PlainScreen
 from tests.cluster.sweeps.ports import free_ports

@@ -4,22 +4,19 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 from mlflow.tracking import MlflowClient
 
-from controllers.core import labels
 from controllers.core.actions import Place
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
-from controllers.driving.assembly import check_policy
 from controllers.driving.stop_signals import stop_on_signals
-from controllers.local_run.checks import check_gpus, check_nodes, check_sweep, left_aside, stand_ins
+from controllers.local_run.checks import check_gpus, left_aside, stand_ins
+from controllers.local_run.order import LocalSettings, Order
 from controllers.local_run.reviving import REVIVED_FILE, revive
 from controllers.local_run.run_folder import (
     RunFolder,
@@ -38,53 +35,10 @@ from controllers.worlds.local.jobs import file_name, write_whole
 from controllers.worlds.local.mlflow_server import LocalMlflow
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.processes.preload import preloads
-from controllers.worlds.local.room import Machine
-from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
-from controllers.worlds.local.world import LocalWorld
+from controllers.worlds.local.workflow import PlannedTrial
 from mlflow_hooks import contract
 
-_CORES_FOR_TRIALS = 0.8
 _TRACKING_URI = "MLFLOW_TRACKING_URI"
-
-
-@dataclass(frozen=True)
-class LocalSettings:
-    """How this machine is cut into nodes, and where runs are kept.
-
-    ``cpus_per_node`` is in cores, for all nodes or for each of them; None gives four fifths of the machine's cores to
-    the nodes and leaves the rest to MLflow and the controller, as a kubelet reserves some for the system.
-    ``seed`` breaks the default scheduler's ties. ``fresh`` starts anew where an unfinished run is. ``adds_policies``
-    adds the policies to those that the newest run of the same sweep ran under. ``extends`` trains what that run has not
-    trained of a sweep that has more trials by now, under the policies of that run.
-    """
-
-    nodes: int = 4
-    cpus_per_node: float | tuple[float, ...] | None = None
-    seed: int = 0
-    state_dir: Path = Path(".specon")
-    fresh: bool = False
-    adds_policies: bool = False
-    extends: bool = False
-    parameters: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def cores(self) -> tuple[float, ...]:
-        """Cores of each node."""
-        if isinstance(self.cpus_per_node, tuple):
-            return self.cpus_per_node
-        evenly = len(os.sched_getaffinity(0)) * _CORES_FOR_TRIALS / self.nodes
-        return (round(evenly, 3) if self.cpus_per_node is None else self.cpus_per_node,) * self.nodes
-
-    @property
-    def told_cores(self) -> float | tuple[float, ...]:
-        """Cores of every node, one by one only where they differ."""
-        return self.cores[0] if len(set(self.cores)) == 1 else self.cores
-
-    def machine(self, pinned: Mapping[str, Sequence[str]], *, gate_first: bool = False) -> Machine:
-        """Return the nodes; memory is divided evenly among them. The rest is as in ``Machine``."""
-        width = len(str(self.nodes))
-        nodes = {f"node-{number:0{width}d}": cpu for number, cpu in enumerate(self.cores, start=1)}
-        return Machine(nodes, psutil.virtual_memory().total / self.nodes, self.seed, pinned, gate_first)
 
 
 @dataclass(frozen=True)
@@ -100,85 +54,6 @@ class LocalRun:
     tracking_uri: str
     serve_mlflow: str = ""
     policies: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Order:
-    """What was asked for: one sweep, under which policies, on what."""
-
-    workflow: Mapping[str, Any]
-    source: Path
-    policies: Sequence[Policy[Any]]
-    settings: LocalSettings
-
-    @property
-    def sweep(self) -> str:
-        """What the run is named after."""
-        metadata = self.workflow.get("metadata") or {}
-        name = metadata.get("name") or str(metadata.get("generateName") or self.source.stem).rstrip("-")
-        return file_name(name).replace(".", "-")
-
-    def program(self, uid: str) -> Program:
-        """Return the workflow as a program whose trials bear ``uid``."""
-        try:
-            return read_workflow(self.workflow, self.sweep, uid, self.settings.parameters)
-        except WorkflowError as error:
-            message = "this workflow cannot run on this machine:\n" + "\n".join(f"  {line}" for line in error.problems)
-            raise SpeconError(message) from error
-
-    def checked(self) -> tuple[PlannedTrial, ...]:
-        """Return the trials that are known before running, once nothing speaks against running them here."""
-        check_nodes(self.settings.nodes, self.settings.cores)
-        for policy in self.policies:
-            check_policy(policy, LocalWorld.can, "local")
-        planned = check_sweep(self.program("check"), self.settings.machine({}), str(self.source))
-        check_gpus(planned, gpus_here())
-        return planned
-
-    def identity(self) -> dict[str, Any]:
-        """Return what makes two orders the same: an unfinished run of the same order is gone on with."""
-        return {
-            "workflow": self.workflow,
-            "policies": [policy_spec(policy) for policy in self.policies],
-            "nodes": self.settings.nodes,
-            "cpus_per_node": self.settings.told_cores,
-            "seed": self.settings.seed,
-            "parameters": dict(self.settings.parameters),
-        }
-
-    @classmethod
-    def kept_in(cls, folder: RunFolder) -> "_Order":
-        """Return what a run in ``folder`` was asked for.
-
-        Raises:
-            SpeconError: an older version began it, which did not keep that.
-        """
-        kept = folder.order()
-        state_dir, cores = folder.path.parent.parent, kept["cpus_per_node"]
-        settings = LocalSettings(
-            nodes=kept["nodes"],
-            cpus_per_node=tuple(cores) if isinstance(cores, list) else cores,
-            seed=kept["seed"],
-            state_dir=state_dir,
-            parameters=kept["parameters"],
-        )
-        policies = [parse_policy(spec) for spec in kept["policies"]]
-        return cls(kept["workflow"], Path(kept["source"]), policies, settings)
-
-    def facts(self, planned: Sequence[PlannedTrial], uri: str) -> dict[str, Any]:
-        """Return what ``run.json`` tells of the order to people and to the report."""
-        annotations = planned[0].step.annotations
-        return {
-            "file": str(self.source),
-            "policies": [policy_spec(policy) for policy in self.policies],
-            "seed": self.settings.seed,
-            "nodes": self.settings.nodes,
-            "cpus_per_node": self.settings.told_cores,
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "objective": annotations[labels.ANNOTATION_OBJECTIVE],
-            "direction": annotations[labels.ANNOTATION_DIRECTION],
-            "tracking_uri": shown(uri),
-        }
 
 
 def run_locally(
@@ -197,7 +72,7 @@ def run_locally(
         SweepInterrupted: it was told to stop; the same call goes on.
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
-    order = _Order(workflow, source, policies, settings)
+    order = Order(workflow, source, policies, settings)
     planned = order.checked()
     _check_tracking_uri()
     if settings.adds_policies:
@@ -223,7 +98,7 @@ def run_locally(
         return replace(_ended(folder, results, server, uri), policies=tuple(map(policy_spec, order.policies)))
 
 
-def _with_policies_before(order: _Order) -> tuple[RunFolder, _Order]:
+def _with_policies_before(order: Order) -> tuple[RunFolder, Order]:
     """Return the newest run of the same sweep, and ``order`` with the policies that this ran under before its own.
 
     Raises:
@@ -236,7 +111,7 @@ def _with_policies_before(order: _Order) -> tuple[RunFolder, _Order]:
     return folder, replace(order, policies=[*map(parse_policy, before), *order.policies])
 
 
-def _with_trials_before(order: _Order) -> tuple[RunFolder, _Order]:
+def _with_trials_before(order: Order) -> tuple[RunFolder, Order]:
     """Return the newest run of the sweep when it had fewer trials, and ``order`` with the policies of that run.
 
     The results of that run are taken away, so that it is gone on with under each of its policies.
@@ -245,7 +120,7 @@ def _with_trials_before(order: _Order) -> tuple[RunFolder, _Order]:
         SpeconError: there is no such run, it trained something else, or it has all the trials.
     """
     folder, before = find_smaller_run(order.settings.state_dir, order.sweep, order.identity())
-    kept = _Order.kept_in(folder)
+    kept = Order.kept_in(folder)
     old, new = (
         {
             one.step.env[contract.ENV_TRIAL_ID]: (
@@ -292,7 +167,7 @@ def resume_ended(
         SpeconError: the run has not finished, or none of those trials was ended early.
     """
     folder = RunFolder(path, resumed=True)
-    order = _Order.kept_in(folder)
+    order = Order.kept_in(folder)
     planned = replace(order, policies=[policy]).checked()
     _check_tracking_uri()
     with ExitStack() as stack:
@@ -322,7 +197,7 @@ def _ended(folder: RunFolder, results: tuple[RunResult, ...], server: LocalMlflo
 
 
 def _services(
-    order: _Order, folder: RunFolder, planned: Sequence[PlannedTrial], screen: Screen, stack: ExitStack
+    order: Order, folder: RunFolder, planned: Sequence[PlannedTrial], screen: Screen, stack: ExitStack
 ) -> tuple[RunServices, LocalMlflow | None, str]:
     """Return what a run needs around it, the MLflow that was started for it, if any, and the address of MLflow."""
     stack.enter_context(folder.lock())
@@ -336,7 +211,7 @@ def _services(
     return RunServices(screen, stop, launcher, server.keep_alive if server else lambda: None), server, uri
 
 
-def _run_each(order: _Order, folder: RunFolder, uri: str, services: RunServices) -> tuple[RunResult, ...]:
+def _run_each(order: Order, folder: RunFolder, uri: str, services: RunServices) -> tuple[RunResult, ...]:
     """Run the sweep under each policy that has no result yet."""
     results: list[RunResult] = []
     for position, policy in enumerate(order.policies):
@@ -352,7 +227,7 @@ def _run_each(order: _Order, folder: RunFolder, uri: str, services: RunServices)
 
 
 def _plan(
-    order: _Order, folder: RunFolder, position: int, policy: Policy[Any], uri: str, before: Sequence[RunResult] = ()
+    order: Order, folder: RunFolder, position: int, policy: Policy[Any], uri: str, before: Sequence[RunResult] = ()
 ) -> Plan:
     """Return the plan of the ``position``-th run; ``before`` is the first of them, whose placement is everyone's."""
     uid = folder.uid(position)

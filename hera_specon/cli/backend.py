@@ -16,7 +16,8 @@ from hera_specon.errors import WorkflowFileError
 
 if TYPE_CHECKING:
     from controllers.cluster.settings import ControllerSettings
-    from controllers.local_run.run import LocalRun, LocalSettings
+    from controllers.local_run.order import LocalSettings
+    from controllers.local_run.run import LocalRun
     from controllers.local_run.sweep import Screen
 
 

@@ -141,7 +141,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
 
 
 def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
-    from controllers.local_run.run import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
+    from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from hera_specon.goals import run_warnings  # noqa: PLC0415
     from hera_specon.risks import risks  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from mlflow.tracking import MlflowClient
 from controllers.core.errors import SpeconError
 from controllers.core.model import Direction, NodeName
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSweepError
-from controllers.local_run.run import LocalSettings
+from controllers.local_run.order import LocalSettings
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.records.run_folder import (
     BrokenRunError,

@@ -7,7 +7,8 @@ import pytest
 from hera.workflows import Workflow
 
 from controllers.core.results import RunResult, TrialResult
-from controllers.local_run.run import LocalRun, LocalSettings
+from controllers.local_run.order import LocalSettings
+from controllers.local_run.run import LocalRun
 from hera_specon import Ahead, Sweep, choice, load, minimize, run, running
 from hera_specon.cli.backend import Backend, real_backend
 from hera_specon.running import NoModelError, SweepRun

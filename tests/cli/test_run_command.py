@@ -12,7 +12,8 @@ from controllers.core.labels import ANNOTATION_DEADLINE, ANNOTATION_POLICY, ANNO
 from controllers.core.model import Snapshot
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult, TrialResult
-from controllers.local_run.run import LocalRun, LocalSettings
+from controllers.local_run.order import LocalSettings
+from controllers.local_run.run import LocalRun
 from controllers.local_run.sweep import Screen
 from controllers.policies.registry import parse_policy, policy_spec
 from hera_specon.cli import main

@@ -1,136 +1,20 @@
 """One campaign from its begin to its end, with a real MLflow store and a cluster in memory."""
 
 import json
-import time
-import uuid
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
-from mlflow.entities import Metric, Run
-from mlflow.tracking import MlflowClient
+from mlflow.entities import Metric
 
-from controllers.cluster.campaign_run import CampaignRun, SharedServices
-from controllers.cluster.instruments import Instruments
 from controllers.core import labels
 from controllers.core.actions import Place, Suspend
 from controllers.core.model import Phase, TrialId
 from controllers.record.timeline import EventKind
-from controllers.tracking.background import BackgroundReader
-from controllers.tracking.tags import TagWriter
 from mlflow_hooks import contract
-from tests.controller.clusters_in_memory import TWO, MemoryCluster, MemoryWorld, campaign, gated, trial
-
-
-@dataclass
-class Stage:
-    """A campaign of one sweep under a fresh uid, its world, and MLflow."""
-
-    client: MlflowClient
-    reader: BackgroundReader
-    writer: TagWriter
-    recommend: bool = False
-    policy: str = "default"
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    uid: str = field(default_factory=lambda: uuid.uuid4().hex)
-    instruments: Instruments = field(default_factory=Instruments)
-    leading: bool = True
-    epoch: Callable[[], float] = time.time
-    runs: list[CampaignRun] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.sweep = f"{self.uid}.vae"
-        self.trial = TrialId(f"{self.sweep}.t000")
-        self.world = MemoryWorld.of(trial(self.trial))
-        self.cluster = MemoryCluster(worlds={self.uid: self.world})
-        self.campaign = campaign(
-            self.uid,
-            policy=self.policy,
-            created_epoch_s=time.time() - 60,
-            sweeps={self.sweep: "controller-tests"},
-            annotations=self.annotations,
-        )
-
-    def start(self) -> CampaignRun:
-        services = SharedServices(
-            worlds=self.cluster,
-            client=self.client,
-            reader=self.reader,
-            tags=self.writer,
-            instruments=self.instruments,
-            leading=lambda: self.leading,
-            epoch=self.epoch,
-            interval=0.05,
-            recommend=self.recommend,
-        )
-        self.runs.append(CampaignRun(self.campaign, services))
-        return self.runs[-1]
-
-    def step_until(self, run: CampaignRun, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            run.step(self.campaign)
-            if condition():
-                return
-            time.sleep(0.02)
-        raise AssertionError
-
-    def finish(self, run: CampaignRun) -> None:
-        self.world.finished = True
-        self.world.now = {name: replace(one, phase=Phase.SUCCEEDED) for name, one in self.world.now.items()}
-        self.campaign = replace(self.campaign, finished=True)
-        self.step_until(run, lambda: run.done)
-        run.close()
-
-    def report(self, *losses: float) -> str:
-        """Let the trial log, as its hooks would."""
-        experiment = self.client.get_experiment_by_name("controller-tests")
-        assert experiment is not None
-        tags = {contract.TAG_SWEEP_ID: self.sweep, contract.TAG_TRIAL_ID: self.trial}
-        run = str(self.client.create_run(experiment.experiment_id, tags=tags).info.run_id)
-        at = int(time.time() * 1000)
-        points = [Metric("loss", loss, at + step, step) for step, loss in enumerate(losses)]
-        self.client.log_batch(run, metrics=[*points, Metric(contract.METRIC_CPU_SECONDS, 3.0, at, 1)])
-        return run
-
-    def parents(self) -> list[Run]:
-        experiment = self.client.get_experiment_by_name("controller-tests")
-        if experiment is None:
-            return []
-        wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{self.sweep}' AND tags.`specon.policy` != ''"
-        return list(self.client.search_runs([experiment.experiment_id], wanted))
-
-    def tags(self, run: str) -> dict[str, str]:
-        return dict(self.client.get_run(run).data.tags)
-
-    def timeline(self) -> list[dict[str, Any]]:
-        (parent,) = self.parents()
-        pieces = sorted(item.path for item in self.client.list_artifacts(parent.info.run_id, "timeline"))
-        lines = [line for piece in pieces for line in self.artifact(piece).splitlines()]
-        return [json.loads(line) for line in lines]
-
-    def artifact(self, path: str) -> str:
-        """Return the text of an artifact of the parent run."""
-        (parent,) = self.parents()
-        return Path(self.client.download_artifacts(parent.info.run_id, path)).read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def stage(client: MlflowClient) -> Iterator[Callable[..., Stage]]:
-    made: list[Stage] = []
-    with BackgroundReader(0.05) as reader, TagWriter(client, round_s=0.05) as writer:
-
-        def make(**settings: Any) -> Stage:  # noqa: ANN401 - fields of Stage
-            made.append(Stage(client, reader, writer, **settings))
-            return made[-1]
-
-        yield make
-        for one in made:
-            for run in one.runs:
-                run.close()
+from tests.controller.clusters_in_memory import TWO, MemoryWorld, gated, trial
+from tests.controller.conftest import Stage
 
 
 def test_a_sweep_gets_a_parent_run_a_timeline_and_a_result(stage: Callable[..., Stage]) -> None:

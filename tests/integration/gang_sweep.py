@@ -7,7 +7,8 @@ from hera.workflows import Resources, Workflow
 
 from benchmarks.change_of_size.scripted import Scripted
 from controllers.core.model import NodeName
-from controllers.local_run.run import LocalSettings, run_locally
+from controllers.local_run.order import LocalSettings
+from controllers.local_run.run import run_locally
 from hera_specon import Sweep, choice, minimize
 from hera_specon.display.screens import PlainScreen
 from hera_specon.report.page import write_report
