@@ -1,27 +1,24 @@
 """One sweep under one policy on this machine: what it needs around it, the loop that drives it, and its result."""
 
 import select
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mlflow.tracking import MlflowClient
 
-from controllers.core import labels
 from controllers.core.errors import SpeconError, SweepInterrupted
-from controllers.core.forecast import Forecast
 from controllers.core.model import Phase
 from controllers.core.policy import Policy
-from controllers.core.ports import Observer
 from controllers.core.results import RunResult
 from controllers.driving.assembly import assemble, guarded
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
+from controllers.local_run.services import GRACE_S, RunServices
 from controllers.local_run.trial_runs import TrialRuns
 from controllers.policies import Pinned
 from controllers.record.actions import ActionFile
@@ -37,40 +34,17 @@ from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
 from controllers.worlds.local.engine_files import AskedFile, PolicyFile, StateFile, elapsed_before
 from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
-from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import choose_shares
-from controllers.worlds.local.workflow import PodStep, Program
+from controllers.worlds.local.workflow import Program
 from controllers.worlds.local.world import LocalWorld
-from mlflow_hooks import contract, deliver_leftovers
+from mlflow_hooks import deliver_leftovers
 from mlflow_hooks.delivery import end_untold
 
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
 _DELIVERY_S = 60.0
 _LAST_TAGS_S = 15.0
-GRACE_S = 30.0
-"""Seconds between SIGTERM and SIGKILL for attempts whose sweep is interrupted."""
-
-
-class Screen(Observer, Protocol):
-    """Whoever shows a run to a person: an observer that also takes words."""
-
-    def say(self, text: str) -> None:
-        """Show a message."""
-        ...
-
-    def begin(self, policy: str, trials: int, position: int, of: int) -> None:
-        """Take note that the ``position``-th of ``of`` policies begins (from 1) with ``trials`` known trials."""
-        ...
-
-    def foresee(self, forecast: Forecast) -> None:
-        """Take note of when the trials and the sweep will end."""
-        ...
-
-    def end(self, result: RunResult) -> None:
-        """Take note of what a policy's run came to."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -89,16 +63,6 @@ class Plan:
     folder: Path
     sweeps: Mapping[str, str]
     tracking_uri: str
-
-
-@dataclass(frozen=True)
-class RunServices:
-    """What a run is given by its starter: the screen, the request to stop, the launcher, and a server to keep alive."""
-
-    screen: Screen
-    stop: threading.Event
-    launcher: Launcher
-    keep_alive: Callable[[], None]
 
 
 class LocalSweep:
@@ -263,12 +227,3 @@ class LocalSweep:
         unsent = sum(deliver_leftovers(root / job.trial, deadline_s=_DELIVERY_S) for job in begun)
         if unsent:
             self._services.screen.say(f"{unsent} points are not in MLflow yet; they are kept under {root}")
-
-
-def sweeps_of(steps: Sequence[PodStep], fallback: str) -> dict[str, str]:
-    """Return the MLflow experiment of each sweep id among ``steps``."""
-    return {
-        step.env[contract.ENV_SWEEP_ID]: step.env.get("MLFLOW_EXPERIMENT_NAME", fallback)
-        for step in steps
-        if labels.LABEL_SWEEP in step.labels and contract.ENV_SWEEP_ID in step.env
-    }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from controllers.cluster.settings import ControllerSettings
     from controllers.local_run.order import LocalSettings
     from controllers.local_run.run import LocalRun
-    from controllers.local_run.sweep import Screen
+    from controllers.local_run.services import Screen
 
 
 Workflow = Mapping[str, Any]

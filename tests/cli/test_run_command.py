@@ -14,7 +14,7 @@ from controllers.core.policy import Policy
 from controllers.core.results import RunResult, TrialResult
 from controllers.local_run.order import LocalSettings
 from controllers.local_run.run import LocalRun
-from controllers.local_run.sweep import Screen
+from controllers.local_run.services import Screen
 from controllers.policies.registry import parse_policy, policy_spec
 from hera_specon.cli import main
 from hera_specon.cli.backend import Backend, Workflow

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from controllers.core.errors import SpeconError
+from controllers.worlds.local import serve_mlflow
 from controllers.worlds.local.processes import Tethered, proctree, start_tethered
 
 _READY_WITHIN_S = 90.0
@@ -23,7 +24,7 @@ class MlflowServerError(SpeconError):
 
 
 class LocalMlflow:
-    """``mlflow server`` over SQLite on a free loopback port, restarted at the same address if it dies."""
+    """MLflow's server over SQLite on a free loopback port, restarted at the same address if it dies."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,9 +55,7 @@ class LocalMlflow:
 
     def start(self) -> None:
         """Start the server; returns at once."""
-        command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(self._port)]
-        command += ["--workers", "1", "--backend-store-uri", self.store]
-        command += ["--artifacts-destination", str(self._folder / "artifacts")]
+        command = [sys.executable, "-m", serve_mlflow.__name__, str(self._port), str(self._folder)]
         env = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         # By the time of a restart it names this very server, which must not be its own client.
         env.pop("MLFLOW_TRACKING_URI", None)

@@ -1,0 +1,99 @@
+"""What a run on this machine needs around it: somebody who shows it, processes to run trials in, and MLflow."""
+
+import os
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from controllers.core.forecast import Forecast
+from controllers.core.ports import Observer
+from controllers.core.results import RunResult
+from controllers.driving.stop_signals import stop_on_signals
+from controllers.local_run.order import Order
+from controllers.local_run.run_folder import RunFolder
+from controllers.tracking.access import shown
+from controllers.worlds.local.mlflow_server import LocalMlflow
+from controllers.worlds.local.processes import Launcher
+from controllers.worlds.local.processes.preload import preloads
+from controllers.worlds.local.workflow import PlannedTrial
+
+TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
+GRACE_S: Final = 30.0
+"""Seconds between SIGTERM and SIGKILL for attempts whose sweep is interrupted."""
+
+
+class Screen(Observer, Protocol):
+    """Whoever shows a run to a person: an observer that also takes words."""
+
+    def say(self, text: str) -> None:
+        """Show a message."""
+        ...
+
+    def begin(self, policy: str, trials: int, position: int, of: int) -> None:
+        """Take note that the ``position``-th of ``of`` policies begins (from 1) with ``trials`` known trials."""
+        ...
+
+    def foresee(self, forecast: Forecast) -> None:
+        """Take note of when the trials and the sweep will end."""
+        ...
+
+    def end(self, result: RunResult) -> None:
+        """Take note of what a policy's run came to."""
+        ...
+
+
+@dataclass(frozen=True)
+class RunServices:
+    """What a run is given by its starter: a screen, a request to stop, a launcher, and where MLflow is.
+
+    ``server`` is the MLflow that was started for the run, None where the user has one.
+    """
+
+    screen: Screen
+    stop: threading.Event
+    launcher: Launcher
+    tracking_uri: str
+    server: LocalMlflow | None
+
+    def keep_alive(self) -> None:
+        """Start the run's own MLflow anew if it has died."""
+        if self.server is not None:
+            self.server.keep_alive()
+
+    def wait_for_mlflow(self) -> None:
+        """Wait until MLflow answers, and say where it is.
+
+        Raises:
+            MlflowServerError: the run's own did not come up.
+        """
+        if self.server is None:
+            self.screen.say(f"MLflow: {shown(self.tracking_uri)} (from {TRACKING_URI})")
+            return
+        self.server.wait_ready()
+        self.screen.say(f"MLflow: {self.tracking_uri} (watch it there while the run lasts)")
+
+
+def start_services(
+    order: Order, folder: RunFolder, planned: Sequence[PlannedTrial], screen: Screen, stack: ExitStack
+) -> RunServices:
+    """Start what a run needs around it, to be ended with ``stack``; MLflow may not answer yet."""
+    stack.enter_context(folder.lock())
+    stop = stack.enter_context(stop_on_signals())
+    uri, server = os.environ.get(TRACKING_URI), None
+    if not uri:
+        server = LocalMlflow(order.settings.state_dir / "mlflow")
+        stack.callback(server.close)
+        server.start()
+        uri = server.uri
+        # The hooks' deliver_leftovers looks there, as every MLflow client does.
+        os.environ[TRACKING_URI] = uri
+        stack.callback(os.environ.pop, TRACKING_URI, None)
+    commands = [trial.step.command + trial.step.args for trial in planned]
+    sources = [trial.step.source for trial in planned if trial.step.source is not None]
+    # Its imports take seconds, in which MLflow gets ready too.
+    launcher = Launcher(preloads(commands, sources, Path.cwd()), GRACE_S, folder.path / "launcher.log")
+    stack.callback(launcher.close, GRACE_S)
+    return RunServices(screen, stop, launcher, uri, server)

@@ -1,0 +1,112 @@
+"""The sweep under each of the policies, one after the other."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mlflow.tracking import MlflowClient
+
+from controllers.core import labels
+from controllers.core.actions import Place
+from controllers.core.errors import SpeconError
+from controllers.core.policy import Policy
+from controllers.core.results import RunResult
+from controllers.local_run.checks import check_gpus
+from controllers.local_run.order import Order
+from controllers.local_run.reviving import REVIVED_FILE, revive
+from controllers.local_run.run_folder import RunFolder, read_result
+from controllers.local_run.services import RunServices
+from controllers.local_run.sweep import LocalSweep, Plan
+from controllers.record.forecasts import FORECASTS_FILE
+from controllers.tracking.sweep_runs import close_sweep
+from controllers.worlds.local.gpus import gpus_here, shared_out
+from controllers.worlds.local.jobs import file_name, write_whole
+from controllers.worlds.local.workflow import PodStep
+from mlflow_hooks import contract
+
+
+def run_each(order: Order, folder: RunFolder, services: RunServices) -> tuple[RunResult, ...]:
+    """Run the sweep under each policy that has no result yet."""
+    results: list[RunResult] = []
+    for position, policy in enumerate(order.policies):
+        kept = folder.of_policy(position, file_name(policy.name))
+        done = read_result(kept)
+        if done is None:
+            plan = _plan(order, folder, position, policy, services.tracking_uri, results[:1])
+            services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
+            done = _run_one(plan, services)
+        services.screen.end(done)
+        results.append(done)
+    return tuple(results)
+
+
+def run_revived(
+    order: Order, folder: RunFolder, policy: Policy[Any], chosen: Callable[[str], bool], services: RunServices
+) -> tuple[RunResult, ...]:
+    """Train ``chosen`` trials that were ended early to their end under ``policy``, in each of the runs under a policy.
+
+    Raises:
+        SpeconError: one of those runs has not finished.
+    """
+    results: list[RunResult] = []
+    for position, ran_under in enumerate(order.policies):
+        kept = folder.of_policy(position, file_name(ran_under.name))
+        done = read_result(kept)
+        if done is None and not (kept / REVIVED_FILE).exists():
+            message = f"run {folder.name} has not finished under {ran_under.name}; go on with: specon run"
+            raise SpeconError(message)
+        if revive(kept, folder.uid(position), chosen):
+            plan = _plan(order, folder, position, policy, services.tracking_uri)
+            services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
+            done = _run_one(plan, services)
+            (kept / REVIVED_FILE).unlink()
+            services.screen.end(done)
+        if done is not None:
+            results.append(done)
+    return tuple(results)
+
+
+def _plan(
+    order: Order, folder: RunFolder, position: int, policy: Policy[Any], uri: str, before: Sequence[RunResult] = ()
+) -> Plan:
+    """Return the plan of the ``position``-th run; ``before`` is the first of them, whose placement is everyone's."""
+    uid = folder.uid(position)
+    program = order.program(uid)
+    trials = program.trials()
+    pinned = {trial.id: trial.first_nodes or (trial.first_node,) for result in before for trial in result.trials}
+    # A policy that places trials itself starts from no given placement.
+    places = Place in policy.needs
+    machine = order.settings.machine({} if places else pinned, gate_first=places)
+    most = check_gpus(trials, gpus_here())
+    # The largest first: what asks for a GPU asks for cores beside it.
+    largest = sorted(machine.nodes, key=lambda node: -machine.nodes[node])
+    return Plan(
+        program=program,
+        uid=uid,
+        title=order.sweep,
+        policy=policy,
+        machine=replace(machine, gpus=shared_out(gpus_here(), largest, most) if most else {}),
+        folder=folder.of_policy(position, file_name(order.policies[position].name)),
+        sweeps=_sweeps_of([trial.step for trial in trials], order.sweep),
+        tracking_uri=uri,
+    )
+
+
+def _run_one(plan: Plan, services: RunServices) -> RunResult:
+    sweep = LocalSweep(plan, services)
+    result = sweep.run()
+    write_whole(plan.folder / "result.json", json.dumps(result.to_dict(), indent=1).encode())
+    for run in sweep.sweep_runs:
+        records = [path for name in ("timeline.jsonl", FORECASTS_FILE) if (path := plan.folder / name).exists()]
+        close_sweep(MlflowClient(plan.tracking_uri), run, result, records)
+    return result
+
+
+def _sweeps_of(steps: Sequence[PodStep], fallback: str) -> dict[str, str]:
+    """Return the MLflow experiment of each sweep id among ``steps``."""
+    return {
+        step.env[contract.ENV_SWEEP_ID]: step.env.get("MLFLOW_EXPERIMENT_NAME", fallback)
+        for step in steps
+        if labels.LABEL_SWEEP in step.labels and contract.ENV_SWEEP_ID in step.env
+    }
