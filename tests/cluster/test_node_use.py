@@ -32,7 +32,7 @@ def test_trials_are_placed_by_what_those_before_them_really_use(bench: Bench) ->
     ]
     assert len(begun) == len(workflow.trials)
     assert len({event.node for event in begun[:3]}) == 3, "a trial was placed beside another though a node was idle"
-    in_use = [int(found[1]) for event in begun if (found := re.match(r"(\d+)% of", event.reason or ""))]
+    in_use = [int(found[1]) for event in begun if (found := re.search(r"(\d+)% of", event.reason or ""))]
     assert in_use[:3] == [0, 0, 0]
     assert in_use[3] >= 10, "the last trial was placed as if no node was in use"
     check_nothing_left(bench, workflow)

@@ -1,11 +1,12 @@
 """Several policies at once."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self, cast
 
 from pydantic import SkipValidation
 
-from controllers.core.actions import Assessment, Decision
+from controllers.core.actions import Assessment, Decision, Proposal
 from controllers.core.model import Snapshot, TrialId
 from controllers.core.policy import Policy
 from controllers.policies.kit.capacity import reconciled
@@ -15,7 +16,9 @@ from controllers.policies.wrappers.wrapper import Wrapper
 class Stacked(Wrapper):
     """Puts the decisions of ``policies`` together, in their order, as far as they go together (``reconciled``).
 
-    Each looks at the same snapshot, unless one before it has narrowed that (``Decision.narrowed``).
+    Each looks at the same snapshot, unless one before it has narrowed that (``Decision.narrowed``). Reasons begin with
+    the name of the policy that gives them: two policies may put the same trial into different categories, and people
+    see the category of the first.
     """
 
     policies: SkipValidation[tuple[Policy[Any], ...]]
@@ -44,7 +47,7 @@ class Stacked(Wrapper):
         decisions: list[Decision[Any]] = []
         seen = snapshot
         for policy, inner in zip(self.policies, state, strict=True):
-            decisions.append(policy.decide(seen, inner))
+            decisions.append(_told_by(policy, policy.decide(seen, inner)))
             seen = decisions[-1].narrowed or seen
         proposals = [proposal for decision in decisions for proposal in decision.proposals]
         kept, clashing = reconciled(proposals, snapshot)
@@ -58,3 +61,13 @@ class Stacked(Wrapper):
             assessments=assessments,
             vetoed=(*(veto for decision in decisions for veto in decision.vetoed), *clashing),
         )
+
+
+def _told_by(policy: Policy[Any], decision: Decision[Any]) -> Decision[Any]:
+    """Return the decision with the name of its policy before each reason."""
+
+    def told(proposal: Proposal) -> Proposal:
+        return replace(proposal, reason=f"{policy.name}: {proposal.reason}")
+
+    vetoed = tuple((told(proposal), against) for proposal, against in decision.vetoed)
+    return replace(decision, proposals=tuple(map(told, decision.proposals)), vetoed=vetoed)
