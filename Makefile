@@ -47,7 +47,7 @@ demo: .venv/.demo-installed ## Train a real sweep under the default scheduler, t
 BESIDE := -n logical --maxprocesses 4 --maxschedchunk 1
 
 test: .venv/.installed ## Run every test that needs neither a cluster nor other training libraries
-	$(BIN)/pytest $(BESIDE) -m 'not cluster and not adapter'
+	$(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'not cluster and not adapter'
 
 test-adapters: .venv/.installed ## Train and move trials with Lightning, Transformers, XGBoost, LightGBM and scikit-learn
 	$(BIN)/pytest -m adapter
