@@ -1,10 +1,9 @@
 """Sweeps that look for the best model, C1 to C4: drawn from learning curves that we recorded ourselves.
 
 Eight sets of real data, three schedules of the learning rate, and for each of these 24 tasks 120 configurations of a
-network, each trained for 50 steps (benchmarks/learning_curves.py). So far the table holds 20 of these tasks, of seven
-sets of data. A seed has a task, and draws some of its configurations.
-Lengths are scaled so that the median trial of a task takes five minutes, which leaves starts and resumes on Argo at
-about 4 % of it.
+network, each trained for 50 steps (benchmarks/learning_curves.py). A seed has a task, and draws some of its
+configurations. Lengths are scaled so that the median trial of a task takes five minutes, which leaves starts and
+resumes on Argo at about 4 % of it.
 """
 
 import statistics
