@@ -14,9 +14,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.driving.assembly import check_policy
 from controllers.local_run.checks import check_gpus, check_nodes, check_sweep
-from controllers.local_run.run_folder import (
-    RunFolder,
-)
+from controllers.local_run.run_folder import RunFolder
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.tracking.access import shown
 from controllers.worlds.local.gpus import gpus_here

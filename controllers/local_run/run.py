@@ -155,7 +155,7 @@ def resume_ended(
     _check_tracking_uri()
     with ExitStack() as stack:
         services = start_services(order, folder, planned, screen, stack)
-        from controllers.local_run.turns import run_revived  # noqa: PLC0415 - as above
+        from controllers.local_run.turns import run_revived  # noqa: PLC0415 - MLflow's server gets ready meanwhile
 
         services.wait_for_mlflow()
         return _ended(folder, run_revived(order, folder, policy, chosen, services), services)

@@ -86,3 +86,9 @@ def test_of_two_assessments_the_first_policy_s_counts() -> None:
     first, second = Assessment(Category.WATCHING, 0.1), Assessment(Category.CONVERGED, 0.2)
     both = decided(Scripted(assessments={A: first}), Scripted(assessments={A: second, B: second}))
     assert both.assessments == {A: first, B: second}
+
+
+def test_each_reason_begins_with_the_policy_that_gives_it() -> None:
+    decision = decided(Scripted((resize(A, 0.5),)), Scripted((resize(A, 0.7), move(B, "w2"))))
+    assert {proposal.reason for proposal in decision.proposals} == {"scripted: share", "scripted: move"}
+    assert [proposal.reason for proposal, _ in decision.vetoed] == ["scripted: share"]

@@ -47,9 +47,11 @@ class Stacked(Wrapper):
         decisions: list[Decision[Any]] = []
         seen = snapshot
         for policy, inner in zip(self.policies, state, strict=True):
-            decisions.append(_told_by(policy, policy.decide(seen, inner)))
+            decisions.append(policy.decide(seen, inner))
             seen = decisions[-1].narrowed or seen
-        proposals = [proposal for decision in decisions for proposal in decision.proposals]
+        decided = list(zip(self.policies, decisions, strict=True))
+        proposals = [_named(policy, one) for policy, decision in decided for one in decision.proposals]
+        vetoed = [(_named(policy, one), why) for policy, decision in decided for one, why in decision.vetoed]
         kept, clashing = reconciled(proposals, snapshot)
         assessments: dict[TrialId, Assessment] = {}
         for decision in decisions:
@@ -59,15 +61,10 @@ class Stacked(Wrapper):
             proposals=kept,
             wake_at=min((decision.wake_at for decision in decisions if decision.wake_at is not None), default=None),
             assessments=assessments,
-            vetoed=(*(veto for decision in decisions for veto in decision.vetoed), *clashing),
+            vetoed=(*vetoed, *clashing),
         )
 
 
-def _told_by(policy: Policy[Any], decision: Decision[Any]) -> Decision[Any]:
-    """Return the decision with the name of its policy before each reason."""
-
-    def told(proposal: Proposal) -> Proposal:
-        return replace(proposal, reason=f"{policy.name}: {proposal.reason}")
-
-    vetoed = tuple((told(proposal), against) for proposal, against in decision.vetoed)
-    return replace(decision, proposals=tuple(map(told, decision.proposals)), vetoed=vetoed)
+def _named(policy: Policy[Any], proposal: Proposal) -> Proposal:
+    """Return the proposal with the name of its policy before the reason."""
+    return replace(proposal, reason=f"{policy.name}: {proposal.reason}")
