@@ -25,7 +25,7 @@ from hera.workflows.models import (
 from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
-from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, workers
+from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, retries, workers
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import most_moves
 from hera_specon.devices import device_problems, tolerations
@@ -142,7 +142,7 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     parameters = [*(Parameter(name=name) for name in ours), *(added.parameters or [])]
     pod.inputs = Inputs(parameters=parameters, artifacts=added.artifacts)
     pod.metadata = _metadata(pod.metadata, settings)
-    pod.retry_strategy = None if gang else trial_retries(settings.retries, settings.policy)
+    pod.retry_strategy = None if gang else trial_retries(settings.sweep, settings.retries, settings.policy)
     program = pod.container or pod.script
     if program is None or not program.command:
         # Argo's controller would look the image's entrypoint up in a registry.
@@ -160,6 +160,8 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     program.resources = resources
     pod.tolerations = tolerations(pod.tolerations, asked)
     program.security_context = program.security_context or container_security()
+    # Where a program writes no message of its own, its last lines say in Argo's UI, and to a controller, how it failed.
+    program.termination_message_policy = program.termination_message_policy or "FallbackToLogsOnError"
     if pod.security_context is None and not settings.own_security:
         pod.security_context = pod_security()
     searched = settings.search is not None
@@ -285,16 +287,18 @@ def expected_moves(policy: str | None) -> int:
     return MOVES_WITHOUT_LIMIT if most is None else min(most, MOVES_WITHOUT_LIMIT)
 
 
-def trial_retries(failures: int, policy: str | None) -> RetryStrategyModel:
-    """Return the retryStrategy that tells a move from a failure.
+def trial_retries(sweep: str, failures: int, policy: str | None) -> RetryStrategyModel:
+    """Return the retryStrategy of the trials of ``sweep``, which tells a move from a failure.
 
     Argo counts every attempt, moves included, and an expression sees only the last one. So two kinds of attempts
     always get another: one that was asked to leave (exit 75; 143 if SIGTERM met no hooks; or killed for its move),
     and one whose pod was lost (no exit code, shown as -1). For real failures the limit is ``failures`` plus
-    the expected moves: at least ``failures`` of them are forgiven, and more if the trial moved less often. With 0 no
-    failure is forgiven. There is no backoff, because a moved trial should continue at once.
+    the expected moves: at least ``failures`` of them are forgiven, and more if the trial moved less often, unless a
+    controller sees it fail twice alike at once. With 0 no failure is forgiven. There is no backoff, because a moved
+    trial should continue at once.
 
     Args:
+        sweep: Name of the sweep.
         failures: Real failures to forgive.
         policy: Spec string of the sweep's policy, None if it names none.
 
@@ -304,7 +308,7 @@ def trial_retries(failures: int, policy: str | None) -> RetryStrategyModel:
     _check_failures(failures)
     reasons = [MOVED, _LOST]
     if failures:
-        reasons.append(f"asInt(retries) < {failures + expected_moves(policy)}")
+        reasons.append(retries(sweep, failures + expected_moves(policy)))
     strategy = RetryStrategy(limit=MOST_RETRIES, retry_policy="Always", expression=" || ".join(reasons))
     return strategy.build()
 

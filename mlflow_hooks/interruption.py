@@ -8,15 +8,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
+from mlflow_hooks.contract import ENV_TRIAL_FOLDER, EXIT_MIGRATE, EXIT_PEERS_LOST
 from mlflow_hooks.state_folder import report, write_whole
 
 LATELY_S: Final = 0.1
 _FLUSH_S: Final = 1.0
+_MESSAGE: Final = Path("/dev/termination-log")
 _left_beside: list[tuple[threading.Thread, int]] = []
 
 
@@ -161,6 +163,16 @@ class _Handler:
             # A child that was forked: whoever ends it means it, and has no trial.
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
+
+
+def leave_message(words: str) -> None:
+    """Write why a container ends where Kubernetes looks for it; without that, it would show the last lines printed.
+
+    On one machine there is no such place: a file of that name is that of a container around all trials.
+    """
+    if ENV_TRIAL_FOLDER not in os.environ and _MESSAGE.is_file():
+        with suppress(OSError):
+            _MESSAGE.write_text(words)
 
 
 def leave_beside(sender: threading.Thread, code: int) -> None:

@@ -11,7 +11,7 @@ from mlflow_hooks.checkpoints import STUTTERS, Checkpoints, Restoring
 from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.gang import Gang
-from mlflow_hooks.interruption import MigrationExit, Ownership, PeersLostExit, StopRequest
+from mlflow_hooks.interruption import MigrationExit, Ownership, PeersLostExit, StopRequest, leave_message
 from mlflow_hooks.metrics import CpuMeter
 from mlflow_hooks.record import Record
 from mlflow_hooks.sender import short_timeouts
@@ -271,6 +271,8 @@ class Trial:
             self._go()
 
     def _go(self) -> NoReturn:
+        if not self.settings.by_hand:
+            leave_message(f"left at step {self.next_step}, so that the next attempt goes on from there")
         if self._record:
             self._record.leave_beside(EXIT_MIGRATE)
         raise MigrationExit

@@ -8,6 +8,7 @@ from controllers.core.labels import (
     ANNOTATION_GANG,
     ANNOTATION_LEFT,
     ANNOTATION_STOP,
+    ANNOTATION_TRIES,
     GATE_PLACEMENT,
     INPUT_ATTEMPT,
     INPUT_TRIAL,
@@ -35,6 +36,7 @@ _GATES: Final = f"[{{name: '{GATE_PLACEMENT}'}}]"
 _STOP: Final = ANNOTATION_STOP.partition(".")[2]
 _GANG: Final = ANNOTATION_GANG.partition(".")[2]
 _LEFT: Final = ANNOTATION_LEFT.partition(".")[2]
+_TRIES: Final = ANNOTATION_TRIES.partition(".")[2]
 _ATTEMPT: Final = f"inputs.parameters['{INPUT_ATTEMPT}']"
 _ENDS: Final = f"{{name: 'main', command: ['{ARGOEXEC}'], args: ['{ENDING}']}}"
 _ANY_SWEEP: Final = "[A-Za-z0-9-]+"
@@ -74,14 +76,26 @@ def workers(sweep: str, most: int) -> str:
     return f"{{{{=let plan = split({plan}, ','); plan[min(int(retries), len(plan) - 1)]}}}}"
 
 
+def retries(sweep: str, most: int) -> str:
+    """Return the expression that lets a failed attempt be followed by another, where fewer than ``most`` came before.
+
+    Where they fail alike, a controller says in an annotation that fewer are enough.
+    """
+    # Without an input, Argo would work it out once for all attempts.
+    tries = f"inputs.parameters.{INPUT_TRIAL} != '' ? {_of_trial(sweep, _TRIES)} ?? '{most}' : ''"
+    return f"asInt(retries) < {{{{={tries}}}}}"
+
+
 def gang_retries(sweep: str, failures: int) -> str:
     """Return the expression that forgives a gang ``failures`` attempts besides those that were asked to leave.
 
     An attempt of several pods has no exit code; so the annotation tells which of them left because they were asked.
+    Where attempts fail alike, another says that fewer failures are to be forgiven.
     """
     # Without an input, Argo would work it out once for all attempts.
     left = f"let left = inputs.parameters.{INPUT_TRIAL} != '' ? {_of_trial(sweep, _LEFT)} ?? '' : ''"
-    return f"asInt(retries) < {{{{={left}; {failures} + (left == '' ? 0 : len(split(left, ',')))}}}}"
+    tries = f"let tries = {_of_trial(sweep, _TRIES)} ?? '{failures}'"
+    return f"asInt(retries) < {{{{={left}; {tries}; int(tries) + (left == '' ? 0 : len(split(left, ',')))}}}}"
 
 
 def worker_gates(sweep: str, *, first: bool = False) -> str:
@@ -106,6 +120,11 @@ def without_argo(patch: str) -> str:
     for expression, value in _WITHOUT_ARGO:
         patch = expression.sub(value, patch)
     return patch
+
+
+def retries_without_argo(expression: str) -> str:
+    """Return a trial's retry expression for a place where no annotation says how often it is tried."""
+    return _TRIED.sub(r"asInt(retries) < \1", expression)
 
 
 def is_count_of_workers(text: str) -> bool:
@@ -145,6 +164,7 @@ _WITHOUT_ARGO: Final = (
 
 _NUMBER: Final = 424242
 _COUNT: Final = re.compile(_for_any_sweep(workers(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "[0-9]+"))
+_TRIED: Final = re.compile(_for_any_sweep(retries(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))
 _FORGIVEN: Final = re.compile(_for_any_sweep(gang_retries(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))
 
 SWEEP_UID: Final = f"{{{{=sprig.coalesce(workflow.parameters['{PARAMETER_CONTINUE}'] ?? '', workflow.uid)}}}}"

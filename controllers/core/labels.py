@@ -49,6 +49,9 @@ grow; none of those may shrink."""
 ANNOTATION_LEFT: Final = "hera-specon.io/left-"
 """On a Workflow, followed by ``<sweep>-<number>`` of a gang: the attempts that were asked to leave, such as ``0,2``:
 they count as no failure."""
+ANNOTATION_TRIES: Final = "hera-specon.io/tries-"
+"""On a Workflow, followed by ``<sweep>-<number>`` of a trial that failed twice alike at once: an attempt that fails
+after this many others is the last. Of a gang, others that were asked to leave do not count."""
 ANNOTATION_ASKED: Final = "hera-specon.io/asked"
 """On a Workflow: what its owner asks of trials, ``pause`` or ``stop``, as a JSON object of trial (such as ``vae.t007``)
 to that. Who takes a trial out of it lets that go on."""

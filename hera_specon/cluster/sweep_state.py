@@ -16,7 +16,7 @@ from controllers.core import labels
 from controllers.core.actions import Assessment
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import EndRange, Forecast
-from controllers.core.model import Category, NodeName, Progress, Snapshot, Trial, TrialId
+from controllers.core.model import Category, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.tracking.access import shown
 from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord
@@ -214,7 +214,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
             nodes=(),
         ),
         assessments={name: found for name, one in tracked.items() if (found := one.assessment()) is not None},
-        reasons={name: one.reason() for name, one in tracked.items()},
+        reasons={name: one.reason() for name, one in tracked.items()} | _failures(states),
         missing=missing,
         forecast=known.forecast(record.created_at),
         over=record.finished,
@@ -234,9 +234,21 @@ def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[
             record.over_since,
             record.why_stopped(of),
             plan=record.plan(of),
+            tries=record.tries(of),
         )
         for name, of in facts.items()
     }
+
+
+def _failures(states: Mapping[TrialId, TrialState]) -> dict[TrialId, str]:
+    """Return how those trials failed that have, as far as their pods are still there."""
+    told = {}
+    for name, state in states.items():
+        pod = state.history.newest
+        if state.phase is Phase.FAILED and pod is not None and pod.failure is not None:
+            again = ", twice alike at once: it was not tried again" if state.tries is not None else ""
+            told[name] = f"exit code {pod.failure.code}: {pod.failure.words or 'it said nothing'}{again}"
+    return told
 
 
 def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from controllers.core import labels
 from controllers.core.devices import Devices
 from controllers.core.errors import SearchError
-from controllers.core.expressions import gates, worker_gates
+from controllers.core.expressions import gates, retries_without_argo, worker_gates
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.policies.kit.settings import PolicyError
@@ -113,7 +113,7 @@ def _retry_problems(strategy: Manifest) -> Iterator[str]:
     if not strategy:
         yield f"has no retryStrategy, {advice}"
         return
-    expression, limit = strategy.get("expression") or None, strategy.get("limit")
+    expression, limit = retries_without_argo(str(strategy.get("expression") or "")) or None, strategy.get("limit")
     policy = strategy.get("retryPolicy") or ("Always" if expression else "OnFailure")
     if limit is not None and not str(limit).isdecimal():
         return  # a placeholder, which only Argo fills in

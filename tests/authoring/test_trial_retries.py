@@ -2,6 +2,7 @@ from typing import cast
 
 import pytest
 
+from controllers.core.expressions import retries_without_argo
 from controllers.core.labels import MOVED_MESSAGE
 from controllers.policies.registry import POLICIES, Deadline
 from controllers.worlds.local.workflow.steps import RetryRule
@@ -11,8 +12,9 @@ from hera_specon.trial_template import MOST_FAILURES, MOST_RETRIES, MOVES_WITHOU
 
 def goes_on(failures: int, exit_code: str, retries: int, message: str = "", policy: str | None = "specon") -> bool:
     """What becomes of a trial after the attempt that follows ``retries`` others."""
-    strategy = trial_retries(failures, policy)
-    rule = RetryRule(limit=MOST_RETRIES, policy="Always", expression=cast("str", strategy.expression))
+    strategy = trial_retries("vae", failures, policy)
+    expression = retries_without_argo(cast("str", strategy.expression))
+    rule = RetryRule(limit=MOST_RETRIES, policy="Always", expression=expression)
     return rule.allows(retries + 1, int(exit_code), message=message)
 
 
@@ -59,7 +61,7 @@ def test_no_failure_is_forgiven_with_no_retries() -> None:
 
 
 def test_moves_wait_for_nothing_and_errors_count_too() -> None:
-    strategy = trial_retries(3, None)
+    strategy = trial_retries("vae", 3, None)
     assert strategy.backoff is None
     assert strategy.retry_policy == "Always"
 
@@ -67,4 +69,4 @@ def test_moves_wait_for_nothing_and_errors_count_too() -> None:
 @pytest.mark.parametrize("failures", [-1, 41, 1.5, True, "3"])
 def test_an_impossible_number_of_retries_is_refused(failures: int) -> None:
     with pytest.raises(SweepError, match=repr(failures)):
-        trial_retries(failures, None)
+        trial_retries("vae", failures, None)

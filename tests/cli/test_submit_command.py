@@ -9,50 +9,10 @@ from controllers.core.expressions import gates
 from controllers.core.labels import ANNOTATION_DEADLINE, ANNOTATION_FIRST_NODES, ANNOTATION_POLICY
 from tests.cli.api_server import Cluster
 from tests.cli.conftest import Specon
+from tests.cli.submitted_sweep import CLAIM, SWEEP, WORKFLOWS, trial, written
 
-SWEEP = """
-from hera.workflows import Parameter, Workflow
-from hera_specon import Sweep, choice, minimize
-
-with Workflow(generate_name="vae-", entrypoint="vae", arguments=Parameter(name="data", value="digits")) as w:
-    Sweep(
-        name="vae",
-        image="trainer:1",
-        command=["train"],
-        space={"lr": choice(0.1, 0.2)},
-        search="grid",
-        objective=minimize("loss"),
-        state_claim="specon-state",
-    )
-"""
-WORKFLOWS = "/apis/argoproj.io/v1alpha1/namespaces/lab/workflows"
-CLAIM = "/api/v1/namespaces/lab/persistentvolumeclaims/specon-state"
-
-
-@pytest.fixture
-def sweep(tmp_path: Path) -> str:
-    file = tmp_path / "sweep.py"
-    file.write_text(SWEEP)
-    return str(file)
-
-
-@pytest.fixture(autouse=True)
-def claim(cluster: Cluster) -> None:
-    cluster.objects[CLAIM] = {"spec": {"accessModes": ["ReadWriteMany"]}}
-
-
-def trial(manifest: dict[str, Any]) -> dict[str, Any]:
-    (found,) = [template for template in manifest["spec"]["templates"] if template["name"] == "vae-trial"]
-    assert isinstance(found, dict)
-    return found
-
-
-def written(file: str) -> dict[str, Any]:
-    """The manifest of the file as its author wrote it."""
-    module: dict[str, Any] = {}
-    exec(Path(file).read_text(), module)  # noqa: S102 - the file of this test
-    found: dict[str, Any] = json.loads(json.dumps(module["w"].to_dict()))
-    return found
+pytest_plugins = ["tests.cli.submitted_sweep"]
+pytestmark = pytest.mark.usefixtures("claim")
 
 
 def test_a_sweep_goes_straight_to_the_api_server_as_it_was_written(
@@ -198,68 +158,6 @@ def test_a_claim_that_may_not_be_read_is_believed_in(specon_there: Specon, clust
     result = specon_there("submit", sweep)
 
     assert (result.exit_code, result.stderr) == (0, "")
-
-
-NODES = "/api/v1/nodes"
-
-
-def with_gpus(sweep: str, count: int) -> str:
-    # A file of its own: Python takes one that was written twice in a second, with as many bytes, for unchanged.
-    file, asked = Path(sweep).with_stem(f"sweep_{count}"), f"resources=Resources(cpu_request=1, gpus={count}),"
-    text = SWEEP.replace("import Parameter, ", "import Parameter, Resources, ")
-    file.write_text(text.replace("    )\n", f"        {asked}\n    )\n"))
-    return str(file)
-
-
-def node_with(name: str, gpus: str) -> dict[str, Any]:
-    return {"metadata": {"name": name}, "status": {"allocatable": {"cpu": "8", "nvidia.com/gpu": gpus}}}
-
-
-def test_more_devices_than_any_node_has_are_warned_of_with_how_many_there_are(
-    specon_there: Specon, cluster: Cluster, sweep: str
-) -> None:
-    cluster.objects[NODES] = {"items": [node_with("a", "2"), node_with("b", "4")]}
-
-    fitting, lacking = (specon_there("submit", with_gpus(sweep, count)) for count in (4, 8))
-
-    assert (fitting.exit_code, fitting.stderr) == (0, "")
-    assert lacking.exit_code == 0
-    assert "each trial of vae asks for 8 nvidia.com/gpu, but no node has as much (at most 4 nvidia.com/gpu)" in (
-        lacking.stderr
-    )
-
-
-def test_nodes_that_may_not_be_listed_are_believed_to_have_the_devices(
-    specon_there: Specon, cluster: Cluster, sweep: str
-) -> None:
-    cluster.refusals["GET", NODES] = 403
-
-    result = specon_there("submit", with_gpus(sweep, 8))
-
-    assert (result.exit_code, result.stderr) == (0, "")
-
-
-def test_nodes_are_not_asked_for_where_no_trial_needs_a_device(
-    specon_there: Specon, cluster: Cluster, sweep: str
-) -> None:
-    specon_there("submit", sweep)
-
-    assert NODES not in [asked.path for asked in cluster.asked]
-
-
-def test_devices_written_by_hand_that_no_pod_can_have_are_refused_with_their_number(
-    specon_there: Specon, cluster: Cluster, sweep: str, tmp_path: Path
-) -> None:
-    manifest = written(with_gpus(sweep, 1))
-    trial(manifest)["container"]["resources"]["limits"]["nvidia.com/gpu"] = "3"
-    by_hand = tmp_path / "by-hand.yaml"
-    by_hand.write_text(yaml.safe_dump(manifest))
-
-    result = specon_there("submit", str(by_hand))
-
-    assert result.exit_code == 2
-    assert "'vae-trial' asks for '1' of nvidia.com/gpu with a limit of '3'" in result.stderr
-    assert not [asked for asked in cluster.asked if asked.method == "POST"]
 
 
 def test_wishes_change_what_they_name_and_nothing_else(specon_there: Specon, cluster: Cluster, sweep: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlflow_hooks import threads
+from mlflow_hooks import contract, interruption, threads
 from mlflow_hooks.batches import batch_indices, batches_per_epoch
 from mlflow_hooks.metrics import CpuMeter
 from mlflow_hooks.states import load_random_states, save_random_states
@@ -36,6 +36,22 @@ def test_importing_the_hooks_imports_no_framework_no_tracker_and_no_numpy(module
     script = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("folder", "said"), [(None, "left at step 3"), ("/runs/t000", "")])
+def test_a_container_says_why_it_ends_and_no_trial_speaks_for_the_container_around_a_whole_run(
+    folder: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = tmp_path / "termination-log"
+    monkeypatch.setattr(interruption, "_MESSAGE", message)
+    monkeypatch.delenv(contract.ENV_TRIAL_FOLDER, raising=False)
+    if folder is not None:
+        monkeypatch.setenv(contract.ENV_TRIAL_FOLDER, folder)
+    interruption.leave_message("nowhere to write it to")
+    assert not message.exists()
+    message.touch()
+    interruption.leave_message("left at step 3")
+    assert message.read_text() == said
 
 
 @given(n=st.integers(1, 60), size=st.integers(1, 70), seed=st.integers(0, 2**40), epoch=st.integers(0, 5))

@@ -6,6 +6,7 @@ The marks on the pods record how far a move has come, so a controller that is ki
 from dataclasses import dataclass
 from typing import Final
 
+from controllers.core.failures import AT_ONCE_S
 from controllers.core.model import Phase, Point
 from controllers.worlds.argo.gangs import GangPlan
 from controllers.worlds.argo.nodes import NodeRecord, NodeRoom
@@ -145,6 +146,19 @@ class HandOverRun:
     pod: PodRecord
 
 
+@dataclass(frozen=True, slots=True)
+class LimitTries:
+    """Say on the workflow, by the annotation ``mark``, after how many attempts a failure is the last.
+
+    With None its author's limit holds again. ``reason`` is how the trial failed.
+    """
+
+    pod: PodRecord
+    mark: str
+    tries: int | None
+    reason: str = ""
+
+
 Command = (
     AskToLeave
     | Kill
@@ -159,6 +173,7 @@ Command = (
     | WithdrawResize
     | SaveCounts
     | HandOverRun
+    | LimitTries
 )
 
 
@@ -209,7 +224,7 @@ class Planner:
         """
         pod = state.pod
         if pod is None or pod.over or pod.ends or state.phase.ended:
-            return None
+            return limit_tries(state)
         if pod.deleted_at is not None:
             return self.for_deleted(pod, pod.deleted_at)
         if not pod.node and state.stopped:
@@ -228,7 +243,13 @@ class Planner:
         # A pod that says where it came from implies that move, and needs no write for it.
         unsaved_move = state.moves > pod.marks.moves and not pod.marks.moved_from
         unsaved_resizes = state.history.resizes - pod.marks.resizes >= _MOST_UNSAVED_RESIZES
-        return SaveCounts(pod) if (unsaved_move or unsaved_resizes) and state.phase is Phase.RUNNING else None
+        if (unsaved_move or unsaved_resizes) and state.phase is Phase.RUNNING:
+            return SaveCounts(pod)
+        if state.tries is not None and pod.runs_since is not None and self.now - pod.runs_since > AT_ONCE_S:
+            return LimitTries(
+                pod, state.definition.tries_mark, None
+            )  # it did not fail again at once, so what it does now is no longer the same
+        return None
 
     def for_leaving(self, state: TrialState, pod: PodRecord, asked: LeaveRequest | None) -> Command | None:
         """Return what brings a pod that runs to its end: it is asked, then killed, then removed."""
@@ -294,6 +315,20 @@ class Planner:
         if pod.marks.base_cpu is None or share.state is ResizeState.GRANTED or share.wanted <= share.has:
             return False
         return share.state is ResizeState.INFEASIBLE or self.now - (share.since or 0.0) > self.timeouts.deferred
+
+
+def limit_tries(state: TrialState) -> LimitTries | None:
+    """Return what makes Argo give up a trial that fails again and again, as it would with a mistake in its program.
+
+    Argo's expressions see only the newest attempt. It may have begun another by now: that is the last, then.
+    """
+    pod, failure = state.pod, state.fails_alike
+    if pod is None or not failure or state.phase.ended:
+        return None
+    tries = pod.attempt - 1 - len(state.plan.left)
+    if state.tries is not None and state.tries <= tries:
+        return None
+    return LimitTries(pod, state.definition.tries_mark, tries, failure)
 
 
 def hand_over(pod: PodRecord) -> Command | None:

@@ -91,6 +91,11 @@ class TrialDefinition:
         """Name of the workflow's annotation that has its attempts which were asked to leave."""
         return f"{labels.ANNOTATION_LEFT}{self.sweep}-{self.number}"
 
+    @property
+    def tries_mark(self) -> str:
+        """Name of the workflow's annotation that says after how many attempts a failure is the last."""
+        return f"{labels.ANNOTATION_TRIES}{self.sweep}-{self.number}"
+
     def hyperparameters(self) -> dict[str, Any]:
         """Return the hyperparameters; none where the text is no JSON object."""
         try:

@@ -26,6 +26,7 @@ from controllers.worlds.argo.commands import (
     Hold,
     Kill,
     LeaveRequest,
+    LimitTries,
     OpenGate,
     OpenGates,
     Recreate,
@@ -224,19 +225,21 @@ class Executor:
                 marks = counts.annotations() | ({labels.ANNOTATION_MOVED_FROM: left} if left else {})
                 given: dict[str, str | None] = {**noted(point)} if point else {}
                 pod_changes.open_gate(self._api, pod, node, marks | given | self._run_mark(pod, dict(point)))
-            case Hold():
-                pod_changes.annotate(self._api, pod, {labels.ANNOTATION_SUSPENDED: "true", **counts.annotations()})
+            case Hold() | SaveCounts():
+                # A saved move is counted from now on: the mark of the move that brought the pod here would count again.
+                suspended = {labels.ANNOTATION_SUSPENDED: "true"}
+                mark = suspended if isinstance(command, Hold) else {labels.ANNOTATION_MOVED_FROM: None}
+                pod_changes.annotate(self._api, pod, counts.annotations() | mark)
             case AbandonMove():
                 self._unmark(pod)
             case Recreate() | Remove():
                 self._remove(command)
             case WithdrawResize():
                 pod_changes.of_each(pod.pods, lambda one: pod_changes.set_request(self._api, one, pod.share.has))
-            case SaveCounts():
-                # The move that brought the pod here is counted from now on: its mark would count it once more.
-                pod_changes.annotate(self._api, pod, {**counts.annotations(), labels.ANNOTATION_MOVED_FROM: None})
             case HandOverRun():
                 self._hand_over(pod)
+            case LimitTries(mark=name, tries=tries):
+                self._annotate_workflow(pod, {name: None if tries is None else str(tries)})
             case _:
                 assert_never(command)
 
@@ -352,6 +355,9 @@ def _event_on(command: Command) -> tuple[str, str, bool] | None:
             return "ResizeWithdrawn", f"{pod.node} cannot give {share.wanted:g} cores; it keeps {share.has:g}", True
         case Hold():
             return "Suspended", "its checkpoint is kept, and it waits for a place to go on", False
+        case LimitTries(tries=tries, reason=reason):
+            told = f"it failed twice alike at once (exit code {reason}), and is not tried again"
+            return None if tries is None else ("GivenUp", told[:_MOST_NOTE], True)
         case AskToLeave() | SaveCounts() | HandOverRun() | ChoosePlace() | Replan():
             return None
         case _:

@@ -22,6 +22,7 @@ from controllers.worlds.argo.commands import (
     Replan,
     WithdrawResize,
     hand_over,
+    limit_tries,
 )
 from controllers.worlds.argo.gangs import GangPlan, written_nodes
 from controllers.worlds.argo.pods import MainState, PodRecord
@@ -61,7 +62,7 @@ class GangPlanner:
         """Return what to do now, None where there is nothing; as for one worker."""
         pod = state.pod
         if pod is None or pod.over or pod.ends or state.phase.ended:
-            return None
+            return limit_tries(state)
         there = [worker for worker in pod.workers if not worker.over]
         for worker in there:
             gone = None if worker.deleted_at is None else self.one.for_deleted(worker, worker.deleted_at)

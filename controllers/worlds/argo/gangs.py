@@ -125,6 +125,7 @@ def together(workers: tuple[PodRecord, ...]) -> PodRecord:
         ends=all(worker.ends for worker in workers),
         shares_processes=next((one.shares_processes for one in workers if one.shares_processes), ""),
         demands=_demands(workers),
+        failure=next((worker.failure for worker in workers if worker.failure is not None), None),
     )
 
 

@@ -1,5 +1,6 @@
 """Small records of pods. Whatever a pod says of itself is untrusted."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any, Final
 from controllers.core import labels
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.expressions import ARGOEXEC, ENDING
+from controllers.core.failures import Failure, last_line
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import MOST_WORKERS, TrialDefinition, read_definition
 from controllers.worlds.argo.demands import ANY_NODE, Demands, demands_of
@@ -21,10 +23,11 @@ from controllers.worlds.argo.untrusted import (
     mappings,
     number,
     quantity,
+    strings,
     text,
     whole,
 )
-from mlflow_hooks.contract import ENV_RUN
+from mlflow_hooks.contract import ENV_RUN, EXIT_MIGRATE, EXIT_PEERS_LOST
 
 MAIN: Final = "main"
 """Name of the container that Argo runs a template's program in."""
@@ -36,6 +39,8 @@ _ATTEMPT = re.compile(r".*\((\d{1,6})\)", re.DOTALL)
 _WORKER = re.compile(rf".*\((\d{{1,6}})\)\[0\]\.{labels.STEP_WORKER}\((\d{{1,2}}):\d{{1,2}}\)", re.DOTALL)
 _DEFAULT_GRACE_S = 30
 _MOST_TOKEN = 128
+_MOST_WORDS = 300
+_NO_FAILURES = frozenset({0, EXIT_MIGRATE, EXIT_PEERS_LOST})
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
@@ -129,7 +134,8 @@ class PodRecord:
     tells that it was made only to end the step of a trial that was stopped. ``node_id`` is how Argo's record of the
     workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``shares_processes``
     says whom else a signal to its trainer would reach, empty where nobody. ``takes_run`` tells that its program is told
-    the trial's run in MLflow by the annotation for that. ``demands`` are its author's on its node.
+    the trial's run in MLflow by the annotation for that. ``demands`` are its author's on its node. The main
+    container has run since ``runs_since``, None where it does not; ``failure`` is how it failed, None where it did not.
 
     The pod of a gang's worker has a ``rank``. ``size`` is how many workers its attempt has, ``token`` what tells this
     attempt from all others. ``workers`` are the pods by rank in the one record of a whole attempt (see ``gangs``).
@@ -160,6 +166,8 @@ class PodRecord:
     shares_processes: str = ""
     takes_run: bool = False
     demands: Demands = ANY_NODE
+    runs_since: float | None = None
+    failure: Failure | None = None
     rank: int | None = None
     size: int = 1
     token: str = ""
@@ -257,6 +265,8 @@ def project_pod(pod: Json) -> PodRecord | None:
         ends=_command(main)[-2:] == [ARGOEXEC, ENDING],
         shares_processes=_shares_processes(pod),
         takes_run=any(_is_run(variable) for variable in mappings(main, "env")),
+        runs_since=epoch(status, "state", "running", "startedAt"),
+        failure=_failure(status),
         demands=demands_of(
             pod,
             bound=labels.ANNOTATION_PLACED_ON in annotations and labels.ANNOTATION_OWN_HOST not in annotations,
@@ -314,13 +324,6 @@ def _is_run(variable: Mapping[str, Any]) -> bool:
     return text(variable, "name") == ENV_RUN and path == f"metadata.annotations['{labels.ANNOTATION_RUN}']"
 
 
-def strings(value: object, *path: str) -> dict[str, str]:
-    """Return the mapping of strings along ``path``, without values that are no string or far too long."""
-    found = at(value, *path)
-    names = found if isinstance(found, Mapping) else {}
-    return {name: text(names, name) for name in names if isinstance(name, str) and text(names, name)}
-
-
 def _named(containers: Iterator[Mapping[str, Any]]) -> Mapping[str, Any]:
     return next((container for container in containers if text(container, "name") == MAIN), {})
 
@@ -343,6 +346,17 @@ def _main_state(status: Mapping[str, Any]) -> MainState:
     if at(status, "state", "running") is not None:
         return MainState.RUNNING
     return MainState.OVER if at(status, "state", "terminated") is not None else MainState.WAITING
+
+
+def _failure(status: Mapping[str, Any]) -> Failure | None:
+    """Return how the main container failed; None where it runs, ended well, or left so that its trial goes on."""
+    ended = at(status, "state", "terminated")
+    code = whole(ended, "exitCode")
+    if code is None or code in _NO_FAILURES:
+        return None
+    began, until = epoch(ended, "startedAt"), epoch(ended, "finishedAt")
+    lasted_s = math.inf if began is None or until is None else until - began
+    return Failure(code, last_line(text(ended, "message"))[:_MOST_WORDS], lasted_s)
 
 
 def _condition(pod: Json, kind: str) -> Mapping[str, Any]:

@@ -189,16 +189,13 @@ def _trial_states(
         targets, rest = (pending[trial].targets, pending[trial].rest) if trial in pending else ((), None)
         plan = NO_PLAN if workflow is None else workflow.plan(definition)
         stopped = "" if workflow is None else workflow.why_stopped(definition)
+        tries = None if workflow is None else workflow.tries(definition)
         before = None if last is None else last.states.get(trial)
         if before is None or before.history is not history or before.step != found:
-            states[trial] = TrialState(definition, found, history, over_since, stopped, targets, rest, plan)
-        elif (before.pending_targets, before.pending_rest, before.stopped, before.over_since, before.plan) == (
-            targets,
-            rest,
-            stopped,
-            over_since,
-            plan,
-        ):
+            states[trial] = TrialState(definition, found, history, over_since, stopped, targets, rest, plan, tries)
+            continue
+        said = (before.pending_targets, before.pending_rest, before.stopped, before.over_since, before.plan)
+        if (*said, before.tries) == (targets, rest, stopped, over_since, plan, tries):
             states[trial] = before
         else:
             states[trial] = replace(
@@ -208,6 +205,7 @@ def _trial_states(
                 stopped=stopped,
                 over_since=over_since,
                 plan=plan,
+                tries=tries,
             )
     return states
 

@@ -14,8 +14,8 @@ from controllers.core.devices import Devices
 from controllers.core.expressions import SWEEP_UID
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, read_definition
-from controllers.worlds.argo.pods import env_of, strings
-from controllers.worlds.argo.untrusted import at, device_kinds, devices_of, mappings, quantity, text
+from controllers.worlds.argo.pods import env_of
+from controllers.worlds.argo.untrusted import at, device_kinds, devices_of, mappings, quantity, strings, text
 from mlflow_hooks import contract
 
 EXPERIMENT: Final = "MLFLOW_EXPERIMENT_NAME"

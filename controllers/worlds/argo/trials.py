@@ -81,6 +81,7 @@ class TrialState:
     ``over_since`` is when its workflow ended, in Unix seconds, None while that runs. ``stopped`` is why it was stopped,
     empty where it was not. ``pending_targets`` has the node of each worker of a move that was just taken on, before the
     API server has shown its mark; ``pending_rest`` tells the same of a suspension or a stop. ``plan`` is a gang's.
+    ``tries`` is after how many attempts a failure is the last, None where no controller has said.
     """
 
     definition: TrialDefinition
@@ -91,6 +92,7 @@ class TrialState:
     pending_targets: tuple[NodeName, ...] = ()
     pending_rest: Phase | None = None
     plan: GangPlan = NO_PLAN
+    tries: int | None = None
 
     @property
     def pod(self) -> PodRecord | None:
@@ -145,6 +147,15 @@ class TrialState:
         """How often it has been suspended."""
         pod = self.history.newest
         return self.history.suspensions + bool(self.suspended and pod is not None and not pod.marks.suspended)
+
+    @property
+    def fails_alike(self) -> str:
+        """How its newest two attempts failed, where both did so at once and alike; else empty."""
+        pod, previous = self.pod, self.history.previous
+        if pod is None or previous is None or previous.attempt != pod.attempt - 1:
+            return ""
+        same = pod.failure and previous.failure and pod.failure.at_once == previous.failure.at_once
+        return pod.failure.at_once if pod.failure and same else ""
 
     @property
     def targets(self) -> tuple[NodeName, ...]:
@@ -325,6 +336,7 @@ class TrialState:
             suspensions=self.suspensions,
             stopped=self.stopped if self.phase is Phase.STOPPED else "",
             resizes=self.history.resizes,
+            given_up=self.tries is not None and self.phase is Phase.FAILED,
             scales=sum(one != other for one, other in pairwise(sizes)),
             workers=self.workers,
             first_node=nodes[0] if nodes else "",

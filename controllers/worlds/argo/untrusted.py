@@ -63,6 +63,13 @@ def text(value: object, *path: str, most: int = MOST_TEXT) -> str:
     return found if isinstance(found, str) and len(found) <= most else ""
 
 
+def strings(value: object, *path: str) -> dict[str, str]:
+    """Return the mapping of strings along ``path``, without values that are no string or far too long."""
+    found = at(value, *path)
+    names = found if isinstance(found, Mapping) else {}
+    return {name: text(names, name) for name in names if isinstance(name, str) and text(names, name)}
+
+
 def mappings(value: object, *path: str) -> Iterator[Mapping[str, Any]]:
     """Yield the mappings in the list along ``path``."""
     found = at(value, *path)

@@ -15,7 +15,7 @@ from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, warn_once
 from controllers.worlds.argo.gangs import NO_PLAN, GangPlan
 from controllers.worlds.argo.planned import holds_trials_back, planned_trials
-from controllers.worlds.argo.pods import PodRecord, Resources, strings
+from controllers.worlds.argo.pods import PodRecord, Resources
 from controllers.worlds.argo.templates import (
     EXPERIMENT,
     MOST_TEXT,
@@ -29,10 +29,12 @@ from controllers.worlds.argo.untrusted import (
     PackedError,
     TooManyPartsError,
     at,
+    count,
     epoch,
     gunzipped,
     mappings,
     parsed,
+    strings,
     text,
 )
 from mlflow_hooks import contract
@@ -156,6 +158,11 @@ class WorkflowRecord:
     def why_stopped(self, trial: TrialDefinition) -> str:
         """Return why ``trial`` was stopped, empty where it was not."""
         return self.annotations.get(trial.stop_mark, "")
+
+    def tries(self, trial: TrialDefinition) -> int | None:
+        """Return after how many attempts a failure of ``trial`` is the last, None where no controller has said."""
+        written = self.annotations.get(trial.tries_mark, "")
+        return count(written) if written else None
 
     def plan(self, trial: TrialDefinition) -> GangPlan:
         """Return the plan for the attempts of ``trial``, an empty one where it is no gang."""

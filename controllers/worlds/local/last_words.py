@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Final
 
+from controllers.core import failures
+
 _TAIL: Final = 4096
 """Bytes of a log that are read."""
 
@@ -14,5 +16,4 @@ def last_line(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - _TAIL))
-        lines = file.read().decode(errors="replace").splitlines()
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return failures.last_line(file.read().decode(errors="replace"))

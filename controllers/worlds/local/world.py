@@ -10,6 +10,7 @@ from typing import assert_never
 
 from controllers.core import labels
 from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, nodes_of, why_no_gang
+from controllers.core.failures import Failure
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import noted
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
@@ -23,11 +24,8 @@ from controllers.worlds.local.views import result_of, trial_of
 from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
-_SIGNALS = 128
-_KILLED = _SIGNALS + 9
-_TERMINATED = _SIGNALS + 15
-_AT_ONCE_S = 60.0
-"""An attempt that fails in fewer seconds, as the one before did and with the same last words, would fail again."""
+_KILLED = 128 + 9
+_TERMINATED = 128 + 15
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 _ENDED_WELL = frozenset({Phase.SUCCEEDED, Phase.STOPPED})
 
@@ -276,9 +274,8 @@ class LocalWorld:
 
     def _again(self, job: LocalJob, code: int, due: float, now: float) -> LocalJob:
         """Return a job that failed: it waits until ``due`` for another attempt, or gives up on the same error."""
-        at_once = job.trial and code < _SIGNALS and now - job.started_at < _AT_ONCE_S
-        words = self._attempts.last_words(job) if at_once else ""
-        failure = f"{code}: {words}" if words else ""
+        words = self._attempts.last_words(job) if job.trial else ""
+        failure = Failure(code, words, now - job.started_at).at_once
         if failure and failure == job.failure:
             return self._over(replace(job, given_up=True), Phase.FAILED, code, now)
         waiting = replace(job, phase=Phase.PENDING, targets=(), asked_at=None, not_before=due, exit_code=code)

@@ -10,11 +10,10 @@ from controllers.core.model import NodeName, TrialId
 from controllers.worlds.simulated.default_scheduler import DefaultScheduler, ImagePulls
 from controllers.worlds.simulated.events import ClusterEvent, ClusterEventKind, EventQueue
 from controllers.worlds.simulated.faults import FaultLookup, WorldFault
-from controllers.worlds.simulated.node_run import NodeRun
+from controllers.worlds.simulated.node_run import NodeRun, workers_held
 from controllers.worlds.simulated.report_log import ReportLog, Upcoming
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.trial_run import WAITING, Rest, Stage, TrialRun
-from controllers.worlds.simulated.workload import WorkloadError
 
 
 class SimulatedCluster:
@@ -26,7 +25,7 @@ class SimulatedCluster:
         faults: what goes wrong.
 
     Raises:
-        WorkloadError: a trial fits on no node, even an empty one.
+        WorkloadError: a trial fits on no node, even an empty one, or a gang not on all of them.
     """
 
     def __init__(self, scenario: Scenario, *, gated: bool, faults: Sequence[WorldFault] = ()) -> None:
@@ -60,18 +59,7 @@ class SimulatedCluster:
         }
         self._network, self._zones = workload.network, {node.name: node.zone for node in workload.nodes}
         for run in self.runs.values():
-            held = sum(node.most_workers(run) for node in self.nodes.values())
-            run.workers = min(run.spec.max_workers, held)
-            if held < run.spec.min_workers > 1:
-                message = (
-                    f"trial {run.spec.id} needs {run.spec.min_workers} workers of {run.spec.cpu:g} cores, "
-                    f"{run.spec.memory:g} bytes of memory and {run.spec.devices}: all nodes together hold {held}"
-                )
-                raise WorkloadError(message)
-            if not held:
-                asked = f"{run.spec.cpu:g} cores, {run.spec.memory:g} bytes of memory and {run.spec.devices}"
-                message = f"trial {run.spec.id} requests {asked}: no node has as much"
-                raise WorkloadError(message)
+            run.workers = min(run.spec.max_workers, workers_held(run, self.nodes.values()))
             self.queue.put(run.spec.submitted_at, ClusterEvent(ClusterEventKind.ARRIVES, run.spec.id))
         for node in workload.nodes:
             for at, _ in node.supply:

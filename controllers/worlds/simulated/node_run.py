@@ -6,7 +6,7 @@ from typing import Final
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName, TrialId
 from controllers.worlds.simulated.trial_run import TrialRun
-from controllers.worlds.simulated.workload import NodeSpec
+from controllers.worlds.simulated.workload import NodeSpec, WorkloadError
 
 _SLACK = 1e-9
 LEAST_WEIGHT: Final = 2 / 1024
@@ -210,3 +210,21 @@ class NodeRun:
 
 def _devices_of(runs: Iterable[tuple[TrialRun, int]]) -> Devices:
     return sum((run.spec.devices * workers for run, workers in runs), NO_DEVICES)
+
+
+def workers_held(run: TrialRun, nodes: Iterable[NodeRun]) -> int:
+    """Return how many of the trial's workers ``nodes`` hold together if nothing else is there.
+
+    Raises:
+        WorkloadError: They are fewer than it needs.
+    """
+    spec = run.spec
+    held = sum(node.most_workers(run) for node in nodes)
+    asked = f"{spec.cpu:g} cores, {spec.memory:g} bytes of memory and {spec.devices}"
+    if held < spec.min_workers > 1:
+        message = f"trial {spec.id} needs {spec.min_workers} workers of {asked}: all nodes together hold {held}"
+        raise WorkloadError(message)
+    if not held:
+        message = f"trial {spec.id} requests {asked}: no node has as much"
+        raise WorkloadError(message)
+    return held

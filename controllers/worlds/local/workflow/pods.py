@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from controllers.core import labels
-from controllers.core.expressions import without_argo
+from controllers.core.expressions import retries_without_argo, without_argo
 from controllers.core.labels import GATE_PLACEMENT
 from controllers.worlds.local.workflow.fields import GPU, check_fields
 from controllers.worlds.local.workflow.findings import Findings
@@ -208,6 +208,7 @@ def read_retry(found: Findings, node: Mapping[str, Any], path: str) -> RetryRule
     strategy = found.mapping(node["retryStrategy"], path)
     check_fields(found, "retryStrategy", strategy, path)
     text = strategy.get("expression")
+    text = retries_without_argo(text) if isinstance(text, str) else text
     policy = strategy.get("retryPolicy") or ("Always" if text else "OnFailure")
     if policy not in POLICIES:
         found.unsupported(f"{path}.retryPolicy", f"{policy!r} is none of {', '.join(POLICIES)}")

@@ -1,0 +1,33 @@
+"""A mistake in a trial's program shows in seconds, and is not tried over and over."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from controllers.worlds.argo.untrusted import at
+from hera_specon.cli import main
+from tests.cluster.sweeps import broken_sweep
+from tests.cluster.sweeps.bench import Bench
+
+pytest_plugins = ["tests.cluster.sweeps.fixtures"]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+
+def test_a_trial_that_fails_twice_alike_at_once_is_given_up_and_says_why(bench: Bench) -> None:
+    bench.controller().start().wait_ready()
+    workflow = bench.submit(broken_sweep)
+    bench.wait(lambda: bench.phase(workflow) == "Failed", "the workflow has failed", 240)
+
+    nodes = at(bench.workflow(workflow), "status", "nodes").values()
+    said = [node["message"] for node in nodes if node["type"] == "Pod"]
+    assert all(broken_sweep.WORDS in message and f"exit code {broken_sweep.CODE}" in message for message in said)
+    # Argo may have begun a third attempt before the controller saw the second one fail.
+    assert 2 * 2 <= len(said) <= 3 * 2, "the author allows five failures"
+
+    access = ["--kubeconfig", str(bench.cluster.kubeconfig), "-n", bench.namespace]
+    told = CliRunner().invoke(main, ["status", workflow.name, "--json", *access])
+    assert told.exit_code == 0, told.stderr
+    reasons = [trial["reason"] for trial in json.loads(told.stdout)["trials"]]
+    expected = f"exit code {broken_sweep.CODE}: {broken_sweep.WORDS}, twice alike at once: it was not tried again"
+    assert reasons == [expected] * 2
