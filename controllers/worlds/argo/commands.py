@@ -246,9 +246,8 @@ class Planner:
         if (unsaved_move or unsaved_resizes) and state.phase is Phase.RUNNING:
             return SaveCounts(pod)
         if state.tries is not None and pod.runs_since is not None and self.now - pod.runs_since > AT_ONCE_S:
-            return LimitTries(
-                pod, state.definition.tries_mark, None
-            )  # it did not fail again at once, so what it does now is no longer the same
+            # It did not fail again at once: whatever comes now is another failure.
+            return LimitTries(pod, state.definition.tries_mark, None)
         return None
 
     def for_leaving(self, state: TrialState, pod: PodRecord, asked: LeaveRequest | None) -> Command | None:
