@@ -30,7 +30,8 @@ def running(attempt: int, since: float) -> dict[str, Any]:
 
 def mark(bench: Bench) -> str | None:
     found = bench.fake.store.objects["workflows"][f"{NAMESPACE}/{WORKFLOW}"]
-    return found["metadata"]["annotations"].get(MARK)
+    written: str | None = found["metadata"]["annotations"].get(MARK)
+    return written
 
 
 def begun(bench: Bench, *attempts: tuple[str, str | None]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from hera_specon.cli import main
 from tests.cli.api_server import Cluster, running, write_kubeconfig
+from tests.cli.submitted_sweep import CLAIM, SWEEP
 
 Specon = Callable[..., Result]
 
@@ -25,3 +26,15 @@ def specon_there(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("ARGO_TOKEN", raising=False)
     monkeypatch.chdir(tmp_path)  # where nobody has run a sweep before
     return lambda *arguments: CliRunner().invoke(main, arguments)
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> str:
+    file = tmp_path / "sweep.py"
+    file.write_text(SWEEP)
+    return str(file)
+
+
+@pytest.fixture
+def claim(cluster: Cluster) -> None:
+    cluster.objects[CLAIM] = {"spec": {"accessModes": ["ReadWriteMany"]}}

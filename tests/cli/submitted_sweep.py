@@ -4,10 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.cli.api_server import Cluster
-
 SWEEP = """
 from hera.workflows import Parameter, Workflow
 from hera_specon import Sweep, choice, minimize
@@ -25,18 +21,6 @@ with Workflow(generate_name="vae-", entrypoint="vae", arguments=Parameter(name="
 """
 WORKFLOWS = "/apis/argoproj.io/v1alpha1/namespaces/lab/workflows"
 CLAIM = "/api/v1/namespaces/lab/persistentvolumeclaims/specon-state"
-
-
-@pytest.fixture
-def sweep(tmp_path: Path) -> str:
-    file = tmp_path / "sweep.py"
-    file.write_text(SWEEP)
-    return str(file)
-
-
-@pytest.fixture
-def claim(cluster: Cluster) -> None:
-    cluster.objects[CLAIM] = {"spec": {"accessModes": ["ReadWriteMany"]}}
 
 
 def trial(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from tests.cli.api_server import Cluster
 from tests.cli.conftest import Specon
 from tests.cli.submitted_sweep import CLAIM, SWEEP, WORKFLOWS, trial, written
 
-pytest_plugins = ["tests.cli.submitted_sweep"]
 pytestmark = pytest.mark.usefixtures("claim")
 
 

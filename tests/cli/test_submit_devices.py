@@ -10,7 +10,6 @@ from tests.cli.api_server import Cluster
 from tests.cli.conftest import Specon
 from tests.cli.submitted_sweep import SWEEP, trial, written
 
-pytest_plugins = ["tests.cli.submitted_sweep"]
 pytestmark = pytest.mark.usefixtures("claim")
 NODES = "/api/v1/nodes"
 

@@ -227,9 +227,12 @@ class Executor:
                 pod_changes.open_gate(self._api, pod, node, marks | given | self._run_mark(pod, dict(point)))
             case Hold() | SaveCounts():
                 # A saved move is counted from now on: the mark of the move that brought the pod here would count again.
-                suspended = {labels.ANNOTATION_SUSPENDED: "true"}
-                mark = suspended if isinstance(command, Hold) else {labels.ANNOTATION_MOVED_FROM: None}
-                pod_changes.annotate(self._api, pod, counts.annotations() | mark)
+                name, value = (
+                    (labels.ANNOTATION_SUSPENDED, "true")
+                    if isinstance(command, Hold)
+                    else (labels.ANNOTATION_MOVED_FROM, None)
+                )
+                pod_changes.annotate(self._api, pod, {**counts.annotations(), name: value})
             case AbandonMove():
                 self._unmark(pod)
             case Recreate() | Remove():
