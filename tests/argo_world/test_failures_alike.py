@@ -10,7 +10,8 @@ from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import BEGAN, NAMESPACE, WORKFLOW, over, pod, stamp, steps, workflow
 
 MARK = f"{ANNOTATION_TRIES}sweep-a"
-MISTAKE = "step 0\nValueError: no layer conv9\n\n"
+ARGOEXEC = 'time=2026-11-23T12:55:52.019Z level=INFO msg="sub-process exited" argo=true\nError: exit status 1\n'
+MISTAKE = f"step 0\nValueError: no layer conv9\n\n{ARGOEXEC}"
 
 
 def failed(attempt: int, message: str = MISTAKE, code: int = 1, lasted_s: float = 5.0) -> dict[str, Any]:
@@ -57,10 +58,10 @@ def test_a_trial_that_fails_twice_alike_at_once_is_given_up(bench: Bench) -> Non
 @pytest.mark.parametrize(
     "second",
     [
-        failed(1, "OSError: the disk is full"),
+        failed(1, f"OSError: the disk is full\n{ARGOEXEC}"),
         failed(1, code=2),
         failed(1, lasted_s=61),
-        failed(1, message=""),
+        failed(1, message=ARGOEXEC),
         failed(1, code=137),
         failed(1, code=75),
         failed(2),

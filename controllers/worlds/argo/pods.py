@@ -40,6 +40,8 @@ _WORKER = re.compile(rf".*\((\d{{1,6}})\)\[0\]\.{labels.STEP_WORKER}\((\d{{1,2}}
 _DEFAULT_GRACE_S = 30
 _MOST_TOKEN = 128
 _MOST_WORDS = 300
+# Argo's argoexec runs the program, and says of its end what the exit code says too.
+_ARGOS_WORDS = re.compile(r"^(time=\S+ level=\w+ .*\bargo=true\b.*|Error: exit status \d+)$", re.MULTILINE)
 _NO_FAILURES = frozenset({0, EXIT_MIGRATE, EXIT_PEERS_LOST})
 _OVER = frozenset({"Succeeded", "Failed"})
 
@@ -356,7 +358,8 @@ def _failure(status: Mapping[str, Any]) -> Failure | None:
         return None
     began, until = epoch(ended, "startedAt"), epoch(ended, "finishedAt")
     lasted_s = math.inf if began is None or until is None else until - began
-    return Failure(code, last_line(text(ended, "message"))[:_MOST_WORDS], lasted_s)
+    said = _ARGOS_WORDS.sub("", text(ended, "message"))
+    return Failure(code, last_line(said)[:_MOST_WORDS], lasted_s)
 
 
 def _condition(pod: Json, kind: str) -> Mapping[str, Any]:
