@@ -238,7 +238,8 @@ def project_pod(pod: Json) -> PodRecord | None:
     step = text(pod, "metadata", "annotations", _NODE_NAME)
     worker = _WORKER.fullmatch(step)
     retried = worker or _ATTEMPT.fullmatch(step)
-    unplaced = _condition(pod, "PodScheduled")
+    placed = _condition(pod, "PodScheduled")
+    waits_since = epoch(placed, "lastTransitionTime") if text(placed, "reason") == "Unschedulable" else None
     grace = whole(pod, "spec", "terminationGracePeriodSeconds")
     return PodRecord(
         uid=text(pod, "metadata", "uid"),
@@ -255,9 +256,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         deleted_at=epoch(pod, "metadata", "deletionTimestamp"),
         main=_main_state(status),
         gated=any(text(gate, "name") == labels.GATE_PLACEMENT for gate in mappings(pod, "spec", "schedulingGates")),
-        unschedulable_since=epoch(unplaced, "lastTransitionTime")
-        if text(unplaced, "reason") == "Unschedulable"
-        else None,
+        unschedulable_since=waits_since,
         quality=text(pod, "status", "qosClass"),
         grace_s=_DEFAULT_GRACE_S if grace is None or grace < 0 else grace,
         share=_share(pod, main, status),
