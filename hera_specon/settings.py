@@ -219,6 +219,7 @@ def policy_text(policy: PolicyChoice) -> str:
 
     Raises:
         UnknownPolicyError: There is no such policy, or one comes twice.
+        PolicyOrderError: A policy that suspends comes after one that places.
         PolicyParameterError: A parameter is unknown or out of bounds.
     """
     if not isinstance(policy, str | Sequence):

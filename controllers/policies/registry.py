@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from controllers.core.actions import Place, Suspend
 from controllers.core.policy import Policy
 from controllers.policies.ahead import Ahead as Ahead
 from controllers.policies.cbalancer import CBalancer as CBalancer
@@ -65,6 +66,10 @@ class UnknownPolicyError(PolicyError):
     """No policy has that name."""
 
 
+class PolicyOrderError(PolicyError):
+    """Two policies would undo each other's actions in this order."""
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyInfo:
     """What people are told of a policy; ``rules`` says what it is made of (placement, shares, moves).
@@ -93,6 +98,7 @@ def parse_policy(spec: str) -> Policy[Any]:
 
     Raises:
         UnknownPolicyError: a name is not that of a policy, or comes twice.
+        PolicyOrderError: a policy that suspends comes after one that places.
         PolicyParameterError: a parameter is unknown, given twice, without a value, or out of bounds.
     """
     parts = [_parse_one(part.strip()) for part in _BETWEEN_POLICIES.split(spec)]
@@ -100,6 +106,12 @@ def parse_policy(spec: str) -> Policy[Any]:
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         message = f"policy {repeated[0]!r} is named twice in {spec!r}"
         raise UnknownPolicyError(message)
+    for place, policy in enumerate(parts):
+        earlier = next((before.name for before in parts[:place] if Place in before.needs), None)
+        # Each would undo what the other did, for ever: the one before hears nothing of what this one holds back.
+        if Suspend in policy.needs and earlier is not None:
+            message = f"in {spec!r}, {earlier} would start again what {policy.name} suspends; put {policy.name} first"
+            raise PolicyOrderError(message)
     return parts[0] if len(parts) == 1 else Stacked(policies=tuple(parts))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from controllers.core.actions import Migrate, Place, Resize, Stop, Suspend
 from controllers.core.model import NodeName, Phase, TrialId
-from tests.argo_world.conftest import Bench
+from tests.argo_world.conftest import Bench, eventually
 from tests.argo_world.fake_api import Call
 from tests.argo_world.gang_bench import (
     ASK,
@@ -251,7 +251,22 @@ def test_a_suspended_gang_holds_nothing_and_goes_on_with_as_many_workers_as_it_i
     bench.until(lambda: gates(bench, 1, 2) == [False, False])
     start(bench, 1, 2)
     bench.until(lambda: bench.trial("g").steady)
-    assert bench.trial("g").nodes == ("n2", "n2")
+    assert (bench.trial("g").nodes, bench.trial("g").suspensions) == (("n2", "n2"), 1)
+
+
+def test_a_gang_that_is_placed_as_soon_as_it_is_suspended_was_suspended_all_the_same(bench: Bench) -> None:
+    running(bench, "n1")
+    bench.begin()
+    assert bench.world.apply(Suspend(G)).done
+    bench.until(lambda: bench.pods.commands == [(name_of(0), ASK)])
+    bench.put("pods", ended(75, 0, on="n1", size=1, notes=notes(bench, 0)))
+    bench.put("workflows", gang_workflow([("n1", "75")], [("", None)], gang="1,1", left="0"))
+    bench.put("pods", worker(0, 1, gated=True, size=1))
+    # Nobody drives the world in between, so that nothing was noted on the pod yet.
+    eventually(lambda: bench.trial("g").phase is Phase.SUSPENDED)
+    assert bench.world.apply(at("n2")).done
+    bench.until(lambda: gates(bench, 1, 1) == [False])
+    assert bench.trial("g").suspensions == 1
 
 
 def test_a_stopped_gang_leaves_and_its_next_attempt_is_one_pod_that_only_ends(bench: Bench) -> None:

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from controllers.core.actions import Action
 from controllers.policies import Default, FlowCon, Guarded, SpeCon, Stacked
 from controllers.policies.kit.settings import RULE_OF, PolicyParameterError, PolicySettings
-from controllers.policies.registry import POLICIES, UnknownPolicyError, describe, parse_policy, policy_spec
+from controllers.policies.registry import (
+    POLICIES,
+    PolicyOrderError,
+    UnknownPolicyError,
+    describe,
+    parse_policy,
+    policy_spec,
+)
 from tests.policies.test_stacked import Scripted
 
 NAMES = ", ".join(sorted(POLICIES))
@@ -63,6 +70,14 @@ def test_a_name_that_is_not_valid_is_refused_with_those_that_are(spec: str, mess
     with pytest.raises(UnknownPolicyError) as caught:
         parse_policy(spec)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("placing", ["dragon", "ahead", "specon+kais"])
+def test_a_policy_that_suspends_comes_before_those_that_place(placing: str) -> None:
+    earlier = placing.rpartition("+")[2]
+    with pytest.raises(PolicyOrderError, match=f"{earlier} would start again what promote suspends; put promote first"):
+        parse_policy(f"{placing}+promote:finish=best")
+    assert policy_spec(parse_policy(f"promote:finish=best+{placing}")) == f"promote:finish=best+{placing}"
 
 
 @pytest.mark.parametrize(

@@ -264,7 +264,9 @@ class Executor:
                 self._open_gates(command, counts)
             case ChoosePlace(nodes=nodes, point=point):
                 found: dict[str, str | None] = {**noted(point)} if point else {}
-                pod_changes.annotate(self._api, pod, {**found, labels.ANNOTATION_PLACE: written_nodes(nodes)})
+                # With the counts: once it has a place, nothing tells any more that a suspension brought it here.
+                chosen = {labels.ANNOTATION_PLACE: written_nodes(nodes), **counts.annotations()}
+                pod_changes.annotate(self._api, pod, found | chosen)
             case Replan(plan=plan):
                 if pod.definition is not None:
                     self._annotate_workflow(pod, plan.annotations(pod.definition))
