@@ -39,6 +39,7 @@ STACKED = (
     "specon+flowcon",
     "procon+flowcon+specon",
     "dragon+ahead",
+    "promote:finish=best+dragon+ahead",
     "dragon:interval=1,starving=2,quiet=4,cost=0.5,patience=10",
 )
 _SPANS_S = (20.0, 60.0, 150.0)

@@ -14,6 +14,7 @@ from controllers.lab.fault_search.random_cases import draw_case
 from controllers.lab.worker_pool import worker_pool
 
 _BATCH = 25
+_MINIMISING_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,15 @@ def try_seed(seed: int, policies: Sequence[str]) -> tuple[CaseResult, Counterexa
 def smallest(
     seed: int, case: Case, violation: Violation, run: Callable[[Case], CaseResult] = run_case
 ) -> Counterexample:
-    """Return the smallest part of ``case`` that breaks the same invariant, and how."""
+    """Return the smallest part of ``case`` that breaks the same invariant, and how; the smallest found in two minutes.
+
+    Trying a sweep that never ends takes long, and hundreds may have to be tried.
+    """
+    until = time.monotonic() + _MINIMISING_S
 
     def same(smaller: Case) -> bool:
+        if time.monotonic() > until:
+            return False
         again = run(smaller).violation
         return again is not None and again.invariant == violation.invariant
 

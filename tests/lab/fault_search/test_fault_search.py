@@ -13,6 +13,7 @@ from controllers.core.engine import Engine
 from controllers.core.model import NodeName
 from controllers.core.policy import Policy
 from controllers.driving import assembly
+from controllers.lab.fault_search import search
 from controllers.lab.fault_search.case import (
     Case,
     CaseError,
@@ -24,7 +25,7 @@ from controllers.lab.fault_search.case import (
     dump_case,
     load_case,
 )
-from controllers.lab.fault_search.faulty_run import CaseResult, FaultyRun, run_case
+from controllers.lab.fault_search.faulty_run import CaseResult, FaultyRun, Violation, run_case
 from controllers.lab.fault_search.random_cases import draw_case, every_policy
 from controllers.lab.fault_search.search import smallest, try_seed
 from controllers.policies.registry import POLICIES
@@ -158,6 +159,15 @@ def test_a_failing_case_is_made_as_small_as_it_gets(monkeypatch: pytest.MonkeyPa
     again = run(small).violation
     assert again is not None
     assert again.invariant == violation.invariant
+
+
+def test_a_case_that_takes_too_long_to_make_smaller_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, violation = draw_case(0, "specon"), Violation("the sweep ends", "it has not", 9.0)
+    endless = CaseResult(violation, events=1, ticks=1, moves=0, crashes=0)
+    monkeypatch.setattr(search, "_MINIMISING_S", -1.0)
+    assert smallest(0, case, violation, lambda _: endless).case == case
+    monkeypatch.undo()
+    assert not smallest(0, case, violation, lambda _: endless).case.faults
 
 
 def test_a_case_survives_its_file(tmp_path: Path) -> None:
