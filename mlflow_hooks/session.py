@@ -249,7 +249,7 @@ class Trial:
                 raise
             report(f"cannot read the checkpoint to go on from ({error}); leaving it to the next attempt")
             self.gang.say_leaving()
-            self._go()
+            self._go(f"left, since the checkpoint to go on from could not be read: {error}")
 
     def _wants_to_leave(self) -> bool:
         return self._stop.asked or self._owner.lost
@@ -268,11 +268,11 @@ class Trial:
     def _exit_if_replaced(self) -> None:
         if self._owner.lost:
             report(f"a newer attempt owns {self.settings.trial_id}; this one writes nothing more and leaves")
-            self._go()
+            self._go("left to a newer attempt, which goes on from its checkpoint")
 
-    def _go(self) -> NoReturn:
+    def _go(self, why: str = "") -> NoReturn:
         if not self.settings.by_hand:
-            leave_message(f"left at step {self.next_step}, so that the next attempt goes on from there")
+            leave_message(why or f"left at step {self.next_step}, so that the next attempt goes on from there")
         if self._record:
             self._record.leave_beside(EXIT_MIGRATE)
         raise MigrationExit
