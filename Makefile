@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-fast test-adapters test-cluster test-faults test-scale check format report benchmarks benchmarks-cluster constraints clean
+.PHONY: help install demo docs test test-training test-adapters test-cluster test-faults test-scale check format report benchmarks benchmarks-cluster constraints clean
 
 # Where this is set, every process compiles MLflow, PyTorch and TensorFlow anew: three to ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -46,14 +46,15 @@ demo: .venv/.demo-installed ## Train a real sweep under the default scheduler, t
 # A worker for each core, four at most. Workers take tests one by one, as a few take a thousand times as long as most.
 BESIDE := -n logical --maxprocesses 4 --maxschedchunk 1
 
-test: .venv/.installed ## Run every test that needs neither a cluster nor other training libraries
-	$(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'not cluster and not adapter'
+test: .venv/.installed ## Run the tests that take a few seconds each at most (ten minutes on two cores)
+	$(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'not slow and not cluster and not adapter'
+	@echo "!! not run: whole sweeps that train on this machine, and other long tests (make test-training)"
+
+test-training: .venv/.installed ## Train whole sweeps on this machine, break them, and run all other long tests (as long again)
+	$(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'slow and not cluster and not adapter'
 
 test-adapters: .venv/.installed ## Train and move trials with Lightning, Transformers, XGBoost, LightGBM and scikit-learn
 	$(BIN)/pytest -m adapter
-
-test-fast: .venv/.installed ## Run the tests that take less than a few seconds each
-	$(BIN)/pytest $(BESIDE) -m 'not slow and not cluster'
 
 test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: KUBECONFIG's cluster, or three nodes on this machine
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))

@@ -1,6 +1,7 @@
 """Every pod of a namespace's trials as the API server told of it, also of those that are gone by now."""
 
 import json
+import math
 import threading
 import time
 from collections.abc import Mapping
@@ -63,6 +64,11 @@ class SeenPod:
         return None if ended is None else int(ended["exitCode"])
 
     @property
+    def given_up_before_its_end(self) -> bool:
+        """Whether it was deleted before its main container was seen to have ended."""
+        return "deleted" in self.moments and self.moments["deleted"] < self.moments.get("ended", math.inf)
+
+    @property
     def container_id(self) -> str:
         """Id of its main container, as the container runtime has it."""
         return text(self._main_status, "containerID").removeprefix("containerd://")
@@ -85,6 +91,13 @@ class SeenPod:
         statuses = mappings(self.last, "status", "containerStatuses")
         return next((status for status in statuses if status.get("name") == "main"), {})
 
+    def __str__(self) -> str:
+        """Tell what became of it, and when."""
+        when = ", ".join(
+            f"{name} {time.strftime('%H:%M:%S', time.gmtime(seen))}" for name, seen in self.moments.items()
+        )
+        return f"{self.name} on {self.node or 'no node'}: {self.phase}, exit code {self.exit_code} ({when})"
+
     def note(self, told: Json, now: float) -> None:
         """Take in what was told at ``now``."""
         self.last = told
@@ -95,6 +108,7 @@ class SeenPod:
             ("marked", bool(self.annotation(labels.ANNOTATION_MOVE_TO))),
             ("scheduled", bool(self.node)),
             ("started", bool(self._main_state.keys() & {"running", "terminated"})),
+            ("deleted", at(told, "metadata", "deletionTimestamp") is not None),
             ("ended", "terminated" in self._main_state),
         ):
             if seen:
