@@ -1,11 +1,11 @@
-"""How soon the best model of a sweep is known for real: ours beside Optuna's own ASHA, and beside training everything.
+"""How soon the best model of a sweep is known for real: ours beside the ASHA of Optuna and of Ray Tune, and everything.
 
     python -m benchmarks.best_model [--seeds 3] [--policy default ...]
     python -m benchmarks.best_model --table
 
-Real training, a real MLflow, on nodes cut out of this machine; Optuna's study gets the same configurations, as many at
+Real training, a real MLflow, on nodes cut out of this machine; the other tools get the same configurations, as many at
 a time, on as much CPU. A run takes three to five minutes and needs a quiet machine. The same command goes on with the
-runs that are missing. --table prints what there is.
+runs that are missing. --table prints what there is. Ray Tune is no dependency of ours: pip install 'ray[tune]' first.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from rich.console import Console
 
 from benchmarks.best_model.curves import CurveFile, curves_of
 from benchmarks.best_model.figures import by_policy, row
-from benchmarks.best_model.in_optuna import PRUNERS, OptunaStudy
+from benchmarks.best_model.in_other_tools import TOOLS, OtherTools
 from benchmarks.experiments.markdown import table
 from benchmarks.payoff.__main__ import told
 from benchmarks.payoff.on_this_machine import ThisMachine
@@ -32,7 +32,7 @@ OURS: Final = ("default", "promote+ahead", "promote:finish=best+ahead", "promote
 PLAN: Final = Plan(
     world="local",
     sweeps={SWEEP: Path(__file__).with_name("sweep.py")},
-    policies=(*OURS, *PRUNERS),
+    policies=(*OURS, *TOOLS),
     nodes=4,
     cores=0.4,
     seeds=3,
@@ -56,14 +56,18 @@ def main() -> None:
     console = Console(width=180, highlight=False)
     file, curves = RunFile(FOLDER / "runs.json"), CurveFile(FOLDER / "curves.json")
     ours = ThisMachine(PLAN, FOLDER)
-    theirs = OptunaStudy(PLAN.sweeps[SWEEP], WORKERS, PLAN.nodes * PLAN.cores, FOLDER)
-    wanted = list(tasks(PLAN, [SWEEP], range(1, 1 + given.seeds), given.policy or PLAN.policies))
+    theirs = OtherTools(PLAN.sweeps[SWEEP], WORKERS, PLAN.nodes * PLAN.cores, FOLDER)
+    absent = [name for name, tool in TOOLS.items() if not tool.installed]
+    for name in absent:
+        console.log(f"!! {name} is left out: {TOOLS[name].package} is not installed")
+    chosen = [policy for policy in given.policy or PLAN.policies if policy not in absent]
+    wanted = list(tasks(PLAN, [SWEEP], range(1, 1 + given.seeds), chosen))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM; the same command goes on"))
     try:
         while not given.table and (missing := [task for task in wanted if not file.done(task, given.repeats)]):
             task = missing[0]
             console.log(f"seed {task.seed}, {task.policy}; {len(missing)} of {len(wanted)} runs to make")
-            if task.policy in PRUNERS:
+            if task.policy in TOOLS:
                 run, reported = theirs.make(task)
             else:
                 run = ours.make(task)

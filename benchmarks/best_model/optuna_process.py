@@ -1,12 +1,12 @@
-"""A process of a study of Optuna's: ``python -m benchmarks.best_model.optuna_worker FOLDER ORDER``."""
+"""A process of a study of Optuna's: ``python -m benchmarks.best_model.optuna_process FOLDER ORDER``."""
 
 import json
 import math
-import os
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from benchmarks.best_model.joining import join_groups
 
 if TYPE_CHECKING:
     import optuna
@@ -22,8 +22,8 @@ def main(folder: Path, order: dict[str, Any]) -> None:
     torch.set_num_threads(1)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     storage = JournalStorage(JournalFileBackend(str(folder / "journal")))
-    pruner = optuna.pruners.SuccessiveHalvingPruner(**order["pruner"])
-    study = optuna.load_study(study_name="best-model", storage=storage, pruner=pruner)
+    pruner = optuna.pruners.SuccessiveHalvingPruner(**order["settings"])
+    study = optuna.load_study(study_name=order["study"], storage=storage, pruner=pruner)
     while (trial := study.ask()).number < len(order["points"]):
         point = order["points"][trial.number]
         train(study, trial, folder, [*order["args"], *(f"--{name}={value}" for name, value in point.items())])
@@ -34,20 +34,19 @@ def train(study: "optuna.Study", trial: "optuna.Trial", folder: Path, args: list
     """Train one configuration, and note when it reported what."""
     from optuna.trial import TrialState  # noqa: PLC0415 - as above
 
+    from benchmarks.best_model.notes import Notes  # noqa: PLC0415
     from workflows.jobs.pytorch.tuned import Training, parse  # noqa: PLC0415
 
     tuned = parse(args)
     training, pruned, value = Training(tuned), False, math.nan
-    with (folder / f"trial-{trial.number:03}.jsonl").open("w") as notes:
-        notes.write(json.dumps({"number": trial.number, "at": time.time()}) + "\n")
-        for step in range(tuned.steps):
-            training.step(step)
-            value = training.validate()["loss"]
-            notes.write(json.dumps({"at": time.time(), "value": value}) + "\n")
-            trial.report(value, step)
-            if pruned := trial.should_prune():
-                break
-        notes.write(json.dumps({"at": time.time(), "pruned": pruned}) + "\n")
+    notes = Notes(folder, trial.number)
+    for step in range(tuned.steps):
+        training.step(step)
+        value = training.validate()["loss"]
+        notes.report(value)
+        trial.report(value, step)
+        if pruned := trial.should_prune():
+            break
     if pruned or math.isnan(value):
         study.tell(trial, state=TrialState.PRUNED)
     else:
@@ -55,6 +54,5 @@ def train(study: "optuna.Study", trial: "optuna.Trial", folder: Path, args: list
 
 
 if __name__ == "__main__":
-    for group in json.loads(os.environ.get("JOIN", "[]")):
-        Path(group).write_text(str(os.getpid()), encoding="ascii")
+    join_groups()
     main(Path(sys.argv[1]), json.loads(sys.argv[2]))
