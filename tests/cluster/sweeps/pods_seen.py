@@ -1,7 +1,6 @@
 """Every pod of a namespace's trials as the API server told of it, also of those that are gone by now."""
 
 import json
-import math
 import threading
 import time
 from collections.abc import Mapping
@@ -64,9 +63,9 @@ class SeenPod:
         return None if ended is None else int(ended["exitCode"])
 
     @property
-    def given_up_before_its_end(self) -> bool:
-        """Whether it was deleted before its main container was seen to have ended."""
-        return "deleted" in self.moments and self.moments["deleted"] < self.moments.get("ended", math.inf)
+    def given_up(self) -> bool:
+        """Whether somebody deleted it, which Argo does not do in these sweeps: Kubernetes, with its node."""
+        return "deleted" in self.moments
 
     @property
     def container_id(self) -> str:
