@@ -16,6 +16,8 @@ POLICIES: Final = ("default", "specon+flowcon", "ahead")
 FORESEEN: Final = ("S1", "S4", "S5", "S6", "G1", "G3", "D1", "D2")
 HARDER: Final = ("A1", "A3", "A4", "A5", "A14", "A16", "A17", "A24")
 """Sweeps of which reports tell less, or of which the trials differ more."""
+GANGS: Final = ("dragon+ahead", "E1")
+"""Trials of several workers, which the policy makes more or fewer while they train."""
 
 
 def forecasts(out: Path, seeds: Sequence[int], done: Callable[[int], None]) -> None:
@@ -29,10 +31,13 @@ def forecasts(out: Path, seeds: Sequence[int], done: Callable[[int], None]) -> N
             for name in names
             for seed in seeds
         }
+        tasks |= {pool.submit(_judged, GANGS[1], GANGS[0], seed): GANGS for seed in seeds}
         for future in as_completed(tasks):
             found[tasks[future]] += future.result()
             done(1)
     body = [f"## Under `{policy}`\n\n{markdown.table(_HEADER, _rows(policy, found))}" for policy in POLICIES]
+    of_gangs = [[GANGS[1], *_cells(found[GANGS])]]
+    body.append(f"## Trials of several workers, under `{GANGS[0]}`\n\n{markdown.table(_HEADER, of_gangs)}")
     told = (
         "Each cell says which part of the ranges held what came true; it should be 90 %. In brackets is how wide they "
         f"were: the median, as a part of the time that was really left. All of it over {len(seeds)} seeds, none of "

@@ -58,7 +58,8 @@ class KnownJob:
     is left, the latter with ``error``, the spread of its logarithm; ``left`` is None where it must be drawn.
     ``step`` is the work of one step, 0 while nobody knows it. ``startup`` comes before all of it. ``most`` is how many
     cores the trial can use; None while all that is known is how many it ``used`` at most. ``made`` is the part of its
-    steps that it has made, ``others`` how many ran beside it while its steps were measured.
+    steps that it has made, ``others`` how many ran beside it while its steps were measured. ``elastic`` tells of a gang
+    that may have more or fewer workers.
     """
 
     name: TrialId
@@ -73,6 +74,7 @@ class KnownJob:
     used: float = 0.0
     made: float = 0.0
     others: int = 0
+    elastic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
         elif told and guesses[trial.id].source is Source.PARAMETERS:
             guess = guesses[trial.id]
             one = replace(one, left=min(HUGE, max(TINY, guess.work)), error=guess.spread)
-        jobs.append(replace(one, others=max(0, together[trial.node] - 1)))
+        elastic = trial.min_workers < trial.max_workers
+        jobs.append(replace(one, others=max(0, together[trial.node] - 1), elastic=elastic))
     submitted = {trial.id for trial in snapshot.trials}
     for coming in sorted(to_come, key=lambda coming: (coming.at, coming.id)):
         if coming.id not in submitted:

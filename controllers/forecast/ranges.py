@@ -38,6 +38,8 @@ COMMON: Final = 0.3
 """Part of the uncertainty of what steps cost that all trials have in common: they run the same code."""
 LEAST: Final = 0.02
 """Part of a length that is left at least of a trial that has not ended."""
+OTHER_SIZES: Final = 0.25
+"""Spread of what is left of a gang that grows and shrinks: as if by more or fewer cores than it has."""
 END_S: Final = 2.0
 """Seconds by which an end may be missed: it takes a while until a trial has gone, and until that is seen."""
 
@@ -47,19 +49,21 @@ class Steering:
     """What there is to know of the policy that steers a sweep.
 
     ``reweighs`` tells that it changes shares by something else than the work left. ``most_moves`` is how often it
-    moves a trial at most.
+    moves a trial at most. ``scales_gangs`` tells that it changes how many workers they have.
     """
 
     shortest_first: bool = False
     reweighs: bool = False
     most_moves: int = 0
+    scales_gangs: bool = False
 
     @classmethod
     def by(cls, policy: Policy[Any]) -> Self:
         """Return what there is to know of ``policy``."""
         shortest = any(part.shortest_first for part in parts(policy) if isinstance(part, PolicySettings))
         moves = most_moves(policy) if Migrate in policy.needs else 0
-        return cls(shortest, Resize in policy.needs and not shortest, MANY_MOVES if moves is None else moves)
+        scales = any(part.scales_gangs for part in parts(policy) if isinstance(part, PolicySettings))
+        return cls(shortest, Resize in policy.needs and not shortest, MANY_MOVES if moves is None else moves, scales)
 
     @property
     def spread(self) -> "Spread":
@@ -99,6 +103,8 @@ def forecast(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTri
         return Forecast(now, EndRange(now, now, now))
     if steering.shortest_first:
         known = replace(known, jobs=sorted(known.jobs, key=_shortest_first))
+    if steering.scales_gangs:
+        known = replace(known, jobs=[_of_other_sizes(one) for one in known.jobs])
     model = Model(
         [one.job for one in known.jobs],
         known.rooms,
@@ -135,6 +141,10 @@ def forecast(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTri
 def _shortest_first(one: KnownJob) -> float:
     """Return by what trials that wait begin (``ahead.order``), as far as it is known how long they are."""
     return one.left if one.job.node is None and one.left is not None else 0.0
+
+
+def _of_other_sizes(one: KnownJob) -> KnownJob:
+    return replace(one, error=math.hypot(one.error, OTHER_SIZES)) if one.elastic else one
 
 
 def _comes_at(job: Job) -> float:

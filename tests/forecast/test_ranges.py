@@ -129,6 +129,21 @@ def test_a_policy_that_lets_the_shortest_go_first_says_so() -> None:
     assert not Steering.by(parse_policy("ahead")).reweighs
 
 
+def test_a_gang_that_may_grow_and_shrink_has_a_wider_range_under_a_policy_that_scales_gangs() -> None:
+    def gang(step: int, at: float) -> Trial:
+        return replace(at_step(trial("a"), step, at, 2.0), workers=2, min_workers=1, max_workers=4)
+
+    looks = ((10, 20.0), (20, 40.0))
+    known = seen(*((at, [gang(step, at), at_step(trial("b", N2), step, at, 2.0)]) for step, at in looks))
+    scaling = Steering.by(parse_policy("dragon+ahead"))
+    assert scaling.scales_gangs
+    told = forecast(*known, [], scaling).trials
+    fixed = forecast(*known, [], replace(scaling, scales_gangs=False)).trials
+    widths = [{name[-1]: one.high - one.low for name, one in found.items()} for found in (told, fixed)]
+    assert widths[0]["a"] > 1.5 * widths[1]["a"]
+    assert widths[0]["b"] == pytest.approx(widths[1]["b"], rel=0.2)
+
+
 NUMBERS = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**60), 2**60).map(float))
 
 

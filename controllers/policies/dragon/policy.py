@@ -74,6 +74,7 @@ class Dragon(PolicySettings):
     )
     source: ClassVar[str] = "after Lin, Yeh and Chou, CLOSER 2019 (DRAGON)"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Migrate})
+    scales_gangs: ClassVar[bool] = True
     placement: ClassVar[str] = "in order, all workers at once: on one node, else in one zone, else on as few as can be"
     moves: ClassVar[str] = "workers away from gangs for one that starves, and more workers when it is quiet"
     most_moves: ClassVar[int | None] = None

@@ -94,6 +94,7 @@ class PolicySettings(BaseModel):
     goal: ClassVar[str] = ""
     most_moves: ClassVar[int | None] = 0
     shortest_first: ClassVar[bool] = False
+    scales_gangs: ClassVar[bool] = False
 
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - pydantic checks them
         try:
