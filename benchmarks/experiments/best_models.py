@@ -70,9 +70,8 @@ def best_models(out: Path, seeds: Sequence[int], done: Callable[[int], None]) ->
     spare = {name: _ran(name, spare_policies, tasks, fewer, done) for name in SPARE}
     schedules = {name: _ran(f"C4-{name}", (BASELINE, *WARMED), task_names(name), fewer, done) for name in SCHEDULES}
     searches = {name: _searched(name, fewer, done) for name in SEARCHES}
-    told = _INTRODUCTION.format(
-        sweeps=len(seeds), fewer=len(fewer), tasks=len(tasks), data=len({task.split("/")[0] for task in tasks})
-    )
+    data = len({task.split("/")[0] for task in tasks})
+    told = _INTRODUCTION.format(sweeps=len(seeds), fewer=len(fewer), tasks=len(tasks), data=data)
     body = [
         *(f"## {EVERY_EXPERIMENT[name].title}\n\n{_table(of)}" for name, of in found.items()),
         *(f"## {EVERY_EXPERIMENT[name].title}\n\n{_table(of)}" for name, of in spare.items()),
@@ -171,8 +170,9 @@ def _part(ci95: tuple[float, float] | None) -> tuple[float, float] | None:
 
 
 _INTRODUCTION: Final = (
-    "{sweeps} sweeps of each of the first four kinds and {fewer} of the others, drawn from {tasks} tasks: {data} sets of real data, three schedules of the learning "
-    "rate, 120 configurations of a network each, all trained for 50 steps (`python -m benchmarks.learning_curves`). "
+    "{sweeps} sweeps of each of the first four kinds and {fewer} of the others, drawn from {tasks} tasks: {data} sets "
+    "of real data, three schedules of the learning rate, 120 configurations of a network each, all trained for 50 "
+    "steps (`python -m benchmarks.learning_curves`). "
     "None of these curves was used to choose a rule or a setting. `specon simulate C1` runs one of the experiments.\n\n"
     "*makespan* is a part of that of training everything under the default scheduler. *within 1 % known at* is when a "
     "model within 1 % of the sweep's best was first seen, as a part of the same. *regret* is the gap between the best "
