@@ -1,12 +1,13 @@
 """Forecasts while a sweep runs, for whoever wants to be told."""
 
 import logging
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from controllers.core.actions import Assessment
 from controllers.core.forecast import Forecast
-from controllers.core.model import Snapshot, TrialId
+from controllers.core.model import Phase, Snapshot, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
 from controllers.forecast.ranges import Steering, forecast
@@ -19,6 +20,7 @@ FORECAST_S: Final = 5.0
 TRIALS_A_LOOK: Final = 1000.0
 TRIALS_A_FORECAST: Final = 20.0
 """Trials, those to come included, by which the seconds between two looks, or two forecasts, grow by one."""
+MOST_LEAVING_S: Final = 60.0
 MOST_TRIALS: Final = 5000
 """Of more trials nothing is foreseen: the sweep's controller would have to wait for it for seconds."""
 
@@ -42,6 +44,7 @@ class Forecaster:
         self._to_come = to_come
         self._told = told
         self._measured = Measured()
+        self._ended_at: dict[TrialId, float] = {}
         self._look_at = self._forecast_at = 0.0
         self._failed = False
 
@@ -53,6 +56,9 @@ class Forecaster:
         if snapshot.now < self._look_at:
             return
         self._look_at = snapshot.now + max(LOOK_S, len(snapshot.unended) / TRIALS_A_LOOK)
+        for trial in snapshot.trials:
+            if trial.phase is Phase.SUCCEEDED:
+                self._ended_at.setdefault(trial.id, snapshot.now)
         try:
             self._measured = measured(snapshot, self._measured)
             found = self._found(snapshot) if snapshot.now >= self._forecast_at or not snapshot.unended else None
@@ -72,4 +78,13 @@ class Forecaster:
         self._forecast_at = snapshot.now + max(FORECAST_S, trials / TRIALS_A_FORECAST)
         if trials > MOST_TRIALS:
             return Forecast(snapshot.now)
-        return forecast(snapshot, self._measured, to_come, self._steering)
+        return forecast(snapshot, self._measured, to_come, self._steering, self._leaving_s(snapshot))
+
+    def _leaving_s(self, snapshot: Snapshot) -> float:
+        """Return the seconds from a trial's last report to its end, on the median; on Argo it is ten or more."""
+        found = [
+            self._ended_at[trial.id] - trial.progress.at
+            for trial in snapshot.trials
+            if trial.id in self._ended_at and trial.progress is not None
+        ]
+        return min(MOST_LEAVING_S, max(0.0, statistics.median(found))) if found else 0.0

@@ -89,7 +89,13 @@ class Spread:
     moves: float = 0.0
 
 
-def forecast(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], steering: Steering) -> Forecast:
+def forecast(
+    snapshot: Snapshot,
+    measured: Measured,
+    to_come: Iterable[ComingTrial],
+    steering: Steering,
+    leaving_s: float = 0.0,
+) -> Forecast:
     """Return when the trials of ``snapshot`` and the sweep will end; without ranges while nothing is known.
 
     Args:
@@ -97,6 +103,7 @@ def forecast(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTri
         measured: What the reports told so far, ``snapshot`` included.
         to_come: Trials that have not been submitted.
         steering: What shares the nodes, and how.
+        leaving_s: Seconds from the last step of a trial until it counts as ended.
     """
     now, known = snapshot.now, known_sweep(snapshot, measured, to_come, steering.most_moves)
     if not known.jobs:
@@ -122,8 +129,8 @@ def forecast(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTri
     spread, submitted = steering.spread, {trial.id for trial in snapshot.unended}
 
     def told(name: str, places: Sequence[int], part: float) -> EndRange | None:
-        coming = max(_comes_at(known.jobs[place].job) for place in places)
-        left = [max([of_draw[place] for place in places]) for of_draw in found]
+        coming = max(_comes_at(known.jobs[place].job) for place in places) + leaving_s
+        left = [max([of_draw[place] for place in places]) + leaving_s for of_draw in found]
         return _range(name, left, part, now, coming)
 
     of_sweeps = {sweep: told(sweep, own, spread.end) for sweep, own in sweeps.items()}

@@ -8,7 +8,7 @@ from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.ports import ComingTrial
 from controllers.forecast.forecaster import FORECAST_S, Forecaster
 from controllers.policies import Default
-from tests.forecast.sweeps import at_step, ended, seen, trial
+from tests.forecast.sweeps import N2, at_step, ended, seen, trial
 
 
 def watch(forecaster: Forecaster, now: float, *trials: Trial) -> None:
@@ -53,6 +53,19 @@ def test_trials_that_are_to_come_are_asked_for_each_time() -> None:
     assert first is not None
     assert last is not None
     assert 2e4 > first.high > first.low >= 1e4 > last.high
+
+
+def test_what_trials_take_to_leave_after_their_last_step_is_learnt_from_those_that_ended() -> None:
+    likely = []
+    for leaving_s in (0.0, 12.0):
+        told: list[Forecast] = []
+        forecaster = Forecaster(Default(), nothing_to_come, (told.append,))
+        for second in range(41):
+            b = at_step(trial("b"), min(second, 20), float(min(second, 20)), 1.0, 20)
+            a = at_step(trial("a", N2), second, float(second), 1.0)
+            watch(forecaster, float(second), a, ended(b) if second >= 20 + leaving_s else b)
+        likely.append(told[-1].trials[TrialId("uid.sweep.a")].likely)
+    assert likely[1] - likely[0] == pytest.approx(12.0, abs=1.0)
 
 
 def test_a_forecast_that_goes_wrong_is_logged_once_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
