@@ -86,12 +86,13 @@ def _check_attempts(bench: Bench, workflow: Workflow) -> None:
     """Each trial has one pod that succeeded: its newest; each before it ended, or was lost with its node.
 
     Kubernetes deletes the pods of a node that is silent for long. Where Argo was away meanwhile, it never reads the end
-    of one that had just succeeded, and starts it again: that attempt finds nothing left to train.
+    of one that had just succeeded, and starts it again: that attempt finds nothing left to train. So does the attempt
+    after one whose trainer succeeded while Argo's own container beside it failed, without the API server.
     """
     for trial in workflow.trials:
         *earlier, last = bench.pods.of(workflow.name, trial)
         assert (last.phase, last.exit_code) == ("Succeeded", 0), f"{trial}: {last.name} is {last.phase}"
-        again = [pod for pod in earlier if pod.exit_code == 0 and not pod.given_up]
+        again = [pod for pod in earlier if pod.phase == "Succeeded" and not pod.given_up]
         assert not again, f"{trial} was run again after it had succeeded: {'; '.join(map(str, (*earlier, last)))}"
 
 
