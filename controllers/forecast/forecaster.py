@@ -21,6 +21,7 @@ TRIALS_A_LOOK: Final = 1000.0
 TRIALS_A_FORECAST: Final = 20.0
 """Trials, those to come included, by which the seconds between two looks, or two forecasts, grow by one."""
 MOST_LEAVING_S: Final = 60.0
+"""More is no leaving: such a trial went on training after the last report that is known."""
 MOST_TRIALS: Final = 5000
 """Of more trials nothing is foreseen: the sweep's controller would have to wait for it for seconds."""
 
@@ -44,6 +45,7 @@ class Forecaster:
         self._to_come = to_come
         self._told = told
         self._measured = Measured()
+        self._unended: frozenset[TrialId] = frozenset()
         self._ended_at: dict[TrialId, float] = {}
         self._look_at = self._forecast_at = 0.0
         self._failed = False
@@ -57,8 +59,10 @@ class Forecaster:
             return
         self._look_at = snapshot.now + max(LOOK_S, len(snapshot.unended) / TRIALS_A_LOOK)
         for trial in snapshot.trials:
-            if trial.phase is Phase.SUCCEEDED:
-                self._ended_at.setdefault(trial.id, snapshot.now)
+            # When a trial ended that had done so before the first look, nobody here knows.
+            if trial.phase is Phase.SUCCEEDED and trial.id in self._unended:
+                self._ended_at[trial.id] = snapshot.now
+        self._unended = frozenset(trial.id for trial in snapshot.unended)
         try:
             self._measured = measured(snapshot, self._measured)
             found = self._found(snapshot) if snapshot.now >= self._forecast_at or not snapshot.unended else None

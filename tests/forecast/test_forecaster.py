@@ -68,6 +68,17 @@ def test_what_trials_take_to_leave_after_their_last_step_is_learnt_from_those_th
     assert likely[1] - likely[0] == pytest.approx(12.0, abs=1.0)
 
 
+def test_a_trial_that_had_ended_before_the_first_look_tells_nothing_of_leaving() -> None:
+    likely = []
+    for before in ((), (ended(at_step(trial("b"), 20, 1.0, 1.0, 20)),)):
+        told: list[Forecast] = []
+        forecaster = Forecaster(Default(), nothing_to_come, (told.append,))
+        for second in range(30, 61):
+            watch(forecaster, float(second), at_step(trial("a", N2), second, float(second), 1.0), *before)
+        likely.append(told[-1].trials[TrialId("uid.sweep.a")].likely)
+    assert likely[1] == pytest.approx(likely[0], abs=2.0)
+
+
 def test_a_forecast_that_goes_wrong_is_logged_once_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> Sequence[ComingTrial]:
         message = "no plan"

@@ -76,6 +76,9 @@ class PolicySettings(BaseModel):
     ``most_moves`` is how many moves and suspensions of one trial the policy brings about at most, None where there is
     no limit. Only moves that arrive count: a move that failed may be asked for again.
 
+    Forecasts go by two more: ``shortest_first`` says that the trial with the least left to do has a node first,
+    ``scales_gangs`` that gangs get more or fewer workers while they train.
+
     Raises:
         PolicyParameterError: a parameter is unknown or out of bounds; the message carries its value.
     """
