@@ -1,11 +1,13 @@
 """An image archive made here holds what it is given, and is the same each time."""
 
 import json
+import os
 import tarfile
 from pathlib import Path
 
 import pytest
 
+from tests.cluster.images.archives import TRAINER, archive, images_folder, outdated
 from tests.cluster.small_images import write_archive
 
 
@@ -47,3 +49,15 @@ def test_other_files_make_another_archive_in_the_place_of_the_first(program: Pat
     second = write_archive("example.org/it:1", {"bin/it": program}, ("/bin/it",))
     assert second != first
     assert [path.exists() for path in (first, second)] == [False, True]
+
+
+@pytest.mark.usefixtures("program")
+def test_all_but_the_newest_other_archive_of_an_image_and_what_nobody_finished_go() -> None:
+    images_folder().mkdir(parents=True)
+    names = ("trainer-old.tar", "trainer-newest.tar", "trainer-half.unfinished", "controller-other.tar")
+    for age, name in enumerate(reversed(names)):
+        (images_folder() / name).touch()
+        os.utime(images_folder() / name, (1e9 - age, 1e9 - age))
+    os.utime(images_folder() / "trainer-newest.tar", (2e9, 2e9))
+    archive(TRAINER).touch()
+    assert {path.name for path in outdated(TRAINER)} == {"trainer-old.tar", "trainer-half.unfinished"}

@@ -53,9 +53,13 @@ def archive(image: Image) -> Path:
 
 
 def outdated(image: Image) -> list[Path]:
-    """Archives of ``image`` made of other files than the repository's, but for the newest: it may be in use."""
+    """Archives of ``image`` made of other files than the repository's, but for the newest: it may be in use.
+
+    Archives that nobody finished are outdated, too.
+    """
     others = [path for path in images_folder().glob(f"{image.stage}-*.tar") if path != archive(image)]
-    return sorted(others, key=lambda path: path.stat().st_mtime)[:-1]
+    unfinished = sorted(images_folder().glob(f"{image.stage}-*.unfinished"))
+    return sorted(others, key=lambda path: path.stat().st_mtime)[:-1] + unfinished
 
 
 def digest(files: Iterable[Path]) -> str:
