@@ -8,6 +8,7 @@ from benchmarks.experiments.ahead import ahead
 from benchmarks.experiments.best_models import best_models
 from benchmarks.experiments.fig_6_25 import figure_6_25
 from benchmarks.experiments.forecasts import forecasts
+from benchmarks.experiments.gangs import gangs
 from benchmarks.experiments.kais import kais
 from controllers.core.errors import SpeconError
 from controllers.lab.simulation.evaluation import (
@@ -27,6 +28,7 @@ from controllers.lab.simulation.experiments.assumptions import (
 )
 from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
+from controllers.lab.simulation.experiments.gang_experiments import GANG_EXPERIMENTS
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
 Done = Callable[[int], None]
@@ -36,11 +38,11 @@ _SEED = 0
 
 
 def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
-    """Write every experiment's table, ours beside what was published; of everyday sweeps, nothing was."""
+    """Write every experiment's table, ours beside what was published; those of which nothing was have other pages."""
     plans = [
         ExperimentPlan(experiment, experiment.policies)
         for experiment in EVERY_EXPERIMENT.values()
-        if experiment not in (*EVERYDAY_EXPERIMENTS, *CURVE_EXPERIMENTS)
+        if experiment not in (*EVERYDAY_EXPERIMENTS, *CURVE_EXPERIMENTS, *GANG_EXPERIMENTS)
     ]
     summaries = run_plans(plans, seeds, done)
     body = [
@@ -189,5 +191,6 @@ PARTS: Mapping[str, Part] = {
     "ahead": ahead,
     "forecasts": forecasts,
     "best-models": best_models,
+    "gangs": gangs,
     "kais": kais,
 }

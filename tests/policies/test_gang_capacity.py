@@ -1,5 +1,6 @@
 """Gangs: what their workers request of each node, and what an attempt that follows another takes in its stead."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -48,10 +49,10 @@ def test_a_gang_on_its_way_counts_at_both_ends_but_not_twice_on_a_node_that_it_k
     assert [ledger(moving).requested(name) for name in (A, B)] == [2.0, 2.0]
 
 
-def zoned(*cpus: float) -> Capacity:
-    """Nodes a, b in zone 1 and c, d in zone 2, with so many cores each."""
+def zoned(*cpus: float, least: int = 1, others: Sequence[Trial] = ()) -> Capacity:
+    """Nodes a, b in zone 1 and c, d in zone 2, with so many cores each; a gang of ``least`` to four workers waits."""
     nodes = [node(name, cpu, zone=zone) for name, cpu, zone in zip("abcd", cpus, ("1", "1", "2", "2"), strict=True)]
-    return Capacity.of(snapshot(0.0, [waiting()], nodes))
+    return Capacity.of(snapshot(0.0, [replace(waiting(), min_workers=least), *others], nodes))
 
 
 @pytest.mark.parametrize(
@@ -61,18 +62,37 @@ def zoned(*cpus: float) -> Capacity:
         ((3.0, 2.0, 3.0, 3.0), "aaab"),
         ((3.0, 3.0, 2.0, 2.0), "ccdd"),
         ((2.0, 1.0, 1.0, 1.0), "aabc"),
-        ((1.0, 1.0, 1.0, 0.0), "abc"),
+    ],
+    ids=["the smallest single node", "one zone", "the zone it fills", "as few as can be"],
+)
+def test_a_gang_starts_near_together(cpus: tuple[float, ...], nodes: str) -> None:
+    found = zoned(*cpus, least=4).completed(Place(G))
+    assert isinstance(found, Place)
+    assert "".join(found.nodes) == nodes
+
+
+@pytest.mark.parametrize(
+    ("cpus", "least", "others", "nodes"),
+    [
+        ((3.0, 2.0, 3.0, 3.0), 1, 0, "aaa"),
+        ((2.0, 1.0, 1.0, 1.0), 1, 0, "aabc"),
+        ((2.0, 1.0, 1.0, 1.0), 1, 1, "aa"),
+        ((2.0, 1.0, 1.0, 1.0), 3, 1, "aab"),
+        ((1.0, 1.0, 1.0, 0.0), 1, 0, "abc"),
     ],
     ids=[
-        "the smallest single node",
-        "one zone",
-        "the zone it fills",
-        "as few as can be",
+        "as many as one node holds",
+        "twice as many on several nodes",
+        "only one node's where another trial waits",
+        "its least workers where no node holds them",
         "fewer where no more fit ever",
     ],
 )
-def test_a_gang_starts_near_together(cpus: tuple[float, ...], nodes: str) -> None:
-    found = zoned(*cpus).completed(Place(G))
+def test_an_elastic_gang_starts_on_one_node_unless_it_is_alone_and_gets_many_more_workers(
+    cpus: tuple[float, ...], least: int, others: int, nodes: str
+) -> None:
+    queue = [replace(waiting(1), id=TrialId(f"other-{number}")) for number in range(others)]
+    found = zoned(*cpus, least=least, others=queue).completed(Place(G))
     assert isinstance(found, Place)
     assert "".join(found.nodes) == nodes
 

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, Stop, Suspend, nodes_of, why_no_gang
@@ -13,6 +13,8 @@ from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, Trial
 SLACK = 1e-9
 """Cores by which sums of floats may miss: far below a millicore."""
 
+WORTH_SPREADING = 2
+"""How many times as many workers a gang must get on several nodes as on one, so that it starts there."""
 _ANY_NUMBER = 10**9
 Veto = tuple[Proposal, str]
 """A proposal that was not let through, and the reason."""
@@ -32,6 +34,8 @@ class Capacity:
     _base_cpu: dict[NodeName, float]
     _memory: dict[NodeName, float]
     _devices: dict[NodeName, Devices]
+    _wait: int = 0
+    _on_one_node: dict[TrialId, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Capacity":
@@ -45,7 +49,8 @@ class Capacity:
         memory: defaultdict[NodeName, float] = defaultdict(float)
         devices = {node.name: node.devices_starting for node in snapshot.nodes if node.devices_starting}
         nodes = {node.name: node for node in snapshot.nodes}
-        capacity = cls(nodes, snapshot.named, cpu, base_cpu, memory, devices)
+        wait = sum(trial.waits for trial in snapshot.unended)
+        capacity = cls(nodes, snapshot.named, cpu, base_cpu, memory, devices, wait)
         for trial in snapshot.unended:
             for node in trial.nodes:
                 cpu[node] += trial.cpu
@@ -60,7 +65,7 @@ class Capacity:
     def copy(self) -> "Capacity":
         """Return a ledger that says the same, and goes on by itself."""
         sums = dict(self._cpu), dict(self._base_cpu), dict(self._memory), dict(self._devices)
-        return Capacity(self.nodes, self.trials, *sums)
+        return Capacity(self.nodes, self.trials, *sums, self._wait, self._on_one_node)
 
     def requested(self, node: NodeName) -> float:
         """Return the cores requested of ``node``, including those of trials that move there."""
@@ -78,7 +83,7 @@ class Capacity:
         """
         if not trial.gang or trial.nodes:
             return self.holds(trial, node, trial.workers)
-        return bool(self.gathered(trial, self.most_workers(trial), node))
+        return bool(self.gathered(trial, self.first_workers(trial), node))
 
     def holds(self, trial: Trial, node: NodeName, workers: int) -> bool:
         """Return whether ``workers`` of the trial's next attempt may go to ``node``.
@@ -101,7 +106,7 @@ class Capacity:
 
     def room(self, trial: Trial, node: NodeName) -> int:
         """Return how many trials that ask for the same as ``trial`` ``node`` has room for."""
-        return self.worker_room(trial, node) // trial.workers
+        return self.worker_room(trial, node) // self.first_workers(trial)
 
     def worker_room(self, trial: Trial, node: NodeName) -> int:
         """Return for how many workers of the trial's next attempt ``node`` has room, those of its last one gone."""
@@ -127,6 +132,21 @@ class Capacity:
             if could >= trial.workers:
                 return trial.workers
         return max(trial.min_workers, could)
+
+    def first_workers(self, trial: Trial) -> int:
+        """Return how many workers a gang starts or goes on with where a policy names one node, or none.
+
+        They are as many as one node can hold at all: on several, they wait for the network at every step. Where nobody
+        else waits, a gang starts on several nodes if it gets twice as many workers there.
+        """
+        most = self.most_workers(trial)
+        if most == trial.min_workers:
+            return most
+        if trial.id not in self._on_one_node:
+            empty, shape = Capacity(self.nodes, {}, {}, {}, {}, {}), replace(trial, nodes=())
+            self._on_one_node[trial.id] = max(empty.worker_room(shape, node) for node in self.nodes)
+        near = max(trial.min_workers, min(most, self._on_one_node[trial.id]))
+        return most if self._wait <= 1 and most >= WORTH_SPREADING * near else near
 
     def gathered(self, trial: Trial, workers: int, first: NodeName | None = None) -> tuple[NodeName, ...]:
         """Return the nodes of ``workers`` of a gang's next attempt, near each other; empty where they find no room.
@@ -155,7 +175,7 @@ class Capacity:
         if isinstance(action, Migrate):
             nodes = (action.node,) * trial.workers
         else:
-            nodes = self.gathered(trial, self.most_workers(trial), action.node)
+            nodes = self.gathered(trial, self.first_workers(trial), action.node)
         return replace(action, node=nodes[0], nodes=nodes) if nodes else None
 
     def allows(self, action: Action) -> bool:

@@ -5,8 +5,11 @@ four cores and 8 GiB, as DRAGON's example job does. A node has 16 cores, of whic
 Kubernetes: it holds three workers, so that a gang of four cannot be on one. Three kinds of jobs differ by how long a
 step takes and how much the workers exchange in it. Lengths on one worker lie between five minutes and an hour, short
 ones being as likely as long ones by their logarithm. Jobs come faster than the nodes can train them, at first.
+
+E1-four is the same on nodes of which each holds four workers.
 """
 
+from functools import partial
 from math import exp, log
 from typing import Final
 
@@ -22,6 +25,7 @@ NODES: Final = 6
 """Three in each of two zones."""
 GIB: Final = 1024.0 * MIB
 ALLOCATABLE: Final = NODE_CORES - 0.5
+HOLDS_FOUR: Final = NODE_CORES
 NODE_MEMORY: Final = 64 * GIB
 CORES: Final = 4.0
 """Requested and used by each worker."""
@@ -40,17 +44,20 @@ KINDS: Final = {
 """Least workers, seconds of a step on one worker, and bytes that are summed: the first two as measured (gloo, CPU)."""
 
 
-def gang_workload(seed: int) -> Workload:
-    """Return the workload of ``seed``."""
+def gang_workload(seed: int, node_cores: float = ALLOCATABLE, fixed: int | None = None) -> Workload:
+    """Return the workload of ``seed``, on nodes of so many cores.
+
+    With ``fixed``, each job has so many workers, no more and no fewer, or as many as it needs at least.
+    """
     nodes = tuple(
-        NodeSpec(NodeName(f"worker-{number}"), ALLOCATABLE, NODE_MEMORY, zone="ab"[number > NODES // 2])
+        NodeSpec(NodeName(f"worker-{number}"), node_cores, NODE_MEMORY, zone="ab"[number > NODES // 2])
         for number in range(1, NODES + 1)
     )
     times = ARRIVALS.times(JOBS, generator(seed, "gangs", "arrivals"))
-    return Workload(tuple(_job(number, at, seed) for number, at in enumerate(times, start=1)), nodes)
+    return Workload(tuple(_job(number, at, seed, fixed) for number, at in enumerate(times, start=1)), nodes)
 
 
-def _job(number: int, at: float, seed: int) -> TrialSpec:
+def _job(number: int, at: float, seed: int, fixed: int | None) -> TrialSpec:
     chance = generator(seed, "gangs", number)
     kind = chance.choice(sorted(KINDS))
     least, exchange = KINDS[kind]
@@ -64,18 +71,23 @@ def _job(number: int, at: float, seed: int) -> TrialSpec:
         speedup=Speedup.linear(CORES),
         memory=WORKER_MEMORY,
         checkpoint_every_s=CHECKPOINT_EVERY_S,
-        min_workers=least,
-        max_workers=MOST_WORKERS,
+        min_workers=least if fixed is None else max(least, fixed),
+        max_workers=MOST_WORKERS if fixed is None else max(least, fixed),
         exchange=exchange,
     )
 
 
+_TOLD: Final = (
+    f"{JOBS} elastic jobs of up to {MOST_WORKERS} workers of {CORES:g} cores, as they arrive, on {NODES} nodes"
+)
+_COMPARED: Final = ("default", "gang-fifo", "volcano", "dragon", "dragon+ahead", "ahead")
 GANG_EXPERIMENTS: Final = (
+    OwnExperiment("E1", _TOLD, gang_workload, measures=UTILISATION, compared=_COMPARED),
     OwnExperiment(
-        "E1",
-        f"{JOBS} elastic jobs of up to {MOST_WORKERS} workers of {CORES:g} cores, as they arrive, on {NODES} nodes",
-        gang_workload,
+        "E1-four",
+        f"{_TOLD} that hold {MOST_WORKERS} each",
+        partial(gang_workload, node_cores=HOLDS_FOUR),
         measures=UTILISATION,
-        compared=("default", "gang-fifo", "volcano", "dragon", "dragon+ahead", "ahead"),
+        compared=_COMPARED,
     ),
 )
