@@ -33,7 +33,7 @@ _INTRODUCTION: Final = (
     "DRAGON's authors report 20 to 30 % more utilisation and 65 % shorter elapsed times than under the default "
     "scheduler, but neither how large their cluster was nor what trained on it. So E1 is our own "
     "(`controllers/lab/simulation/experiments/gang_experiments.py`). How a trial's speed depends on the number of its "
-    "workers, and on whether they share a node, was measured: [the simulated world](../reference/simulated-world.md). Means over {seeds} seeds with their "
+    "workers, and on whether they share a node, was [measured](gangs-for-real.md). Means over {seeds} seeds with their "
     "95 % confidence interval. *CPU in use* is the part of all cores that computed, from the first submission to the "
     "last end; a change is one against the default scheduler in the same seed. *x bound* is a multiple of a time that "
     "no policy can get below; it takes workers for free to exchange gradients.\n\n"

@@ -78,17 +78,19 @@ def test_a_gang_starts_near_together(cpus: tuple[float, ...], nodes: str) -> Non
         ((2.0, 1.0, 1.0, 1.0), 1, 0, "aabc"),
         ((2.0, 1.0, 1.0, 1.0), 1, 1, "aa"),
         ((2.0, 1.0, 1.0, 1.0), 3, 1, "aab"),
+        ((2.0, 2.0, 2.0, 2.0), 1, 1, "aabb"),
         ((1.0, 1.0, 1.0, 0.0), 1, 0, "abc"),
     ],
     ids=[
         "as many as one node holds",
         "twice as many on several nodes",
-        "only one node's where another trial waits",
+        "only one node's where others need the rest",
         "its least workers where no node holds them",
+        "twice as many where there is room for another trial's, too",
         "fewer where no more fit ever",
     ],
 )
-def test_an_elastic_gang_starts_on_one_node_unless_it_is_alone_and_gets_many_more_workers(
+def test_an_elastic_gang_starts_on_one_node_unless_all_find_room_and_it_gets_many_more_workers(
     cpus: tuple[float, ...], least: int, others: int, nodes: str
 ) -> None:
     queue = [replace(waiting(1), id=TrialId(f"other-{number}")) for number in range(others)]

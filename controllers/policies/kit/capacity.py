@@ -34,8 +34,8 @@ class Capacity:
     _base_cpu: dict[NodeName, float]
     _memory: dict[NodeName, float]
     _devices: dict[NodeName, Devices]
-    _wait: int = 0
-    _on_one_node: dict[TrialId, int] = field(default_factory=dict)
+    _present: int = 0
+    _empty: dict[TrialId, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Capacity":
@@ -49,8 +49,8 @@ class Capacity:
         memory: defaultdict[NodeName, float] = defaultdict(float)
         devices = {node.name: node.devices_starting for node in snapshot.nodes if node.devices_starting}
         nodes = {node.name: node for node in snapshot.nodes}
-        wait = sum(trial.waits for trial in snapshot.unended)
-        capacity = cls(nodes, snapshot.named, cpu, base_cpu, memory, devices, wait)
+        present = sum(trial.live or trial.waits for trial in snapshot.unended)
+        capacity = cls(nodes, snapshot.named, cpu, base_cpu, memory, devices, present)
         for trial in snapshot.unended:
             for node in trial.nodes:
                 cpu[node] += trial.cpu
@@ -65,7 +65,7 @@ class Capacity:
     def copy(self) -> "Capacity":
         """Return a ledger that says the same, and goes on by itself."""
         sums = dict(self._cpu), dict(self._base_cpu), dict(self._memory), dict(self._devices)
-        return Capacity(self.nodes, self.trials, *sums, self._wait, self._on_one_node)
+        return Capacity(self.nodes, self.trials, *sums, self._present, self._empty)
 
     def requested(self, node: NodeName) -> float:
         """Return the cores requested of ``node``, including those of trials that move there."""
@@ -136,17 +136,20 @@ class Capacity:
     def first_workers(self, trial: Trial) -> int:
         """Return how many workers a gang starts or goes on with where a policy names one node, or none.
 
-        They are as many as one node can hold at all: on several, they wait for the network at every step. Where nobody
-        else waits, a gang starts on several nodes if it gets twice as many workers there.
+        They are as many as one node can hold at all: on several, they wait for the network at every step. Where the
+        nodes together hold all that each trial may have, a gang starts on several if it gets twice as many workers.
         """
         most = self.most_workers(trial)
         if most == trial.min_workers:
             return most
-        if trial.id not in self._on_one_node:
+        if trial.id not in self._empty:
             empty, shape = Capacity(self.nodes, {}, {}, {}, {}, {}), replace(trial, nodes=())
-            self._on_one_node[trial.id] = max(empty.worker_room(shape, node) for node in self.nodes)
-        near = max(trial.min_workers, min(most, self._on_one_node[trial.id]))
-        return most if self._wait <= 1 and most >= WORTH_SPREADING * near else near
+            rooms = [empty.worker_room(shape, node) for node in self.nodes]
+            self._empty[trial.id] = max(rooms), sum(rooms)
+        largest, in_all = self._empty[trial.id]
+        near = max(trial.min_workers, min(most, largest))
+        spreads = most >= WORTH_SPREADING * near and self._present * most <= in_all
+        return most if spreads else near
 
     def gathered(self, trial: Trial, workers: int, first: NodeName | None = None) -> tuple[NodeName, ...]:
         """Return the nodes of ``workers`` of a gang's next attempt, near each other; empty where they find no room.
