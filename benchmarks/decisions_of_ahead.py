@@ -7,7 +7,8 @@ the number of trials is four times as much. The cases are those that differ in w
 
 - empty: nothing runs, all trials wait, and there is room for all.
 - room: a fifth of the trials run and have reported, the rest wait, and there is room for them.
-- queue: the same, but each trial fills a node, so that nothing can be placed.
+- unlike: the same, on nodes of 8, 16, 32 and 64 cores: the policy looks at some of each size.
+- queue: room, but each trial fills a node, so that nothing can be placed.
 - full: all trials run. The first decision with their reports resizes most of them.
 - steady: ten seconds later, a tenth of the trials have reported again.
 - uneven: all trials run on half of the nodes, so that moves pay.
@@ -64,6 +65,13 @@ def room(nodes: int, spread: Spread) -> Case:
     return _seen_before([_running(n, 3.0, n) if n < nodes else _waiting(n, 3.0) for n in _all(nodes)], nodes, spread)
 
 
+def unlike(nodes: int, spread: Spread) -> Case:
+    """Return the same on nodes of four sizes."""
+    like = room(nodes, spread)
+    sizes = tuple(replace(node, cpu=CORES * 2.0 ** (place % 4 - 1)) for place, node in enumerate(like.snapshot.nodes))
+    return Case(replace(like.snapshot, nodes=sizes), like.state)
+
+
 def queue(nodes: int, spread: Spread) -> Case:
     """Return a sweep of which a fifth runs and fills the nodes."""
     trials = [_running(n, CORES, n) if n < nodes else _waiting(n, CORES) for n in _all(nodes)]
@@ -92,6 +100,7 @@ def uneven(nodes: int, spread: Spread) -> Case:
 CASES: Final[dict[str, Callable[[int, Spread], Case]]] = {
     "empty": empty,
     "room": room,
+    "unlike": unlike,
     "queue": queue,
     "full": full,
     "steady": steady,

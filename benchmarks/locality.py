@@ -4,8 +4,8 @@
 
 Two workers train the classifier of ``workflows.jobs.pytorch.elastic``, each on a core of its own: first on one node,
 where they talk over the loopback, then in two network namespaces with a link of a given bandwidth between them. Beside
-each time stands what the simulator takes it for, with bandwidths of its own (``Network``) or of the link. It takes a
-few minutes, needs root for the namespaces, two cores, and a quiet machine.
+each time stands what the simulator takes it for, with bandwidths of its own (``Network``) or of the link. It takes
+one minute, and needs root for the namespaces, two cores, and a quiet machine.
 """
 
 import argparse

@@ -13,15 +13,15 @@ from controllers.policies.registry import parse_policy
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured of a policy over whole sweeps whose trials were all trained to their end, too.
+    """What was measured of a policy over simulated sweeps whose trials were all trained to their end, too.
 
-    ``best_ended`` counts the sweeps in which it ended the trial that would have become the best. ``regret`` is the
-    median over the sweeps of how much worse the best model left was, as a part of the spread of all final values.
-    ``source`` names the page with the figures.
+    ``regret`` is how much worse the best model left was than the best of all, as a part of the gap between that and the
+    median trial: the mean over the sweeps. ``lost`` is the part of the sweeps with more than 1 %. ``source`` names the
+    page with the figures.
     """
 
     sweeps: int
-    best_ended: int
+    lost: float
     regret: float
     source: str
 
@@ -82,6 +82,6 @@ def _line(name: str, found: Measured | None) -> str:
     if found is None:
         return f"{told}how often is not measured. Of your own past sweeps `specon replay` tells it"
     return (
-        f"{told}so it did in {found.best_ended} of {found.sweeps} measured sweeps, and the best one left was worse by "
-        f"{100 * found.regret:.1f} % of the spread at the median ({found.source})"
+        f"{told}in {100 * found.lost:.0f} % of {found.sweeps} simulated sweeps it lost more than 1 % of the gap "
+        f"between the best and the median trial, and {100 * found.regret:.1f} % on average ({found.source})"
     )

@@ -24,43 +24,28 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from hera.workflows import Resources, Workflow
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.change_of_size.scripted import Scripted
+from benchmarks.change_of_size import sweep
+from benchmarks.change_of_size.scripted import GROWS, SHRINKS, Scripted
 from benchmarks.payoff.cpu import SpeedProbe
 from controllers.local_run.order import LocalSettings
 from controllers.local_run.run import run_locally
-from hera_specon import Sweep, choice, minimize
 from hera_specon.display.screens import PlainScreen
 from tests.cluster.sweeps.ports import free_ports
 
-_STEPS: Final = 150
-_GROWS, _SHRINKS = 40, 90
-"""Steps after which the trial shall have 3 workers, and 2."""
+_STEPS: Final = sweep.STEPS
 _NODES: Final = ("node-1", "node-2", "node-3")
-_TRIAL: Final = ("python", "-m", "workflows.jobs.train", "--model=elastic-pytorch", f"--steps={_STEPS}")
 _PATIENCE_S: Final = 300.0
 Gaps = tuple[float, float]
 
 
 def ours(folder: Path, sizes: Sequence[tuple[int, tuple[str, ...]]]) -> tuple[list[float], float]:
     """Train one trial under the real controller; return when each step was logged (Unix seconds), and its last loss."""
-    with Workflow(generate_name="size-", entrypoint="size") as w:
-        Sweep(
-            name="size",
-            image="hera-specon/trainer:0.1.0",
-            command=list(_TRIAL),
-            space={"lr": choice(1e-3)},
-            search="grid",
-            objective=minimize("loss"),
-            workers=(1, 3),
-            resources=Resources(cpu_request="100m"),
-        )
     settings = LocalSettings(nodes=3, cpus_per_node=0.6, state_dir=folder)
     with PlainScreen(lambda line: print(line, file=sys.stderr)) as screen:
-        done = run_locally(w.to_dict(), Path(__file__), [Scripted(sizes=tuple(sizes))], settings, screen)
+        done = run_locally(sweep.w.to_dict(), Path(sweep.__file__), [Scripted(sizes=tuple(sizes))], settings, screen)
     (trial,) = done.results[0].trials
     if not trial.succeeded or trial.scales != len(sizes) - 1 or trial.final_metric is None:
         sys.exit(f"the trial did not train as it should have: {trial}")
@@ -101,10 +86,10 @@ def with_torchrun(folder: Path) -> Gaps:
 
     try:
         join()
-        _wait_for_step(folder, _GROWS, agents)
+        _wait_for_step(folder, GROWS, agents)
         join()
         join()
-        _wait_for_step(folder, _SHRINKS, agents)
+        _wait_for_step(folder, SHRINKS, agents)
         agents[-1].send_signal(signal.SIGTERM)
         _wait_for_step(folder, _STEPS - 1, agents)
     finally:
@@ -145,7 +130,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     one, three, two = (_NODES[:1], _NODES, _NODES[:2])
-    changes = ((0, one), (_GROWS, three), (_SHRINKS, two))
+    changes = ((0, one), (GROWS, three), (SHRINKS, two))
     found: dict[str, list[Gaps]] = {"hera-specon": [], "torchrun": []}
     losses = []
     with SpeedProbe() as probe, tempfile.TemporaryDirectory() as name:

@@ -8,6 +8,9 @@ from controllers.core.actions import Action, Decision, Migrate, Place, Proposal
 from controllers.core.model import NodeName, Snapshot, Trial
 from controllers.policies.kit.settings import NoState, Stateless
 
+GROWS, SHRINKS = 40, 90
+"""Steps from which on the trial shall have 3 workers, and 2."""
+
 
 class Scripted(Stateless):
     """Grows and shrinks each gang as ``sizes`` says: from which step on it shall be on which nodes, by step."""

@@ -80,8 +80,9 @@ _INTRODUCTION: Final = (
     "a trial's completion time to its own under the default scheduler: the mean over the seeds, and the greatest of "
     "all. *moves* are those of a sweep.\n\n"
     "`specon simulate A1` runs one of the experiments. A1 to A25 are everyday sweeps of ours "
-    "(`controllers/lab/simulation/experiments/everyday.py`), fixed before any policy was measured on them. The "
-    "[other pages](README.md) tell of the others."
+    "(`controllers/lab/simulation/experiments/everyday.py`), and N1 to N4 sweeps on 30 and 100 nodes "
+    "(`many_nodes.py`). All were fixed before any policy was measured on them. The [other pages](README.md) tell of "
+    "the others."
 )
 _ABLATIONS: Final = (
     "Changes against the default scheduler over {seeds} seeds. Left without one kind of action, the policy does "

@@ -26,7 +26,7 @@ from controllers.lab.simulation.measures import UTILISATION
 
 OURS: Final = "ahead"
 OF_A_FIXED_SIZE: Final = ("gang-fifo",)
-HEADER: Final = ("workers of a trial", "policy", "CPU in use", "makespan, s", "against it", "mean, s", "against it")
+HEADER: Final = ("workers of a trial", "policy", "CPU in use", "makespan, s", "against ours", "mean, s", "against ours")
 NODES: Final[Mapping[str, float]] = {"E1": ALLOCATABLE, "E1-four": HOLDS_FOUR}
 """Cores of each node."""
 _INTRODUCTION: Final = (
@@ -41,12 +41,13 @@ _INTRODUCTION: Final = (
     "other, until the workers that started give up. `gang-fifo` starts whole gangs in order of arrival, `volcano` "
     "starts whichever fits, both with as many workers as a trial may have. `dragon` shrinks gangs so that waiting ones "
     "can start, and grows them where there is room. In `dragon+ahead`, `ahead` gives shares to the trials on a node. "
-    "`ahead` alone starts a gang with as many workers as a node can hold, and leaves it at that."
+    "`ahead` alone starts a gang with as many workers as a node can hold, on several nodes only while there is room "
+    "for every trial that way, and leaves it at that."
 )
 _FIXED: Final = (
     "Whoever cannot change the number of workers fixes it beforehand. Few workers lose less to their exchange, many "
-    "end one trial sooner. Trials that need two workers at least have two where it says 1. *against it* is the change "
-    f"against `{OURS}` with one to {MOST_WORKERS} workers in the same seed: above 0, `{OURS}` was better.\n"
+    "end one trial sooner. Trials that need two workers at least have two where it says 1. *against ours* is the "
+    f"change against `{OURS}` with one to {MOST_WORKERS} workers in the same seed: above 0, `{OURS}` was better.\n"
 )
 
 
@@ -59,7 +60,7 @@ def gangs(out: Path, seeds: Sequence[int], done: Callable[[int], None]) -> None:
         setup = plan.experiment
         elastic = [one for one in summaries if one.experiment == setup.id]
         ours = next(one for one in elastic if one.policy == OURS)
-        rows = [_row("1 to 4", ours, ours)]
+        rows = [_row(f"1 to {MOST_WORKERS}", ours, ours)]
         for workers in range(1, MOST_WORKERS + 1):
             rows += [_row(str(workers), one, ours) for one in _of_a_fixed_size(setup.id, workers, seeds, done)]
         body += [markdown.experiment(setup, elastic), f"{_FIXED}\n{markdown.table(HEADER, rows)}"]

@@ -29,12 +29,14 @@ from controllers.lab.simulation.experiments.assumptions import (
 from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.gang_experiments import GANG_EXPERIMENTS
+from controllers.lab.simulation.experiments.many_nodes import MANY_NODES_EXPERIMENTS
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
 Done = Callable[[int], None]
 Part = Callable[[Path, Sequence[int], Done], None]
 COMPARED = ("default", "specon", "specon+flowcon", "fifo", "gandiva", "shortest-remaining", "longest-remaining")
 _SEED = 0
+_WITH_OWN_PAGES = (*EVERYDAY_EXPERIMENTS, *MANY_NODES_EXPERIMENTS, *CURVE_EXPERIMENTS, *GANG_EXPERIMENTS)
 
 
 def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
@@ -42,7 +44,7 @@ def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
     plans = [
         ExperimentPlan(experiment, experiment.policies)
         for experiment in EVERY_EXPERIMENT.values()
-        if experiment not in (*EVERYDAY_EXPERIMENTS, *CURVE_EXPERIMENTS, *GANG_EXPERIMENTS)
+        if experiment not in _WITH_OWN_PAGES
     ]
     summaries = run_plans(plans, seeds, done)
     body = [

@@ -1,6 +1,6 @@
 """Trains the network of ``kais`` in the simulator, and ships it.
 
-    python -m benchmarks.train_kais [--cpu-hours 1] [--processes 1] [--folder .specon/kais] [--ship]
+    python -m benchmarks.train_kais [--cpu-hours 1] [--processes 2] [--folder .specon/kais] [--ship]
 
 It runs until it has used its budget of CPU hours, and can be stopped at any time: the same command goes on from the
 last checkpoint. First the network is taught the places and moves of ``ahead`` (a warm start by imitation). Then it
@@ -16,8 +16,8 @@ into the package, and the table of the training to docs/experiments/kais-trainin
 import argparse
 import json
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument(
         "--cpu-hours", type=float, default=1.0, help="CPU hours in all, those of earlier calls included"
     )
-    parser.add_argument("--processes", type=int, default=1, help="processes that simulate (default: 1)")
+    parser.add_argument("--processes", type=int, help="processes that simulate (default: one on each core)")
     parser.add_argument("--folder", type=Path, default=Path(".specon/kais"), help="where checkpoint and log are")
     parser.add_argument("--ship", action="store_true", help="write the best weights into the package")
     given = parser.parse_args()
@@ -122,7 +122,8 @@ def main() -> None:
     torch.set_num_threads(1)
     checkpoint = given.folder / "checkpoint.pt"
     training = Training.resumed(checkpoint) if checkpoint.exists() else Training.begun()
-    with _simulating(given.processes) as each:
+    with worker_pool(given.processes) as pool:
+        each = Simulations(pool)
         while training.cpu_s < given.cpu_hours * HOUR:
             _round(training, each)
             training.save(checkpoint)
@@ -132,20 +133,27 @@ def main() -> None:
         _ship(training)
 
 
-@contextmanager
-def _simulating(processes: int) -> Iterator[Any]:
-    """Yield what maps a function over arguments, in processes of their own where there are several."""
-    if processes <= 1:
-        yield lambda function, arguments: [function(*one) for one in arguments]
-        return
-    with worker_pool(processes) as pool:
-        yield lambda function, arguments: [
-            one.result() for one in [pool.submit(function, *given) for given in arguments]
-        ]
+@dataclass
+class Simulations:
+    """Simulates in the processes of ``pool``, and counts the CPU seconds that they take."""
+
+    pool: Executor
+    cpu_s: float = 0.0
+
+    def __call__(self, function: Callable[..., Episode], arguments: Iterable[tuple[Any, ...]]) -> list[Episode]:
+        """Return the result of ``function`` for each of ``arguments``."""
+        found = [one.result() for one in [self.pool.submit(_timed, function, *given) for given in arguments]]
+        self.cpu_s += sum(seconds for _, seconds in found)
+        return [episode for episode, _ in found]
 
 
-def _round(training: Training, each: Any) -> None:  # noqa: ANN401 - a map
-    began, number = time.process_time(), training.round
+def _timed(function: Callable[..., Episode], *given: Any) -> tuple[Episode, float]:  # noqa: ANN401 - whatever it takes
+    began = time.process_time()
+    return function(*given), time.process_time() - began
+
+
+def _round(training: Training, each: Simulations) -> None:
+    began, number = time.process_time() + each.cpu_s, training.round
     chance = np.random.default_rng([SEED, number])
     trained = training.trained()
     told: dict[str, float] = {"round": number}
@@ -169,7 +177,7 @@ def _round(training: Training, each: Any) -> None:  # noqa: ANN401 - a map
     training.see(episodes)
     if (number + 1) % JUDGED_EVERY == 0 or number + 1 == LESSONS:
         told |= _judge(training, each)
-    training.cpu_s += time.process_time() - began
+    training.cpu_s += time.process_time() + each.cpu_s - began
     training.round += 1
     training.log.append({**told, "cpu_s": round(training.cpu_s, 1), "episodes": training.episodes})
 
@@ -198,7 +206,7 @@ def _gains(episodes: list[Episode]) -> Floats:
     return np.asarray(gains / (gains.std() + 1e-6))
 
 
-def _judge(training: Training, each: Any) -> Mapping[str, float]:  # noqa: ANN401 - a map
+def _judge(training: Training, each: Simulations) -> Mapping[str, float]:
     """Compare the best choices with ``ahead`` and the default scheduler on the validation sweeps."""
     seeds = range(JUDGED)
     if not training.references:

@@ -88,8 +88,8 @@ def in_words(action: Action) -> str:
             return f"start of {trial} on {node}"
         case Suspend(trial):
             return f"suspension of {trial}"
-        case Stop(trial, why):
-            return f"stop of {trial}: {why}"
+        case Stop(trial):
+            return f"stop of {trial}"
         case _:
             assert_never(action)
 

@@ -20,8 +20,10 @@ _DEFAULTS: Final = {
     "MLFLOW_HTTP_POOL_MAXSIZE": "64",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    # Else each small file that a command reads draws a bar of its own.
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
-_IMPATIENT: Final = frozenset(name for name in _DEFAULTS if name.startswith("MLFLOW_HTTP_"))
+_NOT_FOR_TRIALS: Final = frozenset(name for name in _DEFAULTS if name.startswith(("MLFLOW_HTTP_", "MLFLOW_ENABLE_")))
 _ours: set[str] = set()
 """Variables that this process set itself."""
 _LOGINS: Final = re.compile(r"://[^/\s\"]*@")
@@ -65,8 +67,8 @@ def be_impatient() -> None:
 
 
 def environment_as_given() -> dict[str, str]:
-    """Return this process's environment without our own patience with MLflow: trials have theirs."""
-    return {name: value for name, value in os.environ.items() if name not in _ours & _IMPATIENT}
+    """Return this process's environment without our own settings of MLflow: trials have theirs."""
+    return {name: value for name, value in os.environ.items() if name not in _ours & _NOT_FOR_TRIALS}
 
 
 def problem_with(client: "MlflowClient") -> str | None:

@@ -93,6 +93,7 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       D1, D2    deadlines          Q1                   DQoES: times per step
       V1 to V3  whole devices, such as GPUs: all at once, as they arrive, beside trials without
       A1 to A25 everyday sweeps: all at once, more than fit, a laptop, ... (docs/reference/command-line.md)
+      N1 to N4  many nodes: 30 or 100, equal or unlike, all trials at once or within minutes
       L1, L2    lengths that follow from hyperparameters, and that do not
       C1 to C4  sweeps that look for the best model: 30 or 100 trials, 4 or 16 at a time; C2-spare, C4-spare: each
                 can use more cores than it asks for; C4-constant, C4-cosine, C4-one-cycle: by schedule of the

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from controllers.core import labels
-from controllers.core.actions import Place
+from controllers.core.actions import Action, Place
 from controllers.core.expressions import MOVED, gang_retries, workers
 from controllers.core.model import NodeName, Phase, Trial
-from controllers.core.ports import World
+from controllers.core.ports import OutcomeKind, World
 from mlflow_hooks import contract
 
 DEVICE: Final = "example.com/device"
@@ -129,6 +129,14 @@ class Bench(ABC):
     def place(self, name: str, node: NodeName | None = None) -> None:
         """Give a trial that waits a place; on a cluster, pods of the test before may still be leaving the node."""
         self.until(lambda: self.world.apply(Place(self.trial(name).id, node)).done)
+
+    def take_on(self, action: Action) -> None:
+        """Drive until the world has taken ``action`` on: on a cluster, a write may be under way."""
+        deadline = time.monotonic() + self.patience_s
+        while (outcome := self.world.apply(action)).kind is OutcomeKind.BUSY:
+            assert time.monotonic() < deadline, f"{action} waited in vain; trials: {self.world.trials()}"
+            self.drive()
+        assert outcome.done, outcome
 
     def until_running(self, name: str) -> None:
         """Drive until the trial has made a step in its present attempt."""

@@ -48,7 +48,7 @@ def test_a_gang_that_does_not_fit_as_a_whole_waits_and_holds_nothing(gang_bench:
         gang_bench.drive()
     runs, waits = ("a", "b") if gang_bench.phase("a") is Phase.RUNNING else ("b", "a")
     assert (runs, gang_bench.trial(waits).nodes) == ("a", ())
-    assert gang_bench.world.apply(Stop(gang_bench.trial("a").id, "enough")).done
+    gang_bench.take_on(Stop(gang_bench.trial("a").id, "enough"))
     gang_bench.until(lambda: gang_bench.ended("a", "b"))
     assert gang_bench.trial("b").phase is Phase.SUCCEEDED
 
@@ -58,7 +58,7 @@ def test_a_gang_grows_and_shrinks_and_no_step_is_lost_or_doubled(gang_bench: Gan
     here, there = gang_bench.nodes
     placed(gang_bench, "a", here)
     for nodes in ((here, there, there), (there, here)):
-        assert gang_bench.world.apply(move(gang_bench, "a", *nodes)).done
+        gang_bench.take_on(move(gang_bench, "a", *nodes))
         assert (gang_bench.trial("a").phase, gang_bench.trial("a").moving_to_nodes) == (Phase.MOVING, nodes)
         gang_bench.until_together("a", nodes)
         assert gang_bench.trial("a").workers == len(nodes)
@@ -72,9 +72,9 @@ def test_a_gang_moves_whole_without_a_change_of_its_size(gang_bench: GangBench) 
     waiting_gang(gang_bench, ELASTIC)
     here, there = gang_bench.nodes
     placed(gang_bench, "a", here, here)
-    assert gang_bench.world.apply(move(gang_bench, "a", here, there)).done
+    gang_bench.take_on(move(gang_bench, "a", here, there))
     gang_bench.until_together("a", (here, there))
-    assert gang_bench.world.apply(Migrate(gang_bench.trial("a").id, there)).done
+    gang_bench.take_on(Migrate(gang_bench.trial("a").id, there))
     gang_bench.until_together("a", (there, there))
     gang_bench.until(lambda: gang_bench.ended("a"))
     (result,) = gang_bench.world.results({})
@@ -85,7 +85,7 @@ def test_a_suspended_gang_goes_on_with_as_many_workers_as_it_is_placed_with(gang
     waiting_gang(gang_bench, ELASTIC)
     here, there = gang_bench.nodes
     placed(gang_bench, "a", here, there, there)
-    assert gang_bench.world.apply(Suspend(gang_bench.trial("a").id)).done
+    gang_bench.take_on(Suspend(gang_bench.trial("a").id))
     gang_bench.until(lambda: gang_bench.phase("a") is Phase.SUSPENDED)
     assert (gang_bench.trial("a").nodes, gang_bench.trial("a").workers) == ((), 3)
     placed(gang_bench, "a", there, here)
@@ -126,7 +126,7 @@ def test_a_gang_that_fails_more_often_than_it_may_has_failed(gang_bench: GangBen
 def test_a_gang_that_is_stopped_ends_early_and_well(gang_bench: GangBench) -> None:
     gang_bench.submit(a=ENDLESS)
     gang_bench.until_running("a")
-    assert gang_bench.world.apply(Stop(gang_bench.trial("a").id, "enough")).done
+    gang_bench.take_on(Stop(gang_bench.trial("a").id, "enough"))
     gang_bench.until(lambda: gang_bench.ended("a") and gang_bench.world.finished)
     assert (gang_bench.phase("a"), gang_bench.world.failed) == (Phase.STOPPED, False)
 
@@ -137,7 +137,7 @@ def test_a_gang_that_ignores_the_request_is_ended_after_its_grace_and_moves_all_
     waiting_gang(gang_bench, Behaviour(steps=2000, workers=2, deaf=True))
     here, there = gang_bench.nodes
     placed(gang_bench, "a", here, there)
-    assert gang_bench.world.apply(move(gang_bench, "a", there)).done
+    gang_bench.take_on(move(gang_bench, "a", there))
     assert gang_bench.world.apply(Suspend(gang_bench.trial("a").id)).kind is OutcomeKind.BUSY
     gang_bench.until_together("a", (there,))
     assert gang_bench.trial("a").attempt == 2
@@ -147,7 +147,7 @@ def test_a_resize_gives_each_worker_its_share_where_all_of_them_fit(gang_bench: 
     waiting_gang(gang_bench, ENDLESS)
     here, there = gang_bench.nodes
     placed(gang_bench, "a", here, here, there)
-    assert gang_bench.world.apply(Resize(gang_bench.trial("a").id, 0.15)).done
+    gang_bench.take_on(Resize(gang_bench.trial("a").id, 0.15))
     gang_bench.until(lambda: gang_bench.trial("a").cpu == pytest.approx(0.15))
     refused = gang_bench.world.apply(Resize(gang_bench.trial("a").id, 0.3))
     assert refused.kind is OutcomeKind.REFUSED
@@ -182,7 +182,7 @@ def test_a_controller_killed_while_a_gang_grows_loses_nothing_and_runs_nothing_t
     waiting_gang(gang_bench, ELASTIC)
     here, there = gang_bench.nodes
     placed(gang_bench, "a", here)
-    assert gang_bench.world.apply(move(gang_bench, "a", here, there, there)).done
+    gang_bench.take_on(move(gang_bench, "a", here, there, there))
     gang_bench.drive()
     gang_bench.restart_controller()
     gang_bench.until_together("a", (here, there, there))

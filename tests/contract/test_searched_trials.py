@@ -43,11 +43,11 @@ def test_each_further_attempt_gets_the_same_hyperparameters(bench: Bench, kind: 
     bench.until_running("a")
     trial = bench.trial("a").id
     if kind == "move":
-        assert bench.world.apply(Migrate(trial, bench.other_node("a"))).done
+        bench.take_on(Migrate(trial, bench.other_node("a")))
     elif kind == "failure":
         bench.kill_attempt("a")
     else:
-        assert bench.world.apply(Suspend(trial)).done
+        bench.take_on(Suspend(trial))
         bench.until(lambda: bench.phase("a") is Phase.SUSPENDED)
         bench.place("a")
     bench.until(lambda: bench.trial("a").attempt == 2 and bench.trial("a").steady)

@@ -13,7 +13,7 @@ WIDE = Behaviour(steps=400, cpu="300m")
 
 def suspended(bench: Bench, name: str) -> None:
     """Suspend a running trial, and wait until it is."""
-    assert bench.world.apply(Suspend(bench.trial(name).id)).done
+    bench.take_on(Suspend(bench.trial(name).id))
     assert bench.phase(name) is Phase.SUSPENDING
     bench.until(lambda: bench.phase(name) is Phase.SUSPENDED)
 
@@ -89,7 +89,7 @@ def test_a_trial_that_is_deaf_is_suspended_all_the_same(bench: Bench) -> None:
 def test_a_running_trial_that_is_stopped_ends_early_and_well(bench: Bench) -> None:
     bench.submit(a=LONG)
     bench.until_running("a")
-    assert bench.world.apply(Stop(bench.trial("a").id, "enough")).done
+    bench.take_on(Stop(bench.trial("a").id, "enough"))
     assert bench.phase("a") is Phase.STOPPING
     bench.until(lambda: bench.ended("a") and bench.world.finished)
     assert (bench.phase("a"), bench.world.failed) == (Phase.STOPPED, False)
@@ -105,8 +105,8 @@ def test_a_suspended_trial_and_one_that_never_started_can_be_stopped(bench: Benc
     bench.until_running("a")
     suspended(bench, "a")
     made = len(bench.steps("a"))
-    assert bench.world.apply(Stop(bench.trial("a").id, "enough")).done
-    assert bench.world.apply(Stop(bench.trial("b").id, "enough")).done
+    bench.take_on(Stop(bench.trial("a").id, "enough"))
+    bench.take_on(Stop(bench.trial("b").id, "enough"))
     bench.until(lambda: bench.ended("a", "b") and bench.world.finished)
     assert {bench.phase(name) for name in "ab"} == {Phase.STOPPED}
     assert (len(bench.steps("a")), bench.steps("b")) == (made, [])
@@ -118,7 +118,7 @@ def test_a_trial_that_was_told_to_leave_is_busy(bench: Bench, kind: str) -> None
     bench.submit(a=Behaviour(steps=2000, deaf=True))
     bench.until_running("a")
     trial, target = bench.trial("a").id, bench.other_node("a")
-    assert bench.world.apply(Suspend(trial) if kind == "suspend" else Stop(trial, "enough")).done
+    bench.take_on(Suspend(trial) if kind == "suspend" else Stop(trial, "enough"))
     for action in (Resize(trial, 0.2), Migrate(trial, target), Suspend(trial), Stop(trial, "enough")):
         assert bench.world.apply(action).kind is OutcomeKind.BUSY
     bench.until(lambda: bench.phase("a") is (Phase.SUSPENDED if kind == "suspend" else Phase.STOPPED))

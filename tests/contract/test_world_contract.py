@@ -52,7 +52,7 @@ def test_two_trials_spread_over_two_empty_nodes(bench: Bench) -> None:
 def test_a_resize_shows_when_it_has_taken_effect_and_is_undone_by_nothing(bench: Bench) -> None:
     bench.submit(a=LONG)
     bench.until_running("a")
-    assert bench.world.apply(Resize(bench.trial("a").id, 0.25)).done
+    bench.take_on(Resize(bench.trial("a").id, 0.25))
     bench.until(lambda: bench.trial("a").cpu == 0.25)
     bench.until_running("a")
     assert (bench.trial("a").cpu, bench.trial("a").base_cpu) == (0.25, 0.1)
@@ -74,8 +74,8 @@ def test_a_share_grows_at_once_into_room_that_a_neighbour_was_just_told_to_give_
         bench.until_running(name)
     nodes = {name: bench.trial(name).node for name in names}
     smaller, larger = next(pair for pair in combinations(names, 2) if nodes[pair[0]] == nodes[pair[1]])
-    assert bench.world.apply(Resize(bench.trial(smaller).id, 0.05)).done
-    assert bench.world.apply(Resize(bench.trial(larger).id, 0.3)).done
+    bench.take_on(Resize(bench.trial(smaller).id, 0.05))
+    bench.take_on(Resize(bench.trial(larger).id, 0.3))
     bench.until(lambda: (bench.trial(smaller).cpu, bench.trial(larger).cpu) == (0.05, 0.3))
 
 
@@ -83,7 +83,7 @@ def test_a_move_ends_on_the_other_node_with_no_step_missing_or_doubled(bench: Be
     bench.submit(a=Behaviour(steps=120))
     bench.until_running("a")
     target = bench.other_node("a")
-    assert bench.world.apply(Migrate(bench.trial("a").id, target)).done
+    bench.take_on(Migrate(bench.trial("a").id, target))
     assert (bench.trial("a").phase, bench.trial("a").moving_to) == (Phase.MOVING, target)
     bench.until(lambda: bench.trial("a").steady)
     moved = bench.trial("a")
@@ -247,7 +247,7 @@ def test_a_trial_that_ignores_the_request_is_ended_after_its_grace_and_moves_all
     bench.submit(a=Behaviour(steps=2000, deaf=True))
     bench.until_running("a")
     target = bench.other_node("a")
-    assert bench.world.apply(Migrate(bench.trial("a").id, target)).done
+    bench.take_on(Migrate(bench.trial("a").id, target))
     bench.until(lambda: bench.trial("a").steady)
     assert (bench.trial("a").node, bench.trial("a").attempt) == (target, 2)
 

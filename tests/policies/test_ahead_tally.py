@@ -14,14 +14,14 @@ from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import Load, NodeForecast, node_forecast
 from controllers.policies.ahead.order import starting_order
 from controllers.policies.ahead.planning import CONSIDERED, Weights, WorkPlan
-from controllers.policies.ahead.tally import Line, Tally
+from controllers.policies.ahead.tally import Line, Tally, size_of
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.lengths import Source
 from controllers.policies.kit.work_left import Estimate
 from tests.policies.policy_fakes import node, snapshot, trial
 
 times = st.sampled_from([0.0, 1.0, 7.5, 100.0, 1e-9, 3e5])
-forecasts = st.builds(NodeForecast, times, times, times)
+forecasts = st.builds(NodeForecast, times, times, times, times)
 states = st.lists(st.tuples(forecasts, st.integers(0, 9)), min_size=1, max_size=12)
 changes = st.lists(st.tuples(st.integers(0, 11), forecasts, st.integers(0, 9)), max_size=12)
 
@@ -38,11 +38,20 @@ def named(number: int) -> NodeName:
     return NodeName(f"n{number:03}")
 
 
+CORES = {named(number): (4.0, 16.0, 5.0)[number % 3] for number in range(12)}
+
+
+def of_each_size(ordered: list[NodeName], count: int) -> list[NodeName]:
+    """Return the first ``count`` of each size, small ones first: of four and five cores, and of sixteen."""
+    small = [name for name in ordered if CORES[name] < 16.0]
+    return [*small[:count], *[name for name in ordered if name not in small][:count]]
+
+
 @given(states, changes, st.sampled_from([0.0, 1.0]))
 def test_a_tally_that_is_kept_up_says_the_same_as_one_that_is_made_anew(
     state: list[tuple[NodeForecast, int]], made: list[tuple[int, NodeForecast, int]], end_weight: float
 ) -> None:
-    tally = Tally({named(n): one for n, one in enumerate(state)}, 7, end_weight)
+    tally = Tally({named(n): one for n, one in enumerate(state)}, CORES, 7, end_weight)
     kept = [forecast for forecast, _ in state]
     for number, forecast, trials in made:
         at = number % len(state)
@@ -51,9 +60,9 @@ def test_a_tally_that_is_kept_up_says_the_same_as_one_that_is_made_anew(
         tally.change(named(at), forecast, trials)
         kept = tried
     assert tally.cost({}) == pytest.approx(plain_cost(kept, 7, end_weight), rel=1e-12, abs=1e-3)
-    by_last = sorted((one.last, named(n)) for n, one in enumerate(kept))
-    assert tally.first_done(3) == [name for _, name in by_last[:3]]
-    assert tally.last_done(3) == [name for _, name in by_last[::-1][:3]]
+    by_last = sorted((one.last, -CORES[named(n)], named(n)) for n, one in enumerate(kept))
+    assert tally.first_done(3) == of_each_size([name for *_, name in by_last], 3)
+    assert tally.last_done(3) == [name for *_, name in by_last[::-1][:3]]
     assert tally.forecasts == {named(n): one for n, one in enumerate(kept)}
 
 
@@ -61,20 +70,20 @@ def test_a_tally_that_is_kept_up_says_the_same_as_one_that_is_made_anew(
 def test_a_line_begins_with_the_suitable_nodes_that_have_room_soonest(
     state: list[tuple[NodeForecast, int]], made: list[tuple[int, NodeForecast, int]], unsuitable: set[int]
 ) -> None:
-    tally = Tally({named(n): one for n, one in enumerate(state)}, 7, 1.0)
+    tally = Tally({named(n): one for n, one in enumerate(state)}, CORES, 7, 1.0)
     out = {named(number) for number in unsuitable}
     line = Line(tally, lambda name: name not in out)
     for number, forecast, _ in [(0, state[0][0], 0), *made]:
         at = named(number % len(state))
         tally.change(at, forecast, tally.keys[at][1] + 1)
-        plain = [name for _, _, name in sorted(tally.keys.values()) if name not in out]
-        assert line.first(3) == plain[:3]
+        plain = [name for *_, name in sorted(tally.keys.values()) if name not in out]
+        assert line.first(3) == of_each_size(plain, 3)
 
 
 def drawn(seed: int) -> tuple[Snapshot, dict[TrialId, Estimate], Weights]:
     """Return a sweep of which some run and many wait, on nodes of which many are alike."""
     chance = random.Random(seed)  # noqa: S311 - draws sweeps
-    places = [node(f"n{n:02}", chance.choice([4.0, 4.0, 8.0])) for n in range(chance.randint(1, 24))]
+    places = [node(f"n{n:02}", chance.choice([4.0, 4.0, 5.0, 8.0])) for n in range(chance.randint(1, 40))]
     trials: list[Trial] = []
     for number in range(chance.randint(1, 40)):
         asks = chance.choice([0.5, 1.0, 1.0, 2.0])
@@ -89,6 +98,21 @@ def drawn(seed: int) -> tuple[Snapshot, dict[TrialId, Estimate], Weights]:
     }
     weights = Weights(chance.choice([1.0, 0.8]), chance.choice([0.0, 0.2]), chance.choice([0.0, 1.0]), 5.0)
     return snapshot(60.0, trials, places), estimates, weights
+
+
+def first_of_each_size(
+    roomy: list[NodeName],
+    known: dict[NodeName, NodeForecast],
+    loads: dict[NodeName, list[Load]],
+    cores: dict[NodeName, float],
+) -> list[NodeName]:
+    ordered = sorted(roomy, key=lambda place: (known[place].drain, len(loads[place]), -cores[place], place))
+    sizes = {size_of(cores[place]) for place in roomy}
+    return [place for size in sizes for place in [one for one in ordered if size_of(cores[one]) == size][:CONSIDERED]]
+
+
+def as_they_stand(loads: list[Load], cores: float) -> tuple[float, float]:
+    return math.fsum(most for _, most in loads) - cores, len(loads) / cores
 
 
 def plainly_placed(seen: Snapshot, estimates: dict[TrialId, Estimate], weights: Weights) -> list[Place]:
@@ -109,13 +133,13 @@ def plainly_placed(seen: Snapshot, estimates: dict[TrialId, Estimate], weights: 
             if capacity.fits(one.trial, place)
             and not (weights.contention and sum(most for _, most in loads[place]) >= cores[place])
         ]
-        near = sorted(roomy, key=lambda place: (known[place].bound, len(loads[place]), place))[:CONSIDERED]
+        near = first_of_each_size(roomy, known, loads, cores)
         costs = {}
         for place in near:
             after = node_forecast([*loads[place], (one.work, one.most)], cores[place], weights.power)
             costs[place] = plain_cost(list({**known, place: after}.values()), len(estimates), weights.end)
         if near:
-            best = min(near, key=lambda place: (costs[place], len(loads[place]) / cores[place], place))
+            best = min(near, key=lambda place: (costs[place], *as_they_stand(loads[place], cores[place]), place))
             loads[best].append((one.work, one.most))
             found.append(Place(name, best))
             capacity.apply(found[-1])
@@ -132,7 +156,16 @@ def test_trials_are_placed_as_if_every_one_of_them_looked_at_every_node(seed: in
 
 def test_equal_nodes_cost_the_same_so_that_their_names_decide() -> None:
     # Sums of floats depend on the order: in each other's place, 0.1 and 0.2 and 0.3 come to something else.
-    loads = [NodeForecast(c, c, c) for c in (0.1, 0.2, 0.3, 0.1, 0.7, 0.1)]
-    tally = Tally({named(n): (one, 1) for n, one in enumerate(loads)}, 6, 1.0)
+    loads = [NodeForecast(c, c, c, c) for c in (0.1, 0.2, 0.3, 0.1, 0.7, 0.1)]
+    tally = Tally({named(n): (one, 1) for n, one in enumerate(loads)}, CORES, 6, 1.0)
     after = replace(loads[0], completions=0.4, bound=0.35)
     assert len({tally.cost({named(n): after}) for n in (0, 3, 5)}) == 1
+
+
+def test_a_first_trial_starts_on_the_largest_node_wherever_that_stands_in_the_order_of_names() -> None:
+    # Empty nodes all cost the same while nothing is known of the trial. It may be able to use the largest.
+    places = [*(node(f"a{number:02}", 8.0) for number in range(20)), node("z", 32.0)]
+    waits = trial("t", phase=Phase.PENDING, gated=True, attempt=0)
+    unknown = {waits.id: Estimate(waits, 100.0, 4.0, 1.0, Source.OTHERS, 4.0)}
+    (place,) = WorkPlan(snapshot(0.0, [waits], places), unknown, {}, Weights(1.0, 0.0, 0.0, 5.0)).places()
+    assert place.action == Place(waits.id, NodeName("z"))

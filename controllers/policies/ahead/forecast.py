@@ -24,12 +24,14 @@ LAST_WEIGHT: Final = 0.3
 class NodeForecast:
     """What a node's trials come to, in seconds from now.
 
-    ``completions`` is the sum of their completion times, ``last`` the latest. ``bound`` is when the node could be done
-    at the earliest. ``exponent`` says how its cores are best shared (``allocated``).
+    ``completions`` is the sum of their completion times, ``last`` the latest. ``drain`` is what all would take if each
+    could use all cores, ``bound`` when the node could be done at the earliest. ``exponent`` says how its cores are best
+    shared (``allocated``).
     """
 
     completions: float = 0.0
     last: float = 0.0
+    drain: float = 0.0
     bound: float = 0.0
     exponent: float = math.inf
 
@@ -50,7 +52,8 @@ def _node_forecast(queue: tuple[Load, ...], cores: float, power: float) -> NodeF
     exponents = (math.inf,) if power >= LINEAR else (1 / (1 - power), 4.0, 2.0, 1.0)
     found = [(*_shared(queue, cores, power, exponent), exponent) for exponent in exponents]
     completions, last, exponent = min(found, key=lambda one: one[0] + LAST_WEIGHT * len(queue) * one[1])
-    return NodeForecast(completions, last, _bound(queue, cores, cores, power), exponent)
+    drain = sum([work for work, _ in queue]) / math.pow(cores, power)
+    return NodeForecast(completions, last, drain, _bound(queue, cores, cores, power), exponent)
 
 
 def earliest_end(loads: Iterable[Load], cores: Collection[float], power: float, expected: float = 0.0) -> float:

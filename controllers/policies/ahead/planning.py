@@ -16,8 +16,8 @@ from controllers.policies.kit.capacity import Capacity, RequestShape, request_sh
 from controllers.policies.kit.places import waiting
 from controllers.policies.kit.work_left import Estimate
 
-CONSIDERED: Final = 8
-"""Nodes that a place or a move looks at closely, on either side: in a large cluster the others are like these."""
+CONSIDERED: Final = 4
+"""Nodes of each size that a place or a move looks at closely: in a large cluster the others are like these."""
 LEAST_GAIN: Final = 0.01
 """Part of all that a state costs which a move must win at least: estimates are no better."""
 WORTH: Final = 2.0
@@ -75,7 +75,7 @@ class WorkPlan:
             if node in self._loads:
                 self._loads[node][name] = one.work, one.most
         nodes = {node: (self._forecast(node), len(loads)) for node, loads in self._loads.items()}
-        self._tally = Tally(nodes, len(estimates), weights.end)
+        self._tally = Tally(nodes, self.cores, len(estimates), weights.end)
 
     @property
     def forecasts(self) -> Mapping[NodeName, NodeForecast]:
@@ -90,8 +90,9 @@ class WorkPlan:
     def places(self) -> Iterator[Proposal]:
         """Yield a place for each trial that waits and fits somewhere, in the order of ``starting_order``.
 
-        It is the node on which it costs all trials the least; of several, the one with the fewest trials per core. A
-        trial that fits nowhere waits on and does not hold up a smaller one.
+        It is the node on which it costs all trials the least. Of several, it is the one where the most cores are left
+        over, as the trial may be able to use more than is known. A trial that fits nowhere waits on and does not hold
+        up a smaller one.
         """
         lines: dict[RequestShape, Line] = {}
         for name in starting_order(self._queues(), protect_end=self._weights.end > 0):
@@ -104,11 +105,18 @@ class WorkPlan:
                 continue
             after = {node: self._forecast(node, (one.work, one.most)) for node in near}
             costs = {node: self._tally.cost({node: forecast}) for node, forecast in after.items()}
-            best = min(after, key=lambda node: (costs[node], len(self._loads[node]) / self.cores[node], node))
+            best = min(after, key=lambda node: (costs[node], -self._unused(node), self._crowded(node), node))
             self._capacity.apply(Place(name, best))
             self._loads[best][name] = one.work, one.most
             self._tally.change(best, after[best], len(self._loads[best]))
             yield Proposal(Place(name, best), f"placing: it costs all trials the least on {best}")
+
+    def _unused(self, node: NodeName) -> float:
+        """Return the cores that the trials of ``node`` cannot use, below 0 where they could use more than there are."""
+        return self.cores[node] - math.fsum(most for _, most in self._loads[node].values())
+
+    def _crowded(self, node: NodeName) -> float:
+        return len(self._loads[node]) / self.cores[node]
 
     def _has_room(self, trial: Trial, node: NodeName) -> bool:
         return self._capacity.fits(trial, node) and not self._held_back(node)
@@ -117,7 +125,7 @@ class WorkPlan:
         """Whether one more trial would only slow down those of ``node``: they can use all of it, and contend for it."""
         if self._weights.contention < MUCH_CONTENTION:
             return False
-        return sum(most for _, most in self._loads[node].values()) >= self.cores[node]
+        return self._unused(node) <= 0
 
     def moves(self, movable: Iterable[TrialId]) -> Iterator[Proposal]:
         """Yield moves of ``movable`` trials, the best first, each with those before it counted in, while they pay.
@@ -172,7 +180,7 @@ class WorkPlan:
         before, targets = self._tally.cost({}), self._tally.first_done(CONSIDERED)
         best: tuple[float, TrialId, NodeName] | None = None
         for source in self._tally.last_done(CONSIDERED):
-            if sum(most for _, most in self._loads[source].values()) <= self.cores[source]:
+            if self._unused(source) >= 0:
                 continue  # Each has all that it can use, so nobody gains where one leaves.
             for name in self._loads[source]:
                 trial = self._estimates[name].trial

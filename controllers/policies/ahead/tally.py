@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_left, insort
 from collections.abc import Callable, Mapping
-from heapq import heappop, heappush
+from heapq import heappop, heappush, merge
 from itertools import islice
 from typing import Final
 
@@ -13,8 +13,8 @@ from controllers.policies.ahead.forecast import NodeForecast
 BITS: Final = 64
 """Sums count units of 2 ** -64 of a second (or of its fourth power): as whole numbers they depend on no order."""
 
-Key = tuple[float, int, NodeName]
-"""A node's bound, the number of its trials, and its name: who comes first has room soonest."""
+Key = tuple[float, int, float, NodeName]
+"""A node's drain, the number of its trials, its cores below 0, and its name: who comes first has room soonest."""
 
 
 class Tally:
@@ -24,25 +24,39 @@ class Tally:
     of the nodes' bounds, half their 4-norm: a node that is not the last should be done early too, since its cores are
     what the last one's trials can move to.
 
-    ``by_bound`` holds the nodes in the order in which they will have room, ``keys`` by what they stand in it, and
-    ``changed`` which nodes changed since the beginning, one after another.
+    Nodes are about as large as each other if they have the same ``size_of``. ``lines`` holds those of each size in the
+    order in which they will have room, ``keys`` by what they stand in it, and ``changed`` which nodes changed since the
+    beginning, one after another.
 
     Args:
         nodes: The forecast of each node, and the number of its trials.
+        cores: Those of each node, above 0.
         trials: How many there are in all.
         end_weight: The weight of the end beside the mean completion time.
     """
 
-    def __init__(self, nodes: Mapping[NodeName, tuple[NodeForecast, int]], trials: int, end_weight: float) -> None:
+    def __init__(
+        self,
+        nodes: Mapping[NodeName, tuple[NodeForecast, int]],
+        cores: Mapping[NodeName, float],
+        trials: int,
+        end_weight: float,
+    ) -> None:
         self.forecasts = {node: forecast for node, (forecast, _) in nodes.items()}
         self.keys: dict[NodeName, Key] = {
-            node: (forecast.bound, count, node) for node, (forecast, count) in nodes.items()
+            node: (forecast.drain, count, -cores[node], node) for node, (forecast, count) in nodes.items()
         }
+        self.sizes = {node: size_of(cores[node]) for node in nodes}
+        each = {size: [node for node in nodes if self.sizes[node] == size] for size in sorted(set(self.sizes.values()))}
+        self.lines = {size: sorted(self.keys[node] for node in alike) for size, alike in each.items()}
         self._weight = end_weight * trials
         self._completions = sum(_units(forecast.completions) for forecast in self.forecasts.values())
         self._fourths = sum(_fourth(forecast) for forecast in self.forecasts.values())
-        self.by_bound = sorted(self.keys.values())
-        self._by_last = sorted((forecast.last, node) for node, forecast in self.forecasts.items())
+        self._by_bound = sorted((forecast.bound, node) for node, forecast in self.forecasts.items())
+        self._by_last = {
+            size: sorted((self.forecasts[node].last, -cores[node], node) for node in alike)
+            for size, alike in each.items()
+        }
         self.changed: list[NodeName] = []
 
     def cost(self, changed: Mapping[NodeName, NodeForecast]) -> float:
@@ -54,34 +68,41 @@ class Tally:
             before = self.forecasts[node]
             completions += _units(after.completions) - _units(before.completions)
             fourths += _fourth(after) - _fourth(before)
-        others = next((bound for bound, _, node in reversed(self.by_bound) if node not in changed), 0.0)
+        others = next((bound for bound, node in reversed(self._by_bound) if node not in changed), 0.0)
         latest = max(others, *(after.bound for after in changed.values())) if changed else others
         spread = math.pow(fourths / (len(self.forecasts) << BITS), 1 / 4)
         return completions / (1 << BITS) + self._weight * (spread + latest) / 2
 
     def change(self, node: NodeName, forecast: NodeForecast, trials: int) -> None:
         """Count that ``node`` now has so many ``trials`` and comes to ``forecast``."""
-        before, key = self.forecasts[node], self.keys[node]
+        before, key, size = self.forecasts[node], self.keys[node], self.sizes[node]
         self._completions += _units(forecast.completions) - _units(before.completions)
         self._fourths += _fourth(forecast) - _fourth(before)
-        del self.by_bound[bisect_left(self.by_bound, key)]
-        del self._by_last[bisect_left(self._by_last, (before.last, node))]
-        self.forecasts[node], self.keys[node] = forecast, (forecast.bound, trials, node)
-        insort(self.by_bound, self.keys[node])
-        insort(self._by_last, (forecast.last, node))
+        smaller, line, by_last = key[2], self.lines[size], self._by_last[size]
+        del line[bisect_left(line, key)]
+        del self._by_bound[bisect_left(self._by_bound, (before.bound, node))]
+        del by_last[bisect_left(by_last, (before.last, smaller, node))]
+        self.forecasts[node], self.keys[node] = forecast, (forecast.drain, trials, smaller, node)
+        insort(line, self.keys[node])
+        insort(self._by_bound, (forecast.bound, node))
+        insort(by_last, (forecast.last, smaller, node))
         self.changed.append(node)
 
     def first_done(self, count: int) -> list[NodeName]:
-        """Return the ``count`` nodes whose last trials are done first."""
-        return [node for _, node in self._by_last[:count]]
+        """Return the ``count`` nodes of each size whose last trials are done first."""
+        return [node for order in self._by_last.values() for *_, node in order[:count]]
 
     def last_done(self, count: int) -> list[NodeName]:
         """Return the ``count`` nodes whose last trials are done last, the very last first."""
-        return [node for _, node in islice(reversed(self._by_last), count)]
+        latest = merge(*(order[::-1][:count] for order in self._by_last.values()), reverse=True)
+        return [node for _, _, node in islice(latest, count)]
 
 
 class Line:
-    """The nodes that suit some of the trials that are to be placed, those first that have room soonest.
+    """The nodes that suit some of the trials that are to be placed, those of each size first that have room soonest.
+
+    Where a trial may use many cores, one of the large nodes can be best though small ones stand idle, and the other way
+    round where large ones are crowded.
 
     While trials are placed, a node that does not suit them never will, so nobody asks for it again.
 
@@ -93,23 +114,31 @@ class Line:
     def __init__(self, tally: Tally, suits: Callable[[NodeName], bool]) -> None:
         self._tally = tally
         self._suits = suits
-        self._heap = list(tally.by_bound)  # whatever is sorted is a heap
+        self._heaps = {size: list(line) for size, line in tally.lines.items()}  # whatever is sorted is a heap
         self._seen = len(tally.changed)
 
     def first(self, count: int) -> list[NodeName]:
-        """Return the first ``count`` nodes that suit."""
+        """Return the first ``count`` nodes of each size that suit."""
         tally = self._tally
         for node in dict.fromkeys(tally.changed[self._seen :]):
-            heappush(self._heap, tally.keys[node])
+            heappush(self._heaps[tally.sizes[node]], tally.keys[node])
         self._seen = len(tally.changed)
+        return [node for heap in self._heaps.values() for node in self._first(heap, count)]
+
+    def _first(self, heap: list[Key], count: int) -> list[NodeName]:
         found: list[Key] = []
-        while self._heap and len(found) < count:
-            key = heappop(self._heap)
-            if key == tally.keys[key[-1]] and self._suits(key[-1]):
+        while heap and len(found) < count:
+            key = heappop(heap)
+            if key == self._tally.keys[key[-1]] and self._suits(key[-1]):
                 found.append(key)
         for key in found:
-            heappush(self._heap, key)
+            heappush(heap, key)
         return [node for *_, node in found]
+
+
+def size_of(cores: float) -> int:
+    """Return the power of two that is nearest to ``cores``: by it, nodes are of one size."""
+    return round(math.log2(cores))
 
 
 def _units(seconds: float) -> int:

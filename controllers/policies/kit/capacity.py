@@ -35,7 +35,9 @@ class Capacity:
     _memory: dict[NodeName, float]
     _devices: dict[NodeName, Devices]
     _present: int = 0
+    """How many trials run or wait."""
     _empty: dict[TrialId, tuple[int, int]] = field(default_factory=dict)
+    """For how many workers of a trial the largest node has room, and all together, if nothing else were there."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Capacity":

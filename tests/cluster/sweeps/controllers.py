@@ -28,17 +28,19 @@ class ControllerProcess:
         arguments: those after ``specon controller``.
         log: where it writes, over all its lives.
         health_port: serves /livez and /readyz, and the port after it /metrics.
+        module: the command line that it is.
     """
 
     arguments: tuple[str, ...]
     log: Path
     health_port: int
+    module: str = "hera_specon.cli"
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
     def start(self) -> "ControllerProcess":
         """Start it; returns at once."""
         ports = ["--health-port", str(self.health_port), "--metrics-port", str(self.health_port + 1)]
-        command = [sys.executable, "-m", "hera_specon.cli", "controller", *self.arguments, *ports]
+        command = [sys.executable, "-m", self.module, "controller", *self.arguments, *ports]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=log, stderr=log)
         return self

@@ -10,6 +10,7 @@ from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.experiments.gang_experiments import GANG_EXPERIMENTS
 from controllers.lab.simulation.experiments.goal_experiments import DEADLINE_EXPERIMENTS, TARGET_EXPERIMENTS
 from controllers.lab.simulation.experiments.length_experiments import LENGTH_EXPERIMENTS
+from controllers.lab.simulation.experiments.many_nodes import MANY_NODES_EXPERIMENTS
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 
 _ALL: Final[tuple[Setup, ...]] = (
@@ -17,6 +18,7 @@ _ALL: Final[tuple[Setup, ...]] = (
     *DEADLINE_EXPERIMENTS,
     *TARGET_EXPERIMENTS,
     *EVERYDAY_EXPERIMENTS,
+    *MANY_NODES_EXPERIMENTS,
     *DEVICE_EXPERIMENTS,
     *GANG_EXPERIMENTS,
     *LENGTH_EXPERIMENTS,
