@@ -58,7 +58,7 @@ test-adapters: .venv/.installed ## Train and move trials with Lightning, Transfo
 
 test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: KUBECONFIG's cluster, or three nodes on this machine
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
-	$(BIN)/pytest -m 'cluster and not faults and not scale'
+	$(BIN)/pytest --durations=25 --durations-min=5 -m 'cluster and not faults and not scale' $(if $(CLUSTER),-k "$(CLUSTER)")
 
 test-faults: .venv/.installed ## Break nodes, kubelets, controllers and servers during sweeps on such a cluster (half an hour)
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))

@@ -56,8 +56,9 @@ def disturbed(runs: Sequence[Run]) -> list[str]:
 
 
 def _overview(world: str, runs: Sequence[Run]) -> str:
+    """Return the README's rows: of the sweeps whose trials have one worker each, run over several seeds."""
     rows = []
-    for plan in (plan for plan in PLANS if plan.world == world):
+    for plan in (plan for plan in PLANS if plan.world == world and plan.workers == 1):
         for one in (one for sweep in plan.sweeps for one in summaries(plan, sweep, runs)):
             loser = "" if one.baseline else f"{_most(one, lambda run: run.worst_loser):.2f}"
             rows.append([f"{one.experiment}, {_PLACES[world]}", _name(one), *_times(one)[:-1], loser])

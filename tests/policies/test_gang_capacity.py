@@ -99,6 +99,26 @@ def test_an_elastic_gang_starts_on_one_node_unless_all_find_room_and_it_gets_man
     assert "".join(found.nodes) == nodes
 
 
+@pytest.mark.parametrize(("others", "nodes"), [(0, "aabb"), (3, "aaab")], ids=["there is plenty", "others wait"])
+def test_a_gang_that_needs_several_nodes_gets_the_most_cores_unless_others_need_the_room(
+    others: int, nodes: str
+) -> None:
+    queue = [replace(waiting(4), id=TrialId(f"other-{number}")) for number in range(others)]
+    found = zoned(3.0, 3.0, 3.0, 3.0, least=4, others=queue).completed(Place(G))
+    assert isinstance(found, Place)
+    assert "".join(found.nodes) == nodes
+
+
+def test_a_gang_on_several_nodes_keeps_off_those_that_others_use() -> None:
+    busy = trial("o", "b", cpu=2.0)
+    nodes = [node(name, 4.0) for name in "abcd"]
+    found = Capacity.of(snapshot(0.0, [replace(waiting(5), max_workers=5, min_workers=5), busy], nodes)).completed(
+        Place(G)
+    )
+    assert isinstance(found, Place)
+    assert "".join(sorted(found.nodes)) == "aaccd"
+
+
 def test_a_gang_starts_whole_or_not_at_all() -> None:
     taken = ledger(waiting(), trial("o", "a", cpu=3.0), trial("p", "b", cpu=2.0))
     assert taken.completed(Place(G)) is None
@@ -107,7 +127,7 @@ def test_a_gang_starts_whole_or_not_at_all() -> None:
 
 
 def test_where_a_policy_names_a_node_rank_0_goes_there() -> None:
-    assert ledger(waiting(), trial("o", "b", cpu=2.0)).completed(Place(G, B)) == Place(G, B, nodes=(B, B, A, A))
+    assert ledger(waiting(), trial("o", "b", cpu=2.0)).completed(Place(G, B)) == Place(G, B, nodes=(B, A, A, A))
 
 
 def test_a_gang_that_runs_moves_to_one_node_whole() -> None:

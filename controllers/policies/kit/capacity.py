@@ -37,7 +37,7 @@ class Capacity:
     _present: int = 0
     """How many trials run or wait."""
     _empty: dict[TrialId, tuple[int, int]] = field(default_factory=dict)
-    """For how many workers of a trial the largest node has room, and all together, if nothing else were there."""
+    """What ``_room_alone`` found, by trial."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Capacity":
@@ -144,14 +144,20 @@ class Capacity:
         most = self.most_workers(trial)
         if most == trial.min_workers:
             return most
+        near = max(trial.min_workers, min(most, self._room_alone(trial)[0]))
+        return most if most >= WORTH_SPREADING * near and self._roomy(trial, most) else near
+
+    def _roomy(self, trial: Trial, workers: int) -> bool:
+        """Whether all nodes together could hold so many workers of each trial that runs or waits."""
+        return self._present * workers <= self._room_alone(trial)[1]
+
+    def _room_alone(self, trial: Trial) -> tuple[int, int]:
+        """Return for how many workers of a trial the largest node and all together have room where nothing else is."""
         if trial.id not in self._empty:
             empty, shape = Capacity(self.nodes, {}, {}, {}, {}, {}), replace(trial, nodes=())
             rooms = [empty.worker_room(shape, node) for node in self.nodes]
             self._empty[trial.id] = max(rooms), sum(rooms)
-        largest, in_all = self._empty[trial.id]
-        near = max(trial.min_workers, min(most, largest))
-        spreads = most >= WORTH_SPREADING * near and self._present * most <= in_all
-        return most if spreads else near
+        return self._empty[trial.id]
 
     def gathered(self, trial: Trial, workers: int, first: NodeName | None = None) -> tuple[NodeName, ...]:
         """Return the nodes of ``workers`` of a gang's next attempt, near each other; empty where they find no room.
@@ -180,8 +186,28 @@ class Capacity:
         if isinstance(action, Migrate):
             nodes = (action.node,) * trial.workers
         else:
-            nodes = self.gathered(trial, self.first_workers(trial), action.node)
+            nodes = self._evened(trial, self.gathered(trial, self.first_workers(trial), action.node))
         return replace(action, node=nodes[0], nodes=nodes) if nodes else None
+
+    def _evened(self, trial: Trial, nodes: tuple[NodeName, ...]) -> tuple[NodeName, ...]:
+        """Return the nodes of a gang that needs several, with its workers where each gets the most cores.
+
+        They wait for the network anyway, and on two nodes for as long as on four. But the one that gets the fewest
+        cores keeps all others waiting. Where nodes are scarce, as few as can be leave room for whole gangs.
+        """
+        if len(set(nodes)) <= 1 or not self._roomy(trial, len(nodes)):
+            return nodes
+        zones, counts = {self.nodes[node].zone for node in nodes}, {nodes[0]: 1}
+        rooms = {node: self.worker_room(trial, node) for node, place in self.nodes.items() if place.zone in zones}
+
+        def crowded(node: NodeName) -> tuple[float, NodeName]:
+            workers = counts.get(node, 0) + 1
+            return (self.taken(node)[0] + _worker_cpu(trial) * workers) / max(self.nodes[node].cpu, SLACK), node
+
+        for _ in nodes[1:]:
+            node = min((node for node, room in rooms.items() if room > counts.get(node, 0)), key=crowded)
+            counts[node] = counts.get(node, 0) + 1
+        return tuple(node for node, workers in counts.items() for _ in range(workers))
 
     def allows(self, action: Action) -> bool:
         """Return whether ``action`` keeps every node within what it has."""
