@@ -3,6 +3,7 @@
 import re
 import threading
 from collections import defaultdict
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -35,13 +36,12 @@ class WeightsSeen(threading.Thread):
     def run(self) -> None:
         """Look until told to stop."""
         while not self._over.wait(_EVERY_S):
-            for file in _CPU.glob("*/kubepods/*/pod*/*/cpu.shares"):
-                try:
+            # A pod that ends takes its folder along while we look: the next look, soon, sees the others again.
+            with suppress(OSError):
+                for file in _CPU.glob("*/kubepods/*/pod*/*/cpu.shares"):
                     weight = int(file.read_text())
-                except OSError:
-                    continue
-                if self._seen[file][-1:] != [weight]:
-                    self._seen[file].append(weight)
+                    if self._seen[file][-1:] != [weight]:
+                        self._seen[file].append(weight)
 
     def changes(self) -> int:
         """Stop, and return the number of changes."""
