@@ -16,7 +16,7 @@ Order = Callable[[Queue], list[TrialId]]
 
 
 def waiting(*seconds: float, at: float = 0.0) -> list[Waiting]:
-    return [Waiting(TrialId(f"t{number:03}"), at, one, one) for number, one in enumerate(seconds)]
+    return [Waiting(TrialId(f"t{number:03}"), at, one) for number, one in enumerate(seconds)]
 
 
 def dealt(queue: Queue) -> list[TrialId]:
@@ -80,35 +80,21 @@ def test_random_sweeps_end_as_early_as_the_longest_first_and_have_the_mean_of_th
     assert statistics.fmean(means) < 1.02
 
 
-def test_a_trial_that_may_well_outlast_all_others_starts_before_it_must() -> None:
-    known = waiting(*[5.0] * 8, 8.0)
-    guessed = [*known[:-1], Waiting(TrialId("t008"), 0.0, 8.0, 30.0)]
-    assert dealt(Queue(known, [], 2))[0] == "t000"
-    assert dealt(Queue(guessed, [], 2))[0] == "t008"
-
-
 def test_trials_of_which_nothing_is_known_start_in_the_order_of_submission() -> None:
-    queue = Queue([Waiting(TrialId(f"t{n}"), float(9 - n), 60.0, 120.0) for n in range(9)], [60.0, 20.0], 2)
+    queue = Queue([Waiting(TrialId(f"t{n}"), float(9 - n), 60.0) for n in range(9)], [60.0, 20.0], 2)
     assert dealt(queue) == [f"t{n}" for n in reversed(range(9))]
 
 
 def test_where_all_fit_the_order_is_that_of_submission() -> None:
-    queue = Queue([Waiting(TrialId("a"), 2.0, 1.0, 2.0), Waiting(TrialId("b"), 1.0, 9.0, 9.0)], [], 2)
+    queue = Queue([Waiting(TrialId("a"), 2.0, 1.0), Waiting(TrialId("b"), 1.0, 9.0)], [], 2)
     assert starting_order([queue], protect_end=False) == ["b", "a"]
 
 
 lengths = st.floats(1.0, 1000.0)
-trials = st.lists(st.tuples(st.floats(0.0, 3000.0), lengths, st.floats(1.0, 5.0)), min_size=1, max_size=12)
+trials = st.lists(st.tuples(st.floats(0.0, 3000.0), lengths), min_size=1, max_size=12)
 queues = st.lists(st.tuples(trials, st.lists(lengths, max_size=4), st.integers(0, 5)), min_size=1, max_size=3).map(
     lambda drawn: [
-        Queue(
-            [
-                Waiting(TrialId(f"q{q}t{t:02}"), at, seconds, seconds * doubt)
-                for t, (at, seconds, doubt) in enumerate(members)
-            ],
-            busy,
-            free,
-        )
+        Queue([Waiting(TrialId(f"q{q}t{t:02}"), *one) for t, one in enumerate(members)], busy, free)
         for q, (members, busy, free) in enumerate(drawn)
     ]
 )
@@ -129,9 +115,9 @@ def test_each_trial_stands_once_in_line_and_only_behind_those_submitted_before_i
 
 
 def test_an_endless_stream_of_short_trials_lets_a_long_one_start_once_it_is_due() -> None:
-    now, waits = 0.0, [Waiting(TrialId("long"), 0.0, 100.0, 100.0)]
+    now, waits = 0.0, [Waiting(TrialId("long"), 0.0, 100.0)]
     while waits[0].trial == "long":
-        waits += [Waiting(TrialId(f"short{now}-{n}"), now, 10.0, 10.0) for n in range(2)]
+        waits += [Waiting(TrialId(f"short{now}-{n}"), now, 10.0) for n in range(2)]
         first = starting_order([Queue(waits, [], 1)], protect_end=True)[0]
         waits = [one for one in waits if one.trial != first]
         # Two come while one is trained. Those that came until the long one was due may go first, and no others.

@@ -7,14 +7,10 @@ together: all trials are dealt out to the places that there are, the longest fir
 do; and a place with so much to do that it will be one of the last begins with the shortest that it was dealt. Its sum
 is that of LPT whatever its own order is. Other places have time to spare, and begin with the shortest of all.
 
-Lengths that are only guessed can be wrong. A long trial that takes longer still would end the sweep late if it started
-last, so it starts while even that much is left to do.
-
 The cards are dealt anew in each decision, those that run along with the others. Each of these lies on a place of its
 own, but on which one is as open as for the rest: so the deal comes out much as it did before.
 """
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,23 +21,17 @@ from controllers.core.model import TrialId
 
 LAST: Final = 0.9
 """Part of the most that a place has to do from which on a place counts as one of the last."""
-DOUBT: Final = 2.0
-"""How many standard deviations of the logarithm of its length a trial may well be longer than it is taken to be."""
 PATIENCE: Final = 4.0
 """A trial is overtaken only by those submitted within this many times its own length after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A trial that waits for room: when it was submitted, and the seconds that it will take, as far as is known.
-
-    ``at_most`` is how many it may well take.
-    """
+    """A trial that waits for room: when it was submitted, and the seconds that it will take, as far as is known."""
 
     trial: TrialId
     submitted_at: float
     seconds: float
-    at_most: float
 
     @property
     def due(self) -> float:
@@ -64,9 +54,8 @@ class Queue:
 def starting_order(queues: Sequence[Queue], *, protect_end: bool) -> list[TrialId]:
     """Return the trials in the order in which they should be tried to be started.
 
-    First those that must start now, lest the sweep end later: before all, the longest of those that may well take
-    longer than all that is left. Then by when each is due, which among trials submitted together is the shortest first.
-    Where all that ask for the same fit, they come in the order of submission.
+    First those that must start now, lest the sweep end later; then by when each is due, which among trials submitted
+    together is the shortest first. Where all that ask for the same fit, they come in the order of submission.
 
     Nobody waits for ever: a trial is only ever behind trials that were submitted before it was due itself. So once it
     is due it is overtaken by nobody new, and starts at the latest, if it fits, when those before it have.
@@ -76,27 +65,20 @@ def starting_order(queues: Sequence[Queue], *, protect_end: bool) -> list[TrialI
         protect_end: Whether the sweep's end counts: while more trials arrive nobody knows which will end it.
     """
     first_due = min((one.due for queue in queues for one in queue.waiting), default=0.0)
-    ranks: list[tuple[int, float, float, TrialId]] = []
+    ranks: list[tuple[bool, float, float, TrialId]] = []
     for queue in queues:
         all_fit = queue.free >= len(queue.waiting)
-        end, first = math.inf, frozenset[TrialId]()
-        if protect_end and queue.free and not all_fit:
-            end, first = _dealt(queue, first_due)
+        first = _dealt_to_free_places(queue, first_due) if protect_end and queue.free and not all_fit else frozenset()
         for one in queue.waiting:
-            if one.at_most > end and one.submitted_at <= first_due:
-                rank = 0, -one.at_most
-            elif one.trial in first:
-                rank = 1, one.due
-            else:
-                rank = 2, one.submitted_at if all_fit else one.due
-            ranks.append((*rank, one.submitted_at, one.trial))
+            key = one.submitted_at if all_fit else one.due
+            ranks.append((one.trial not in first, key, one.submitted_at, one.trial))
     return [trial for *_, trial in sorted(ranks)]
 
 
-def _dealt(queue: Queue, first_due: float) -> tuple[float, frozenset[TrialId]]:
-    """Return the seconds until all is done, and what those of the free places begin with that are among the last.
+def _dealt_to_free_places(queue: Queue, first_due: float) -> frozenset[TrialId]:
+    """Return the trials that those of the free places begin with which will be among the last to be done.
 
-    Trials submitted after ``first_due``, when somebody was due, are left out: they would overtake that one.
+    Those submitted after ``first_due``, when somebody was due, are left out: they would overtake that one.
     """
     line = sorted(queue.waiting, key=lambda one: (one.due, one.submitted_at, one.trial))
     free = [(0.0, place) for place in range(len(queue.busy) + queue.free)]
@@ -116,4 +98,4 @@ def _dealt(queue: Queue, first_due: float) -> tuple[float, frozenset[TrialId]]:
         if wanted[one.seconds] and one.submitted_at <= first_due:
             wanted[one.seconds] -= 1
             first.add(one.trial)
-    return end, frozenset(first)
+    return frozenset(first)

@@ -10,7 +10,7 @@ from typing import Final
 from controllers.core.actions import Migrate, Place, Proposal
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import Load, NodeForecast, earliest_end, node_forecast
-from controllers.policies.ahead.order import DOUBT, Queue, Waiting, starting_order
+from controllers.policies.ahead.order import Queue, Waiting, starting_order
 from controllers.policies.ahead.tally import Line, Tally
 from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.places import waiting
@@ -164,16 +164,12 @@ class WorkPlan:
         largest = max(self.cores.values(), default=1.0)
         return [
             Queue(
-                [self._waiting(trial, self._seconds(trial.id, largest)) for trial in trials],
+                [Waiting(trial.id, trial.submitted_at, self._seconds(trial.id, largest)) for trial in trials],
                 busy[shape],
                 sum(self._capacity.room(trials[0], node) for node in self.cores),
             )
             for shape, trials in queues.items()
         ]
-
-    def _waiting(self, trial: Trial, seconds: float) -> Waiting:
-        may_well = seconds * math.exp(DOUBT * self._estimates[trial.id].spread)
-        return Waiting(trial.id, trial.submitted_at, seconds, may_well)
 
     def _seconds(self, name: TrialId, cores: float) -> float:
         """Return how long a trial takes on a node of ``cores`` cores with all that it can use."""
