@@ -1,7 +1,6 @@
 """The everyday sweeps are what their titles say, the same for everybody who draws the same seed."""
 
 import math
-import pickle
 import re
 import statistics
 from dataclasses import replace
@@ -29,13 +28,6 @@ def workload(name: str, seed: int = 3) -> Workload:
 def test_they_are_known_by_name() -> None:
     assert [setup.id for setup in EVERYDAY_EXPERIMENTS] == [f"A{number}" for number in range(1, 26)]
     assert experiment_named("a14") is EVERYDAY_EXPERIMENTS[13]
-
-
-@every_sweep
-def test_a_seed_draws_the_same_workload_everywhere_and_another_seed_another(setup: OwnExperiment) -> None:
-    elsewhere = pickle.loads(pickle.dumps(setup))  # noqa: S301 - ours: as it goes to other processes
-    assert elsewhere.workload(5) == setup.workload(5)
-    assert setup.workload(6).trials != setup.workload(5).trials
 
 
 @every_sweep
