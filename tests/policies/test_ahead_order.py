@@ -1,5 +1,6 @@
 """In what order ``ahead`` starts trials that wait for room: near the best mean and the earliest end at a time."""
 
+import math
 import random
 import statistics
 from collections.abc import Callable, Sequence
@@ -10,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.core.model import TrialId
-from controllers.policies.ahead.order import PATIENCE, Queue, Waiting, starting_order
+from controllers.policies.ahead.order import PATIENCE, Length, Queue, Waiting, starting_order
 
 Order = Callable[[Queue], list[TrialId]]
 
 
-def waiting(*seconds: float, at: float = 0.0) -> list[Waiting]:
-    return [Waiting(TrialId(f"t{number:03}"), at, one) for number, one in enumerate(seconds)]
+def waiting(*seconds: float, spread: float = 0.0) -> list[Waiting]:
+    return [Waiting(TrialId(f"t{number:03}"), 0.0, Length(one, spread * one)) for number, one in enumerate(seconds)]
 
 
 def dealt(queue: Queue) -> list[TrialId]:
@@ -24,25 +25,32 @@ def dealt(queue: Queue) -> list[TrialId]:
 
 
 def shortest_first(queue: Queue) -> list[TrialId]:
-    return [one.trial for one in sorted(queue.waiting, key=lambda one: one.seconds)]
+    return [one.trial for one in sorted(queue.waiting, key=lambda one: one.length.seconds)]
 
 
 def longest_first(queue: Queue) -> list[TrialId]:
-    return [one.trial for one in sorted(queue.waiting, key=lambda one: -one.seconds)]
+    return [one.trial for one in sorted(queue.waiting, key=lambda one: -one.length.seconds)]
 
 
-def completions(order: Order, seconds: Sequence[float], places: int) -> list[float]:
-    """Return when each trial is done on so many places, each of which takes the next in order when it is free."""
-    left = {one.trial: one for one in waiting(*seconds)}
-    free_at, done = [0.0] * places, []
+def completions(
+    order: Order, seconds: Sequence[float], places: int, guesses: Sequence[float] | None = None, spread: float = 0.0
+) -> list[float]:
+    """Return when each trial is done on so many places, each of which takes the next in order when it is free.
+
+    The order goes by the ``guesses``, which are the true ``seconds`` unless given, and off by ``spread``.
+    """
+    left = {one.trial: one for one in waiting(*(guesses or seconds), spread=spread)}
+    truth = dict(zip(left, seconds, strict=True))
+    free_at, done = [0.0] * places, list[float]()
     heapify(free_at)
     while left:
         now = free_at[0]
         free = sum(at <= now for at in free_at)
-        queue = Queue(list(left.values()), [at - now for at in free_at if at > now], free)
+        queue = Queue(list(left.values()), [Length(at - now) for at in free_at if at > now], free)
         for name in order(queue)[:free]:
             heappop(free_at)
-            done.append(now + left.pop(name).seconds)
+            del left[name]
+            done.append(now + truth[name])
             heappush(free_at, done[-1])
     return done
 
@@ -58,7 +66,7 @@ def test_a_trial_that_would_end_the_sweep_goes_before_shorter_ones() -> None:
 
 def test_a_trial_that_runs_for_long_leaves_its_place_to_nobody_and_the_others_share_what_is_free() -> None:
     # The busy place is done last anyway, so that the free one may begin with the shortest.
-    assert dealt(Queue(waiting(8.0, 2.0, 4.0), [30.0], 1))[0] == "t001"
+    assert dealt(Queue(waiting(8.0, 2.0, 4.0), [Length(30.0)], 1))[0] == "t001"
 
 
 def test_more_long_trials_than_places_do_not_all_wait_for_the_short_ones() -> None:
@@ -80,17 +88,40 @@ def test_random_sweeps_end_as_early_as_the_longest_first_and_have_the_mean_of_th
     assert statistics.fmean(means) < 1.02
 
 
+def test_a_long_trial_that_may_take_longer_than_guessed_does_not_wait_for_a_short_one() -> None:
+    # Three places for 30 s each. The margin of one trial of 27 s is larger than that of many short ones.
+    seconds = [27.0, 3.0, *[6.0] * 10]
+    assert "t000" not in dealt(Queue(waiting(*seconds), [], 3))[:3]
+    assert "t000" in dealt(Queue(waiting(*seconds, spread=0.3), [], 3))[:3]
+
+
+@pytest.mark.parametrize("places", [4, 16])
+def test_with_guesses_that_are_off_the_sweep_ends_earlier_if_it_is_known_how_far_off_they_are(places: int) -> None:
+    chance, spread = random.Random(places), 0.4  # noqa: S311 - draws lengths
+    ends, means = [], []
+    for _ in range(24):
+        guesses = [60 * math.exp(chance.gauss(0, 0.7)) for _ in range(100)]
+        seconds = [guess * math.exp(chance.gauss(0, spread)) for guess in guesses]
+        trusting, doubting = (completions(dealt, seconds, places, guesses, given) for given in (0.0, spread))
+        ends.append(max(doubting) / max(trusting))
+        means.append(statistics.fmean(doubting) / statistics.fmean(trusting))
+    assert statistics.fmean(ends) < 0.995
+    assert statistics.fmean(means) < 1.05
+
+
 def test_trials_of_which_nothing_is_known_start_in_the_order_of_submission() -> None:
-    queue = Queue([Waiting(TrialId(f"t{n}"), float(9 - n), 60.0) for n in range(9)], [60.0, 20.0], 2)
+    queue = Queue(
+        [Waiting(TrialId(f"t{n}"), float(9 - n), Length(60.0, 30.0)) for n in range(9)], [Length(60.0), Length(20.0)], 2
+    )
     assert dealt(queue) == [f"t{n}" for n in reversed(range(9))]
 
 
 def test_where_all_fit_the_order_is_that_of_submission() -> None:
-    queue = Queue([Waiting(TrialId("a"), 2.0, 1.0), Waiting(TrialId("b"), 1.0, 9.0)], [], 2)
+    queue = Queue([Waiting(TrialId("a"), 2.0, Length(1.0)), Waiting(TrialId("b"), 1.0, Length(9.0))], [], 2)
     assert starting_order([queue], protect_end=False) == ["b", "a"]
 
 
-lengths = st.floats(1.0, 1000.0)
+lengths = st.builds(Length, st.floats(1.0, 1000.0), st.floats(0.0, 600.0))
 trials = st.lists(st.tuples(st.floats(0.0, 3000.0), lengths), min_size=1, max_size=12)
 queues = st.lists(st.tuples(trials, st.lists(lengths, max_size=4), st.integers(0, 5)), min_size=1, max_size=3).map(
     lambda drawn: [
@@ -111,13 +142,13 @@ def test_each_trial_stands_once_in_line_and_only_behind_those_submitted_before_i
     latest = float("-inf")
     for one in map(known.__getitem__, order):
         latest = max(latest, one.submitted_at)
-        assert latest <= one.submitted_at + PATIENCE * one.seconds
+        assert latest <= one.due
 
 
 def test_an_endless_stream_of_short_trials_lets_a_long_one_start_once_it_is_due() -> None:
-    now, waits = 0.0, [Waiting(TrialId("long"), 0.0, 100.0)]
+    now, waits = 0.0, [Waiting(TrialId("long"), 0.0, Length(100.0))]
     while waits[0].trial == "long":
-        waits += [Waiting(TrialId(f"short{now}-{n}"), now, 10.0) for n in range(2)]
+        waits += [Waiting(TrialId(f"short{now}-{n}"), now, Length(10.0)) for n in range(2)]
         first = starting_order([Queue(waits, [], 1)], protect_end=True)[0]
         waits = [one for one in waits if one.trial != first]
         # Two come while one is trained. Those that came until the long one was due may go first, and no others.

@@ -10,7 +10,7 @@ from typing import Final
 from controllers.core.actions import Migrate, Place, Proposal
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import Load, NodeForecast, earliest_end, node_forecast
-from controllers.policies.ahead.order import Queue, Waiting, starting_order
+from controllers.policies.ahead.order import Length, Queue, Waiting, starting_order
 from controllers.policies.ahead.tally import Line, Tally
 from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.places import waiting
@@ -24,6 +24,8 @@ WORTH: Final = 2.0
 """A move must save all trials this many times what it costs the one that moves: both are estimates."""
 NEARLY_DONE: Final = 2.0
 """A trial that has less left than this many times what a move costs stays: it would be done before it pays."""
+MOST_SPREAD: Final = 0.6
+"""The spread of a length counts up to here: where hardly anything is known of any trial, no order is better."""
 MUCH_CONTENTION: Final = 0.05
 """Part of its speed that a trial loses to each further one from which on trials wait rather than share a full node."""
 
@@ -156,25 +158,30 @@ class WorkPlan:
             queues.setdefault(_authors_shape(trial), []).append(trial)
         if not queues:
             return []
-        busy: dict[RequestShape, list[float]] = {shape: [] for shape in queues}
+        busy: dict[RequestShape, list[Length]] = {shape: [] for shape in queues}
         for node, loads in self._loads.items():
             for name in loads:
                 if (shape := _authors_shape(self._estimates[name].trial)) in busy:
-                    busy[shape].append(self._seconds(name, self.cores[node]))
+                    busy[shape].append(self._length(name, self.cores[node]))
         largest = max(self.cores.values(), default=1.0)
         return [
             Queue(
-                [Waiting(trial.id, trial.submitted_at, self._seconds(trial.id, largest)) for trial in trials],
+                [Waiting(trial.id, trial.submitted_at, self._length(trial.id, largest)) for trial in trials],
                 busy[shape],
                 sum(self._capacity.room(trials[0], node) for node in self.cores),
             )
             for shape, trials in queues.items()
         ]
 
-    def _seconds(self, name: TrialId, cores: float) -> float:
-        """Return how long a trial takes on a node of ``cores`` cores with all that it can use."""
+    def _length(self, name: TrialId, cores: float) -> Length:
+        """Return how long a trial takes on a node of ``cores`` cores with all that it can use.
+
+        Its own reports are taken at their word. A margin on trials that run would count the places for longer than
+        those that are free, which would be dealt too much.
+        """
         one = self._estimates[name]
-        return one.work / math.pow(min(one.most, cores), self._weights.power)
+        seconds = one.work / math.pow(min(one.most, cores), self._weights.power)
+        return Length(seconds, 0.0 if one.known else seconds * min(MOST_SPREAD, one.spread))
 
     def _best_move(self, movable: AbstractSet[TrialId]) -> tuple[float, TrialId, NodeName] | None:
         before, targets = self._tally.cost({}), self._tally.first_done(CONSIDERED)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controllers.core.model import Phase, TrialId
+from controllers.core.model import TrialId
 from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
 from controllers.lab.simulation.experiments.device_experiments import DEVICES, GPU, NODES
@@ -35,14 +35,14 @@ def test_a_seed_gives_the_same_trials_and_another_seed_others() -> None:
 
 
 def told_by(workload: Workload) -> Callable[..., dict[TrialId, Estimate]]:
-    """Return ``estimated``, but with the true length of every trial that has yet to run."""
+    """Return ``estimated``, but with the true length of every trial that has yet to report."""
     specs = {trial.id: trial for trial in workload.trials}
 
     def knowing(*given: Any) -> dict[TrialId, Estimate]:  # noqa: ANN401 - as those of ``estimated``
         found = dict(estimated(*given))
-        for name in [name for name, one in found.items() if one.trial.phase is Phase.PENDING]:
+        for name in [name for name, one in found.items() if not one.known]:
             cores = specs[name].speedup.max_cores
-            found[name] = replace(found[name], work=specs[name].work_s * cores, most=cores)
+            found[name] = replace(found[name], work=specs[name].work_s * cores, most=cores, spread=0.0)
         return found
 
     return knowing
