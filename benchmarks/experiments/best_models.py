@@ -1,4 +1,4 @@
-"""The page of sweeps that look for the best model: how soon it is known, and how often it is lost."""
+"""The pages of sweeps that look for the best model: how soon it is known, and how often it is lost."""
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ WARMED: Final = ("promote:finish=best", "promote:finish=fast", "promote:finish=b
 SEARCHES: Final = ("C1-random", "C1-tpe", "C3-tpe")
 SEARCHED: Final = (BASELINE, "promote", "promote:finish=best", "promote:finish=fast")
 FEWER: Final = 48
-"""Sweeps of each kind beside the first four: two of each task. With ``ahead``, one of a hundred trials takes long."""
+"""Sweeps of each kind beside the first four: two of each task. With ``ahead``, one of a hundred takes seconds."""
 RISK: Final = 0.05
 """Part of the sweeps that may lose more than 1 %."""
 COLUMNS: Final = ("policy", "makespan", "within 1 % known at", "regret", "regret > 1 %", "> 5 %")
@@ -66,22 +66,37 @@ def best_models(out: Path, seeds: Sequence[int], done: Callable[[int], None]) ->
     tasks = task_names()
     found = {name: _ran(name, (BASELINE, *OURS, *THEIRS), tasks, seeds, done) for name in EACH}
     fewer = seeds[:FEWER]
-    spare_policies = (BASELINE, "ahead", *(f"{one}+ahead" for one in (*OURS, *THEIRS)))
-    spare = {name: _ran(name, spare_policies, tasks, fewer, done) for name in SPARE}
     schedules = {name: _ran(f"C4-{name}", (BASELINE, *WARMED), task_names(name), fewer, done) for name in SCHEDULES}
     searches = {name: _searched(name, fewer, done) for name in SEARCHES}
-    data = len({task.split("/")[0] for task in tasks})
-    told = _INTRODUCTION.format(sweeps=len(seeds), fewer=len(fewer), tasks=len(tasks), data=data)
+    sweeps = f"{len(seeds)} sweeps of each of the first four kinds and {len(fewer)} of the others"
     body = [
-        *(f"## {EVERY_EXPERIMENT[name].title}\n\n{_table(of)}" for name, of in found.items()),
-        *(f"## {EVERY_EXPERIMENT[name].title}\n\n{_table(of)}" for name, of in spare.items()),
-        f"## At equal risk\n\n{_EQUAL_RISK}\n{_equal_risk({**found, **spare}, tasks)}",
+        *_compared(found, tasks),
         "## By schedule of the learning rate\n\n" + _SCHEDULES,
         *(f"### {name}\n\n{_table(of)}" for name, of in schedules.items()),
         f"## With a search\n\n{_SEARCHES}",
         *(f"### {EVERY_EXPERIMENT[name].title}\n\n{table}" for name, table in searches.items()),
     ]
-    markdown.write(out / "best-models.md", "Sweeps that look for the best model", told, body)
+    markdown.write(out / "best-models.md", "Sweeps that look for the best model", _introduced(sweeps, tasks), body)
+
+
+def with_idle_cores(out: Path, seeds: Sequence[int], done: Callable[[int], None]) -> None:
+    """Write the page of sweeps whose trials can use the cores of those that wait or were stopped."""
+    tasks, fewer = task_names(), seeds[:FEWER]
+    policies = (BASELINE, "ahead", *(f"{one}+ahead" for one in (*OURS, *THEIRS)))
+    found = {name: _ran(name, policies, tasks, fewer, done) for name in SPARE}
+    told = f"{_introduced(f'{len(fewer)} sweeps of each kind', tasks)}\n\n{_IDLE_CORES}"
+    markdown.write(
+        out / "best-models-with-idle-cores.md", "The best model, with idle cores", told, _compared(found, tasks)
+    )
+
+
+def _introduced(sweeps: str, tasks: Sequence[str]) -> str:
+    return _INTRODUCTION.format(sweeps=sweeps, tasks=len(tasks), data=len({task.split("/")[0] for task in tasks}))
+
+
+def _compared(found: Mapping[str, Sequence[Ran]], tasks: Sequence[str]) -> list[str]:
+    tables = [f"## {EVERY_EXPERIMENT[name].title}\n\n{_table(of)}" for name, of in found.items()]
+    return [*tables, f"## At equal risk\n\n{_EQUAL_RISK}\n{_equal_risk(found, tasks)}"]
 
 
 def _ran(
@@ -170,9 +185,8 @@ def _part(ci95: tuple[float, float] | None) -> tuple[float, float] | None:
 
 
 _INTRODUCTION: Final = (
-    "{sweeps} sweeps of each of the first four kinds and {fewer} of the others, drawn from {tasks} tasks: {data} sets "
-    "of real data, three schedules of the learning rate, 120 configurations of a network each, all trained for 50 "
-    "steps (`python -m benchmarks.learning_curves`). "
+    "{sweeps}, drawn from {tasks} tasks: {data} sets of real data, three schedules of the learning rate, "
+    "120 configurations of a network each, all trained for 50 steps (`python -m benchmarks.learning_curves`). "
     "None of these curves was used to choose a rule or a setting. `specon simulate C1` runs one of the experiments.\n\n"
     "*makespan* is a part of that of training everything under the default scheduler. *within 1 % known at* is when a "
     "model within 1 % of the sweep's best was first seen, as a part of the same. *regret* is the gap between the best "
@@ -181,6 +195,11 @@ _INTRODUCTION: Final = (
     "Intervals are 95 %, over tasks, as sweeps of one task are alike. Starts, suspensions and resumes cost what they "
     "cost on Argo, about 4 % of a trial. `optuna:...` are Optuna's own classes; settings that are not named are "
     "Optuna's own."
+)
+_IDLE_CORES: Final = (
+    "Here each trial can use up to four cores, and `ahead` shares those of trials that wait or were stopped among the "
+    "others. The [other page](best-models.md) has the same sweeps with trials of a single core. One setting of "
+    "`ahead`, the margin for lengths that are guessed, was chosen on tasks of these with a look at the makespan under it alone."
 )
 _EQUAL_RISK: Final = (
     "Each level of ours, as it is, beside the shortest of the six settings of Optuna's ASHA above that lost more than "

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmarks.experiments import markdown, pictures
 from benchmarks.experiments.ahead import ahead
-from benchmarks.experiments.best_models import best_models
+from benchmarks.experiments.best_models import best_models, with_idle_cores
 from benchmarks.experiments.fig_6_25 import figure_6_25
 from benchmarks.experiments.forecasts import forecasts
 from benchmarks.experiments.gangs import gangs
@@ -193,6 +193,7 @@ PARTS: Mapping[str, Part] = {
     "ahead": ahead,
     "forecasts": forecasts,
     "best-models": best_models,
+    "best-models-with-idle-cores": with_idle_cores,
     "gangs": gangs,
     "kais": kais,
 }

@@ -57,6 +57,10 @@ def test_asha_is_chosen_on_one_half_of_the_tasks_and_measured_on_the_other(
     # Chosen on the even tasks, the second setting loses on the odd ones; chosen on the odd ones, the third is safe.
     row = next(line for line in page.splitlines() if line.startswith("| C1 | `promote:finish=best`"))
     assert row == "| C1 | `promote:finish=best` | 0.0 ±0.0 % | 50.0 ±91.9 % | 280.0 ±220.5 % |"
+    best_models.with_idle_cores(tmp_path, range(8), lambda _: None)
+    page = (tmp_path / "best-models-with-idle-cores.md").read_text()
+    row = next(line for line in page.splitlines() if line.startswith("| C2-spare | `promote:finish=best+ahead`"))
+    assert row == "| C2-spare | `promote:finish=best+ahead` | 0.0 ±0.0 % | 50.0 ±91.9 % | 280.0 ±220.5 % |"
 
 
 def test_the_page_is_made_of_what_the_simulator_measures() -> None:
