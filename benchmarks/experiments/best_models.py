@@ -199,7 +199,7 @@ _INTRODUCTION: Final = (
 _IDLE_CORES: Final = (
     "Here each trial can use up to four cores, and `ahead` shares those of trials that wait or were stopped among the "
     "others. The [other page](best-models.md) has the same sweeps with trials of a single core. One setting of "
-    "`ahead`, the margin for lengths that are guessed, was chosen on tasks of these with a look at the makespan under it alone."
+    "`ahead`, the margin for lengths that are guessed, was chosen with a look at the makespans of C3 and C4."
 )
 _EQUAL_RISK: Final = (
     "Each level of ours, as it is, beside the shortest of the six settings of Optuna's ASHA above that lost more than "
