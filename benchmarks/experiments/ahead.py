@@ -25,7 +25,7 @@ COMPARED: Final = (BASELINE, POLICY, CLAIRVOYANT)
 ABLATED: Final = ("S4", "S5", "S6", "G3", "A1", "A3")
 NEAR_BOUND: Final = ("S4", "S5", "S6", "G1", "G2", "G3")
 EXPERIMENTS: Final = {name: one for name, one in EVERY_EXPERIMENT.items() if not name.endswith(("-random", "-tpe"))}
-"""Without those that are like C1, C3 and C4 for these policies: how a search chooses makes no trial longer."""
+"""Without those of searches, whose trials are those of C1, C3 and C4."""
 SLIGHTLY: Final = 0.005
 ABLATION_SEEDS: Final = 15
 """At most: what a rule is worth shows over fewer seeds than whether the policy is worse anywhere."""
