@@ -24,10 +24,10 @@ from typing import Final
 from controllers.core.model import TrialId
 
 LAST: Final = 0.9
-"""Part of the most that a place has to do from which on a place counts as one of the last."""
+"""Part of the latest end that is guessed from which on a place, with its margin, counts as one of the last."""
 MARGIN: Final = 2.0
 """Standard deviations by which what a place has to do may come to more than is guessed: the longest of a hundred trials
-is also one of which the guess was too low. With less, C3 and C4 end later than in the order of submission."""
+is also one of which the guess was too low. Chosen in simulation on C3, C4 and V1."""
 PATIENCE: Final = 4.0
 """A trial is overtaken only by those submitted within this many times its own length after it."""
 

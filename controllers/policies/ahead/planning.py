@@ -25,7 +25,7 @@ WORTH: Final = 2.0
 NEARLY_DONE: Final = 2.0
 """A trial that has less left than this many times what a move costs stays: it would be done before it pays."""
 MOST_SPREAD: Final = 0.6
-"""The spread of a length counts up to here: where hardly anything is known of any trial, no order is better."""
+"""The spread of a length counts up to here, so that a trial of which hardly anything is known does not outweigh all."""
 MUCH_CONTENTION: Final = 0.05
 """Part of its speed that a trial loses to each further one from which on trials wait rather than share a full node."""
 
