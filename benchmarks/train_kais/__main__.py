@@ -16,8 +16,7 @@ into the package, and the table of the training to docs/experiments/kais-trainin
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -28,6 +27,7 @@ import torch
 
 from benchmarks.train_kais.episodes import Episode, explored, judged, under
 from benchmarks.train_kais.learning import Twin, improved, taught
+from benchmarks.train_kais.simulations import Simulations
 from controllers.lab.worker_pool import worker_pool
 from controllers.policies.ahead import Ahead
 from controllers.policies.comparison.default_scheduler import Default
@@ -131,25 +131,6 @@ def main() -> None:
                 log.write(json.dumps(training.log[-1]) + "\n")
     if given.ship:
         _ship(training)
-
-
-@dataclass
-class Simulations:
-    """Simulates in the processes of ``pool``, and counts the CPU seconds that they take."""
-
-    pool: Executor
-    cpu_s: float = 0.0
-
-    def __call__(self, function: Callable[..., Episode], arguments: Iterable[tuple[Any, ...]]) -> list[Episode]:
-        """Return the result of ``function`` for each of ``arguments``."""
-        found = [one.result() for one in [self.pool.submit(_timed, function, *given) for given in arguments]]
-        self.cpu_s += sum(seconds for _, seconds in found)
-        return [episode for episode, _ in found]
-
-
-def _timed(function: Callable[..., Episode], *given: Any) -> tuple[Episode, float]:  # noqa: ANN401 - whatever it takes
-    began = time.process_time()
-    return function(*given), time.process_time() - began
 
 
 def _round(training: Training, each: Simulations) -> None:

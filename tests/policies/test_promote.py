@@ -1,5 +1,6 @@
 """Promote: who goes beyond a rung, who waits, who is stopped, and what policies behind it see."""
 
+import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from controllers.core.actions import Place, Stop, Suspend
 from controllers.core.model import Direction, NodeName, Phase, Progress, Trial, TrialId
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import Ahead, Promote
-from controllers.policies.promote.rungs import Ladder, Level, loss, made, with_reached
+from controllers.policies.promote.rungs import Ladder, Level, Losses, losses_of, made, with_reached
 from controllers.policies.wrappers.stacked import Stacked
 from tests.policies.policy_fakes import node, snapshot, trial
 
@@ -68,10 +69,10 @@ def test_rungs_rise_from_the_first_and_begin_after_the_warm_up(level: Level, war
     assert level.rungs(warmup) == pytest.approx(rungs)
 
 
-def test_a_loss_is_the_best_so_far_but_not_a_first_report_that_nothing_has_bettered() -> None:
-    assert loss(Progress(2.0, 0.5, 0.9, 5, 1.0), Direction.MINIMIZE) == 0.5
-    assert loss(Progress(0.4, 0.4, 0.9, 5, 1.0), Direction.MINIMIZE) == 0.9
-    assert loss(Progress(0.1, 0.8, 0.7, 5, 1.0), Direction.MAXIMIZE) == -0.8
+def test_a_trial_has_two_losses_and_a_first_report_that_nothing_has_bettered_is_not_its_best() -> None:
+    assert losses_of(Progress(2.0, 0.5, 0.9, 5, 1.0), Direction.MINIMIZE) == Losses(0.5, 0.9)
+    assert losses_of(Progress(0.4, 0.4, 0.9, 5, 1.0), Direction.MINIMIZE) == Losses(0.9, 0.9)
+    assert losses_of(Progress(0.1, 0.8, 0.7, 5, 1.0), Direction.MAXIMIZE) == Losses(-0.8, -0.7)
 
 
 def test_a_trial_that_never_tells_its_steps_is_measured_by_those_of_the_others() -> None:
@@ -85,20 +86,46 @@ def test_a_trial_that_never_tells_its_steps_is_measured_by_those_of_the_others()
 def test_as_many_go_beyond_a_rung_as_the_rule_says_and_none_that_is_worse_than_one_that_stays(
     values: list[float], eta: float
 ) -> None:
-    losses = {TrialId(f"t{number}"): (value,) for number, value in enumerate(values)}
+    losses = {TrialId(f"t{number}"): (Losses(value, value),) for number, value in enumerate(values)}
     ladder = Ladder(losses, [()], eta)
     beyond = {name for name in losses if ladder.goes_on(name, 0)}
     best = sorted(values)[: math.floor(len(values) / eta)]
-    assert {losses[name][0] for name in beyond} <= set(best)
-    assert max((losses[n][0] for n in beyond), default=-math.inf) < min(
-        (losses[n][0] for n in losses.keys() - beyond), default=math.inf
+    assert {losses[name][0].best for name in beyond} <= set(best)
+    assert max((losses[n][0].best for n in beyond), default=-math.inf) < min(
+        (losses[n][0].best for n in losses.keys() - beyond), default=math.inf
     )
+
+
+@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)), min_size=2, max_size=40, unique=True))
+def test_nobody_stays_at_a_rung_who_is_better_in_both_values_than_one_that_goes_on(
+    values: list[tuple[float, float]],
+) -> None:
+    losses = {TrialId(f"t{number}"): (Losses(*value),) for number, value in enumerate(values)}
+    ladder = Ladder(losses, [()], 2.0)
+    beyond = {name for name in losses if ladder.goes_on(name, 0)}
+    for stays in losses.keys() - beyond:
+        for goes in beyond:
+            assert not (
+                losses[stays][0].best < losses[goes][0].best and losses[stays][0].newest < losses[goes][0].newest
+            )
+
+
+def test_both_the_best_so_far_and_the_best_of_the_newest_values_go_on() -> None:
+    losses = {
+        TrialId("was best, overfits"): (Losses(0.1, 0.9),),
+        TrialId("improves"): (Losses(0.4, 0.4),),
+        TrialId("middling"): (Losses(0.5, 0.5),),
+        TrialId("bad"): (Losses(0.9, 0.95),),
+    }
+    ladder = Ladder(losses, [()], 2.0)
+    assert {str(name) for name in losses if ladder.goes_on(name, 0)} == {"was best, overfits", "improves"}
 
 
 def test_what_a_trial_had_reached_at_a_rung_stays_though_it_gets_better_later() -> None:
     first = with_reached(running("a", 0.2, 1.0), (), (0.16, 0.32, 0.64), None)
-    assert first == (1.0,)
-    assert with_reached(running("a", 0.7, 0.1), first, (0.16, 0.32, 0.64), None) == (1.0, 0.1, 0.1)
+    assert first == (Losses(1.0, 1.0),)
+    later = with_reached(running("a", 0.7, 0.1), first, (0.16, 0.32, 0.64), None)
+    assert later == (Losses(1.0, 1.0), Losses(0.1, 0.1), Losses(0.1, 0.1))
 
 
 def test_new_trials_start_as_far_as_there_is_room() -> None:
@@ -125,15 +152,24 @@ def test_at_the_first_level_whoever_waits_goes_on_once_nobody_goes_before_it() -
 
 @pytest.mark.parametrize("finish", ["best", "fast"])
 def test_at_the_other_levels_a_trial_that_is_not_among_the_best_waits_at_its_rung(finish: str) -> None:
-    trials = [running("good", 0.2, 0.1), running("bad", 0.2, 0.9)]
+    trials = [running("good", 0.2, 0.1), running("bad", 0.2, 0.9), running("young", 0.05)]
     assert wanted(*trials, finish=finish) == nothing_but(suspended=["bad"])
 
 
 @pytest.mark.parametrize("finish", ["best", "fast"])
 def test_who_still_waits_is_stopped_once_the_best_is_known(finish: str) -> None:
-    waits = suspended("bad", 0.2, 0.9)
-    assert wanted(ended("good", 0.1), running("runs"), waits, finish=finish) == nothing_but()
-    assert wanted(ended("good", 0.1), waits, finish=finish) == nothing_but(stopped=["bad"])
+    waits, over = suspended("bad", 0.2, 0.9), [ended(f"good{number}", 0.1) for number in range(4)]
+    assert wanted(*over, running("runs"), waits, finish=finish) == nothing_but()
+    assert wanted(*over, waits, finish=finish) == nothing_but(stopped=["bad"])
+
+
+def test_four_go_beyond_a_rung_at_least_once_nobody_can_come_to_it_any_more() -> None:
+    waiting = [suspended(name, 0.2, loss) for name, loss in zip("abc", (3.0, 2.0, 1.0), strict=True)]
+    over = [ended(f"good{number}", 0.1) for number in range(2)]
+    assert wanted(*over, *waiting, running("new", 0.05), finish="best") == nothing_but()
+    assert wanted(*over, *waiting, finish="best") == nothing_but(placed=["c", "b"])
+    failed = [trial(f"f{number}", phase=Phase.FAILED, progress=at(0.7, 0.1)) for number in range(4)]
+    assert wanted(*failed, *waiting, finish="best")["placed"] == ["c", "b", "a"]
 
 
 @pytest.mark.parametrize("finish", ["best", "fast"])
@@ -141,7 +177,16 @@ def test_somebody_always_comes_to_the_end(finish: str) -> None:
     assert wanted(suspended("a", 0.2, 0.9), finish=finish) == nothing_but(placed=["a"])
     assert wanted(running("a", 0.2, 0.9), finish=finish) == nothing_but()
     trials = [suspended("a", 0.2, 0.9), suspended("b", 0.7, 0.5), trial("f", phase=Phase.FAILED, progress=at(0.7, 0.1))]
-    assert wanted(*trials, finish=finish)["placed"] == ["b"]
+    assert wanted(*trials, finish=finish)["placed"]
+
+
+def test_a_state_of_an_older_version_which_kept_one_loss_of_each_rung_is_read() -> None:
+    policy = Promote(finish="best")
+    kept = {"losses": {"a": [0.5, 0.25]}, "passed": {"a": 1}, "ended": {"": [[1.0], [], []]}}
+    state = load_state(policy, json.dumps(kept))
+    assert state.losses == {"a": (Losses(0.5, 0.5), Losses(0.25, 0.25))}
+    assert state.ended == {"": ((Losses(1.0, 1.0),), (), ())}
+    assert load_state(policy, dump_state(policy, state)) == state
 
 
 @pytest.mark.parametrize("finish", ["all", "best", "fast"])
@@ -163,12 +208,14 @@ def test_a_trial_that_was_let_past_a_rung_stays_so_after_a_restart_though_better
 def test_trials_are_compared_with_those_of_their_own_sweep_only(finish: str) -> None:
     low = [running("a", 0.2, 0.1, sweep="low"), running("b", 0.2, 0.9, sweep="low")]
     high = [running("c", 0.2, 100.0, sweep="high"), running("d", 0.2, 900.0, sweep="high")]
+    low, high = [*low, running("e", sweep="low")], [*high, running("f", sweep="high")]
     waiting = [new(f"n{number}") for number in range(4)]
     assert set(wanted(*low, *high, *waiting, finish=finish)["suspended"]) == {"b", "d"}
 
 
 def test_a_sweep_ends_though_another_of_the_workflow_goes_on() -> None:
-    over = [replace(ended("best", 0.1), sweep="low"), replace(suspended("late", 0.2, 0.9), sweep="low")]
+    best = [replace(ended(f"best{number}", 0.1), sweep="low") for number in range(4)]
+    over = [*best, replace(suspended("late", 0.2, 0.9), sweep="low")]
     assert wanted(*over, running("a", 0.1, sweep="high"), finish="best") == nothing_but(stopped=["late"])
 
 

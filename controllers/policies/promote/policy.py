@@ -16,13 +16,15 @@ from controllers.core.actions import Action, Assessment, Decision, Place, Propos
 from controllers.core.model import Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.places import with_room
 from controllers.policies.kit.settings import PolicySettings
-from controllers.policies.promote.rungs import Ladder, Level, with_reached
+from controllers.policies.promote.rungs import KeptLosses, Ladder, Level, Losses, with_reached
 
 Finish = Literal["all", "best", "fast"]
 LEVELS: Final[Mapping[str, Level]] = {"all": Level(0.16, 2.0), "best": Level(0.16, 2.0), "fast": Level(0.08, 1.5)}
 FIRST_RUNG: Final = LEVELS["best"].first
 """Part of its training after which a trial is first compared, at the level that suits most sweeps."""
 DIVERGED: Final = "its objective is NaN or infinite"
+LEAST: Final = 4
+"""Trials that go beyond each rung at least: of twelve trials, the rule of the best half alone leaves one."""
 MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in LEVELS.values())
 
 
@@ -39,9 +41,9 @@ class PromoteState:
     the first look.
     """
 
-    losses: Mapping[TrialId, tuple[float, ...]] = field(default_factory=dict)
+    losses: Mapping[TrialId, tuple[KeptLosses, ...]] = field(default_factory=dict)
     passed: Mapping[TrialId, int] = field(default_factory=dict)
-    ended: Annotated[Mapping[str, tuple[tuple[float, ...], ...]] | None, BeforeValidator(_by_sweep_or_anew)] = None
+    ended: Annotated[Mapping[str, tuple[tuple[KeptLosses, ...], ...]] | None, BeforeValidator(_by_sweep_or_anew)] = None
 
 
 class Promote(PolicySettings):
@@ -54,6 +56,9 @@ class Promote(PolicySettings):
     - ``all``: they go on too, once nobody goes before them. Nothing is lost; the best is known far sooner.
     - ``best``: they are stopped. Rungs at 16, 32 and 64 % of a training, half of the trials go on.
     - ``fast``: they are stopped. Rungs from 8 % on, two of three go on.
+
+    Four trials go beyond each rung at least: where that makes more than the best half, the others follow once nobody can
+    come to the rung any more.
 
     A trial whose objective is NaN or infinite is stopped.
     """
@@ -119,20 +124,25 @@ class Promote(PolicySettings):
         )
 
     def _ends(self, trials: Sequence[Trial], ranks: "_Ranks", rungs: Sequence[float]) -> list[Proposal]:
-        """Return stops of the trials of a sweep that still wait at a rung, once its winner is known.
+        """Return stops of the trials of a sweep that still wait at a rung, once nobody will go on any more.
 
-        While nobody has come to the end and nobody goes on, the best of those that wait is let past instead.
+        Before, at each rung that nobody can come to any more, ``LEAST`` are let past.
         """
         sound = [trial for trial in trials if not (trial.phase.ended or (trial.diverged and _may_stop(trial)))]
-        if any(not ranks.held(trial) and trial.phase is not Phase.STOPPING for trial in sound):
+        going_on = [trial for trial in sound if not ranks.held(trial) and trial.phase is not Phase.STOPPING]
+        succeeded = sum(trial.phase is Phase.SUCCEEDED for trial in trials)
+        for rung in range(len(rungs)):
+            if any(ranks.reached(trial) <= rung for trial in going_on):
+                return []
+            waiting = ranks.in_order(trial for trial in sound if _may_stop(trial) and ranks.waits_at(trial, rung))
+            beyond = succeeded + sum(ranks.passed[trial.id] > rung for trial in sound)
+            for trial in waiting[: max(0, LEAST - beyond)]:
+                ranks.let_past(trial, rung)
+                going_on.append(trial)
+        if going_on:
             return []
-        waiting = ranks.in_order(trial for trial in sound if _may_stop(trial))
-        if any(trial.phase is Phase.SUCCEEDED for trial in trials):
-            why = f"not among the best at {100 * rungs[0]:.0f} % of its training or later, and the best is known"
-            return [Proposal(Stop(trial.id, why), why) for trial in waiting]
-        if waiting:
-            ranks.let_past(waiting[0])
-        return []
+        why = f"not among the best at {100 * rungs[0]:.0f} % of its training or later, and the best is known"
+        return [Proposal(Stop(one.id, why), why) for one in sound if _may_stop(one)]
 
     def _suspended(self, behind: Sequence[Trial], unplaced: Sequence[Trial]) -> list[Proposal]:
         """Return suspensions of trials that are not among the best: of all, or of as many as keep others waiting."""
@@ -147,9 +157,9 @@ class _Ranks:
 
     def __init__(
         self,
-        losses: dict[TrialId, tuple[float, ...]],
+        losses: dict[TrialId, tuple[Losses, ...]],
         passed: Mapping[TrialId, int],
-        ended: Mapping[str, tuple[tuple[float, ...], ...]],
+        ended: Mapping[str, tuple[tuple[Losses, ...], ...]],
         trials: Mapping[str, Sequence[Trial]],
         eta: float,
     ) -> None:
@@ -175,7 +185,7 @@ class _Ranks:
     ) -> "_Ranks":
         """Return how the trials of ``snapshot`` compare, after what was known before."""
 
-        def reached(trial: Trial) -> tuple[float, ...]:
+        def reached(trial: Trial) -> tuple[Losses, ...]:
             return with_reached(trial, state.losses.get(trial.id, ()), rungs, usual[trial.sweep])
 
         new = [one for one in snapshot.trials if one.phase.ended and (state.ended is None or one.id in state.losses)]
@@ -189,9 +199,9 @@ class _Ranks:
         losses = {one.id: reached(one) for one in snapshot.unended}
         return cls(losses, state.passed, ended, _by_sweep(snapshot.unended), level.eta)
 
-    def let_past(self, trial: Trial) -> None:
-        """Let ``trial`` go beyond all rungs that it has reached."""
-        self.passed[trial.id] = self.reached(trial)
+    def let_past(self, trial: Trial, rung: int) -> None:
+        """Let ``trial`` go beyond ``rung``."""
+        self.passed[trial.id] = rung + 1
 
     def reached(self, trial: Trial) -> int:
         """Return how many rungs a trial has reached."""
@@ -200,6 +210,10 @@ class _Ranks:
     def held(self, trial: Trial) -> bool:
         """Whether a trial waits at a rung that it may not go beyond."""
         return self.reached(trial) > self.passed.get(trial.id, 0)
+
+    def waits_at(self, trial: Trial, rung: int) -> bool:
+        """Whether a trial has reached ``rung`` and may not go beyond it."""
+        return self.passed[trial.id] <= rung < self.reached(trial)
 
     def in_order(self, trials: Iterable[Trial]) -> list[Trial]:
         """Return ``trials``, first those that have come further, then the better ones, then those submitted earlier."""

@@ -3,13 +3,19 @@
 A trial goes on beyond a rung once it is among the best 1 / eta of all that have reached it so far: the rule of ASHA
 (Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020, algorithm 2), in which a trial that waits
 may be let past later, as more of the others turn out to be worse.
+
+ASHA compares one value. We compare two, the best so far and the newest, and a trial stands where the better of its two
+ranks puts it. By the best alone, a trial that has begun to overfit goes before one that still improves. By the newest
+alone, noise or a bad moment costs a trial that was ahead.
 """
 
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final, NamedTuple
+
+from pydantic import BeforeValidator
 
 from controllers.core.model import Direction, Progress, Trial, TrialId
 
@@ -45,24 +51,41 @@ def made(progress: Progress, usual_steps: float | None) -> float | None:
     return None if not total or total <= 0 else min(1.0, max(0, progress.step + 1) / total)
 
 
-def loss(progress: Progress, direction: Direction) -> float:
-    """Return how bad a trial is so far: its best value, so that smaller is better.
+class Losses(NamedTuple):
+    """How bad a trial is at a rung, so that smaller is better: by its ``best`` value so far, and by its ``newest``."""
+
+    best: float
+    newest: float
+
+
+def _twice(kept: object) -> object:
+    """Return both losses of what an older version kept, which knew the best alone."""
+    return (kept, kept) if isinstance(kept, int | float) else kept
+
+
+KeptLosses = Annotated[Losses, BeforeValidator(_twice)]
+"""Losses as they are kept over the end of a process."""
+
+
+def losses_of(progress: Progress, direction: Direction) -> Losses:
+    """Return how bad a trial is so far.
 
     Some trials report before they train. While that first report is the best, it does not count: the newest does.
     """
-    value = progress.latest if progress.best == progress.first else progress.best
-    return value if direction is Direction.MINIMIZE else -value
+    best = progress.latest if progress.best == progress.first else progress.best
+    sign = 1.0 if direction is Direction.MINIMIZE else -1.0
+    return Losses(sign * best, sign * progress.latest)
 
 
 def with_reached(
-    trial: Trial, before: tuple[float, ...], rungs: Sequence[float], usual_steps: float | None
-) -> tuple[float, ...]:
+    trial: Trial, before: tuple[Losses, ...], rungs: Sequence[float], usual_steps: float | None
+) -> tuple[Losses, ...]:
     """Return the losses of ``trial`` at the rungs that it has reached, the first rung first."""
     if trial.progress is None or (part := made(trial.progress, usual_steps)) is None:
         return before
     reached = sum(part >= rung for rung in rungs)
     new = max(0, reached - len(before))
-    return (*before, *((loss(trial.progress, trial.direction),) * new)) if new else before
+    return (*before, *((losses_of(trial.progress, trial.direction),) * new)) if new else before
 
 
 class Ladder:
@@ -75,23 +98,23 @@ class Ladder:
     """
 
     def __init__(
-        self, losses: Mapping[TrialId, tuple[float, ...]], ended: Sequence[Sequence[float]], eta: float
+        self, losses: Mapping[TrialId, tuple[Losses, ...]], ended: Sequence[Sequence[Losses]], eta: float
     ) -> None:
         self._losses, self._eta = losses, eta
-        self._sorted = [
-            sorted((*of_ended, *(found[rung] for found in losses.values() if len(found) > rung)))
+        self._rungs = [
+            _Rung((*of_ended, *(found[rung] for found in losses.values() if len(found) > rung)))
             for rung, of_ended in enumerate(ended)
         ]
 
     def rank(self, trial: TrialId, rung: int) -> float:
-        """Return which part of all that have reached ``rung`` was better there than ``trial``."""
-        of_rung = self._sorted[rung]
-        return bisect_left(of_rung, self._losses[trial][rung]) / len(of_rung)
+        """Return which part of all that have reached ``rung`` goes before ``trial`` there."""
+        of_rung = self._rungs[rung]
+        return of_rung.before(self._losses[trial][rung]) / len(of_rung)
 
     def goes_on(self, trial: TrialId, rung: int) -> bool:
         """Whether ``trial`` is among the best of all that have reached ``rung``."""
-        of_rung = self._sorted[rung]
-        return bisect_left(of_rung, self._losses[trial][rung]) < math.floor(len(of_rung) / self._eta)
+        of_rung = self._rungs[rung]
+        return of_rung.before(self._losses[trial][rung]) < math.floor(len(of_rung) / self._eta)
 
     def passed(self, trial: TrialId, before: int) -> int:
         """Return how many rungs ``trial`` may go beyond; it may already go beyond the first ``before``."""
@@ -99,3 +122,24 @@ class Ladder:
         while before < len(found) and self.goes_on(trial, before):
             before += 1
         return before
+
+
+class _Rung:
+    """All that have reached a rung, in order."""
+
+    def __init__(self, reached: Sequence[Losses]) -> None:
+        self._best = sorted(one.best for one in reached)
+        self._newest = sorted(one.newest for one in reached)
+        self._places = sorted(map(self._place, reached))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def before(self, losses: Losses) -> int:
+        """Return how many go before one with ``losses``."""
+        return bisect_left(self._places, self._place(losses))
+
+    def _place(self, losses: Losses) -> tuple[int, int]:
+        """Return the better of the two ranks, then their sum."""
+        ranks = bisect_left(self._best, losses.best), bisect_left(self._newest, losses.newest)
+        return min(ranks), sum(ranks)

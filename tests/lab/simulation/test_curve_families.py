@@ -63,9 +63,8 @@ def test_a_search_gives_the_trials_of_an_experiment_other_hyperparameters(name: 
     workload = experiment.workload(0)
     assert read_search(workload.trials[0].search).sampler == name.partition("-")[2]
     (default,) = run_plans([ExperimentPlan(experiment, ("default",))], range(1), lambda _: None, processes=1)
-    gain = default.runs[0].measures["beyond_chance_percent"]
-    assert gain is not None
-    assert default.runs[0].makespan_s > 0
+    # Exactly 0 is what comes out where the trials train as drawn, with no search asked.
+    assert default.runs[0].measures["beyond_chance_percent"] not in (None, 0.0)
 
 
 def test_the_same_seed_searches_in_the_same_way() -> None:

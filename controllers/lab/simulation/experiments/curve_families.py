@@ -67,18 +67,19 @@ class Family:
         if self.sampler:
             search = SearchSpec(sampler=self.sampler, seed=seed, space=self.surrogate(seed).space()).written()
         trials = tuple(
-            replace(self._trial(number, name, _tasks()[task][name]), search=search)
-            for number, name in enumerate(drawn, start=1)
+            self._trial(number, name, _tasks()[task][name], search) for number, name in enumerate(drawn, start=1)
         )
         cores = self.at_a_time / NODES
         return Workload(trials, tuple(NodeSpec(NodeName(f"worker-{n}"), cores) for n in range(1, NODES + 1)))
 
-    def _trial(self, number: int, name: TrialId, found: Configuration) -> TrialSpec:
+    def _trial(self, number: int, name: TrialId, found: Configuration, search: str) -> TrialSpec:
         return TrialSpec(
             *(TrialId(f"{number:03d}-{name}"), 0.0, found.reports[-1].work_s, found.reports, 1.0),
             Speedup.linear(self.spare),
             direction=Direction.MINIMIZE,
-            parameters=found.parameters,
+            # A trial that has hyperparameters is asked for none: a search would never be heard.
+            parameters=() if search else found.parameters,
+            search=search,
         )
 
 
