@@ -97,7 +97,7 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       L1, L2    lengths that follow from hyperparameters, and that do not
       C1 to C4  sweeps that look for the best model: 30 or 100 trials, 4 or 16 at a time; C2-spare, C4-spare: each
                 can use more cores than it asks for; C4-constant, C4-cosine, C4-one-cycle: by schedule of the
-                learning rate; C1-random, C1-tpe, C3-tpe, C4-tpe: hyperparameters from a search
+                learning rate; C1-random, C1-tpe: hyperparameters from a search
       D1-half, D1-most, D2-half, D2-most: the same jobs, but asking for half or all of the cores they can use;
       D1-crowded: the same jobs, where they slow each other down
       E1        elastic gangs: jobs of one to four workers that arrive over time, like DRAGON's

@@ -6,13 +6,13 @@ sweep would have had, in percent of the gap between that and the median trial's.
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from controllers.core.model import Direction
 from controllers.lab.simulation.measures import ComparedRun, RunMeasure
-from controllers.worlds.simulated.workload import Workload
+from controllers.worlds.simulated.workload import Report, Workload
 
 _NEAR: Final = 1.0
 """Percent of regret at which a model is as good as the best."""
@@ -38,6 +38,26 @@ def lost_over(percent: float, ran: ComparedRun) -> float | None:
     """Return 1 where the regret of a run is more than that, else 0."""
     regret = regret_percent(ran)
     return None if regret is None else float(regret > percent)
+
+
+def best_value_lost_over(percent: float, ran: ComparedRun) -> float | None:
+    """Return 1 where the best value that any trial reported is worse by more than that, else 0.
+
+    It differs from ``lost_over`` where trials get worse towards their end: whoever keeps the checkpoint of the best
+    value has that of a trial that was stopped, too. The percent are of the gap between the best and the median trial's
+    best value.
+    """
+    bests = {
+        trial.id: min(values) for trial in ran.workload.trials if (values := _finite(trial.reports, trial.direction))
+    }
+    if (scale := _scale(bests)) is None:
+        return None
+    seen = (
+        loss
+        for trial in ran.workload.trials
+        for loss in _finite(trial.reports[: len(ran.run.reported_at[trial.id])], trial.direction)
+    )
+    return float(100 * (min(seen, default=math.inf) - min(bests.values())) / scale > percent)
 
 
 def within_1_percent_at_s(ran: ComparedRun) -> float | None:
@@ -74,7 +94,11 @@ def beyond_chance_percent(ran: ComparedRun) -> float | None:
     return None if scale is None or not found else 100 * (min(losses.values()) - min(found)) / scale
 
 
-def _scale(losses: Mapping[str, float]) -> float | None:
+def _finite(reports: Sequence[Report], direction: Direction) -> list[float]:
+    return [loss for report in reports if math.isfinite(loss := _loss(report.value, direction))]
+
+
+def _scale(losses: Mapping[Any, float]) -> float | None:
     scale = statistics.median(losses.values()) - min(losses.values()) if losses else 0.0
     return scale if scale > 0 else None
 
@@ -89,6 +113,13 @@ BEST_MODELS: Final[Mapping[str, RunMeasure]] = {
         RunMeasure("regret_percent", "regret", "percent", regret_percent),
         RunMeasure("lost_over_1_percent", "regret > 1 %", "share", partial(lost_over, 1.0)),
         RunMeasure("lost_over_5_percent", "> 5 %", "share", partial(lost_over, 5.0)),
+        RunMeasure(
+            "best_value_lost_over_1_percent",
+            "best value > 1 %",
+            "share",
+            partial(best_value_lost_over, 1.0),
+            of_reports=True,
+        ),
         RunMeasure("within_1_percent_at_s", "within 1 % at", "seconds", within_1_percent_at_s, of_reports=True),
     )
 }

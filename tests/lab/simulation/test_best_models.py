@@ -9,6 +9,7 @@ from controllers.core.model import Direction, NodeName, TrialId
 from controllers.core.results import RunResult, TrialResult
 from controllers.lab.simulation.best_models import (
     BEST_MODELS,
+    best_value_lost_over,
     beyond_chance_percent,
     lost_over,
     regret_percent,
@@ -63,6 +64,19 @@ def test_regret_is_the_gap_of_the_best_that_ended_in_percent_of_best_to_median(
 def test_a_model_within_1_percent_is_known_when_the_first_of_them_reports_it() -> None:
     assert within_1_percent_at_s(ran()) == 10.0
     assert within_1_percent_at_s(ran((0,))) is None
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_best_value_counts_whenever_it_was_reported_and_by_whomever(sign: int) -> None:
+    early = (Report(5.0, sign * 0.5), Report(10.0, sign * 4.0))
+    whole = ran((1,), sign)
+    overfits = replace(whole.workload.trials[1], reports=early)
+    others = (*whole.workload.trials[:1], overfits, *whole.workload.trials[2:])
+    seen = replace(whole, workload=replace(whole.workload, trials=others))
+    assert best_value_lost_over(1.0, seen) == 0.0
+    assert regret_percent(seen) == 0.0
+    assert best_value_lost_over(1.0, ran((0,), sign)) == 1.0
+    assert best_value_lost_over(1.0, ran((3,), sign)) == 0.0
 
 
 def test_what_a_search_found_counts_against_as_many_drawn_by_chance() -> None:
