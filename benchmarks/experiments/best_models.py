@@ -188,7 +188,7 @@ def _searched(name: str, seeds: Sequence[int], done: Callable[[int], None]) -> s
 def _ceiling(experiment: Setup, seed: int) -> float:
     """Return how much better the best configuration of the table is than the best that was drawn, in percent."""
     drawn = final_losses(experiment.workload(seed)).values()
-    ends = [one.reports[-1].value for one in cast(NearestCurves, experiment.surrogate(seed)).configurations]
+    ends = [one.reports[-1].value for one in cast("NearestCurves", experiment.surrogate(seed)).configurations]
     best = min(value for value in ends if math.isfinite(value))
     return 100 * (min(drawn) - best) / (statistics.median(drawn) - min(drawn))
 

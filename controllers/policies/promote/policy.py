@@ -57,8 +57,8 @@ class Promote(PolicySettings):
     - ``best``: they are stopped. Rungs at 16, 32 and 64 % of a training, half of the trials go on.
     - ``fast``: they are stopped. Rungs from 8 % on, two of three go on.
 
-    Four trials go beyond each rung at least: where these are more than the rule lets past, the others follow once nobody
-    can come to the rung any more.
+    Four trials go beyond each rung at least: where these are more than the rule lets past, the others follow once
+    nobody can come to the rung any more.
 
     A trial whose objective is NaN or infinite is stopped.
     """
