@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from benchmarks.experiments import markdown
 from controllers.lab.simulation.best_models import final_losses
@@ -188,7 +188,8 @@ def _searched(name: str, seeds: Sequence[int], done: Callable[[int], None]) -> s
 def _ceiling(experiment: Setup, seed: int) -> float:
     """Return how much better the best configuration of the table is than the best that was drawn, in percent."""
     drawn = final_losses(experiment.workload(seed)).values()
-    ends = [one.reports[-1].value for one in cast("NearestCurves", experiment.surrogate(seed)).configurations]
+    table = experiment.surrogate(seed)
+    ends = [one.reports[-1].value for one in table.configurations] if isinstance(table, NearestCurves) else []
     best = min(value for value in ends if math.isfinite(value))
     return 100 * (min(drawn) - best) / (statistics.median(drawn) - min(drawn))
 
