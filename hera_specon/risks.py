@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from controllers.core import labels
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.optuna_pruners.policy import OptunaPruner
 from controllers.policies.promote.policy import LEVELS, Promote
 from controllers.policies.registry import parse_policy
+from hera_specon.manifest import Manifest, sweep_of, trial_templates
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,21 @@ def risks(policies: Iterable[Policy[Any]], measured: Mapping[str, Measured] = ME
     parts = (part for policy in policies for part in _parts(policy))
     named = dict.fromkeys(name for part in parts if (name := _ends_early(part)))
     return [_line(name, measured.get(name)) for name in named]
+
+
+def deaf_searches(manifest: Manifest, policies: Iterable[Policy[Any]]) -> list[str]:
+    """Return a line for the sweeps of ``manifest`` whose search would learn next to nothing under ``policies``."""
+    if not any(isinstance(part, Promote) for policy in policies for part in _parts(policy)):
+        return []
+    notes = {sweep_of(one): (one["metadata"].get("annotations") or {}) for one in trial_templates(manifest)}
+    searched = ", ".join(sorted(sweep for sweep, given in notes.items() if labels.ANNOTATION_SEARCH in given))
+    if not searched:
+        return []
+    told = (
+        f"promote starts most trials of {searched} before more than a few have come to their end, so the search learns "
+        "next to nothing and its trials are about as good as those drawn by chance: leave promote out, or the search"
+    )
+    return [told]
 
 
 def rungs(policies: Iterable[Policy[Any]]) -> list[str]:

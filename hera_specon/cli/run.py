@@ -143,7 +143,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
 def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from hera_specon.goals import run_warnings  # noqa: PLC0415
-    from hera_specon.risks import risks  # noqa: PLC0415
+    from hera_specon.risks import deaf_searches, risks  # noqa: PLC0415
 
     if request.added and (request.policies or request.fresh):
         message = "--add-policy adds to a run that is there: leave --policy and --fresh out."
@@ -160,7 +160,7 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         message = f"{len(policies)} runs are more than {_MOST_RUNS}: give fewer --policy or --repeats."
         raise click.UsageError(message)
     check_parameters(request.parameters, workflow, request.file)
-    for warning in (*run_warnings(workflow, policies), *risks(policies)):
+    for warning in (*run_warnings(workflow, policies), *risks(policies), *deaf_searches(workflow, policies)):
         click.echo(f"Warning: {warning}", err=True)
     sizes = request.cpus_per_node
     settings = LocalSettings(

@@ -189,7 +189,7 @@ def _open_channel(request: Request, written: str | None) -> "tuple[Channel, str,
 def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
     from hera_specon.cluster.access import claim_warnings, device_warnings, gang_warnings  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.goals import named_policies, submission_warnings  # noqa: PLC0415
-    from hera_specon.risks import policies_in, risks  # noqa: PLC0415
+    from hera_specon.risks import deaf_searches, policies_in, risks  # noqa: PLC0415
     from hera_specon.submission.checks import (  # noqa: PLC0415
         asked_devices,
         asked_gangs,
@@ -199,7 +199,8 @@ def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
     )
 
     warnings = [host_path_warning(manifest), search_warning(manifest), *submission_warnings(manifest)]
-    warnings += risks(policies_in(named_policies(manifest)))
+    policies = policies_in(named_policies(manifest))
+    warnings += risks(policies) + deaf_searches(manifest, policies)
     if access is not None:
         warnings += claim_warnings(access, state_claims(manifest))
         warnings += device_warnings(access, asked_devices(manifest))
