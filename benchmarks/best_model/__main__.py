@@ -5,7 +5,8 @@
 
 Real training, a real MLflow, on nodes cut out of this machine; the other tools get the same configurations, as many at
 a time, on as much CPU. A run takes three to five minutes and needs a quiet machine. The same command goes on with the
-runs that are missing. --table prints what there is. Ray Tune is no dependency of ours: pip install 'ray[tune]' first.
+runs that are missing. --table prints what there is. Either way the table goes to
+docs/experiments/best-model-for-real.md. Ray Tune is no dependency of ours: pip install 'ray[tune]' first.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from rich.console import Console
 from benchmarks.best_model.curves import CurveFile, curves_of
 from benchmarks.best_model.figures import by_policy, row
 from benchmarks.best_model.in_other_tools import TOOLS, OtherTools
-from benchmarks.experiments.markdown import table
+from benchmarks.experiments.markdown import table, with_tables
 from benchmarks.payoff.__main__ import told
 from benchmarks.payoff.on_this_machine import ThisMachine
 from benchmarks.payoff.plan import Plan, tasks
@@ -27,6 +28,10 @@ from benchmarks.payoff.records import RunFile
 from controllers.core.errors import SpeconError
 
 FOLDER: Final = Path(".specon") / "best-model"
+_EXPERIMENTS: Final = Path(__file__).parents[2] / "docs" / "experiments"
+RUNS: Final = _EXPERIMENTS / "data" / "best-model-runs.json"
+CURVES: Final = _EXPERIMENTS / "data" / "best-model-curves.json"
+PAGE: Final = _EXPERIMENTS / "best-model-for-real.md"
 SWEEP: Final = "best model"
 OURS: Final = ("default", "promote+ahead", "promote:finish=best+ahead", "promote:finish=fast+ahead")
 PLAN: Final = Plan(
@@ -54,7 +59,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="make no run")
     given = parser.parse_args()
     console = Console(width=180, highlight=False)
-    file, curves = RunFile(FOLDER / "runs.json"), CurveFile(FOLDER / "curves.json")
+    file, curves = RunFile(RUNS), CurveFile(CURVES)
     ours = ThisMachine(PLAN, FOLDER)
     theirs = OtherTools(PLAN.sweeps[SWEEP], WORKERS, PLAN.nodes * PLAN.cores, FOLDER)
     absent = [name for name, tool in TOOLS.items() if not tool.installed]
@@ -81,7 +86,9 @@ def main() -> None:
         sys.exit(str(error))
     found = by_policy(file.chosen(), curves, OURS[0])
     rows = [row(policy, found[policy], against=policy != OURS[0]) for policy in PLAN.policies if policy in found]
-    console.print(table(_COLUMNS, rows), soft_wrap=True, markup=False)
+    made = table(_COLUMNS, rows)
+    console.print(made, soft_wrap=True, markup=False)
+    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), {"best-model": made if rows else ""}), "utf-8")
 
 
 if __name__ == "__main__":

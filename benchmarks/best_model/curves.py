@@ -31,8 +31,10 @@ class CurveFile:
         self._known: dict[str, dict[str, Curve]] = json.loads(path.read_text("utf-8")) if path.exists() else {}
 
     def keep(self, task: Task, curves: Mapping[str, Curve]) -> None:
-        """Keep those of one run."""
-        self._known[_key(task)] = dict(curves)
+        """Keep those of one run, to a hundredth of a second and six digits."""
+        self._known[_key(task)] = {
+            name: [(round(at, 2), float(f"{value:.6g}")) for at, value in curve] for name, curve in curves.items()
+        }
         write_whole(self._path, json.dumps(self._known).encode())
 
     def of(self, task: Task) -> Mapping[str, Curve]:
