@@ -40,13 +40,15 @@ def completions(
     The order goes by the ``guesses``, which are the true ``seconds`` unless given, and off by ``spread``.
     """
     left = {one.trial: one for one in waiting(*(guesses or seconds), spread=spread)}
+    number = len(left)
     truth = dict(zip(left, seconds, strict=True))
     free_at, done = [0.0] * places, list[float]()
     heapify(free_at)
     while left:
         now = free_at[0]
         free = sum(at <= now for at in free_at)
-        queue = Queue(list(left.values()), [Length(at - now) for at in free_at if at > now], free)
+        busy = [Length(at - now) for at in free_at if at > now]
+        queue = Queue(list(left.values()), busy, free, number - len(left) - len(busy))
         for name in order(queue)[:free]:
             heappop(free_at)
             del left[name]
@@ -93,6 +95,13 @@ def test_a_long_trial_that_may_take_longer_than_guessed_does_not_wait_for_a_shor
     seconds = [27.0, 3.0, *[6.0] * 10]
     assert "t000" not in dealt(Queue(waiting(*seconds), [], 3))[:3]
     assert "t000" in dealt(Queue(waiting(*seconds, spread=0.3), [], 3))[:3]
+
+
+def test_a_place_that_had_many_trials_of_guessed_length_ends_with_short_ones() -> None:
+    left = waiting(9.0, 2.0, 3.0, spread=0.3)
+    assert dealt(Queue(left, [], 1, ended=4))[0] == "t001"
+    assert dealt(Queue(left, [], 1, ended=5))[0] == "t000"
+    assert dealt(Queue(waiting(9.0, 2.0, 3.0), [], 1, ended=5))[0] == "t001"
 
 
 @pytest.mark.parametrize("places", [4, 16])

@@ -10,6 +10,10 @@ is that of LPT whatever its own order is. Other places have time to spare, and b
 Lengths are guesses. What a place has to do counts with a margin for that. Many short trials make up for each other's
 errors, and one long trial does not: so the longest come to lie alone on their places, and start at once.
 
+Where each place has many trials, the longest would still all come last, with nothing short behind them to make up for
+what was guessed wrong. There a place ends with some of its short ones: of the last few it begins with the longest. The
+mean hardly suffers, as only those few of many end later. Where a place has few, it would suffer much.
+
 The cards are dealt anew in each decision, those that run along with the others. Each of these lies on a place of its
 own, but on which one is as open as for the rest: so the deal comes out much as it did before.
 """
@@ -17,7 +21,7 @@ own, but on which one is as open as for the rest: so the deal comes out much as 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
 
@@ -28,6 +32,10 @@ LAST: Final = 0.9
 MARGIN: Final = 2.0
 """Standard deviations by which what a place has to do may come to more than is guessed: the longest of a hundred trials
 is also one of which the guess was too low. Chosen in simulation on C3, C4 and V1."""
+MANY: Final = 8.0
+"""Trials for each place, those that run or have ended among them, from which on its last ``FEW`` start the longest
+first. Chosen in simulation on C3."""
+FEW: Final = 3
 PATIENCE: Final = 4.0
 """A trial is overtaken only by those submitted within this many times its own length after it."""
 
@@ -61,35 +69,42 @@ class Waiting:
 
 @dataclass(slots=True)
 class _Place:
-    """What lies on a place: seconds in all, their variance, and the seconds of the shortest trial that waits."""
+    """What lies on a place: seconds in all, their variance, and the seconds of each trial that waits."""
 
     seconds: float = 0.0
     variance: float = 0.0
-    shortest: float = math.inf
+    waiting: list[float] = field(default_factory=list)
 
     def take(self, length: Length, *, waits: bool) -> float:
         """Put a trial there, and return what the place now has to do at most."""
         self.seconds += length.seconds
         self.variance += length.deviation**2
         if waits:
-            self.shortest = min(self.shortest, length.seconds)
+            self.waiting.append(length.seconds)
         return self.at_most
 
     @property
     def at_most(self) -> float:
         return self.seconds + MARGIN * math.sqrt(self.variance)
 
+    def first(self, *, many: bool) -> float:
+        """Return the seconds of the trial that the place begins with; ``many`` tells that it had many to begin with."""
+        guessed = self.variance > 0
+        return max(self.waiting) if many and guessed and len(self.waiting) <= FEW else min(self.waiting)
+
 
 @dataclass(frozen=True, slots=True)
 class Queue:
     """Trials that ask for the same, and thus wait for the same room.
 
-    ``busy`` holds what is left of each trial of this kind that runs; ``free`` is how many more fit now.
+    ``busy`` holds what is left of each trial of this kind that runs; ``free`` is how many more fit now; ``ended`` how
+    many of this kind have ended.
     """
 
     waiting: Sequence[Waiting]
     busy: Sequence[Length]
     free: int
+    ended: int = 0
 
 
 def starting_order(queues: Sequence[Queue], *, protect_end: bool) -> list[TrialId]:
@@ -130,8 +145,9 @@ def _dealt_to_free_places(queue: Queue, first_due: float) -> frozenset[TrialId]:
         _, number = heappop(free if to_free else taken)
         heappush(free if to_free and waits else taken, (places[number].take(length, waits=waits), number))
     end = max(place.seconds for place in places)
-    last = [places[number] for at_most, number in free if at_most >= LAST * end]
-    wanted = Counter(place.shortest for place in last if place.shortest < math.inf)
+    last = [places[number] for at_most, number in free if at_most >= LAST * end and places[number].waiting]
+    many = len(cards) + queue.ended >= MANY * len(places)
+    wanted = Counter(place.first(many=many) for place in last)
     first: set[TrialId] = set()
     for one in line:  # Of trials that are as long, the one that is due first.
         if wanted[one.length.seconds] and one.submitted_at <= first_due:

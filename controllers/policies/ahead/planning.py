@@ -1,6 +1,7 @@
 """Where the work is, while places and moves are chosen one after another. Pure."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -163,12 +164,14 @@ class WorkPlan:
             for name in loads:
                 if (shape := _authors_shape(self._estimates[name].trial)) in busy:
                     busy[shape].append(self._length(name, self.cores[node]))
+        ended = Counter(_authors_shape(trial) for trial in self._snapshot.trials if trial.phase.ended)
         largest = max(self.cores.values(), default=1.0)
         return [
             Queue(
                 [Waiting(trial.id, trial.submitted_at, self._length(trial.id, largest)) for trial in trials],
                 busy[shape],
                 sum(self._capacity.room(trials[0], node) for node in self.cores),
+                ended[shape],
             )
             for shape, trials in queues.items()
         ]
