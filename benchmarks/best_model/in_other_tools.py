@@ -93,7 +93,10 @@ class OtherTools:
         seconds, used = time.monotonic() - began, CpuReading.now().since(before)
         trials, curves = read_notes(state, started, order["steps"])
         result = RunResult(task.policy, trials)
-        rest = (max(0.0, used.ours - cpu_s) / seconds, used.others / seconds, used.stolen / seconds)
+        # Ray's processes are no children of ours: the kernel counts what they trained for among the others.
+        not_ours = max(0.0, cpu_s - used.ours)
+        others = max(0.0, used.others - not_ours)
+        rest = (max(0.0, used.ours - cpu_s) / seconds, others / seconds, used.stolen / seconds)
         delivered = Delivered(cpu_s / result.makespan_s, *rest, probe.seconds)
         return Run(task, f"{moment:%F %T}", seconds, result, cpu_s, 1.0, 1.0, delivered), curves
 
