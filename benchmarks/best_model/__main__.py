@@ -4,7 +4,7 @@
     python -m benchmarks.best_model --table
 
 Real training, a real MLflow, on nodes cut out of this machine; the other tools get the same configurations, as many at
-a time, on as much CPU. A run takes three to five minutes and needs a quiet machine. The same command goes on with the
+a time, on as much CPU. A run takes one to four minutes and needs a quiet machine. The same command goes on with the
 runs that are missing. --table prints what there is. Either way the table goes to
 docs/experiments/best-model-for-real.md. Ray Tune is no dependency of ours: pip install 'ray[tune]' first.
 """
