@@ -168,6 +168,8 @@ def test_four_go_beyond_a_rung_at_least_once_nobody_can_come_to_it_any_more() ->
     over = [ended(f"good{number}", 0.1) for number in range(2)]
     assert wanted(*over, *waiting, running("new", 0.05), finish="best") == nothing_but()
     assert wanted(*over, *waiting, finish="best") == nothing_but(placed=["c", "b"])
+    leaving = replace(suspended("best", 0.2, 0.5), phase=Phase.SUSPENDING)
+    assert wanted(*over, *waiting, leaving, finish="best") == nothing_but()
     failed = [trial(f"f{number}", phase=Phase.FAILED, progress=at(0.7, 0.1)) for number in range(4)]
     assert wanted(*failed, *waiting, finish="best")["placed"] == ["c", "b", "a"]
 

@@ -130,6 +130,8 @@ class Promote(PolicySettings):
         """
         sound = [trial for trial in trials if not (trial.phase.ended or (trial.diverged and _may_stop(trial)))]
         going_on = [trial for trial in sound if not ranks.held(trial) and trial.phase is not Phase.STOPPING]
+        if any(trial.phase in {Phase.SUSPENDING, Phase.MOVING} for trial in sound):
+            return []  # it cannot be let past yet, and a worse one would be in its place
         succeeded = sum(trial.phase is Phase.SUCCEEDED for trial in trials)
         for rung in range(len(rungs)):
             if any(ranks.reached(trial) <= rung for trial in going_on):
