@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.core.actions import Place, Stop, Suspend
-from controllers.core.model import Direction, NodeName, Phase, Progress, Trial, TrialId
+from controllers.core.actions import Decision, Place, Stop, Suspend
+from controllers.core.model import Direction, Node, NodeName, Phase, Progress, Trial, TrialId
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import Ahead, Promote
+from controllers.policies.promote.policy import LEVELS, Finish
 from controllers.policies.promote.rungs import Ladder, Level, Losses, losses_of, made, with_reached
 from controllers.policies.wrappers.stacked import Stacked
 from tests.policies.policy_fakes import node, snapshot, trial
@@ -42,15 +44,23 @@ def ended(name: str, value: float) -> Trial:
     return trial(name, phase=Phase.SUCCEEDED, progress=at(1.0, value))
 
 
-def wanted(*trials: Trial, **parameters: Any) -> dict[str, list[str]]:  # noqa: ANN401 - of the policy
+def wanted(
+    *trials: Trial,
+    nodes: Sequence[Node] = NODES,
+    **parameters: Any,  # noqa: ANN401 - of the policy
+) -> dict[str, list[str]]:
     """Return who is placed (in order), suspended and stopped."""
     policy = Promote(**parameters)
-    decision = policy.decide(snapshot(60.0, trials, NODES), policy.initial())
+    decision = policy.decide(snapshot(60.0, trials, nodes), policy.initial())
     found: dict[str, list[str]] = {"placed": [], "suspended": [], "stopped": []}
     names = {Place: "placed", Suspend: "suspended", Stop: "stopped"}
     for proposal in decision.proposals:
         found[names[type(proposal.action)]].append(str(proposal.action.trial))
     return found
+
+
+def places(decision: Decision[Any]) -> dict[str, str | None]:
+    return {one.action.trial: one.action.node for one in decision.proposals if isinstance(one.action, Place)}
 
 
 def nothing_but(**found: list[str]) -> dict[str, list[str]]:
@@ -87,7 +97,7 @@ def test_as_many_go_beyond_a_rung_as_the_rule_says_and_none_that_is_worse_than_o
     values: list[float], eta: float
 ) -> None:
     losses = {TrialId(f"t{number}"): (Losses(value, value),) for number, value in enumerate(values)}
-    ladder = Ladder(losses, [()], eta)
+    ladder = Ladder(losses, [()], eta, {})
     beyond = {name for name in losses if ladder.goes_on(name, 0)}
     best = sorted(values)[: math.floor(len(values) / eta)]
     assert {losses[name][0].best for name in beyond} <= set(best)
@@ -101,7 +111,7 @@ def test_nobody_stays_at_a_rung_who_is_better_in_both_values_than_one_that_goes_
     values: list[tuple[float, float]],
 ) -> None:
     losses = {TrialId(f"t{number}"): (Losses(*value),) for number, value in enumerate(values)}
-    ladder = Ladder(losses, [()], 2.0)
+    ladder = Ladder(losses, [()], 2.0, {})
     beyond = {name for name in losses if ladder.goes_on(name, 0)}
     for stays in losses.keys() - beyond:
         for goes in beyond:
@@ -117,7 +127,7 @@ def test_both_the_best_so_far_and_the_best_of_the_newest_values_go_on() -> None:
         TrialId("middling"): (Losses(0.5, 0.5),),
         TrialId("bad"): (Losses(0.9, 0.95),),
     }
-    ladder = Ladder(losses, [()], 2.0)
+    ladder = Ladder(losses, [()], 2.0, {})
     assert {str(name) for name in losses if ladder.goes_on(name, 0)} == {"was best, overfits", "improves"}
 
 
@@ -152,24 +162,25 @@ def test_at_the_first_level_whoever_waits_goes_on_once_nobody_goes_before_it() -
 
 @pytest.mark.parametrize("finish", ["best", "fast"])
 def test_at_the_other_levels_a_trial_that_is_not_among_the_best_waits_at_its_rung(finish: str) -> None:
-    trials = [running("good", 0.2, 0.1), running("bad", 0.2, 0.9), running("young", 0.05)]
+    first = LEVELS[finish].first
+    trials = [running("good", first, 0.1), running("bad", first, 0.9), running("young", 0.05)]
     assert wanted(*trials, finish=finish) == nothing_but(suspended=["bad"])
 
 
 @pytest.mark.parametrize("finish", ["best", "fast"])
 def test_who_still_waits_is_stopped_once_the_best_is_known(finish: str) -> None:
     waits, over = suspended("bad", 0.2, 0.9), [ended(f"good{number}", 0.1) for number in range(4)]
-    assert wanted(*over, running("runs"), waits, finish=finish) == nothing_but()
+    assert wanted(*over, running("runs"), waits, nodes=NODES[:1], finish=finish) == nothing_but()
     assert wanted(*over, waits, finish=finish) == nothing_but(stopped=["bad"])
 
 
 def test_four_go_beyond_a_rung_at_least_once_nobody_can_come_to_it_any_more() -> None:
     waiting = [suspended(name, 0.2, loss) for name, loss in zip("abc", (3.0, 2.0, 1.0), strict=True)]
     over = [ended(f"good{number}", 0.1) for number in range(2)]
-    assert wanted(*over, *waiting, running("new", 0.05), finish="best") == nothing_but()
+    assert wanted(*over, *waiting, running("new", 0.05), nodes=NODES[:1], finish="best") == nothing_but()
     assert wanted(*over, *waiting, finish="best") == nothing_but(placed=["c", "b"])
     leaving = replace(suspended("best", 0.2, 0.5), phase=Phase.SUSPENDING)
-    assert wanted(*over, *waiting, leaving, finish="best") == nothing_but()
+    assert wanted(*over, *waiting, leaving, nodes=(), finish="best") == nothing_but()
     failed = [trial(f"f{number}", phase=Phase.FAILED, progress=at(0.7, 0.1)) for number in range(4)]
     assert wanted(*failed, *waiting, finish="best")["placed"] == ["c", "b", "a"]
 
@@ -231,6 +242,67 @@ def test_what_the_ended_trials_of_a_sweep_came_to_is_not_forgotten_and_not_count
     outlooks = {name: later.assessments[TrialId(name)].outlook for name in "ab"}
     assert outlooks["a"].startswith("waits at its rung: better than 100 % of those")
     assert outlooks["b"].startswith("waits at its rung: better than 20 % of those")
+
+
+@pytest.mark.parametrize("finish", ["best", "fast"])
+def test_who_waits_trains_on_where_nobody_else_can_use_the_cores(finish: Finish) -> None:
+    policy, first = Promote(finish=finish), LEVELS[finish].first
+    nodes = [*NODES, node("w3", 2.0), node("w4", 2.0)]
+    waiting = [suspended(name, first, loss) for name, loss in (("worst", 0.9), ("worse", 0.8), ("good", 0.1))]
+    waiting += [] if finish == "best" else [suspended("fair", first, 0.2)]
+    decision = policy.decide(snapshot(60.0, [running("runs"), *waiting], nodes), policy.initial())
+    assert places(decision) == {one.id: None for one in waiting[2:]}  # first those that go on
+    on = [running(str(one.id), first, 0.1, nodes=(NodeName("w1"),)) for one in waiting[2:]]
+    later = policy.decide(snapshot(65.0, [running("runs"), *on, *waiting[:2]], nodes), decision.state)
+    # All that go on may come to use two cores each, though they share a node now. Two cores at least are left.
+    assert places(later) == {"worse": "w2", "worst": "w2"}
+
+
+def test_cores_are_idle_beside_a_trial_that_was_seen_to_be_unable_to_use_them() -> None:
+    policy = Promote(finish="best")
+    state, waits = policy.initial(), suspended("waits", 0.2, 0.9)
+    for second, found in ((10.0, {}), (20.0, {"waits": "w1"})):
+        told = replace(at(0.1 + second / 1000, 0.5), at=second, cpu_seconds=second)  # one core of two
+        decision = policy.decide(snapshot(second, [running("runs", progress=told), waits], NODES[:1]), state)
+        state = load_state(policy, dump_state(policy, decision.state))
+        assert places(decision) == found
+
+
+def test_who_uses_idle_cores_stays_until_another_that_goes_on_needs_the_place() -> None:
+    w2, over = (NodeName("w2"),), ended("good", 0.1)
+    bad, worse = running("bad", 0.2, 0.8, nodes=w2), running("worse", 0.2, 0.9, nodes=w2)
+    on = [running(f"on{number}", 0.05) for number in range(2)]
+    nodes = [*NODES, *(node(name, 2.0, only_for=frozenset({"gpu"})) for name in ("w3", "w4"))]
+    assert wanted(over, *on, bad, worse, nodes=nodes, finish="best") == nothing_but()
+    assert wanted(over, *on, bad, worse, new("n"), nodes=nodes, finish="best") == nothing_but(suspended=["worse"])
+    leaving = replace(worse, phase=Phase.SUSPENDING)
+    assert wanted(over, *on, bad, leaving, new("n"), nodes=nodes, finish="best") == nothing_but()
+    two = [new("n"), new("m")]
+    assert wanted(over, *on, bad, leaving, *two, nodes=nodes, finish="best") == nothing_but(suspended=["bad"])
+
+
+def test_how_far_a_trial_came_on_idle_cores_lets_nobody_else_past() -> None:
+    losses = {
+        TrialId("good"): (Losses(0.1, 0.1), Losses(0.1, 0.1)),
+        TrialId("bad"): (Losses(0.9, 0.9), Losses(0.9, 0.9)),
+    }
+    assert Ladder(losses, [(), ()], 2.0, {}).passed == {"good": 1, "bad": 0}
+    assert Ladder(losses, [(), ()], 2.0, {TrialId("bad"): 1}).passed == {"good": 2, "bad": 1}
+
+
+def test_a_trial_that_came_to_its_end_on_idle_cores_counts_at_the_rung_at_which_it_waited_only() -> None:
+    policy = Promote(finish="best")
+    trials = [running("good", 0.2, 0.1), running("bad", 0.7, 0.9), running("new", 0.05)]
+    first = policy.decide(snapshot(60.0, trials, NODES), policy.initial())
+    over = [trials[0], ended("bad", 0.9), trials[2]]
+    later = policy.decide(snapshot(65.0, over, NODES), first.state)
+    assert later.state.ended == {"": ((Losses(0.9, 0.9),), (), ())}
+
+
+def test_a_trial_that_was_suspended_as_often_as_the_sweep_has_attempts_for_goes_on() -> None:
+    trials = [running("good", 0.2, 0.1), running("bad", 0.2, 0.9, suspensions=5), running("young", 0.05)]
+    assert wanted(*trials, finish="best") == nothing_but(suspended=["bad"])
+    assert wanted(trials[0], replace(trials[1], suspensions=6), trials[2], finish="best") == nothing_but()
 
 
 def test_policies_behind_it_see_only_who_shall_start_and_the_work_up_to_the_next_rung() -> None:

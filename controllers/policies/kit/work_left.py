@@ -47,6 +47,7 @@ NEARLY_WHOLE: Final = 0.05
 GROWTH: Final = 2.0
 """A trial that always used all that it was given may be able to use this many times as many cores."""
 LEAST_CORES: Final = 0.05
+LEAST_MOST: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +200,7 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     The length of a trial that is not known yet is guessed from the others of the sweep (``Lengths``); before any is
     known, all are taken for equal.
     """
-    largest = max((node.cpu for node in snapshot.nodes), default=1.0)
-    told = sorted(memo.most for memo in known.trials.values() if memo.most is not None)
+    cores = most_cores(snapshot, known)
     seen = {trial.id: _known(trial, known.trials[trial.id], power) for trial in snapshot.unended}
     ended = [
         Known(one.parameters, one.steps if one.whole else None, _of_a_single_core(one.cost, one.cores, power))
@@ -210,11 +210,22 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     found: dict[TrialId, Estimate] = {}
     for trial in snapshot.unended:
         memo = known.trials[trial.id]
-        most = _expected_most(memo.used, told, largest) if memo.most is None else memo.most
+        most = cores[trial.id]
         offer = max(most, GROWTH * memo.used) if memo.most is None else most
         guess = lengths.left(seen[trial.id], _steps_done(trial))
-        found[trial.id] = Estimate(trial, guess.left, max(most, 1e-3), guess.spread, guess.source, max(offer, 1e-3))
+        found[trial.id] = Estimate(trial, guess.left, most, guess.spread, guess.source, max(offer, 1e-3))
     return found
+
+
+def most_cores(snapshot: Snapshot, known: Measured) -> dict[TrialId, float]:
+    """Return how many cores every trial that has not ended is taken to be able to use."""
+    largest = max((node.cpu for node in snapshot.nodes), default=1.0)
+    told = sorted(memo.most for memo in known.trials.values() if memo.most is not None)
+    memos = {trial.id: known.trials[trial.id] for trial in snapshot.unended}
+    found = {
+        name: _expected_most(one.used, told, largest) if one.most is None else one.most for name, one in memos.items()
+    }
+    return {name: max(most, LEAST_MOST) for name, most in found.items()}
 
 
 def _expected_most(used: float, told: Sequence[float], largest: float) -> float:

@@ -7,16 +7,19 @@ and go on where they were, and at its first level nothing is ever stopped.
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, Final, Literal
+from dataclasses import replace
+from typing import ClassVar, Final, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from controllers.core.actions import Action, Assessment, Decision, Place, Proposal, Stop, Suspend
-from controllers.core.model import Phase, Snapshot, Trial, TrialId
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.places import with_room
 from controllers.policies.kit.settings import PolicySettings
-from controllers.policies.promote.rungs import KeptLosses, Ladder, Level, Losses, with_reached
+from controllers.policies.kit.work_left import Measured, measured, most_cores
+from controllers.policies.promote.idle_cores import IdleCores
+from controllers.policies.promote.ranks import PromoteState, Ranks, by_sweep
+from controllers.policies.promote.rungs import Level
 
 Finish = Literal["all", "best", "fast"]
 LEVELS: Final[Mapping[str, Level]] = {"all": Level(0.16, 2.0), "best": Level(0.16, 2.0), "fast": Level(0.08, 1.5)}
@@ -26,24 +29,7 @@ DIVERGED: Final = "its objective is NaN or infinite"
 LEAST: Final = 4
 """Trials that go beyond each rung at least: of twelve trials, the rule of the best half alone leaves one."""
 MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in LEVELS.values())
-
-
-def _by_sweep_or_anew(ended: object) -> object:
-    """Return None for losses that an older version kept of all sweeps together: the next look finds them by sweep."""
-    return None if isinstance(ended, list) else ended
-
-
-@dataclass(frozen=True, slots=True)
-class PromoteState:
-    """The losses of each trial at the rungs that it has reached, and how many of these it may go beyond.
-
-    Both of trials that have not ended. ``ended`` holds the losses of the others, by sweep and rung, and is None before
-    the first look.
-    """
-
-    losses: Mapping[TrialId, tuple[KeptLosses, ...]] = field(default_factory=dict)
-    passed: Mapping[TrialId, int] = field(default_factory=dict)
-    ended: Annotated[Mapping[str, tuple[tuple[KeptLosses, ...], ...]] | None, BeforeValidator(_by_sweep_or_anew)] = None
+"""A trial that was suspended so often goes on: each attempt takes one from the sweep's retries."""
 
 
 class Promote(PolicySettings):
@@ -56,6 +42,9 @@ class Promote(PolicySettings):
     - ``all``: they go on too, once nobody goes before them. Nothing is lost; the best is known far sooner.
     - ``best``: they are stopped. Rungs at 16, 32 and 64 % of a training, half of the trials go on.
     - ``fast``: they are stopped. Rungs from 8 % on, two of three go on.
+
+    Under ``best`` and ``fast``, trials that wait train on meanwhile on cores that nobody else can use. Their rung lets
+    them past by the same rule.
 
     Four trials go beyond each rung at least: where these are more than the rule lets past, the others follow once
     nobody can come to the rung any more.
@@ -95,9 +84,9 @@ class Promote(PolicySettings):
     def decide(self, snapshot: Snapshot, state: PromoteState) -> Decision[PromoteState]:
         """Compare the trials at their rungs; place, suspend and stop by that."""
         level = LEVELS[self.finish]
-        sweeps = _by_sweep(snapshot.trials)
+        sweeps = by_sweep(snapshot.trials)
         rungs, usual = level.rungs(self.warmup), {sweep: _usual_steps(trials) for sweep, trials in sweeps.items()}
-        ranks = _Ranks.of(snapshot, state, level, rungs, usual)
+        ranks = Ranks.of(snapshot, state, level, rungs, usual)
         stops = [
             Proposal(Stop(one.id, DIVERGED), DIVERGED) for one in snapshot.unended if _may_stop(one) and one.diverged
         ]
@@ -106,24 +95,48 @@ class Promote(PolicySettings):
                 stops += self._ends(of_sweep, ranks, rungs)
         stopped = {one.action.trial for one in stops}
         left = [trial for trial in snapshot.unended if trial.id not in stopped]
-        first = ranks.in_order(trial for trial in left if trial.waits and not ranks.held(trial))
-        last = ranks.in_order(trial for trial in left if trial.waits and ranks.held(trial))
-        behind = ranks.in_order(trial for trial in left if trial.steady and ranks.held(trial))
-        places, unplaced = with_room(snapshot, first)
-        suspensions = self._suspended(behind, unplaced)
-        if self.finish == "all" and not unplaced:
-            places, _ = with_room(snapshot, [*first, *last])
-        proposals = (*stops, *(Proposal(Place(one.id), ranks.reason(one, rungs)) for one in places), *suspensions)
-        seen = frozenset(one.id for one in places)
+        known = state.measured if self.finish == "all" else measured(snapshot, state.measured)
+        placing, suspensions = self._steps(snapshot, left, ranks, known)
+        places = [Proposal(Place(one.id, node), ranks.reason(one, rungs)) for one, node in placing]
         return Decision(
-            PromoteState(ranks.losses, ranks.passed, ranks.ended),
-            proposals,
+            PromoteState(ranks.losses, ranks.passed, ranks.ended, known),
+            (*stops, *places, *suspensions),
             snapshot.now + self.interval if snapshot.unended else None,
             {one.id: Assessment(outlook=ranks.outlook(one, rungs)) for one in left if ranks.losses[one.id]},
-            narrowed=_narrowed(snapshot, seen, ranks, rungs, usual),
+            narrowed=_narrowed(snapshot, frozenset(one.id for one, _ in placing), ranks, rungs, usual),
         )
 
-    def _ends(self, trials: Sequence[Trial], ranks: "_Ranks", rungs: Sequence[float]) -> list[Proposal]:
+    def _steps(
+        self, snapshot: Snapshot, trials: Sequence[Trial], ranks: Ranks, known: Measured
+    ) -> tuple[list[tuple[Trial, NodeName | None]], list[Proposal]]:
+        """Return who gets a place, on which node if that matters, and who is suspended; ``trials`` are not stopped."""
+        first = ranks.in_order(trial for trial in trials if trial.waits and not ranks.held(trial))
+        last = ranks.in_order(trial for trial in trials if trial.waits and ranks.held(trial))
+        behind = ranks.in_order(
+            trial for trial in trials if trial.steady and ranks.held(trial) and trial.suspensions < MOST_SUSPENSIONS
+        )
+        placed, unplaced = with_room(snapshot, first)
+        kept, beside = behind, list[tuple[Trial, NodeName | None]]()
+        if self.finish == "all" and not unplaced:
+            placed, _ = with_room(snapshot, [*first, *last])
+        elif self.finish != "all" and (behind or last):
+            idle = IdleCores(snapshot, most_cores(snapshot, known), {one.id for one in behind})
+            kept = list(idle.kept(behind))
+            # The last suspension is kept for a rung: whoever uses idle cores may have to make room once more.
+            again = [one for one in last if one.suspensions < MOST_SUSPENSIONS - 1]
+            beside = [] if first else [*idle.places(again)]
+        stay = {one.id for one in kept}
+        behind = [one for one in behind if one.id not in stay]
+        leaving = len(behind) + sum(one.phase in {Phase.SUSPENDING, Phase.STOPPING} for one in snapshot.unended)
+        # Whoever leaves already makes room: to suspend one more at each look until it has left would be too many.
+        worst = list(reversed(kept))[: max(0, len(unplaced) - leaving)]
+        suspensions = [
+            *(Proposal(Suspend(one.id), "suspending: it is not among the best at its rung") for one in behind),
+            *(Proposal(Suspend(one.id), "suspending: others that may be better go first") for one in worst),
+        ]
+        return [*((one, None) for one in placed), *beside], suspensions
+
+    def _ends(self, trials: Sequence[Trial], ranks: Ranks, rungs: Sequence[float]) -> list[Proposal]:
         """Return stops of the trials of a sweep that still wait at a rung, once nobody will go on any more.
 
         Before, at each rung that nobody can come to any more, ``LEAST`` are let past.
@@ -154,111 +167,8 @@ class Promote(PolicySettings):
         return [Proposal(Suspend(one.id), "suspending: others that may be better go first") for one in worst]
 
 
-class _Ranks:
-    """Who goes before whom, and how far each may go. Losses and places are those of ``PromoteState``."""
-
-    def __init__(
-        self,
-        losses: dict[TrialId, tuple[Losses, ...]],
-        passed: Mapping[TrialId, int],
-        ended: Mapping[str, tuple[tuple[Losses, ...], ...]],
-        trials: Mapping[str, Sequence[Trial]],
-        eta: float,
-    ) -> None:
-        self.losses, self.ended = losses, ended
-        self._ladders = {
-            sweep: Ladder({one.id: losses[one.id] for one in trials.get(sweep, ())}, of_ended, eta)
-            for sweep, of_ended in ended.items()
-        }
-        self.passed = {
-            one.id: self._ladders[sweep].passed(one.id, passed.get(one.id, 0))
-            for sweep, of_sweep in trials.items()
-            for one in of_sweep
-        }
-
-    @classmethod
-    def of(
-        cls,
-        snapshot: Snapshot,
-        state: PromoteState,
-        level: Level,
-        rungs: Sequence[float],
-        usual: Mapping[str, float | None],
-    ) -> "_Ranks":
-        """Return how the trials of ``snapshot`` compare, after what was known before."""
-
-        def reached(trial: Trial) -> tuple[Losses, ...]:
-            return with_reached(trial, state.losses.get(trial.id, ()), rungs, usual[trial.sweep])
-
-        new = [one for one in snapshot.trials if one.phase.ended and (state.ended is None or one.id in state.losses)]
-        ended = dict(state.ended or {})
-        for sweep, of_sweep in _by_sweep((*snapshot.unended, *new)).items():
-            over = [reached(one) for one in of_sweep if one.phase.ended]
-            ended[sweep] = tuple(
-                (*before, *(found[rung] for found in over if len(found) > rung))
-                for rung, before in enumerate(ended.get(sweep, ((),) * len(rungs)))
-            )
-        losses = {one.id: reached(one) for one in snapshot.unended}
-        return cls(losses, state.passed, ended, _by_sweep(snapshot.unended), level.eta)
-
-    def let_past(self, trial: Trial, rung: int) -> None:
-        """Let ``trial`` go beyond ``rung``."""
-        self.passed[trial.id] = rung + 1
-
-    def reached(self, trial: Trial) -> int:
-        """Return how many rungs a trial has reached."""
-        return len(self.losses.get(trial.id, ()))
-
-    def held(self, trial: Trial) -> bool:
-        """Whether a trial waits at a rung that it may not go beyond."""
-        return self.reached(trial) > self.passed.get(trial.id, 0)
-
-    def waits_at(self, trial: Trial, rung: int) -> bool:
-        """Whether a trial has reached ``rung`` and may not go beyond it."""
-        return self.passed[trial.id] <= rung < self.reached(trial)
-
-    def in_order(self, trials: Iterable[Trial]) -> list[Trial]:
-        """Return ``trials``, first those that have come further, then the better ones, then those submitted earlier."""
-
-        def rank(trial: Trial) -> tuple[int, float, float, TrialId]:
-            reached = self.reached(trial)
-            better = self._better(trial, reached - 1) if reached else 0.0
-            return -reached, better, trial.submitted_at, trial.id
-
-        return sorted(trials, key=rank)
-
-    def reason(self, trial: Trial, rungs: Sequence[float]) -> str:
-        """Return why a trial gets a place."""
-        reached = self.reached(trial)
-        if not reached:
-            return "placing: a new trial, up to its first rung"
-        part = 100 * rungs[reached - 1]
-        if self.held(trial):
-            return f"resuming: nobody goes before it, though it was not among the best at {part:.0f} %"
-        return f"resuming: it is among the best at {part:.0f} % of its training"
-
-    def outlook(self, trial: Trial, rungs: Sequence[float]) -> str:
-        """Return how a trial stands, in words."""
-        rung = self.reached(trial) - 1
-        better = 100 * self._better(trial, rung)
-        place = f"better than {100 - better:.0f} % of those that have come to {100 * rungs[rung]:.0f} %"
-        return f"waits at its rung: {place}" if self.held(trial) else f"goes on: {place}"
-
-    def _better(self, trial: Trial, rung: int) -> float:
-        """Return which part of the trials of its sweep was better at ``rung``."""
-        return self._ladders[trial.sweep].rank(trial.id, rung)
-
-
 def _may_stop(trial: Trial) -> bool:
     return trial.steady or trial.waits
-
-
-def _by_sweep(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
-    """Return the trials of each sweep: only these can be compared."""
-    found: dict[str, list[Trial]] = {}
-    for trial in trials:
-        found.setdefault(trial.sweep, []).append(trial)
-    return found
 
 
 def _usual_steps(trials: Iterable[Trial]) -> float | None:
@@ -270,7 +180,7 @@ def _usual_steps(trials: Iterable[Trial]) -> float | None:
 def _narrowed(
     snapshot: Snapshot,
     places: frozenset[TrialId],
-    ranks: _Ranks,
+    ranks: Ranks,
     rungs: Sequence[float],
     usual: Mapping[str, float | None],
 ) -> Snapshot:

@@ -89,39 +89,44 @@ def with_reached(
 
 
 class Ladder:
-    """How the trials compare at each rung.
+    """How the trials compare at each rung, and how many rungs each may go beyond (``passed``).
+
+    At a rung, only those count that may go beyond the rungs before it. A trial that trains on where others leave cores
+    idle gets further than that. If it counted, more would be let past, and the sweep would end later.
 
     Args:
         losses: of each trial that has not ended, at the rungs that it has reached.
         ended: losses of the trials that have, by rung.
         eta: one in so many goes on.
+        passed: how many rungs each trial could already go beyond before this look.
     """
 
     def __init__(
-        self, losses: Mapping[TrialId, tuple[Losses, ...]], ended: Sequence[Sequence[Losses]], eta: float
+        self,
+        losses: Mapping[TrialId, tuple[Losses, ...]],
+        ended: Sequence[Sequence[Losses]],
+        eta: float,
+        passed: Mapping[TrialId, int],
     ) -> None:
         self._losses, self._eta = losses, eta
-        self._rungs = [
-            _Rung((*of_ended, *(found[rung] for found in losses.values() if len(found) > rung)))
-            for rung, of_ended in enumerate(ended)
-        ]
+        self._rungs: list[_Rung] = []
+        self.passed = {one: passed.get(one, 0) for one in losses}
+        for rung, of_ended in enumerate(ended):
+            there = [one for one, found in losses.items() if len(found) > rung and self.passed[one] >= rung]
+            self._rungs.append(_Rung((*of_ended, *(losses[one][rung] for one in there))))
+            for one in there:
+                if self.passed[one] == rung and self.goes_on(one, rung):
+                    self.passed[one] = rung + 1
 
     def rank(self, trial: TrialId, rung: int) -> float:
         """Return which part of all that have reached ``rung`` goes before ``trial`` there."""
         of_rung = self._rungs[rung]
-        return of_rung.before(self._losses[trial][rung]) / len(of_rung)
+        return of_rung.before(self._losses[trial][rung]) / max(1, len(of_rung))
 
     def goes_on(self, trial: TrialId, rung: int) -> bool:
         """Whether ``trial`` is among the best of all that have reached ``rung``."""
         of_rung = self._rungs[rung]
         return of_rung.before(self._losses[trial][rung]) < math.floor(len(of_rung) / self._eta)
-
-    def passed(self, trial: TrialId, before: int) -> int:
-        """Return how many rungs ``trial`` may go beyond; it may already go beyond the first ``before``."""
-        found = self._losses.get(trial, ())
-        while before < len(found) and self.goes_on(trial, before):
-            before += 1
-        return before
 
 
 class _Rung:
