@@ -205,9 +205,11 @@ def _part(ci95: tuple[float, float] | None) -> tuple[float, float] | None:
 _INTRODUCTION: Final = (
     "{sweeps}, drawn from {tasks} tasks: {data} sets of real data, three schedules of the learning rate, "
     "120 configurations of a network each, all trained for 50 steps (`python -m benchmarks.learning_curves`). "
-    "None of these curves was used to choose a setting. `promote` compares both the best and the newest value, and "
+    "None of these curves was used to choose a number. `promote` compares both the best and the newest value, and "
     "lets four trials go beyond each rung at least: we chose both on 8 tasks of LCBench, after an earlier version had "
-    "lost more here. `specon simulate C1` runs one of the experiments.\n\n"
+    "lost more here. That trials which wait use idle cores, and that only those which may go beyond a rung count at "
+    "the next, we tried on LCBench and on the first 24 sweeps of each kind below. "
+    "`specon simulate C1` runs one of the experiments.\n\n"
     "*makespan* is a part of that of training everything under the default scheduler. *within 1 % known at* is when a "
     "model within 1 % of the sweep's best was first seen, as a part of the same. *regret* is the gap between the best "
     "final value of the trials that came to their end and the best final value of all trials, in percent of the gap "

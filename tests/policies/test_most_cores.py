@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from controllers.core.model import Snapshot, TrialId
+from controllers.policies.kit.most_cores import Most, Use, most_of_each
 from controllers.policies.kit.work_left import Measured, MeasuredTrial, estimated, measured
 from tests.policies.policy_fakes import node, progress, snapshot, trial
 
@@ -33,6 +34,20 @@ def test_a_trial_is_taken_for_one_of_those_that_can_use_as_many_cores_as_it_did(
 
 def test_before_any_trial_left_cores_unused_each_may_use_the_largest_node() -> None:
     assert expected(3.0, []) == 16.0
+
+
+def test_where_others_can_use_the_same_part_of_what_their_authors_asked_for_so_can_a_trial() -> None:
+    told = [Use(2.0, 1.0, 1.0), Use(4.0, 2.1, 2.1), Use(8.0, 3.9, 3.9)]
+    assert most_of_each([*told, Use(6.0, 1.0, None)], 16.0)[-1] == Most(3.0, 3.0)
+    assert most_of_each([*told, Use(6.0, 5.0, None)], 16.0)[-1] == Most(5.0, 10.0)  # it was seen to use more
+    assert most_of_each([*told[:2], Use(6.0, 1.0, None)], 16.0)[-1] == Most(1.55, 2.0)  # too few tell
+    unlike = [*told[:2], Use(8.0, 8.0, 8.0)]
+    assert most_of_each([*unlike, Use(6.0, 1.0, None)], 16.0)[-1] == Most(2.1, 2.1)
+
+
+def test_requests_that_are_all_the_same_tell_nothing() -> None:
+    told = [Use(1.0, 1.0, 1.0)] * 3
+    assert most_of_each([*told, Use(2.0, 1.0, None)], 16.0)[-1] == Most(1.0, 2.0)
 
 
 def told(requests: dict[str, float], used: float, seconds: float, reports: int = 1) -> float | None:

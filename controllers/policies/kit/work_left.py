@@ -6,13 +6,13 @@ is then counted as on a single core, so that a trial on c cores does c ** p of i
 """
 
 import math
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.lengths import Known, Lengths, Source
+from controllers.policies.kit.most_cores import UNUSED, Most, Use, most_of_each
 from controllers.policies.kit.scaling import NEWEST, CostOfStep, Scaling, Spread, scaling, spread_over, with_newest
 from controllers.policies.kit.work_by_parameters import LEAST_SPREAD
 
@@ -33,8 +33,6 @@ DEPENDABLE: Final = math.log(3)
 never tell how many steps they make."""
 NEARLY_ALL: Final = 0.9
 """A trial that ended well after this part of the steps that it told has made all of them."""
-UNUSED: Final = 0.9
-"""A trial that uses less than this part of what its weight entitles it to cannot use more."""
 JITTER_S: Final = 0.4
 """Seconds by which the time between two counts of CPU seconds may be off. Shares are kept to over tenths of a second
 only, and steps end when they end: over a second, real trials seem to use a quarter more or fewer cores than they do."""
@@ -44,10 +42,7 @@ that were given a twentieth of a busy node got half of that."""
 USE_OVER_S: Final = 20.0
 """Seconds over which a trial's use of cores is averaged at most, while its share and its neighbours stay the same."""
 NEARLY_WHOLE: Final = 0.05
-GROWTH: Final = 2.0
-"""A trial that always used all that it was given may be able to use this many times as many cores."""
 LEAST_CORES: Final = 0.05
-LEAST_MOST: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,35 +204,19 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     lengths = Lengths([*ended, *seen.values()])
     found: dict[TrialId, Estimate] = {}
     for trial in snapshot.unended:
-        memo = known.trials[trial.id]
         most = cores[trial.id]
-        offer = max(most, GROWTH * memo.used) if memo.most is None else most
         guess = lengths.left(seen[trial.id], _steps_done(trial))
-        found[trial.id] = Estimate(trial, guess.left, most, guess.spread, guess.source, max(offer, 1e-3))
+        found[trial.id] = Estimate(trial, guess.left, most.cores, guess.spread, guess.source, most.worth_offering)
     return found
 
 
-def most_cores(snapshot: Snapshot, known: Measured) -> dict[TrialId, float]:
+def most_cores(snapshot: Snapshot, known: Measured) -> dict[TrialId, Most]:
     """Return how many cores every trial that has not ended is taken to be able to use."""
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
-    told = sorted(memo.most for memo in known.trials.values() if memo.most is not None)
-    memos = {trial.id: known.trials[trial.id] for trial in snapshot.unended}
-    found = {
-        name: _expected_most(one.used, told, largest) if one.most is None else one.most for name, one in memos.items()
-    }
-    return {name: max(most, LEAST_MOST) for name, most in found.items()}
-
-
-def _expected_most(used: float, told: Sequence[float], largest: float) -> float:
-    """Return the cores that a trial may be able to use which used all that it was given, ``used`` at most.
-
-    It is among those that can use as many: the median of these, of what others ``told``, rising. Where none of them
-    could use so many, the trial's own use is all there is. Before any told, it may use the ``largest`` node.
-    """
-    if not told:
-        return max(largest, used)
-    first, last = bisect_left(told, UNUSED * used), len(told) - 1
-    return used if first > last else max(used, (told[(first + last) // 2] + told[(first + last + 1) // 2]) / 2)
+    memos = [known.trials[trial.id] for trial in snapshot.unended]
+    uses = [Use(trial.base_cpu, one.used, one.most) for trial, one in zip(snapshot.unended, memos, strict=True)]
+    found = most_of_each(uses, largest)
+    return {trial.id: most for trial, most in zip(snapshot.unended, found, strict=True)}
 
 
 def work_seen(known: Measured, estimates: Mapping[TrialId, Estimate], power: float) -> float:

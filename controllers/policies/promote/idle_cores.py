@@ -12,6 +12,7 @@ from typing import Final
 from controllers.core.actions import Place
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import Capacity
+from controllers.policies.kit.most_cores import Most
 
 ENOUGH: Final = 0.9
 """Part of what a trial asks for that must be idle: what the others use is measured, and never quite exact."""
@@ -26,7 +27,7 @@ class IdleCores:
         waiting: Running trials that have reached a rung which they may not go beyond. All others go on.
     """
 
-    def __init__(self, snapshot: Snapshot, most: Mapping[TrialId, float], waiting: Collection[TrialId]) -> None:
+    def __init__(self, snapshot: Snapshot, most: Mapping[TrialId, Most], waiting: Collection[TrialId]) -> None:
         self._capacity = Capacity.of(snapshot)
         self._on = {node.name: node.cpu for node in snapshot.nodes if node.ready}
         self._in_all = math.fsum(self._on.values())
@@ -36,8 +37,8 @@ class IdleCores:
                 continue  # what it uses is idle, or will be soon
             nodes = {*trial.nodes, *trial.destination}
             for name in nodes & self._on.keys():
-                self._on[name] -= most[trial.id]
-            self._in_all -= most[trial.id]
+                self._on[name] -= most[trial.id].cores
+            self._in_all -= most[trial.id].cores
             self._settled &= bool(
                 nodes
             )  # whoever was placed and does not run yet: nobody knows whose cores it will use

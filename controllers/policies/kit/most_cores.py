@@ -1,0 +1,78 @@
+"""How many cores a trial is taken to be able to use: as far as it has not shown it, others tell. Pure."""
+
+import math
+import statistics
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+UNUSED: Final = 0.9
+"""A trial that uses less than this part of what its weight entitles it to cannot use more."""
+GROWTH: Final = 2.0
+"""A trial that always used all that it was given may be able to use this many times as many cores."""
+LEAST: Final = 1e-3
+FEW: Final = 3
+"""Trials that must have shown how many cores they can use before their authors' requests tell of others."""
+LIKE_REQUESTS: Final = 0.1
+"""Scatter of what trials can use, as a part of their requests, up to which the requests tell it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The cores that a trial's author asked for, the most that it ``used``, and the ``most`` that it can use.
+
+    The latter is None while it has used all that it was given.
+    """
+
+    asked: float
+    used: float
+    most: float | None
+
+
+class Most(NamedTuple):
+    """The ``cores`` that a trial is taken to be able to use, and those ``worth_offering``, as it may use more."""
+
+    cores: float
+    worth_offering: float
+
+
+def most_of_each(uses: Sequence[Use], largest: float) -> list[Most]:
+    """Return how many cores each trial is taken to be able to use; the ``largest`` node has so many.
+
+    Where authors ask for unlike cores, and trials that have shown what they can use can all use the same part of that,
+    then the others can, too. Otherwise a trial is one of those that can use as many as it did.
+    """
+    told = sorted(one.most for one in uses if one.most is not None)
+    parts = [one.most / one.asked for one in uses if one.most is not None and one.asked > 0]
+    part = _same_part(parts) if len({one.asked for one in uses if one.most is not None}) > 1 else None
+    found: list[Most] = []
+    for one in uses:
+        if one.most is not None:
+            most = offer = one.most
+        elif part is not None and UNUSED * one.used <= part * one.asked:
+            most = offer = max(one.used, part * one.asked)
+        else:
+            most = _of_others(one.used, told, largest)
+            offer = max(most, GROWTH * one.used)
+        found.append(Most(max(most, LEAST), max(offer, LEAST)))
+    return found
+
+
+def _same_part(parts: Sequence[float]) -> float | None:
+    """Return the part of their requests that all trials can use; None where it is not the same for all."""
+    if len(parts) < FEW or min(parts) <= 0:
+        return None
+    return statistics.median(parts) if statistics.pstdev(map(math.log, parts)) <= LIKE_REQUESTS else None
+
+
+def _of_others(used: float, told: Sequence[float], largest: float) -> float:
+    """Return the cores that a trial may be able to use which used all that it was given, ``used`` at most.
+
+    It is among those that can use as many: the median of these, of what others ``told``, rising. Where none of them
+    could use so many, the trial's own use is all there is. Before any told, it may use the ``largest`` node.
+    """
+    if not told:
+        return max(largest, used)
+    first, last = bisect_left(told, UNUSED * used), len(told) - 1
+    return used if first > last else max(used, (told[(first + last) // 2] + told[(first + last + 1) // 2]) / 2)
