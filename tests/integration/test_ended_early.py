@@ -14,13 +14,16 @@ PROMOTE = "promote:finish=best,interval=1+ahead"
 
 
 def test_trials_that_fall_behind_are_ended_and_can_be_trained_to_their_end(workbench: Workbench) -> None:
-    workbench.write(steps=(120,), rates=(0.001, 0.002, 0.005, 0.01, 0.02, 0.04))
+    workbench.write(steps=(120,), rates=(0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.01, 0.02, 0.04))
+    sweep = workbench.folder / "sweep.py"
+    # Four at a time: those that wait have the cores that stand idle at the end only, too briefly for all of them.
+    sweep.write_text(sweep.read_text().replace('cpu_request="50m"', 'cpu_request="200m"'))
     done = workbench.run("run", "sweep.py", "--policy", PROMOTE, "--json", "out.json", *NODES)
     assert done.code == 0, done.output
     (run,) = results(workbench.folder / "out.json")
     ended = {trial["id"]: trial for trial in run["trials"]}
     stopped = {name: trial["stopped"] for name, trial in ended.items() if trial["stopped"]}
-    assert 0 < len(stopped) < 6, done.output
+    assert 0 < len(stopped) < 10, done.output
     assert all(trial["succeeded"] for trial in run["trials"])
     # The fastest learner is never given up.
     best = max(ended.values(), key=lambda trial: trial["params"]["lr"])
@@ -39,7 +42,7 @@ def test_trials_that_fall_behind_are_ended_and_can_be_trained_to_their_end(workb
     assert all(name in listed.output for name in stopped)
     resumed = workbench.run("resume", workbench.newest_run.name, "--all", "--plain")
     assert resumed.code == 0, resumed.output
-    assert_whole(workbench.histories(), {120: 6})
+    assert_whole(workbench.histories(), {120: 10})
     again = workbench.run("resume", workbench.newest_run.name, "--all", "--plain")
     assert again.code == 2
     assert "Nothing to resume" in again.output
