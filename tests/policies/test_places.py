@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from controllers.core.actions import Place
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.occupancy import Occupancy
-from controllers.policies.kit.places import places, still_starting
+from controllers.policies.kit.places import places, still_starting, with_room
 from tests.policies.policy_fakes import node, snapshot, trial
 
 
@@ -76,3 +76,26 @@ def test_places_keep_to_capacity_and_leave_nobody_waiting_who_fits(
     waiting = [one.cpu for one in seen.trials if one.id not in given_to]
     assert not [cpu for cpu in waiting if cpu < max(free.values()) - 1e-6]
     assert placed(replace(seen, trials=seen.trials[::-1], nodes=seen.nodes[::-1])) == placed(seen)
+
+
+@given(
+    st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=4),
+    st.lists(st.tuples(st.sampled_from([0.5, 1.0, 2.0]), st.sampled_from([0.0, 1.0, 2.0])), max_size=12),
+)
+def test_trials_with_room_go_one_after_the_other_to_the_node_with_the_most_cores_that_nobody_requests(
+    cores: list[float], asked: list[tuple[float, float]]
+) -> None:
+    nodes = [node(f"n{number}", cpu, memory=3.0) for number, cpu in enumerate(cores)]
+    waits = {"phase": Phase.PENDING, "gated": True, "attempt": 0}
+    trials = [trial(f"t{number:02d}", cpu=cpu, memory=memory, **waits) for number, (cpu, memory) in enumerate(asked)]
+    free = {one.name: [one.cpu, one.memory] for one in nodes}
+    expected = []
+    for one in trials:
+        fits = [name for name, (cpu, memory) in free.items() if cpu >= one.cpu and memory >= one.memory]
+        if fits:
+            best = min(fits, key=lambda name: (-free[name][0], name))
+            free[best] = [free[best][0] - one.cpu, free[best][1] - one.memory]
+            expected.append(one)
+    placed, without = with_room(snapshot(0.0, trials, nodes), trials)
+    assert placed == expected
+    assert without == [one for one in trials if one not in expected]

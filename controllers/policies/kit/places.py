@@ -1,6 +1,7 @@
 """Where trials start, and where suspended ones go on: in what order they get a place, and on which node."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heapreplace
 from typing import Any, assert_never
 
 from controllers.core.actions import Migrate, Place, Proposal, Resize, Stop, Suspend
@@ -76,17 +77,40 @@ def with_room(snapshot: Snapshot, trials: Iterable[Trial]) -> tuple[list[Trial],
     without: list[Trial] = []
     starting = [one for one in snapshot.unended if one.phase is Phase.PENDING and not one.gated]
     begun = {one.id for one in starting}
+    lines: dict[tuple[RequestShape, tuple[int, int, int]], list[tuple[float, NodeName]]] = {}
     for trial in (*starting, *trials):
-        free: dict[NodeName, float] = {
-            name: node.cpu - capacity.requested(name)
-            for name, node in capacity.nodes.items()
-            if capacity.fits(trial, name)
-        }
-        if free:
-            capacity.apply(Place(trial.id, min(free, key=lambda name: (-free[name], name))))
+        kind = request_shape(trial), (trial.workers, trial.min_workers, trial.max_workers)
+        if kind not in lines:
+            lines[kind] = [(-_unrequested(capacity, name), name) for name in capacity.nodes]
+            heapify(lines[kind])
+        node = _roomiest(capacity, trial, lines[kind])
+        if node is not None:
+            capacity.apply(Place(trial.id, node))
         if trial.id not in begun:
-            (placed if free else without).append(trial)
+            (without if node is None else placed).append(trial)
     return placed, without
+
+
+def _roomiest(capacity: Capacity, trial: Trial, line: list[tuple[float, NodeName]]) -> NodeName | None:
+    """Return the node with the most cores that nobody requests, of those with room for ``trial``.
+
+    ``line`` is a heap of those that had room for a trial that asks for the same. Placing trials only takes room away.
+    So a node without room leaves it for good, and one with fewer cores than are written there goes further back.
+    """
+    while line:
+        listed, name = line[0]
+        now = -_unrequested(capacity, name)
+        if now != listed:
+            heapreplace(line, (now, name))
+        elif capacity.fits(trial, name):
+            return name
+        else:
+            heappop(line)
+    return None
+
+
+def _unrequested(capacity: Capacity, name: NodeName) -> float:
+    return capacity.nodes[name].cpu - capacity.requested(name)
 
 
 def by_deadline(trial: Trial) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from controllers.core.actions import Place
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.policies.kit.capacity import Capacity
+from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.most_cores import Most
 
 ENOUGH: Final = 0.9
@@ -52,13 +52,20 @@ class IdleCores:
 
     def places(self, trials: Sequence[Trial]) -> Iterator[tuple[Trial, NodeName]]:
         """Yield those of the waiting ``trials`` for which cores are idle, each with the node that it fills up best."""
+        # Placing a trial only takes room away, so what does not fit now will not fit later in this decision.
+        unfit: set[RequestShape] = set()
         for trial in trials if self._settled else ():
+            shape = request_shape(trial)
+            if shape in unfit:
+                continue
             roomy = [name for name in self._on if self._enough(trial, name) and self._capacity.fits(trial, name)]
-            if roomy:
-                node = min(roomy, key=lambda name: (self._on[name], name))
-                self._take(trial, node)
-                self._capacity.apply(Place(trial.id, node))
-                yield trial, node
+            if not roomy:
+                unfit.add(shape)
+                continue
+            node = min(roomy, key=lambda name: (self._on[name], name))
+            self._take(trial, node)
+            self._capacity.apply(Place(trial.id, node))
+            yield trial, node
 
     def _enough(self, trial: Trial, node: NodeName) -> bool:
         return not trial.gang and min(self._on.get(node, 0.0), self._in_all) >= ENOUGH * trial.base_cpu

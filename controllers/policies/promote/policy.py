@@ -8,6 +8,7 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import ClassVar, Final, Literal
 
 from pydantic import Field
@@ -30,6 +31,8 @@ LEAST: Final = 4
 """Trials that go beyond each rung at least: of twelve trials, the rule of the best half alone leaves one."""
 MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in LEVELS.values())
 """A trial that was suspended so often goes on: each attempt takes one from the sweep's retries."""
+MOST_BESIDE: Final = 100
+"""Trials that get idle cores in one decision, so that none takes long: the others come next."""
 
 
 class Promote(PolicySettings):
@@ -124,7 +127,7 @@ class Promote(PolicySettings):
             kept = list(idle.kept(behind))
             # The last suspension is kept for a rung: whoever uses idle cores may have to make room once more.
             again = [one for one in last if one.suspensions < MOST_SUSPENSIONS - 1]
-            beside = [] if first else [*idle.places(again)]
+            beside = [] if first else [*islice(idle.places(again), MOST_BESIDE)]
         stay = {one.id for one in kept}
         behind = [one for one in behind if one.id not in stay]
         leaving = len(behind) + sum(one.phase in {Phase.SUSPENDING, Phase.STOPPING} for one in snapshot.unended)
