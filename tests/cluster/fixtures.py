@@ -4,6 +4,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import click
 import pytest
@@ -16,6 +17,9 @@ from tests.cluster.images.build import build_images
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.namespaces import namespace as made_namespace
 from tests.cluster.requirement import require_a_capable_machine
+
+MOST_LOGGED: Final = 200_000_000
+"""Bytes that a component of the cluster writes to its log at most while all tests run."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -69,9 +73,12 @@ def _own_cluster(cluster: Cluster) -> Iterator[Cluster]:
     try:
         cluster.up(list(build_images(tell=cluster.tell).values()))
         yield cluster
+        long = {file.name: file.stat().st_size for file in cluster.layout.logs.glob("*.log")}
     finally:
         cluster.down()
     assert not differences(before, host_state())
+    # Whoever writes more goes round in circles, takes a core from the tests, and in the end fills the disk.
+    assert not {name: size for name, size in long.items() if size > MOST_LOGGED}
 
 
 def _telling_cluster(request: pytest.FixtureRequest) -> Cluster:

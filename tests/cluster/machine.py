@@ -89,11 +89,15 @@ class Machine:
         if self.is_component_running(component):
             message = f"{component} of {self.name} runs already"
             raise ClusterError(message)
-        log = self.logs / f"{self.name}-{component}.log"
+        log = self.log(component)
         settings = [f"{name}={value}" for name, value in environment.items()]
         told = run(*self._enter(), "sh", "-c", IN_BACKGROUND, "sh", log, "env", *settings, *command)
         pid = pid_in_namespace_of(self.init, int(told))
         (self._components / component).write_text(identity(pid) if pid else "")
+
+    def log(self, component: str) -> Path:
+        """Where a component writes its log."""
+        return self.logs / f"{self.name}-{component}.log"
 
     def kill(self, component: str, signal_number: int = signal.SIGKILL, seconds: float = 30) -> None:
         """Signal a component and wait until it is gone; nothing happens where it is not running."""
