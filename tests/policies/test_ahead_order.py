@@ -118,6 +118,16 @@ def test_with_guesses_that_are_off_the_sweep_ends_earlier_if_it_is_known_how_far
     assert statistics.fmean(means) < 1.05
 
 
+def test_of_trials_that_take_as_long_the_narrow_one_goes_first_unless_the_wide_one_came_long_before() -> None:
+    def order(after: float) -> list[TrialId]:
+        wide = Waiting(TrialId("wide"), 0.0, Length(100.0), 1.6)
+        narrow = Waiting(TrialId("narrow"), after, Length(100.0), 0.4)
+        return starting_order([Queue([wide], [], 0), Queue([narrow], [], 0)], protect_end=True)
+
+    assert order(0.9 * PATIENCE * 120.0) == ["narrow", "wide"]
+    assert order(1.1 * PATIENCE * 120.0) == ["wide", "narrow"]
+
+
 def test_trials_of_which_nothing_is_known_start_in_the_order_of_submission() -> None:
     queue = Queue(
         [Waiting(TrialId(f"t{n}"), float(9 - n), Length(60.0, 30.0)) for n in range(9)], [Length(60.0), Length(20.0)], 2
@@ -131,7 +141,7 @@ def test_where_all_fit_the_order_is_that_of_submission() -> None:
 
 
 lengths = st.builds(Length, st.floats(1.0, 1000.0), st.floats(0.0, 600.0))
-trials = st.lists(st.tuples(st.floats(0.0, 3000.0), lengths), min_size=1, max_size=12)
+trials = st.lists(st.tuples(st.floats(0.0, 3000.0), lengths, st.floats(0.1, 4.0)), min_size=1, max_size=12)
 queues = st.lists(st.tuples(trials, st.lists(lengths, max_size=4), st.integers(0, 5)), min_size=1, max_size=3).map(
     lambda drawn: [
         Queue([Waiting(TrialId(f"q{q}t{t:02}"), *one) for t, one in enumerate(members)], busy, free)

@@ -7,6 +7,8 @@ together: all trials are dealt out to the places that there are, the longest fir
 do; and a place with so much to do that it will be one of the last begins with the shortest that it was dealt. Its sum
 is that of LPT whatever its own order is. Other places have time to spare, and begin with the shortest of all.
 
+Where trials ask for unlike room, a wide one takes the place of several: there, length times width counts.
+
 Lengths are guesses. What a place has to do counts with a margin for that. Many short trials make up for each other's
 errors, and one long trial does not: so the longest come to lie alone on their places, and start at once.
 
@@ -55,16 +57,17 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A trial that waits for room: when it was submitted, and how long it is."""
+    """A trial that waits for room: when it was submitted, how long it is, and how ``wide`` beside the mean of all."""
 
     trial: TrialId
     submitted_at: float
     length: Length
+    wide: float = 1.0
 
     @property
     def due(self) -> float:
-        """When it should have started: the shorter of two trials is due first, unless it came much later."""
-        return self.submitted_at + PATIENCE * self.length.seconds
+        """When it should have started: the one of two that takes less is due first, unless it came much later."""
+        return self.submitted_at + PATIENCE * self.length.seconds * self.wide
 
 
 @dataclass(slots=True)

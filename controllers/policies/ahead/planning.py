@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from typing import Final
 
 from controllers.core.actions import Migrate, Place, Proposal
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import Load, NodeForecast, earliest_end, node_forecast
 from controllers.policies.ahead.order import Length, Queue, Waiting, starting_order
+from controllers.policies.ahead.room import Exchange, exchanges, seconds_until_room
 from controllers.policies.ahead.tally import Line, Tally
 from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.places import waiting
@@ -29,6 +31,11 @@ MOST_SPREAD: Final = 0.6
 """The spread of a length counts up to here, so that a trial of which hardly anything is known does not outweigh all."""
 MUCH_CONTENTION: Final = 0.05
 """Part of its speed that a trial loses to each further one from which on trials wait rather than share a full node."""
+WIDEST: Final = 4.0
+"""A trial counts as this many times as wide as the mean of those that wait at most: so it is not overtaken for ever."""
+LOOKED_AT: Final = 16
+"""Moves that would make room for a trial of which the best is taken."""
+_LEAVING: Final = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,7 @@ class WorkPlan:
             node = moving or trial.node or starting.get(name)
             if node in self._loads:
                 self._loads[node][name] = one.work, one.most
+        self._unplaced: list[Trial] = []
         nodes = {node: (self._forecast(node), len(loads)) for node, loads in self._loads.items()}
         self._tally = Tally(nodes, self.cores, len(estimates), weights.end)
 
@@ -105,6 +113,7 @@ class WorkPlan:
                 lines[shape] = Line(self._tally, partial(self._has_room, trial))
             near = lines[shape].first(CONSIDERED)
             if not near:
+                self._unplaced.append(trial)
                 continue
             after = {node: self._forecast(node, (one.work, one.most)) for node in near}
             costs = {node: self._tally.cost({node: forecast}) for node, forecast in after.items()}
@@ -131,26 +140,82 @@ class WorkPlan:
         return self._unused(node) <= 0
 
     def moves(self, movable: Iterable[TrialId]) -> Iterator[Proposal]:
-        """Yield moves of ``movable`` trials, the best first, each with those before it counted in, while they pay.
+        """Yield moves of ``movable`` trials that pay, each with those before it counted in.
 
-        At most a quarter of the trials that run are on their way at a time.
+        First those that make room for the trials that ``places`` found none for, then those that save all trials the
+        most. At most a quarter of the trials that run are on their way at a time.
         """
         live, left = [trial for trial in self._snapshot.unended if trial.live], set(movable)
-        moving = sum(trial.phase is Phase.MOVING for trial in live)
-        for _ in range(max(1, len(live) // 4) - moving):
-            found = self._best_move(left)
-            if found is None:
-                return
+        most = max(1, len(live) // 4) - sum(trial.phase is Phase.MOVING for trial in live)
+        return islice(chain(self._making_room(left), self._saving_time(left)), max(0, most))
+
+    def _making_room(self, movable: set[TrialId]) -> Iterator[Proposal]:
+        """Yield a move for each trial that fits nowhere and would start far sooner by it."""
+        if not movable or not self._unplaced:
+            return
+        later, ends = self._capacity.copy(), self._ends()
+        for trial in self._snapshot.unended:
+            if trial.phase in _LEAVING:
+                later.release(trial, trial.nodes)
+        hopeless: set[RequestShape] = set()
+        for trial in self._unplaced:
+            shape = request_shape(trial)
+            if trial.gang or shape in hopeless:
+                continue
+            node = next((node for node in ends if later.fits(trial, node)), None)
+            if node is None:
+                wait = seconds_until_room(trial, ends, later)
+                found = self._best_exchange(wait, islice(exchanges(trial, ends, later, movable), LOOKED_AT))
+                if found is None:
+                    hopeless.add(shape)
+                    continue
+                moved, node, target = found
+                movable.remove(moved.id)
+                ends[node].remove(next(one for one in ends[node] if one[1] is moved))
+                later.apply(Migrate(moved.id, target))
+                later.release(moved, (node,))
+                self._move(moved.id, target)
+                why = f"moving: {trial.id} gets room on {node}, for which it would wait {wait:.0f} s at least"
+                yield Proposal(Migrate(moved.id, target), why)
+            later.apply(Place(trial.id, node))
+
+    def _ends(self) -> dict[NodeName, list[tuple[float, Trial]]]:
+        """Return the trials of each node that do not leave it yet, the first that can have ended first."""
+        ends: dict[NodeName, list[tuple[float, Trial]]] = {node: [] for node in self.cores}
+        for name, one in self._estimates.items():
+            for node in sorted(set(one.trial.nodes)) if one.trial.phase not in _LEAVING else ():
+                if node in ends:
+                    ends[node].append((self._length(name, self.cores[node]).seconds, one.trial))
+        for line in ends.values():
+            line.sort(key=lambda end: (end[0], end[1].id))
+        return ends
+
+    def _best_exchange(self, wait: float, found: Iterable[Exchange]) -> Exchange | None:
+        """Return the exchange that costs those that run the least, if it costs far less than the ``wait`` it saves."""
+        before, cost = self._tally.cost({}), self._weights.move_cost
+        best: tuple[float, Exchange] | None = None
+        for one in found if wait > (1 + WORTH) * cost else ():
+            if self._worth_moving(one.trial.id):
+                gain = wait - cost + before - self._cost_of_move(one.trial.id, one.source, one.target)
+                if best is None or gain > best[0]:
+                    best = gain, one
+        return best[1] if best is not None and best[0] > WORTH * cost else None
+
+    def _saving_time(self, movable: set[TrialId]) -> Iterator[Proposal]:
+        while found := self._best_move(movable):
             gain, name, target = found
-            trial = self._estimates[name].trial
-            left.remove(name)
-            for source in trial.nodes[:1]:
-                del self._loads[source][name]
-                self._count(source)
-            self._capacity.apply(Migrate(name, target))
-            self._loads[target][name] = self._moved(name, target)
-            self._count(target)
+            movable.remove(name)
+            self._move(name, target)
             yield Proposal(Migrate(name, target), f"moving: on {target} it saves all trials {gain:.0f} s in sum")
+
+    def _move(self, name: TrialId, target: NodeName) -> None:
+        """Count a trial as on its way to ``target``."""
+        for source in self._estimates[name].trial.nodes[:1]:
+            del self._loads[source][name]
+            self._count(source)
+        self._capacity.apply(Migrate(name, target))
+        self._loads[target][name] = self._moved(name, target)
+        self._count(target)
 
     def _queues(self) -> list[Queue]:
         """Return the trials that wait, those that ask for the same together, each with what there is for them."""
@@ -166,15 +231,26 @@ class WorkPlan:
                     busy[shape].append(self._length(name, self.cores[node]))
         ended = Counter(_authors_shape(trial) for trial in self._snapshot.trials if trial.phase.ended)
         largest = max(self.cores.values(), default=1.0)
+        parts = {shape: self._part(shape) for shape in queues}
+        mean = sum(parts[shape] * len(trials) for shape, trials in queues.items()) / sum(map(len, queues.values()))
+        wide = {shape: min(WIDEST, part / mean) if mean else 1.0 for shape, part in parts.items()}
         return [
             Queue(
-                [Waiting(trial.id, trial.submitted_at, self._length(trial.id, largest)) for trial in trials],
+                [Waiting(one.id, one.submitted_at, self._length(one.id, largest), wide[shape]) for one in trials],
                 busy[shape],
                 sum(self._capacity.room(trials[0], node) for node in self.cores),
                 ended[shape],
             )
             for shape, trials in queues.items()
         ]
+
+    def _part(self, shape: RequestShape) -> float:
+        """Return the part of all nodes that a trial asks for, of what it asks the greatest part of."""
+        cpu, memory, devices, _ = shape
+        nodes = [node for node in self._snapshot.nodes if node.name in self.cores]
+        asked = [(cpu, sum(node.cpu for node in nodes)), (memory, sum(node.memory for node in nodes))]
+        asked += [(count, sum(node.devices.count(kind) for node in nodes)) for kind, count in devices.counts]
+        return max(some / total if total else 0.0 for some, total in asked)
 
     def _length(self, name: TrialId, cores: float) -> Length:
         """Return how long a trial takes on a node of ``cores`` cores with all that it can use.
@@ -196,16 +272,19 @@ class WorkPlan:
                 trial = self._estimates[name].trial
                 if name not in movable or trial.node != source or not self._worth_moving(name):
                     continue
-                without = self._forecast(source, leaving=name)
                 for target in targets:
                     if target == source or not self._capacity.fits(trial, target):
                         continue
-                    changed = {source: without, target: self._forecast(target, self._moved(name, target))}
-                    gain = before - self._tally.cost(changed)
+                    gain = before - self._cost_of_move(name, source, target)
                     if best is None or (-gain, name, target) < (-best[0], best[1], best[2]):
                         best = gain, name, target
         pays = best is not None and best[0] > max(WORTH * self._weights.move_cost, LEAST_GAIN * before)
         return best if pays else None
+
+    def _cost_of_move(self, name: TrialId, source: NodeName, target: NodeName) -> float:
+        """Return what all nodes cost once the trial moves."""
+        without, with_it = self._forecast(source, leaving=name), self._forecast(target, self._moved(name, target))
+        return self._tally.cost({source: without, target: with_it})
 
     def _worth_moving(self, name: TrialId) -> bool:
         one = self._estimates[name]
