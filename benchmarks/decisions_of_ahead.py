@@ -9,6 +9,7 @@ the number of trials is four times as much. The cases are those that differ in w
 - room: a fifth of the trials run and have reported, the rest wait, and there is room for them.
 - unlike: the same, on nodes of 8, 16, 32 and 64 cores: the policy looks at some of each size.
 - queue: room, but each trial fills a node, so that nothing can be placed.
+- scattered: a fifth of the trials wait for twice as much as is free on each node, and small ones could make room.
 - full: all trials run. The first decision with their reports resizes most of them.
 - steady: ten seconds later, a tenth of the trials have reported again.
 - uneven: all trials run on half of the nodes, so that moves pay.
@@ -78,6 +79,13 @@ def queue(nodes: int, spread: Spread) -> Case:
     return _seen_before(trials, nodes, spread)
 
 
+def scattered(nodes: int, spread: Spread) -> Case:
+    """Return a sweep of which four fifths run and leave a fifth of each node free."""
+    fifth = CORES / PER_NODE
+    trials = [_waiting(n, 2 * fifth) if n < nodes else _running(n, fifth, n % nodes) for n in _all(nodes)]
+    return _seen_before(trials, nodes, spread)
+
+
 def full(nodes: int, spread: Spread) -> Case:
     """Return a sweep of which all runs."""
     return _seen_before([_running(n, 3.0, n % nodes) for n in _all(nodes)], nodes, spread)
@@ -102,6 +110,7 @@ CASES: Final[dict[str, Callable[[int, Spread], Case]]] = {
     "room": room,
     "unlike": unlike,
     "queue": queue,
+    "scattered": scattered,
     "full": full,
     "steady": steady,
     "uneven": uneven,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from controllers.core.actions import Migrate, Place, Proposal
@@ -84,6 +84,7 @@ drawn_trials = st.lists(
 )
 
 
+@example([(0.5, 0, 899.0), (2.0, 2, 500.0), (2.0, 1, 2.0)], 3.0)
 @given(drawn_trials, st.sampled_from([1.0, 2.0, 3.0, 4.0]))
 def test_room_comes_when_enough_have_ended_and_an_exchange_makes_it_at_once(
     drawn: list[tuple[float, int, float]], cpu: float

@@ -33,6 +33,8 @@ MUCH_CONTENTION: Final = 0.05
 """Part of its speed that a trial loses to each further one from which on trials wait rather than share a full node."""
 WIDEST: Final = 4.0
 """A trial counts as this many times as wide as the mean of those that wait at most: so it is not overtaken for ever."""
+MOST_HELPED: Final = 16
+"""Trials for which room is made in one decision, so that none takes long: the others come next."""
 LOOKED_AT: Final = 16
 """Moves that would make room for a trial of which the best is taken."""
 _LEAVING: Final = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
@@ -158,16 +160,14 @@ class WorkPlan:
             if trial.phase in _LEAVING:
                 later.release(trial, trial.nodes)
         hopeless: set[RequestShape] = set()
-        for trial in self._unplaced:
-            shape = request_shape(trial)
-            if trial.gang or shape in hopeless:
-                continue
+        helpable = (one for one in self._unplaced if not one.gang and request_shape(one) not in hopeless)
+        for trial in islice(helpable, MOST_HELPED):
             node = next((node for node in ends if later.fits(trial, node)), None)
             if node is None:
                 wait = seconds_until_room(trial, ends, later)
                 found = self._best_exchange(wait, islice(exchanges(trial, ends, later, movable), LOOKED_AT))
                 if found is None:
-                    hopeless.add(shape)
+                    hopeless.add(request_shape(trial))
                     continue
                 moved, node, target = found
                 movable.remove(moved.id)

@@ -8,6 +8,7 @@ ones alone. One move of a small trial to cores that stand idle elsewhere gives a
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import NamedTuple
 
 from controllers.core.model import NodeName, Trial, TrialId
@@ -63,7 +64,8 @@ def exchanges(trial: Trial, ends: Ends, capacity: Capacity, movable: AbstractSet
                 continue
             shape = request_shape(one)
             if shape not in targets:
-                roomy = [node for node in ends if capacity.fits(one, node)]
+                newcomer = replace(one, nodes=())  # a trial itself has room where it is
+                roomy = [node for node in ends if capacity.fits(newcomer, node)]
                 targets[shape] = sorted(roomy, key=lambda node: (_unrequested(capacity, node), node))
             target = next((node for node in targets[shape] if node != source), None)
             if target is not None:
