@@ -281,6 +281,15 @@ def test_who_uses_idle_cores_stays_until_another_that_goes_on_needs_the_place() 
     assert wanted(over, *on, bad, leaving, *two, nodes=nodes, finish="best") == nothing_but(suspended=["bad"])
 
 
+def test_who_starts_on_idle_cores_drives_nobody_away_who_uses_such_already() -> None:
+    w2, over = (NodeName("w2"),), ended("good", 0.1)
+    on, bad = running("on", 0.05), running("bad", 0.2, 0.8, nodes=w2)
+    starting = replace(suspended("worse", 0.2, 0.9), gated=False)
+    for phase, where in ((Phase.SUSPENDED, ()), (Phase.PENDING, w2)):
+        trials = over, on, bad, replace(starting, phase=phase, nodes=where)
+        assert wanted(*trials, finish="best") == nothing_but()
+
+
 def test_how_far_a_trial_came_on_idle_cores_lets_nobody_else_past() -> None:
     losses = {
         TrialId("good"): (Losses(0.1, 0.1), Losses(0.1, 0.1)),

@@ -25,9 +25,16 @@ class IdleCores:
         snapshot: What there is.
         most: How many cores each trial that has not ended can use.
         waiting: Running trials that have reached a rung which they may not go beyond. All others go on.
+        starting: Those of the others that have reached such a rung, too: they were given idle cores just before.
     """
 
-    def __init__(self, snapshot: Snapshot, most: Mapping[TrialId, Most], waiting: Collection[TrialId]) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        most: Mapping[TrialId, Most],
+        waiting: Collection[TrialId],
+        starting: Collection[TrialId] = (),
+    ) -> None:
         self._capacity = Capacity.of(snapshot)
         self._on = {node.name: node.cpu for node in snapshot.nodes if node.ready}
         self._in_all = math.fsum(self._on.values())
@@ -35,13 +42,15 @@ class IdleCores:
         for trial in snapshot.unended:
             if trial.id in waiting or trial.waits or trial.phase in {Phase.SUSPENDING, Phase.STOPPING}:
                 continue  # what it uses is idle, or will be soon
+            # Were more counted of one that starts on idle cores, it would drive away another that uses such already,
+            # and be driven away by the next.
+            cores = trial.base_cpu if trial.id in starting else most[trial.id].cores
             nodes = {*trial.nodes, *trial.destination}
             for name in nodes & self._on.keys():
-                self._on[name] -= most[trial.id].cores
-            self._in_all -= most[trial.id].cores
-            self._settled &= bool(
-                nodes
-            )  # whoever was placed and does not run yet: nobody knows whose cores it will use
+                self._on[name] -= cores
+            self._in_all -= cores
+            # Whoever was placed and does not run yet: nobody knows whose cores it will use.
+            self._settled &= bool(nodes)
 
     def kept(self, trials: Iterable[Trial]) -> Iterator[Trial]:
         """Yield those of the running ``trials`` for which there are idle cores where they are, the first first."""

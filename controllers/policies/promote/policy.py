@@ -123,7 +123,8 @@ class Promote(PolicySettings):
         if self.finish == "all" and not unplaced:
             placed, _ = with_room(snapshot, [*first, *last])
         elif self.finish != "all" and (behind or last):
-            idle = IdleCores(snapshot, most_cores(snapshot, known), {one.id for one in behind})
+            started = {one.id for one in trials if ranks.held(one) and not (one.waits or one.steady)}
+            idle = IdleCores(snapshot, most_cores(snapshot, known), {one.id for one in behind}, started)
             kept = list(idle.kept(behind))
             # The last suspension is kept for a rung: whoever uses idle cores may have to make room once more.
             again = [one for one in last if one.suspensions < MOST_SUSPENSIONS - 1]
@@ -161,13 +162,6 @@ class Promote(PolicySettings):
             return []
         why = f"not among the best at {100 * rungs[0]:.0f} % of its training or later, and the best is known"
         return [Proposal(Stop(one.id, why), why) for one in sound if _may_stop(one)]
-
-    def _suspended(self, behind: Sequence[Trial], unplaced: Sequence[Trial]) -> list[Proposal]:
-        """Return suspensions of trials that are not among the best: of all, or of as many as keep others waiting."""
-        if self.finish != "all":
-            return [Proposal(Suspend(one.id), "suspending: it is not among the best at its rung") for one in behind]
-        worst = list(reversed(behind))[: len(unplaced)]
-        return [Proposal(Suspend(one.id), "suspending: others that may be better go first") for one in worst]
 
 
 def _may_stop(trial: Trial) -> bool:
