@@ -14,7 +14,9 @@ from controllers.core.actions import Decision, Place, Stop, Suspend
 from controllers.core.model import Direction, Node, NodeName, Phase, Progress, Trial, TrialId
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import Ahead, Promote
+from controllers.policies.kit.work_left import Measured
 from controllers.policies.promote.policy import LEVELS, Finish
+from controllers.policies.promote.ranks import PromoteState
 from controllers.policies.promote.rungs import Ladder, Level, Losses, losses_of, made, with_reached
 from controllers.policies.wrappers.stacked import Stacked
 from tests.policies.policy_fakes import node, snapshot, trial
@@ -288,6 +290,29 @@ def test_who_starts_on_idle_cores_drives_nobody_away_who_uses_such_already() -> 
     for phase, where in ((Phase.SUSPENDED, ()), (Phase.PENDING, w2)):
         trials = over, on, bad, replace(starting, phase=phase, nodes=where)
         assert wanted(*trials, finish="best") == nothing_but()
+
+
+def test_who_has_just_started_on_idle_cores_stays_though_others_seem_able_to_use_them_now() -> None:
+    policy, bad = Promote(finish="best"), running("bad", 0.2, 0.8, nodes=(NodeName("w2"),))
+    trials = [ended("good", 0.1), running("on", 0.05), running("also", 0.05, nodes=(NodeName("w2"),)), bad]
+    for starts, gone in (((4.0,), 50.0), ((), 10.0)):
+        state = replace(policy.initial(), measured=Measured(starts=starts))
+        for second in (10.0, 30.0, 49.0, 51.0):
+            decision = policy.decide(snapshot(second, trials, NODES), state)
+            state = decision.state
+            suspended = [one.action.trial for one in decision.proposals if isinstance(one.action, Suspend)]
+            assert suspended == (["bad"] if second >= gone else [])
+        crowded = policy.decide(snapshot(12.0, [*trials, new("n"), new("m"), new("o")], NODES), policy.initial())
+        assert Suspend(bad.id) in [one.action for one in crowded.proposals]
+
+
+def test_what_comes_behind_moves_nobody_to_where_those_that_go_first_train() -> None:
+    bad = running("bad", 0.2, 0.8, nodes=(NodeName("w2"),))
+    decision = Promote(finish="best").decide(
+        snapshot(60.0, [ended("good", 0.1), running("on", 0.05), bad], NODES), PromoteState()
+    )
+    assert decision.narrowed is not None
+    assert {str(one.id): one.may_use for one in decision.narrowed.unended} == {"on": None, "bad": frozenset({"w2"})}
 
 
 def test_how_far_a_trial_came_on_idle_cores_lets_nobody_else_past() -> None:

@@ -52,12 +52,21 @@ class IdleCores:
             # Whoever was placed and does not run yet: nobody knows whose cores it will use.
             self._settled &= bool(nodes)
 
-    def kept(self, trials: Iterable[Trial]) -> Iterator[Trial]:
-        """Yield those of the running ``trials`` for which there are idle cores where they are, the first first."""
-        for trial in trials:
-            if trial.node is not None and self._enough(trial, trial.node):
-                self._take(trial, trial.node)
-                yield trial
+    def kept(self, trials: Iterable[Trial], new: Collection[TrialId]) -> Iterator[Trial]:
+        """Yield those of the running ``trials`` for which there are idle cores where they are, the first first.
+
+        Those that are ``new`` there stay in any case.
+        """
+        there = [(trial, trial.node) for trial in trials if trial.node is not None]
+        for trial, node in there:
+            if trial.id in new:
+                self._take(trial, node)
+        for trial, node in there:
+            if trial.id not in new:
+                if not self._enough(trial, node):
+                    continue
+                self._take(trial, node)
+            yield trial
 
     def places(self, trials: Sequence[Trial]) -> Iterator[tuple[Trial, NodeName]]:
         """Yield those of the waiting ``trials`` for which cores are idle, each with the node that it fills up best."""
@@ -80,5 +89,5 @@ class IdleCores:
         return not trial.gang and min(self._on.get(node, 0.0), self._in_all) >= ENOUGH * trial.base_cpu
 
     def _take(self, trial: Trial, node: NodeName) -> None:
-        self._on[node] -= trial.base_cpu
+        self._on[node] = self._on.get(node, 0.0) - trial.base_cpu
         self._in_all -= trial.base_cpu

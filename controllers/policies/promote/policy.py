@@ -31,6 +31,11 @@ LEAST: Final = 4
 """Trials that go beyond each rung at least: of twelve trials, the rule of the best half alone leaves one."""
 MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in LEVELS.values())
 """A trial that was suspended so often goes on: each attempt takes one from the sweep's retries."""
+STAYS: Final = 10.0
+"""Times what the sweep's trials take to start for which one stays that runs anew, if nobody needs its place.
+
+What others can use is measured, and changes from one look to the next.
+"""
 MOST_BESIDE: Final = 100
 """Trials that get idle cores in one decision, so that none takes long: the others come next."""
 
@@ -123,9 +128,10 @@ class Promote(PolicySettings):
         if self.finish == "all" and not unplaced:
             placed, _ = with_room(snapshot, [*first, *last])
         elif self.finish != "all" and (behind or last):
-            started = {one.id for one in trials if ranks.held(one) and not (one.waits or one.steady)}
-            idle = IdleCores(snapshot, most_cores(snapshot, known), {one.id for one in behind}, started)
-            kept = list(idle.kept(behind))
+            starting = {one.id for one in trials if ranks.held(one) and not (one.waits or one.steady)}
+            idle = IdleCores(snapshot, most_cores(snapshot, known), {one.id for one in behind}, starting)
+            since = snapshot.now - STAYS * statistics.median(known.starts or (0.0,))
+            kept = list(idle.kept(behind, {one.id for one in behind if known.trials[one.id].running_since > since}))
             # The last suspension is kept for a rung: whoever uses idle cores may have to make room once more.
             again = [one for one in last if one.suspensions < MOST_SUSPENSIONS - 1]
             beside = [] if first else [*islice(idle.places(again), MOST_BESIDE)]
@@ -183,13 +189,16 @@ def _narrowed(
 ) -> Snapshot:
     """Return the snapshot as policies behind this one shall see it.
 
-    Trials that shall not start now do not wait. The training of one that is to be compared again ends at its next rung:
-    until then, that is the work that is known to be worth doing.
+    Trials that shall not start now do not wait. One that trains on beyond its rung stays where it found idle cores:
+    elsewhere it would be in the way of those that go first. The training of one that is to be compared again ends at
+    its next rung: until then, that is the work that is known to be worth doing.
     """
 
     def seen(trial: Trial) -> Trial:
         if trial.waits and trial.id not in places:
             trial = replace(trial, gated=False)
+        if ranks.held(trial) and trial.nodes:
+            trial = replace(trial, may_use=frozenset(trial.nodes))
         progress, reached = trial.progress, ranks.reached(trial)
         if progress is None or ranks.held(trial) or reached >= len(rungs):
             return trial
