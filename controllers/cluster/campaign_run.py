@@ -30,7 +30,7 @@ from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
 from controllers.policies import Default, Pinned
-from controllers.policies.registry import parse_policy
+from controllers.policies.registry import parse_policy, policy_spec
 from controllers.record.forecasts import ForecastRecorder
 from controllers.record.recorder import Recorder
 from controllers.record.silence import SilenceWatch
@@ -204,9 +204,10 @@ class CampaignRun:
         self._change.take(campaign.annotations.get(labels.ANNOTATION_SET_POLICY, ""))
         report = ActionReport(services.instruments, self._about)
         # What only recommends changes nothing, so its result is one of the default scheduler.
-        self._steering = Default.name if services.recommend else policy.name
+        steers = Default() if services.recommend else policy
+        self._steering = steers.name
         title = f"{campaign.workflow} · {self._steering}"
-        steering = Steering(title, self._steering, campaign.uid, campaign.namespace)
+        steering = Steering(title, self._steering, campaign.uid, campaign.namespace, policy_spec(steers))
         record = self._record = SweepRecord(services.client, steering, over=campaign.finished)
 
         def scope() -> Scope:

@@ -14,6 +14,7 @@ from controllers.core.results import RunResult
 from mlflow_hooks import contract
 
 _POLICY: Final = "specon.policy"
+_SPEC: Final = "specon.policy_spec"
 _WORKFLOW: Final = "specon.workflow"
 _MOST_TAG: Final = 4000
 """Characters of a tag that any tracking server takes."""
@@ -38,12 +39,14 @@ class Steering:
         policy: name of the policy.
         workflow: uid of the workflow, since one that continues another's sweep has a clock of its own.
         namespace: that of the workflow; empty on one machine.
+        spec: the policy with its parameters, as ``parse_policy`` takes it; not a part of the identity.
     """
 
     title: str
     policy: str
     workflow: str
     namespace: str = ""
+    spec: str = ""
 
 
 class ForeignSweepError(SpeconError):
@@ -71,6 +74,7 @@ def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: S
         return SweepRun(sweep_id, experiment_id, parent.info.run_id)
     tags = {contract.TAG_SWEEP_ID: sweep_id, _POLICY: steering.policy, _WORKFLOW: steering.workflow}
     tags |= {_NAMESPACE: steering.namespace} if steering.namespace else {}
+    tags |= {_SPEC: steering.spec[:_MOST_TAG]} if steering.spec else {}
     run = client.create_run(experiment_id, run_name=steering.title, tags=tags)
     return SweepRun(sweep_id, experiment_id, run.info.run_id)
 

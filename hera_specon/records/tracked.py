@@ -26,6 +26,7 @@ from hera_specon.records.run_folder import BrokenRunError, PolicyRun, RunNotFoun
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
 
 TAG_POLICY: Final = "specon.policy"
+TAG_SPEC: Final = "specon.policy_spec"
 _PIECE: Final = re.compile(r"(?:timeline|forecasts)/(\d{1,16})-(\d{1,9})\.jsonl")
 _RESULT: Final = "result.json"
 _MOST_PIECES: Final = 20_000
@@ -120,11 +121,17 @@ def _lines(client: MlflowClient, parent: Run, folder: str) -> list[str]:
         return [line for piece in pieces for line in _text(client, parent, piece, kept).splitlines()]
 
 
+def policy_of(parent: Run) -> str:
+    """Return the policy that a sweep ran under, with its parameters where these were kept."""
+    tags = parent.data.tags
+    return str(tags.get(TAG_SPEC) or tags[TAG_POLICY])[:_MOST_TEXT]
+
+
 def _policy_run(client: MlflowClient, parent: Run) -> PolicyRun:
     events = tracked_timeline(client, parent)
     lines = (line for line in _lines(client, parent, "forecasts") if len(line) <= _MOST_FORECAST)
     forecasts = tuple(forecasts_in(dict.fromkeys(lines)))
-    policy = str(parent.data.tags[TAG_POLICY])[:_MOST_TEXT]
+    policy = policy_of(parent)
     if _RESULT not in {file.path for file in client.list_artifacts(parent.info.run_id)}:
         return PolicyRun(policy, history(events), None, forecasts)
     with tempfile.TemporaryDirectory(prefix="specon-report-") as folder:

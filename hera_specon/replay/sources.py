@@ -23,7 +23,7 @@ from hera_specon.records.run_folder import (
     load_run,
     parts_of,
 )
-from hera_specon.records.tracked import sweep_runs, tracked_record
+from hera_specon.records.tracked import policy_of, sweep_runs, tracked_record
 from hera_specon.replay.past_sweeps import Objective, Recorded, past_runs, recorded_sweep, runs_below
 from hera_specon.replay.tracked_trials import TAG_PARENT, printable, tracked_trials
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
@@ -150,7 +150,7 @@ def _of_cluster(client: MlflowClient, wanted: str, where: Where) -> tuple[PastSw
         nodes = tuple(NodeSpec(NodeName(name), where.cpus_per_node) for name in run.history.nodes())
         nested = f"tags.`{TAG_PARENT}` = '{parent.info.run_id}'"
         tracked = tracked_trials(client, [parent.info.experiment_id], nested)
-        recorded = Recorded(run, printable(str(parent.data.tags["specon.policy"])), nodes, tracked)
+        recorded = Recorded(run, printable(policy_of(parent)), nodes, tracked)
         sweeps.append(recorded_sweep(client, printable(wanted), recorded, where.objective))
     return tuple(sweeps)
 

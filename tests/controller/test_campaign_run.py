@@ -12,6 +12,7 @@ from controllers.core import labels
 from controllers.core.actions import Place, Suspend
 from controllers.core.model import Phase, TrialId
 from controllers.record.timeline import EventKind
+from hera_specon.records.tracked import policy_of
 from mlflow_hooks import contract
 from tests.controller.clusters_in_memory import TWO, MemoryWorld, gated, trial
 from tests.controller.conftest import Stage
@@ -269,6 +270,15 @@ def test_no_run_is_made_for_an_id_that_could_be_more_than_a_name(stage: Callable
     it = stage()
     it.start()
     assert it.cluster.run_of[it.uid](f"{it.sweep}.{name}", {}) == ""
+
+
+def test_the_run_of_a_sweep_names_its_policy_with_the_parameters(stage: Callable[..., Stage]) -> None:
+    it = stage(policy="least-used:seed=3")
+    run = it.start()
+    it.step_until(run, it.parents)
+    (parent,) = it.parents()
+    assert policy_of(parent) == "least-used:seed=3"
+    assert parent.data.tags["specon.policy"] == "least-used"  # what older versions look for
 
 
 def test_its_owner_gives_a_sweep_another_policy_while_it_runs(stage: Callable[..., Stage]) -> None:
