@@ -128,13 +128,7 @@ class Promote(PolicySettings):
         if self.finish == "all" and not unplaced:
             placed, _ = with_room(snapshot, [*first, *last])
         elif self.finish != "all" and (behind or last):
-            starting = {one.id for one in trials if ranks.held(one) and not (one.waits or one.steady)}
-            idle = IdleCores(snapshot, most_cores(snapshot, known), {one.id for one in behind}, starting)
-            since = snapshot.now - STAYS * statistics.median(known.starts or (0.0,))
-            kept = list(idle.kept(behind, {one.id for one in behind if known.trials[one.id].running_since > since}))
-            # The last suspension is kept for a rung: whoever uses idle cores may have to make room once more.
-            again = [one for one in last if one.suspensions < MOST_SUSPENSIONS - 1]
-            beside = [] if first else [*islice(idle.places(again), MOST_BESIDE)]
+            kept, beside = _on_idle_cores(snapshot, ranks, known, behind, [] if first else last)
         stay = {one.id for one in kept}
         behind = [one for one in behind if one.id not in stay]
         leaving = len(behind) + sum(one.phase in {Phase.SUSPENDING, Phase.STOPPING} for one in snapshot.unended)
@@ -168,6 +162,19 @@ class Promote(PolicySettings):
             return []
         why = f"not among the best at {100 * rungs[0]:.0f} % of its training or later, and the best is known"
         return [Proposal(Stop(one.id, why), why) for one in sound if _may_stop(one)]
+
+
+def _on_idle_cores(
+    snapshot: Snapshot, ranks: Ranks, known: Measured, behind: Sequence[Trial], waiting: Sequence[Trial]
+) -> tuple[list[Trial], list[tuple[Trial, NodeName | None]]]:
+    """Return who of those that run ``behind`` stays on idle cores, and who of those ``waiting`` starts on such."""
+    starting = {one.id for one in snapshot.unended if ranks.held(one) and not (one.waits or one.steady)}
+    idle = IdleCores(snapshot, most_cores(snapshot, known), {one.id for one in behind}, starting)
+    since = snapshot.now - STAYS * statistics.median(known.starts or (0.0,))
+    kept = list(idle.kept(behind, {one.id for one in behind if known.trials[one.id].running_since > since}))
+    # The last suspension is kept for a rung: whoever uses idle cores may have to make room once more.
+    again = [one for one in waiting if one.suspensions < MOST_SUSPENSIONS - 1]
+    return kept, [*islice(idle.places(again), MOST_BESIDE)]
 
 
 def _may_stop(trial: Trial) -> bool:
