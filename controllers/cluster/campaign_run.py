@@ -30,7 +30,7 @@ from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
 from controllers.policies import Default, Pinned
-from controllers.policies.registry import parse_policy, policy_spec
+from controllers.policies.registry import parse_policy, spec_or_name
 from controllers.record.forecasts import ForecastRecorder
 from controllers.record.recorder import Recorder
 from controllers.record.silence import SilenceWatch
@@ -207,7 +207,7 @@ class CampaignRun:
         steers = Default() if services.recommend else policy
         self._steering = steers.name
         title = f"{campaign.workflow} · {self._steering}"
-        steering = Steering(title, self._steering, campaign.uid, campaign.namespace, policy_spec(steers))
+        steering = Steering(title, self._steering, campaign.uid, campaign.namespace, spec_or_name(steers))
         record = self._record = SweepRecord(services.client, steering, over=campaign.finished)
 
         def scope() -> Scope:

@@ -21,7 +21,7 @@ from controllers.forecast.forecaster import Forecaster
 from controllers.local_run.services import GRACE_S, RunServices
 from controllers.local_run.trial_runs import TrialRuns
 from controllers.policies import Pinned
-from controllers.policies.registry import policy_spec
+from controllers.policies.registry import spec_or_name
 from controllers.record.actions import ActionFile
 from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastRecorder
 from controllers.record.recorder import Recorder
@@ -74,7 +74,7 @@ class LocalSweep:
         self._services = services
         self._client = MlflowClient(plan.tracking_uri)
         self._ledger_path = plan.folder / "ledger.json"
-        name, spec = plan.policy.name, policy_spec(plan.policy)
+        name, spec = plan.policy.name, spec_or_name(plan.policy)
         steering = Steering(f"{plan.title} · {name}", name, plan.uid, spec=spec)
         self._runs = [
             open_sweep(self._client, sweep, experiment, steering) for sweep, experiment in plan.sweeps.items()

@@ -124,6 +124,14 @@ def policy_spec(policy: Policy[Any]) -> str:
     return Wrapper.separator.join(_spec_of(part) for part in parts(policy))
 
 
+def spec_or_name(policy: Policy[Any]) -> str:
+    """Return the line that ``parse_policy`` turns into ``policy``, or its name where it is of a kind without a line."""
+    try:
+        return policy_spec(policy)
+    except UnknownPolicyError:
+        return policy.name
+
+
 def _spec_of(policy: Policy[Any]) -> str:
     if not isinstance(policy, PolicySettings):
         message = f"{policy!r} is not a policy with a name; the names are {', '.join(POLICIES)}"
