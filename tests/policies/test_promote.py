@@ -306,13 +306,15 @@ def test_who_has_just_started_on_idle_cores_stays_though_others_seem_able_to_use
         assert Suspend(bad.id) in [one.action for one in crowded.proposals]
 
 
-def test_what_comes_behind_moves_nobody_to_where_those_that_go_first_train() -> None:
+@pytest.mark.parametrize(("finish", "where"), [("best", frozenset({"w2"})), ("fast", frozenset({"w2"})), ("all", None)])
+def test_what_comes_behind_moves_nobody_from_idle_cores_to_where_those_that_go_first_train(
+    finish: Finish, where: frozenset[str] | None
+) -> None:
     bad = running("bad", 0.2, 0.8, nodes=(NodeName("w2"),))
-    decision = Promote(finish="best").decide(
-        snapshot(60.0, [ended("good", 0.1), running("on", 0.05), bad], NODES), PromoteState()
-    )
+    seen = snapshot(60.0, [ended("good", 0.1), running("on", 0.05), bad], NODES)
+    decision = Promote(finish=finish).decide(seen, PromoteState())
     assert decision.narrowed is not None
-    assert {str(one.id): one.may_use for one in decision.narrowed.unended} == {"on": None, "bad": frozenset({"w2"})}
+    assert {str(one.id): one.may_use for one in decision.narrowed.unended} == {"on": None, "bad": where}
 
 
 def test_how_far_a_trial_came_on_idle_cores_lets_nobody_else_past() -> None:

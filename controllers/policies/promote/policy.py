@@ -111,7 +111,7 @@ class Promote(PolicySettings):
             (*stops, *places, *suspensions),
             snapshot.now + self.interval if snapshot.unended else None,
             {one.id: Assessment(outlook=ranks.outlook(one, rungs)) for one in left if ranks.losses[one.id]},
-            narrowed=_narrowed(snapshot, frozenset(one.id for one, _ in placing), ranks, rungs, usual),
+            narrowed=_narrowed(snapshot, frozenset(one.id for one, _ in placing), ranks, rungs, usual, self.finish),
         )
 
     def _steps(
@@ -193,6 +193,7 @@ def _narrowed(
     ranks: Ranks,
     rungs: Sequence[float],
     usual: Mapping[str, float | None],
+    finish: Finish,
 ) -> Snapshot:
     """Return the snapshot as policies behind this one shall see it.
 
@@ -204,7 +205,7 @@ def _narrowed(
     def seen(trial: Trial) -> Trial:
         if trial.waits and trial.id not in places:
             trial = replace(trial, gated=False)
-        if ranks.held(trial) and trial.nodes:
+        if finish != "all" and ranks.held(trial) and trial.nodes:
             trial = replace(trial, may_use=frozenset(trial.nodes))
         progress, reached = trial.progress, ranks.reached(trial)
         if progress is None or ranks.held(trial) or reached >= len(rungs):
