@@ -306,6 +306,14 @@ def test_who_has_just_started_on_idle_cores_stays_though_others_seem_able_to_use
         assert Suspend(bad.id) in [one.action for one in crowded.proposals]
 
 
+def test_a_gang_does_not_stay_on_idle_cores_however_new_it_is() -> None:
+    policy, both = Promote(finish="best"), (NodeName("w1"), NodeName("w2"))
+    state = replace(policy.initial(), measured=Measured(starts=(4.0,)))
+    gang = running("gang", 0.2, 0.8, nodes=both, workers=2, min_workers=2, max_workers=2)
+    decision = policy.decide(snapshot(10.0, [ended("good", 0.1), running("on", 0.05), gang], NODES), state)
+    assert [one.action for one in decision.proposals] == [Suspend(gang.id)]
+
+
 @pytest.mark.parametrize(("finish", "where"), [("best", frozenset({"w2"})), ("fast", frozenset({"w2"})), ("all", None)])
 def test_what_comes_behind_moves_nobody_from_idle_cores_to_where_those_that_go_first_train(
     finish: Finish, where: frozenset[str] | None

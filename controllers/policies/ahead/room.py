@@ -27,7 +27,7 @@ class Exchange(NamedTuple):
 
 
 def seconds_until_room(trial: Trial, ends: Ends, capacity: Capacity) -> float:
-    """Return when a trial that waits will have room on some node at the earliest, as those that run end.
+    """Return the seconds until a trial that waits has room on some node at the earliest, as those that run end.
 
     Infinity where it never has, since no node is large enough. ``capacity`` is as before when this returns.
     """

@@ -33,7 +33,7 @@ class IdleCores:
         snapshot: Snapshot,
         most: Mapping[TrialId, Most],
         waiting: Collection[TrialId],
-        starting: Collection[TrialId] = (),
+        starting: Collection[TrialId],
     ) -> None:
         self._capacity = Capacity.of(snapshot)
         self._on = {node.name: node.cpu for node in snapshot.nodes if node.ready}

@@ -171,7 +171,9 @@ def _on_idle_cores(
     starting = {one.id for one in snapshot.unended if ranks.held(one) and not (one.waits or one.steady)}
     idle = IdleCores(snapshot, most_cores(snapshot, known), {one.id for one in behind}, starting)
     since = snapshot.now - STAYS * statistics.median(known.starts or (0.0,))
-    kept = list(idle.kept(behind, {one.id for one in behind if known.trials[one.id].running_since > since}))
+    # A gang never trains on idle cores, so it has none to stay on.
+    new = {one.id for one in behind if not one.gang and known.trials[one.id].running_since > since}
+    kept = list(idle.kept(behind, new))
     # The last suspension is kept for a rung: whoever uses idle cores may have to make room once more.
     again = [one for one in waiting if one.suspensions < MOST_SUSPENSIONS - 1]
     return kept, [*islice(idle.places(again), MOST_BESIDE)]
