@@ -1,8 +1,8 @@
 """Thirty configurations of a network that reads half-shown digits, all at once, of which eight fit at a time.
 
 Made for four nodes of 0.4 core: a request of a fifth of a core lets two trials onto a node. About 300 CPU seconds if
-all are trained to their end, on a machine on which ``SpeedProbe`` takes 5 ms. Validation loss decides; the learning
-rate follows a cosine.
+all are trained to their end, on a machine on which ``SpeedProbe`` takes 5 ms; up to twice that where the processor is
+slow with subnormal numbers. Validation loss decides; the learning rate follows a cosine.
 """
 
 import os
