@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-training test-adapters test-cluster test-faults test-scale check format report benchmarks benchmarks-cluster constraints clean
+.PHONY: help install demo docs test test-training test-adapters test-cluster test-faults test-faults-local test-scale check format report benchmarks benchmarks-cluster constraints clean
 
 # Where this is set, every process compiles MLflow, PyTorch and TensorFlow anew: three to ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -63,6 +63,9 @@ test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: KUBECONFIG
 test-faults: .venv/.installed ## Break nodes, kubelets, controllers and servers during sweeps on such a cluster (half an hour)
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
 	$(BIN)/pytest -m faults $(if $(FAULTS),-k "$(FAULTS)")
+
+test-faults-local: .venv/.installed ## Break sweeps on this machine in SEEDS (300) ways: kill whatever runs, turn clocks, fill disks (an hour)
+	FAULTS_LOCAL=$(or $(SEEDS),300) $(BIN)/pytest $(BESIDE) -m slow tests/local_faults
 
 test-scale: .venv/.installed ## Steer simulated trials through a real API server, at a small part of the benchmark's size
 	$(BIN)/python -m tests.cluster build

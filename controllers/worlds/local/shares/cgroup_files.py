@@ -180,7 +180,7 @@ class GroupsV1:
 
     def pids(self, path: Path) -> set[int]:
         """See ``Groups``."""
-        return {pid for folder in self._folders for pid in folder.pids(path)}
+        return {pid for folder in self._every for pid in folder.pids(path)}
 
     def kill(self, path: Path) -> None:
         """See ``Groups``."""
@@ -188,8 +188,13 @@ class GroupsV1:
 
     def drop(self, path: Path) -> bool:
         """See ``Groups``."""
-        dropped = [folder.drop(path) for folder in self._folders]
+        dropped = [folder.drop(path) for folder in self._every]
         return all(dropped)
+
+    @property
+    def _every(self) -> list[GroupFolder]:
+        """Where there may be groups: before this run's own are made, those of a killed run of the same name."""
+        return [*self._folders, *(folder for folder in self._bounds.values() if folder not in self._folders)]
 
     def _make(self, path: Path) -> None:
         for folder in self._folders:
