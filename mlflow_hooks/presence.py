@@ -95,7 +95,7 @@ def _read(path: Path) -> Presence | None:
         return None
     if not isinstance(found, dict):
         return None
-    fields = [found.get(name) for name in Presence.__slots__]
+    fields: list[Any] = [found.get(name) for name in Presence.__slots__]
     if [type(field) for field in fields] != [str, int, int, int, str]:
         return None
     return Presence(*fields)

@@ -166,4 +166,3 @@ class AttemptTree:
             return True
         # Where the hooks say who trains, whoever outlives that one only helped it.
         return bool(self._asked) and not self._said_so and can_save(pid, self._asked_command)
-

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from controllers.worlds.local.processes import proctree
-from controllers.worlds.local.processes.attempt_tree import AttemptId, AttemptTree
+from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.messages import Exit, LaunchError, Lines, ProcessSpec, line
-from controllers.worlds.local.processes.trees import LOOK_S
+from controllers.worlds.local.processes.trees import end_others
 
 _SERVER: Final = "controllers.worlds.local.processes.fork_server"
 _PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
@@ -120,15 +120,9 @@ class Launcher:
 
     def _end_lost(self, grace_s: float) -> None:
         """End the attempts that nobody has ended, since server and keeper were both killed."""
-        trees = [AttemptTree(known) for known in self._running.values()]
-        deadline = time.monotonic() + grace_s
-        while any(tree.alive for tree in trees) and time.monotonic() < deadline:
-            for tree in trees:
-                tree.ask()
-            time.sleep(LOOK_S)
-        for tree in trees:
-            tree.kill()
-            self._exits.append(Exit(tree.known.key, tree.known.root, _CODE_UNKNOWN, asked=True))
+        end_others(self._running.values(), grace_s)
+        for known in self._running.values():
+            self._exits.append(Exit(known.key, known.root, _CODE_UNKNOWN, asked=True))
         self._running.clear()
 
 

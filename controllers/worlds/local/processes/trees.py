@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from controllers.worlds.local.processes import proctree
@@ -94,6 +94,18 @@ class Trees:
 
     def _owner_of(self, orphan: int) -> AttemptTree | None:
         return next((tree for tree in self._trees.values() if tree.owns(orphan)), None)
+
+
+def end_others(attempts: Iterable[AttemptId], grace_s: float) -> None:
+    """End attempts whose parent has died: each is asked to leave, and killed after ``grace_s`` seconds."""
+    trees = [AttemptTree(known) for known in attempts]
+    deadline = time.monotonic() + grace_s
+    while any(tree.alive for tree in trees) and time.monotonic() < deadline:
+        for tree in trees:
+            tree.ask()
+        time.sleep(LOOK_S)
+    for tree in trees:
+        tree.kill()
 
 
 def _exit_code(child: int) -> int | None:
