@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from controllers.core.actions import Migrate, Suspend
 from controllers.core.model import NodeName, Phase
@@ -20,7 +21,7 @@ class Count:
     n = 0
     def save(self, folder): Path(folder, "n").write_text(str(self.n))
     def load(self, folder): self.n = int(Path(folder, "n").read_text())
-def train(step): time.sleep(0.2)
+def train(step): time.sleep(0.1)
 def main():
     count = Count()
     with trial() as t:
@@ -36,7 +37,7 @@ MAIN = 'if __name__ == "__main__": main()\n'
 POOLS = {
     "a pool of executors": """
 from concurrent.futures import ProcessPoolExecutor
-def nap(_): time.sleep(0.1)
+def nap(_): time.sleep(0.05)
 def train(step):
     global pool
     if not step or "pool" not in globals(): pool = ProcessPoolExecutor(2)
@@ -44,7 +45,7 @@ def train(step):
 """,
     "a pool of multiprocessing": """
 import multiprocessing
-def nap(_): time.sleep(0.1)
+def nap(_): time.sleep(0.05)
 def train(step):
     global pool
     if "pool" not in globals(): pool = multiprocessing.get_context("spawn").Pool(2)
@@ -52,7 +53,7 @@ def train(step):
 """,
     "a child that must not fail": """
 import subprocess
-def train(step): subprocess.run(["sleep", "0.2"], check=True)
+def train(step): subprocess.run(["sleep", "0.1"], check=True)
 """,
 }
 # Programs of other languages know no hooks: they keep to the contract.
@@ -65,7 +66,7 @@ signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
 step = int(state.read_text()) if state.exists() else 0
 print("begins at", step, flush=True)
 while step < 16:
-    time.sleep(0.2)
+    time.sleep(0.1)
     print("did", step, flush=True)
     step += 1
     if asked:
@@ -103,6 +104,12 @@ LAUNCHERS = {
 }
 
 
+def some_of_them(*quick: str) -> list[ParameterSet]:
+    """Return all launchers; each sweep takes seconds, so only the ``quick`` ones are tried each time."""
+    slow = {name: [] if name in quick else [pytest.mark.slow] for name in LAUNCHERS}
+    return [pytest.param(command, id=name, marks=slow[name]) for name, command in LAUNCHERS.items()]
+
+
 def split(text: str) -> list[str]:
     return shlex.split(text.format(python=sys.executable))
 
@@ -133,23 +140,22 @@ def prepare(folder: Path, program: str) -> None:
     (folder / "run.sh").chmod(0o755)
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS.values(), ids=list(LAUNCHERS))
+@pytest.mark.parametrize("launcher", some_of_them("nothing", "a shell that tells the code", "a pipe", "a wrapper"))
 def test_a_program_with_hooks_saves_behind(local_trial: LocalTrial, launcher: str) -> None:
     prepare(local_trial.folder, HOOKED + MAIN)
     assert_went_on(local_trial.start(split(launcher)))
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS.values(), ids=list(LAUNCHERS))
+@pytest.mark.parametrize("launcher", some_of_them("a shell that goes on", "a hasty wrapper", "a wrapper"))
 def test_a_program_without_hooks_saves_behind(local_trial: LocalTrial, launcher: str) -> None:
     prepare(local_trial.folder, PLAIN)
     assert_went_on(local_trial.start(split(launcher)))
 
 
-@pytest.mark.parametrize("launcher", ["nothing", "a pipe"])
 @pytest.mark.parametrize("pool", POOLS.values(), ids=list(POOLS))
-def test_workers_live_until_their_program_has_saved(local_trial: LocalTrial, pool: str, launcher: str) -> None:
+def test_workers_live_until_their_program_has_saved(local_trial: LocalTrial, pool: str) -> None:
     prepare(local_trial.folder, HOOKED + pool + MAIN)
-    assert_went_on(local_trial.start(split(LAUNCHERS[launcher])))
+    assert_went_on(local_trial.start(split(LAUNCHERS["nothing"])))
 
 
 def test_a_stopped_program_behind_a_shell_goes_on_to_save(local_trial: LocalTrial) -> None:
