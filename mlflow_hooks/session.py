@@ -13,6 +13,7 @@ from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.gang import Gang
 from mlflow_hooks.interruption import MigrationExit, Ownership, PeersLostExit, StopRequest, leave_message
 from mlflow_hooks.metrics import CpuMeter
+from mlflow_hooks.presence import Announcement
 from mlflow_hooks.record import Record
 from mlflow_hooks.sender import short_timeouts
 from mlflow_hooks.settings import Settings, read_settings
@@ -93,6 +94,7 @@ class Trial:
                 self._states = Restoring(Checkpoints(settings.folder / "checkpoints").at(step) if step else None)
         self.step = self.next_step = self._states.saved_step
         self._threads = ThreadSearch(settings.folder)
+        self._said = Announcement(settings.folder, settings.attempt, settings.rank)
 
     @property
     def stopping(self) -> bool:
@@ -285,6 +287,7 @@ class Trial:
             self._record.save(self.next_step)
 
     def __enter__(self) -> Self:
+        self._said.training()
         return self
 
     def __exit__(
@@ -310,9 +313,12 @@ class Trial:
         succeeded = error is None or (isinstance(error, SystemExit) and error.code in {None, 0})
         if self._record and self._record.still_ours():
             self._record.end("FINISHED" if succeeded else "FAILED")
+            if succeeded:
+                self._said.over()
             self._record.flush(self.settings.flush_s)
         elif succeeded:
             self._exit_if_replaced()
+            self._said.over()
 
     def _end_without_others(self, error: BaseException | None) -> NoReturn:
         """End soon, so that the whole gang can start again from its checkpoint."""
@@ -336,6 +342,8 @@ class Trial:
         return steps_left and not self._trained
 
     def _go_on_elsewhere(self, error: BaseException | None) -> None:
+        if not self._owner.lost:
+            self._said.left()
         if self._record and not self._owner.lost:
             self._record.flush(LEAVING_FLUSH_S)
         if isinstance(error, MigrationExit):

@@ -32,7 +32,7 @@ from controllers.tracking.background import BackgroundReader
 from controllers.tracking.metric_source import MlflowSource, ObjectiveWatch, Scope
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
-from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
+from controllers.worlds.local.attempts import Attempts, Surroundings, end_leftovers
 from controllers.worlds.local.engine_files import AskedFile, PolicyFile, StateFile, elapsed_before
 from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
 from controllers.worlds.local.room import Machine
@@ -208,15 +208,10 @@ class LocalSweep:
             run_of=TrialRuns(self._client, state_root, sweeps, resumed=resumed).of,
         )
 
-    def _end_leftovers(self, ledger: JobLedger) -> None:
+    @staticmethod
+    def _end_leftovers(ledger: JobLedger) -> None:
         """End what a killed controller left running, before the next attempt of the same trial starts."""
-        if not ledger.jobs:
-            return
-        # A process that started later only has the number of one that the ledger knows.
-        last_written = self._ledger_path.stat().st_mtime
-        for job in ledger.jobs.values():
-            for pid in job.pids if job.placed else ():
-                kill_leftover(pid, last_written)
+        end_leftovers((one for job in ledger.jobs.values() if job.placed for one in job.processes), GRACE_S)
 
     def _deliver(self, jobs: Sequence[LocalJob]) -> None:
         """Send what ended trials could not send themselves while MLflow was away."""

@@ -8,9 +8,14 @@ from typing import Final
 from controllers.core.results import RunResult
 from controllers.worlds.local.last_words import last_line
 from hera_specon import formatting
+from mlflow_hooks.contract import EXIT_MIGRATE
 
 MOST_TOLD: Final = 10
 _MOST_LINE: Final = 300
+_LEFT: Final = (
+    f"\n    exit code {EXIT_MIGRATE} says that it goes on in another attempt, but several in a row came no further, "
+    "and nobody had asked them to leave"
+)
 
 
 def failures(parts: Sequence[Path], results: Sequence[RunResult]) -> str:
@@ -28,7 +33,8 @@ def failures(parts: Sequence[Path], results: Sequence[RunResult]) -> str:
             log = next((part / "logs").glob(f"*.{escape(trial.id)}.log"), None) if part else None
             said = f": {_shown(last_line(log))}\n    its log: {log}" if log else ""
             again = "\n    it failed twice alike at once, so it was not tried again" if trial.given_up else ""
-            told.append(f"  {trial.id} failed under {result.policy}{code}{said}{again}")
+            left = _LEFT if trial.exit_code == EXIT_MIGRATE else ""
+            told.append(f"  {trial.id} failed under {result.policy}{code}{said}{left}{again}")
     if not told:
         return ""
     more = [f"  and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from controllers.core.model import NodeName
-from controllers.worlds.local.attempts import Attempts, Surroundings, kill_leftover
+from controllers.worlds.local.attempts import Attempts, Surroundings, end_leftovers
 from controllers.worlds.local.jobs import load_ledger, save_ledger
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.room import Machine
@@ -77,9 +77,7 @@ class LocalBench(GangBench):
             if "fork_server" in " ".join(child.cmdline()):
                 child.kill()
         ledger = load_ledger(self._ledger)
-        for job in ledger.jobs.values():
-            for pid in job.pids if job.placed else ():
-                kill_leftover(pid, self._ledger.stat().st_mtime)
+        end_leftovers((one for job in ledger.jobs.values() if job.placed for one in job.processes), 2.0)
         self.close()
         self._build()
 

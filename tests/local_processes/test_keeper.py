@@ -54,7 +54,7 @@ def test_a_daemon_that_ignores_sigterm_does_not_survive_a_killed_fork_server(
     assert wait_for(lambda: len(proctree.tree(pid)) == 2)
     tree = proctree.tree(pid)
     os.kill(server_of(launcher), signal.SIGKILL)
-    assert [ended.code for ended in wait_exits(1)] == [137]
+    assert [(ended.code, ended.asked) for ended in wait_exits(1)] == [(143, True)]
     assert wait_for(lambda: not any(map(proctree.alive, tree)))
     launcher.start(spec("true"))
     assert wait_exits(1)[0].code == 0
@@ -73,12 +73,34 @@ def test_a_stopped_attempt_saves_and_leaves_when_controller_and_fork_server_are_
     assert "saved" in (tmp_path / "trial.log").read_text()
 
 
-def test_a_killed_keeper_takes_its_server_along(
+def test_a_killed_keeper_has_its_server_end_all_attempts_in_good_order(
     launcher: Launcher, spec: Spec, wait_exits: WaitExits, tmp_path: Path
 ) -> None:
-    pid = launcher.start(spec("sleep", "1000"))
-    server = server_of(launcher)
+    pid = launcher.start(spec("/bin/sh", "-c", f"(trap '' TERM; setsid sleep 1000 &) ; {SAVES}"))
+    log = tmp_path / "trial.log"
+    assert wait_for(lambda: log.exists() and "ready" in log.read_text())
+    tree, server = proctree.tree(pid), server_of(launcher)
+    # As a pacer leaves it in the middle of a period.
+    os.killpg(pid, signal.SIGSTOP)
     launcher._server._process.kill()
-    assert wait_exits(1) == [Exit("trial", pid, 137)]
-    assert wait_for(lambda: not proctree.alive(server))
-    assert (tmp_path / "server.log").exists()
+    assert [(ended.code, ended.asked) for ended in wait_exits(1)] == [(75, True)]
+    assert wait_for(lambda: not any(map(proctree.alive, [server, *tree])))
+    launcher.start(spec("true"))
+    assert wait_exits(1)[0].code == 0
+
+
+def test_the_controller_ends_what_a_keeper_and_a_server_leave_that_are_killed_at_once(
+    launcher: Launcher, spec: Spec, wait_exits: WaitExits, tmp_path: Path
+) -> None:
+    pid = launcher.start(spec("/bin/sh", "-c", f"(trap '' TERM; setsid sleep 1000 &) ; {SAVES}"))
+    log = tmp_path / "trial.log"
+    assert wait_for(lambda: log.exists() and "ready" in log.read_text())
+    tree, keeper = proctree.tree(pid), launcher._server._process.pid
+    os.killpg(pid, signal.SIGSTOP)
+    server = server_of(launcher)
+    os.kill(server, signal.SIGSTOP)
+    os.kill(keeper, signal.SIGKILL)
+    os.kill(server, signal.SIGKILL)
+    assert [ended.asked for ended in wait_exits(1)] == [True]
+    assert "saved" in log.read_text()
+    assert wait_for(lambda: not any(map(proctree.alive, tree)))

@@ -91,17 +91,17 @@ def test_a_key_is_taken_while_its_attempt_runs(launcher: Launcher, spec: Spec, w
     assert wait_exits(1)[0].code == 0
 
 
-def test_sigterm_reaches_the_whole_tree_and_may_be_answered_with_a_checkpoint(
+def test_only_the_first_process_is_asked_and_its_workers_live_until_it_has_saved(
     launcher: Launcher, spec: Spec, wait_exits: WaitExits, tmp_path: Path
 ) -> None:
-    child = "trap 'echo child saved; exit' TERM; echo ready; while :; do sleep 0.1; done"
-    script = f'trap "wait; exit 75" TERM; sh -c "{child}" & wait'
+    child = "trap 'echo a worker was asked' TERM; while :; do sleep 0.1; done"
+    script = f'trap "sleep 0.3; echo saved; exit 75" TERM; sh -c "{child}" & sleep 0.3; echo ready; wait'
     launcher.start(spec("/bin/sh", "-c", script))
     log = tmp_path / "trial.log"
     assert wait_for(says(log, "ready"))
     launcher.terminate("trial")
     assert wait_exits(1)[0].code == 75
-    assert "child saved" in log.read_text()
+    assert log.read_text() == "ready\nsaved\n"
 
 
 def test_sigterm_wakes_a_stopped_attempt(launcher: Launcher, spec: Spec, wait_exits: WaitExits) -> None:

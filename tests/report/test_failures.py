@@ -48,3 +48,8 @@ def test_what_a_trial_printed_cannot_steer_the_terminal(tmp_path: Path) -> None:
 def test_it_is_told_that_a_trial_was_given_up_before_its_retries_were_used_up(tmp_path: Path) -> None:
     assert "not tried again" in told_of(tmp_path, b"ValueError: x", given_up=True)
     assert "not tried again" not in told_of(tmp_path, b"ValueError: x")
+
+
+def test_it_is_told_why_a_trial_failed_that_only_ever_left(tmp_path: Path) -> None:
+    assert "nobody had asked them to leave" in told_of(tmp_path, b"no licence left", exit_code=75)
+    assert "nobody had asked them to leave" not in told_of(tmp_path, b"no licence left", exit_code=1)

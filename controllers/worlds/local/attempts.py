@@ -3,20 +3,22 @@
 import sys
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import psutil
-
+from controllers.worlds.local.endings import owned_by, steps_gained, true_code
 from controllers.worlds.local.gangs import NOT_STARTED, Crew, Ended, Meeting
 from controllers.worlds.local.jobs import LocalJob, file_name
 from controllers.worlds.local.last_words import last_line
-from controllers.worlds.local.processes import Launcher, LaunchError, ProcessSpec
+from controllers.worlds.local.processes import Exit, Launcher, LaunchError, ProcessMark, ProcessSpec
+from controllers.worlds.local.processes.attempt_tree import AttemptId
+from controllers.worlds.local.processes.trees import end_others
 from controllers.worlds.local.shares import Shares, SharesError
 from controllers.worlds.local.stand_ins import stood_in
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
+from mlflow_hooks.presence import presences
 
 FLUSH_S = "10"
 """Seconds for which a trial that has ended waits for MLflow: the run sends what is left then."""
@@ -99,7 +101,7 @@ class Attempts:
         """
         token = uuid.uuid4().hex
         step, name = job.step.attempt(job.attempt - 1, job.exit_code), file_name(job.trial or job.id)
-        crew = Crew(job, Meeting(self._around.state_root / job.trial, token) if job.gang else None)
+        crew = Crew(job, token, Meeting(self._around.state_root / job.trial, token) if job.gang else None)
         self._crews[job.key] = crew
         pids: list[int] = []
         for rank, node in enumerate(job.nodes):
@@ -108,7 +110,9 @@ class Attempts:
             gpus = job.gpus[rank * step.gpus : (rank + 1) * step.gpus] if self._around.gives_gpus else None
             own = stood_in(step, self._around.folder, name, gpus)
             env = self._around.env_of(own, node, token, rank, job.size)
-            spec = ProcessSpec(job.keys[rank], self._command(job, own), env, self._around.cwd, log)
+            folder = self._around.state_root / job.trial if job.trial else None
+            command = self._command(job, own)
+            spec = ProcessSpec(job.keys[rank], command, env, self._around.cwd, log, folder=folder, attempt=token)
             try:
                 pids.append(self._start(spec, node, job))
             except (LaunchError, SharesError) as error:
@@ -142,7 +146,8 @@ class Attempts:
         whose = {key: crew for crew in self._crews.values() for key in crew.at_work}
         for end in self._launcher.exits():
             crew = whose[end.key]
-            crew.codes[end.key] = end.code
+            crew.codes[end.key] = self._code(crew, end)
+            crew.asked = crew.asked or end.asked
             # Read before the share goes, and with it the counter.
             crew.cpu_seconds += self._shares.used(end.key)
             self._shares.remove(end.key)
@@ -151,6 +156,18 @@ class Attempts:
             del self._crews[crew.job.key]
             self._meters.pop(crew.job.key, None)
         return [crew.end() for crew in over]
+
+    def _code(self, crew: Crew, end: Exit) -> int:
+        """Return the exit code of the program that trained, whatever has launched it."""
+        if not crew.job.trial:
+            return end.code
+        folder, rank = self._around.state_root / crew.job.trial, crew.job.keys.index(end.key)
+        said = next((one for one in presences(folder, crew.token) if one.rank == rank), None)
+        return true_code(end, said, hooked=owned_by(folder, crew.token))
+
+    def gained(self, job: LocalJob) -> int:
+        """Return how many steps the attempts of ``job`` have come to; 0 where its program tells of none."""
+        return steps_gained(self._around.state_root / job.trial) if job.trial else 0
 
     def broken(self) -> frozenset[str]:
         """Return the keys of the attempts that lost a worker, and of which others still run."""
@@ -210,22 +227,12 @@ class Attempts:
         return (*(command or (sys.executable,)), str(script), *args)
 
 
-def kill_leftover(pid: int, started_before: float) -> None:
-    """End the process group of an attempt that a killed controller left behind.
+def end_leftovers(processes: Iterable[ProcessMark], grace_s: float) -> None:
+    """End attempts that a killed controller has left behind: each is asked to leave, and killed after ``grace_s``.
 
-    Args:
-        pid: the group's leader.
-        started_before: Unix seconds; a younger process only has the same number and is spared.
+    What cannot be told from another process, as on another machine or after a reboot, is left alone.
     """
-    try:
-        leader = psutil.Process(pid)
-        if leader.create_time() > started_before:
-            return
-        for process in [*leader.children(recursive=True), leader]:
-            process.kill()
-        leader.wait(timeout=5)
-    except psutil.Error:
-        return
+    end_others([AttemptId(str(one.pid), one.pid, one.started) for one in processes if one.alive], grace_s)
 
 
 class RateMeter:

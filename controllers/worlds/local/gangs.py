@@ -22,24 +22,31 @@ class GangError(SpeconError):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An attempt that is over: its exit code, and the CPU seconds that its process trees used."""
+    """An attempt that is over: its exit code, and the CPU seconds that its process trees used.
+
+    ``asked`` tells that it was asked to leave, by the controller or because what started it had died.
+    """
 
     key: str
     code: int
     cpu_seconds: float
+    asked: bool = False
 
 
 @dataclass
 class Crew:
     """The processes of one attempt, by rank in ``keys``. ``meeting`` is where those of a gang find each other.
 
-    ``codes`` holds the exit code of each that has ended, the first to end first, ``cpu_seconds`` what they used.
+    ``token`` is that of the attempt. ``codes`` holds the exit code of each that has ended, the first to end first,
+    ``cpu_seconds`` what they used; ``asked`` tells that one of them was asked to leave.
     """
 
     job: LocalJob
+    token: str
     meeting: "Meeting | None" = None
     codes: dict[str, int] = field(default_factory=dict)
     cpu_seconds: float = 0.0
+    asked: bool = False
 
     @property
     def at_work(self) -> tuple[str, ...]:
@@ -62,7 +69,7 @@ class Crew:
             if code == 0 and self.apart:
                 raise GangError(_trained_apart(self.job, "all of them have ended"))
             self.meeting.close()
-        return Ended(self.job.key, code, self.cpu_seconds)
+        return Ended(self.job.key, code, self.cpu_seconds, self.asked)
 
     @property
     def apart(self) -> bool:

@@ -14,6 +14,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, TypeAdapter, Validati
 from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.model import Phase
+from controllers.worlds.local.processes import ProcessMark
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 
@@ -49,7 +50,8 @@ class LocalJob:
     those of its newest attempt, of rank 0 first. ``cpu_seconds`` counts its attempts that are over, ``failures`` those
     that failed, ``scales`` how often it went on with another number of workers. ``failure`` is how the attempt before
     failed, where it did at once; ``given_up`` tells that no other followed although its rule allowed one, since two
-    failed so alike.
+    failed so alike. ``gained`` is how many steps it had come to when it last left, ``barren`` how often since it left
+    although nobody had asked it to, and had come no further. ``processes`` tells those of ``pids`` from any others.
     Times are seconds of the sweep's clock.
     """
 
@@ -80,6 +82,9 @@ class LocalJob:
     gpus: tuple[str, ...] = ()
     failure: str = ""
     given_up: bool = False
+    gained: int = 0
+    barren: int = 0
+    processes: tuple[ProcessMark, ...] = ()
 
     @property
     def id(self) -> str:

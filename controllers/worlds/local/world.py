@@ -10,22 +10,25 @@ from typing import assert_never
 
 from controllers.core import labels
 from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, nodes_of, why_no_gang
+from controllers.core.expressions import LEFT
 from controllers.core.failures import Failure
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import noted
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.local.attempts import Attempts
+from controllers.worlds.local.endings import MOST_BARREN, pause_s
 from controllers.worlds.local.gangs import Ended
 from controllers.worlds.local.gpus import devices_of
 from controllers.worlds.local.jobs import JobLedger, LocalJob
+from controllers.worlds.local.processes import ProcessMark
 from controllers.worlds.local.room import Machine, Room
 from controllers.worlds.local.views import result_of, trial_of
 from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
-_KILLED = 128 + 9
-_TERMINATED = 128 + 15
+_FAILED = 1
+_LEFT = frozenset({*LEFT, 128 + 9})
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 _ENDED_WELL = frozenset({Phase.SUCCEEDED, Phase.STOPPED})
 
@@ -249,11 +252,14 @@ class LocalWorld:
     def _reap(self, end: Ended, now: float) -> None:
         job = next(job for job in self._jobs.values() if job.placed and job.key == end.key)
         job = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds)
+        asked = job.phase in _LEAVING
         # An attempt that was asked to leave may end by the signal itself, before its hooks listen or after its grace.
-        left = job.phase in _LEAVING and end.code in {contract.EXIT_MIGRATE, _KILLED, _TERMINATED}
+        # What started it asks it too where that is cut off from the controller.
+        left = (asked or (end.asked and job.asked_at is None)) and end.code in _LEFT
         # Alone, somebody else has asked it. The workers of a gang leave unasked where they waited in vain for another.
         left = left or (end.code == contract.EXIT_MIGRATE and not job.gang)
-        rule, failed = job.step.retry, job.failures + 1
+        if left:
+            job = self._counted(job, asked=asked)
         if end.code == 0:
             job = self._over(job, Phase.SUCCEEDED, 0, now)
         elif job.phase is Phase.STOPPING:
@@ -261,16 +267,29 @@ class LocalWorld:
         elif left and job.phase is Phase.SUSPENDING:
             suspensions = job.suspensions + 1
             job = replace(job, phase=Phase.SUSPENDED, asked_at=None, exit_code=end.code, suspensions=suspensions)
-        elif left:
+        elif left and (asked or job.barren < MOST_BARREN):
             # The target stays: the next attempt starts there.
-            job = replace(job, phase=Phase.PENDING, asked_at=None, exit_code=end.code, failure="")
-        elif rule is not None and rule.allows(
-            failed if job.gang else job.attempt, end.code, duration_s=now - job.started_at
-        ):
-            job = self._again(replace(job, failures=failed), end.code, now + rule.wait_s(job.attempt), now)
+            due = job.not_before if asked else now + pause_s(job.barren)
+            job = replace(job, phase=Phase.PENDING, asked_at=None, exit_code=end.code, failure="", not_before=due)
         else:
-            job = self._over(job, Phase.FAILED, end.code, now)
+            job = self._failed(job, end.code, now, barren=left)
         self._jobs[job.id] = job
+
+    def _counted(self, job: LocalJob, *, asked: bool) -> LocalJob:
+        """Return a job whose attempt left, with what it has come to, and how often in a row it came no further."""
+        gained = self._attempts.gained(job)
+        barren = 0 if gained > job.gained else job.barren + (not asked)
+        return replace(job, gained=max(gained, job.gained), barren=barren)
+
+    def _failed(self, job: LocalJob, code: int, now: float, *, barren: bool) -> LocalJob:
+        """Return a job whose attempt failed by itself: its rule counts those, and no interruptions."""
+        rule, failed = job.step.retry, job.failures + 1
+        # To a rule, the exit code of one that left would tell of a move, and a move is no failure.
+        counts_as = _FAILED if barren else code
+        if rule is None or not rule.allows(failed, counts_as, duration_s=now - job.started_at):
+            return self._over(replace(job, failures=failed), Phase.FAILED, code, now)
+        due = now + max(rule.wait_s(failed), pause_s(job.barren) if barren else 0.0)
+        return self._again(replace(job, failures=failed), code, due, now)
 
     def _again(self, job: LocalJob, code: int, due: float, now: float) -> LocalJob:
         """Return a job that failed: it waits until ``due`` for another attempt, or gives up on the same error."""
@@ -338,7 +357,8 @@ class LocalWorld:
             asked_at=None,
             gpus=self._room_for(job).gpus(job, nodes),
         )
-        return replace(new, pids=self._attempts.start(new))
+        pids = self._attempts.start(new)
+        return replace(new, pids=pids, processes=tuple(map(ProcessMark.of, pids)))
 
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""

@@ -1,9 +1,8 @@
-"""The attempts that a fork server has started: from the fork, through the life of the process, to its burial."""
+"""The attempts that a fork server starts: from the fork to the program that each of them runs."""
 
 import contextlib
 import os
 import random
-import select
 import signal
 import socket
 import sys
@@ -13,27 +12,34 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from controllers.worlds.local.processes import interpreter, proctree
-from controllers.worlds.local.processes.messages import Exit, LaunchError, ProcessSpec
-
-_BURIAL_TIMEOUT_S: Final = 10.0
+from controllers.worlds.local.processes.attempt_tree import AttemptId
+from controllers.worlds.local.processes.messages import LaunchError, ProcessSpec
+from controllers.worlds.local.processes.trees import Trees
 
 
 class Children:
-    """The children of this process.
+    """Starts attempts as children of this process.
 
     Args:
         site_path: see ``interpreter.run``.
-        wakeup: readable when a child has ended.
         enter_child: closes in a child what belongs to the server only.
+        begun: told of each attempt before it runs; where that fails with an OSError, the attempt ends.
+        trees: takes them on.
     """
 
-    def __init__(self, site_path: Sequence[str], wakeup: int, enter_child: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        site_path: Sequence[str],
+        enter_child: Callable[[], None],
+        begun: Callable[[AttemptId], None],
+        trees: Trees,
+    ) -> None:
         self._site_path = site_path
-        self._wakeup = wakeup
         self._enter_child = enter_child
-        self._keys: dict[int, str] = {}
+        self._begun = begun
+        self._trees = trees
 
-    def start(self, spec: ProcessSpec) -> int:
+    def start(self, spec: ProcessSpec) -> AttemptId:
         """Fork an attempt; return when it is in its groups, before it runs.
 
         Raises:
@@ -48,42 +54,10 @@ class Children:
         with ours, theirs, contextlib.ExitStack() as stack:
             stack.callback(os.close, log)
             pid = self._fork(spec, log, ours, theirs)
-            self._keys[pid] = spec.key
-            self._release(pid, spec, ours)
-        return pid
-
-    def signal(self, key: str, number: signal.Signals) -> None:
-        """Send a signal to every process of an attempt, if it has not ended."""
-        for pid, other in self._keys.items():
-            if other == key:
-                proctree.signal_tree(pid, number)
-                # A stopped process acts on nothing but SIGKILL.
-                proctree.signal_tree(pid, signal.SIGCONT)
-
-    def reap(self) -> list[Exit]:
-        """Bury the dead, kill what they left behind, and return the attempts among them."""
-        exits = []
-        while (pid := _next_dead()) is not None:
-            if pid in self._keys:
-                # Before waiting: until then nobody else can get this number.
-                proctree.send_group(pid, signal.SIGKILL)
-            _, status = os.waitpid(pid, 0)
-            if key := self._keys.pop(pid, None):
-                code = os.waitstatus_to_exitcode(status)
-                exits.append(Exit(key, pid, code if code >= 0 else 128 - code))
-        # Whatever else is a child of ours by now became one because its attempt, which adopted its orphans, ended.
-        adopted = set(proctree.children(os.getpid())) - set(self._keys)
-        proctree.send((pid for pid in adopted if proctree.alive(pid)), signal.SIGKILL)
-        return exits
-
-    def end(self, grace_s: float) -> list[Exit]:
-        """End every attempt: SIGTERM, and after ``grace_s`` seconds SIGKILL."""
-        for key in list(self._keys.values()):
-            self.signal(key, signal.SIGTERM)
-        exits = self._reap_until(time.monotonic() + grace_s)
-        for key in list(self._keys.values()):
-            self.signal(key, signal.SIGKILL)
-        return exits + self._reap_until(time.monotonic() + _BURIAL_TIMEOUT_S)
+            known = AttemptId(spec.key, pid, proctree.started(pid) or 0, str(spec.folder or ""), spec.attempt)
+            self._trees.add(known)
+            self._release(known, spec, ours)
+        return known
 
     def _fork(self, spec: ProcessSpec, log: int, ours: socket.socket, theirs: socket.socket) -> int:
         # With signals blocked no handler of the server can run in the child.
@@ -97,7 +71,7 @@ class Children:
         theirs.close()
         return pid
 
-    def _release(self, pid: int, spec: ProcessSpec, ours: socket.socket) -> None:
+    def _release(self, known: AttemptId, spec: ProcessSpec, ours: socket.socket) -> None:
         """Wait for the child to lead its session, put it into its groups, and let it go.
 
         A child that ended before that breaks the pipe, or shows as an exit like any other.
@@ -105,28 +79,13 @@ class Children:
         try:
             ours.recv(1)
             for file in spec.join:
-                Path(file).write_text(str(pid), encoding="ascii")
+                Path(file).write_text(str(known.root), encoding="ascii")
+            self._begun(known)
             ours.sendall(b"g")
         except OSError:
-            del self._keys[pid]
-            proctree.send([pid], signal.SIGKILL)
+            self._trees.drop(known.root)
+            proctree.send([known.root], signal.SIGKILL)
             raise
-
-    def _reap_until(self, deadline: float) -> list[Exit]:
-        exits = self.reap()
-        while proctree.children(os.getpid()) and (left := deadline - time.monotonic()) > 0:
-            if select.select([self._wakeup], [], [], left)[0]:
-                os.read(self._wakeup, 4096)
-            exits += self.reap()
-        return exits
-
-
-def _next_dead() -> int | None:
-    try:
-        dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return None
-    return dead.si_pid if dead else None
 
 
 _NOT_FOUND, _NOT_RUNNABLE = 127, 126
@@ -149,7 +108,7 @@ def _live(spec: ProcessSpec, log: int, parent: socket.socket, site_path: Sequenc
 def _become_leader(parent: socket.socket) -> None:
     """Found a session, tell the parent, and wait for its word; without it (it died) end."""
     os.setsid()
-    proctree.signal_when_parent_dies(signal.SIGTERM)
+    # It gets no signal when the server dies: a shell would end of it at once, and what runs in it would not hear of it.
     proctree.adopt_orphans()
     parent.sendall(b"r")
     if not parent.recv(1):

@@ -1,9 +1,11 @@
 """A process that has the expensive imports done and forks an attempt per request.
 
 Started by ``Launcher``. When the controller's end of the control socket closes, however that
-happens, every attempt is ended and then the server itself. When the server is killed, its keeper ends them.
+happens, every attempt is ended and then the server itself. So it does where its keeper is killed. When the server
+itself is killed, its keeper ends them.
 """
 
+import contextlib
 import gc
 import importlib
 import json
@@ -16,8 +18,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from controllers.worlds.local.processes import interpreter, keeper, proctree
+from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.children import Children
 from controllers.worlds.local.processes.messages import Exit, LaunchError, Lines, ProcessSpec, line
+from controllers.worlds.local.processes.trees import LOOK_S, Trees
 
 _READ_BYTES: Final = 65_536
 
@@ -25,11 +29,12 @@ _READ_BYTES: Final = 65_536
 class ForkServer:
     """Serves one controller."""
 
-    def __init__(self, control: socket.socket, events: socket.socket, grace_s: float) -> None:
-        self._control, self._events = control, events
+    def __init__(self, control: socket.socket, events: socket.socket, keeper: socket.socket, grace_s: float) -> None:
+        self._control, self._events, self._keeper = control, events, keeper
         self._grace_s = grace_s
         self._wakeup, self._written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._children = Children(interpreter.site_path(), self._wakeup, self._enter_child)
+        self._trees = Trees()
+        self._children = Children(interpreter.site_path(), self._enter_child, self._tell_keeper, self._trees)
         self._ended = False
 
     def serve(self) -> None:
@@ -40,13 +45,20 @@ class ForkServer:
         signal.signal(signal.SIGTERM, self._stop)
         lines = Lines()
         while not self._ended:
-            ready = select.select([self._control.fileno(), self._wakeup], [], [])[0]
-            if self._wakeup in ready:
-                os.read(self._wakeup, _READ_BYTES)
+            patience_s = LOOK_S if self._trees.lingering else None
+            ready = select.select([self._control.fileno(), self._wakeup], [], [], patience_s)[0]
+            self._drain(ready)
             if self._control.fileno() in ready:
                 self._hear(lines)
-            self._report(self._children.reap())
-        self._report(self._children.end(self._grace_s))
+            self._report(self._trees.reap())
+        self._report(self._trees.end(self._grace_s, self._wait))
+
+    def _wait(self, seconds: float) -> None:
+        self._drain(select.select([self._wakeup], [], [], seconds)[0])
+
+    def _drain(self, ready: Sequence[int]) -> None:
+        if self._wakeup in ready:
+            os.read(self._wakeup, _READ_BYTES)
 
     def _hear(self, lines: Lines) -> None:
         try:
@@ -64,13 +76,13 @@ class ForkServer:
             case {"ready": True}:
                 self._tell(self._control, {"ready": True})
             case {"signal": number, "key": key}:
-                self._children.signal(key, signal.Signals(number))
+                self._trees.signal(key, signal.Signals(number))
             case {"close": grace_s}:
                 self._grace_s, self._ended = grace_s, True
 
     def _start(self, spec: ProcessSpec) -> dict[str, Any]:
         try:
-            return {"pid": self._children.start(spec)}
+            return {"started": self._children.start(spec).packed()}
         except (OSError, LaunchError) as error:
             return {"error": str(error)}
 
@@ -84,10 +96,15 @@ class ForkServer:
         except ConnectionError:
             self._ended = True
 
+    def _tell_keeper(self, known: AttemptId) -> None:
+        """Tell the keeper of an attempt; where that is gone, this server is to end soon, and needs nobody after it."""
+        with contextlib.suppress(ConnectionError):
+            self._keeper.sendall(line(known.packed()))
+
     def _enter_child(self) -> None:
         signal.set_wakeup_fd(-1)
-        self._control.close()
-        self._events.close()
+        for own in (self._control, self._events, self._keeper):
+            own.close()
         os.close(self._wakeup)
         os.close(self._written)
 
@@ -112,11 +129,11 @@ def preload(modules: Sequence[str]) -> None:
 def main() -> None:
     """Serve as the first argument says."""
     settings = json.loads(sys.argv[1])
-    keeper.keep(settings["grace_s"], (settings["control"], settings["events"]))
+    told = keeper.keep(settings["grace_s"], settings["control"], settings["events"])
     proctree.adopt_orphans()
     preload(settings["preload"])
-    with socket.socket(fileno=settings["control"]) as control, socket.socket(fileno=settings["events"]) as events:
-        ForkServer(control, events, settings["grace_s"]).serve()
+    with socket.socket(fileno=settings["control"]) as control, socket.socket(fileno=settings["events"]) as events, told:
+        ForkServer(control, events, told, settings["grace_s"]).serve()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from controllers.worlds.local.processes import proctree
+from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.messages import Exit, LaunchError, Lines, ProcessSpec, line
+from controllers.worlds.local.processes.trees import end_others
 
 _SERVER: Final = "controllers.worlds.local.processes.fork_server"
 _PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
@@ -25,7 +27,7 @@ _PATIENCE_S: Final = 15.0
 class Launcher:
     """Starts attempts out of a process that has the expensive imports done already.
 
-    A fork server that dies takes its attempts along and is replaced: ``exits`` reports them with 137.
+    A fork server that dies takes its attempts along, which are asked to save before, and is replaced.
 
     Args:
         preload: modules to import before the first fork; ``log`` names those that cannot be imported.
@@ -35,7 +37,7 @@ class Launcher:
 
     def __init__(self, preload: Sequence[str], grace_s: float, log: Path) -> None:
         self._preload, self._grace_s, self._log = tuple(preload), grace_s, log
-        self._running: dict[str, int] = {}
+        self._running: dict[str, AttemptId] = {}
         self._exits: list[Exit] = []
         self._closed = False
         self._server = _Server(self._preload, grace_s, log)
@@ -53,12 +55,16 @@ class Launcher:
         if spec.key in self._running or self._closed:
             msg = f"{spec.key!r} is running already or the launcher is closed"
             raise LaunchError(msg)
-        reply = self._server.ask({"start": spec.packed()})
-        if "pid" not in reply:
-            msg = f"cannot start {spec.key!r}: {reply.get('error', 'the fork server died')}"
+        for _ in range(2):
+            reply = self._server.ask({"start": spec.packed()})
+            if not self._server.lost:
+                break
+            self._replace_server()
+        if "started" not in reply:
+            msg = f"cannot start {spec.key!r}: {reply.get('error', 'the fork server died, twice')}"
             raise LaunchError(msg)
-        self._running[spec.key] = reply["pid"]
-        return self._running[spec.key]
+        self._running[spec.key] = AttemptId.unpacked(reply["started"])
+        return self._running[spec.key].root
 
     def exits(self) -> list[Exit]:
         """Return the attempts that ended since the last call.
@@ -68,14 +74,12 @@ class Launcher:
         if not self._closed:
             self._collect()
             if self._server.lost:
-                self._end_lost(self._grace_s)
-                self._server.close()
-                self._server = _Server(self._preload, self._grace_s, self._log)
+                self._replace_server()
         exits, self._exits = self._exits, []
         return exits
 
     def terminate(self, key: str) -> None:
-        """Send SIGTERM to every process of the attempt; nothing happens if it has ended."""
+        """Ask the attempt to leave: SIGTERM to the process that trains; nothing happens if it has ended."""
         self._signal(key, signal.SIGTERM)
 
     def kill(self, key: str) -> None:
@@ -87,7 +91,7 @@ class Launcher:
         return self._server.events.fileno()
 
     def close(self, grace_s: float) -> None:
-        """End every attempt (SIGTERM, after ``grace_s`` seconds SIGKILL) and the fork server. May be called twice."""
+        """End every attempt (asked, after ``grace_s`` seconds killed) and the fork server. May be called twice."""
         if self._closed:
             return
         self._closed = True
@@ -106,17 +110,19 @@ class Launcher:
             if self._running.pop(ended.key, None) is not None:
                 self._exits.append(ended)
 
+    def _replace_server(self) -> None:
+        """Wait until what is left of a lost server, or its keeper, has ended the attempts, and start another."""
+        self._server.wait_end(self._grace_s + _PATIENCE_S)
+        self._collect()
+        self._end_lost(self._grace_s)
+        self._server.close()
+        self._server = _Server(self._preload, self._grace_s, self._log)
+
     def _end_lost(self, grace_s: float) -> None:
-        """End the attempts that a dead server left: the kernel has sent them SIGTERM already."""
-        for pid in self._running.values():
-            # The pacer may have stopped it, and a stopped process does not act on SIGTERM.
-            proctree.signal_tree(pid, signal.SIGCONT)
-        deadline = time.monotonic() + grace_s
-        while any(map(proctree.alive, self._running.values())) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        for key, pid in self._running.items():
-            proctree.signal_tree(pid, signal.SIGKILL)
-            self._exits.append(Exit(key, pid, _CODE_UNKNOWN))
+        """End the attempts that nobody has ended, since server and keeper were both killed."""
+        end_others(self._running.values(), grace_s)
+        for known in self._running.values():
+            self._exits.append(Exit(known.key, known.root, _CODE_UNKNOWN, asked=True))
         self._running.clear()
 
 
@@ -127,7 +133,8 @@ class _Server:
         self._control, control = socket.socketpair()
         self.events, events = socket.socketpair()
         self._replies, self._lines = Lines(), Lines()
-        self.lost = False
+        self._exits: list[Exit] = []
+        self.lost = self._gone = False
         settings = {"preload": preload, "grace_s": grace_s, "control": control.fileno(), "events": events.fileno()}
         with control, events, log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -164,29 +171,46 @@ class _Server:
 
     def exits(self) -> list[Exit]:
         """Return the exits reported since the last call."""
-        exits: list[Exit] = []
+        self._look_for_end()
         while True:
             try:
                 data = self.events.recv(_READ_BYTES, socket.MSG_DONTWAIT)
             except BlockingIOError:
-                return exits
+                break
             except ConnectionError:
                 data = b""
             if not data:
-                self.lost = True
-                return exits
-            exits += [Exit(**ended) for ended in self._lines.feed(data)]
+                self.lost = self._gone = True
+                break
+            self._exits += [Exit(**ended) for ended in self._lines.feed(data)]
+        exits, self._exits = self._exits, []
+        return exits
+
+    def _look_for_end(self) -> None:
+        """Take note of a server that has died: its keeper still has the other socket."""
+        try:
+            self.lost = self.lost or not self._control.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            self.lost = True
+
+    def wait_end(self, within_s: float) -> None:
+        """Wait until neither the server nor its keeper can tell of any exit more."""
+        deadline = time.monotonic() + within_s
+        while not self._gone and (left := deadline - time.monotonic()) > 0:
+            select.select([self.events], [], [], left)
+            self._exits = self.exits()
 
     def end(self, grace_s: float) -> None:
         """Let the server end its attempts and itself."""
         self.tell({"close": grace_s})
-        try:
-            self._process.wait(grace_s + _PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self.lost = True
+        self.wait_end(grace_s + _PATIENCE_S)
 
     def close(self) -> None:
         """Make sure that the server is gone. Its keeper ends what it has left behind, and then by itself."""
+        if not self._gone:
+            proctree.send(proctree.children(self._process.pid), signal.SIGKILL)
         try:
             self._process.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:

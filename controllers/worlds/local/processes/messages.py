@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ class ProcessSpec:
     """An attempt to start.
 
     ``env`` is the whole environment. ``log`` gets stdout and stderr appended. The pid goes into
-    each file of ``join`` before the attempt does any work.
+    each file of ``join`` before the attempt does any work. Hooks of the program say in ``folder``, under the name
+    ``attempt``, which process trains; None where nobody would.
     """
 
     key: str
@@ -27,26 +28,51 @@ class ProcessSpec:
     cwd: Path
     log: Path
     join: tuple[str, ...] = ()
+    folder: Path | None = None
+    attempt: str = ""
 
     def packed(self) -> dict[str, Any]:
         """Return it as JSON's own types, with paths that hold in any folder."""
-        paths = {"cwd": str(self.cwd.absolute()), "log": str(self.log.absolute())}
-        return {"key": self.key, "command": self.command, "env": dict(self.env), "join": self.join, **paths}
+        paths = {name: str(path.absolute()) for name, path in (("cwd", self.cwd), ("log", self.log))}
+        folder = None if self.folder is None else str(self.folder.absolute())
+        return {
+            "key": self.key,
+            "command": self.command,
+            "env": dict(self.env),
+            "join": self.join,
+            "folder": folder,
+            "attempt": self.attempt,
+            **paths,
+        }
 
     @classmethod
     def unpacked(cls, packed: Mapping[str, Any]) -> "ProcessSpec":
         """Return what ``packed`` was made of."""
-        tuples = {"command": tuple(packed["command"]), "join": tuple(packed["join"])}
-        return cls(packed["key"], env=packed["env"], cwd=Path(packed["cwd"]), log=Path(packed["log"]), **tuples)
+        return cls(
+            packed["key"],
+            tuple(packed["command"]),
+            packed["env"],
+            cwd=Path(packed["cwd"]),
+            log=Path(packed["log"]),
+            join=tuple(packed["join"]),
+            folder=None if packed["folder"] is None else Path(packed["folder"]),
+            attempt=packed["attempt"],
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """An attempt that ended. ``code`` is as a shell gives it: 128 + signal for a signal."""
+    """An attempt that ended. ``code`` is as a shell gives it: 128 + signal for a signal.
+
+    ``asked`` tells that it was asked to leave before, by the controller or because that or the fork server had died.
+    ``behind`` tells that the process which was asked then is not the first one, whose exit code this is.
+    """
 
     key: str
     pid: int
     code: int
+    asked: bool = field(default=False, compare=False)
+    behind: bool = field(default=False, compare=False)
 
     def packed(self) -> dict[str, Any]:
         """Return it as JSON's own types."""

@@ -13,7 +13,7 @@ import psutil
 
 _PROC: Final = Path("/proc")
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
-_UTIME, _CSTIME, _STARTED = 11, 14, 19
+_SESSION, _UTIME, _CSTIME, _STARTED = 3, 11, 14, 19
 
 
 def tree(root: int) -> list[int]:
@@ -47,6 +47,36 @@ def started(pid: int) -> int | None:
     """Return when the process began, in clock ticks since boot: with the pid it names a process for good."""
     fields = _fields(pid)
     return int(fields[_STARTED]) if fields else None
+
+
+def session(pid: int) -> int | None:
+    """Return the session that the process belongs to, None if it is gone."""
+    fields = _fields(pid)
+    return int(fields[_SESSION]) if fields else None
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Return whether the process has a handler for a signal: it can save before it ends, or tell others."""
+    return any(int(words[0], 16) >> (number - 1) & 1 for words in _told(pid, "SigCgt"))
+
+
+def number_inside(pid: int) -> int:
+    """Return the number by which the process knows itself: in a container of its own it has another there."""
+    return next((int(words[-1]) for words in _told(pid, "NSpid")), pid)
+
+
+def command(pid: int) -> tuple[str, ...]:
+    """Return the words that the process was started with, none if it is gone."""
+    with contextlib.suppress(OSError):
+        return tuple((_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1])
+    return ()
+
+
+def program(pid: int) -> str:
+    """Return the file name of the program that the process runs, such as ``bash``; empty if it is gone or not ours."""
+    with contextlib.suppress(OSError):
+        return Path(os.readlink(_PROC / str(pid) / "exe")).name.removesuffix(" (deleted)")  # noqa: PTH115 - a link to no file
+    return ""
 
 
 def send(pids: Iterable[int], number: signal.Signals) -> None:
@@ -84,6 +114,14 @@ def children(pid: int) -> list[int]:
     with contextlib.suppress(psutil.Error):
         return [child.pid for child in psutil.Process(pid).children()]
     return []
+
+
+def _told(pid: int, field: str) -> Iterator[list[str]]:
+    """Yield the words of a field of the process's ``status``, none if it is gone."""
+    with contextlib.suppress(OSError):
+        for line in (_PROC / str(pid) / "status").read_text(errors="replace").splitlines():
+            if line.startswith(f"{field}:"):
+                yield line.split()[1:]
 
 
 def _group(pid: int) -> int | None:

@@ -22,7 +22,13 @@ class _Entry:
     node: str
     cpu: float
     pid: int | None = None
+    born: int | None = None
     used: float = 0.0
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to its tree, but not to another process that has the number by now."""
+        if self.pid is not None and self.born is not None and proctree.started(self.pid) == self.born:
+            proctree.signal_tree(self.pid, number)
 
 
 class Pacer:
@@ -63,7 +69,7 @@ class Pacer:
     def adopt(self, key: str, pid: int) -> None:
         """See ``Shares``."""
         entry = self._entry(key)
-        entry.pid = pid
+        entry.pid, entry.born = pid, proctree.started(pid)
         self._ask(do="adopt", key=key, node=entry.node, cpu=entry.cpu, pid=pid)
 
     def resize(self, key: str, cpu: float) -> None:
@@ -91,8 +97,7 @@ class Pacer:
 
     def kill(self, key: str) -> None:
         """See ``Shares``."""
-        if (pid := self._entry(key).pid) is not None:
-            proctree.signal_tree(pid, signal.SIGKILL)
+        self._entry(key).signal(signal.SIGKILL)
 
     def remove(self, key: str) -> None:
         """See ``Shares``."""
@@ -125,10 +130,9 @@ class Pacer:
     def _replace_helper(self) -> None:
         """Let go what a helper that died has left stopped, and tell a new one everything."""
         _end(self._helper)
-        trees = [entry.pid for entry in self._trials.values() if entry.pid is not None]
-        for pid in trees:
+        for entry in self._trials.values():
             # A helper that was killed could not do it, and nobody else would.
-            proctree.signal_tree(pid, signal.SIGCONT)
+            entry.signal(signal.SIGCONT)
         self._helper = _start_helper()
         for node, cpu in self._nodes.items():
             _exchange(self._helper, {"do": "node", "node": node, "cpu": cpu})

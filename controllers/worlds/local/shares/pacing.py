@@ -72,11 +72,11 @@ _NOBODY: Final[tuple[int, ...]] = ()
 
 
 class PacedTree:
-    """The tree under one root process, for as long as that pid means that process."""
+    """The tree under one root process, for as long as that pid means that process, and whoever of it outlives that."""
 
     def __init__(self, root: int) -> None:
         self._root = root
-        self._started = proctree.started(root)
+        self._born = {root: proctree.started(root)}
         self._pids: list[int] = []
         self._cpu_seconds = 0.0
         self._waiting = 0.0
@@ -85,8 +85,10 @@ class PacedTree:
 
     def look(self) -> None:
         """Find out which processes belong to the tree by now."""
-        gone = self._started is None or proctree.started(self._root) != self._started
-        self._pids = [] if gone else proctree.tree(self._root)
+        # Those whose parents have ended too: stopped, nobody else would let them go on.
+        known = [pid for pid, born in self._born.items() if born is not None and proctree.started(pid) == born]
+        self._pids = list(dict.fromkeys(pid for one in known for pid in proctree.tree(one)))
+        self._born = {pid: self._born.get(pid) or proctree.started(pid) for pid in self._pids}
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds used so far; they stay when the processes are gone."""
@@ -107,7 +109,8 @@ class PacedTree:
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the root's process group and to what has left it."""
         if self._pids:
-            proctree.send_group(self._root, number)
+            if any(proctree.session(pid) == self._root for pid in self._pids):
+                proctree.send_group(self._root, number)
             proctree.send(self._pids, number)
 
 

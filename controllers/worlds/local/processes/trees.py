@@ -1,0 +1,119 @@
+"""The attempts whose parent this process is: asked, killed, and buried when they are over."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from controllers.worlds.local.processes import proctree
+from controllers.worlds.local.processes.attempt_tree import AttemptId, AttemptTree
+from controllers.worlds.local.processes.messages import Exit
+
+LOOK_S: Final = 0.1
+"""Seconds between two looks at attempts of which the end may bring no signal."""
+_BURIAL_TIMEOUT_S: Final = 10.0
+
+
+class Trees:
+    """All attempts that are children of this process, which must adopt their orphans."""
+
+    def __init__(self) -> None:
+        self._trees: dict[int, AttemptTree] = {}
+
+    @property
+    def lingering(self) -> bool:
+        """Whether some attempt has lost its first process only: then the end of the rest may bring no signal."""
+        return any(tree.lingers for tree in self._trees.values())
+
+    def add(self, known: AttemptId) -> None:
+        """Take an attempt on."""
+        self._trees[known.root] = AttemptTree(known)
+
+    def drop(self, root: int) -> None:
+        """Forget an attempt that never came to run."""
+        del self._trees[root]
+
+    def signal(self, key: str, number: signal.Signals) -> None:
+        """Ask an attempt to leave (SIGTERM), or kill it (SIGKILL), if it is not over."""
+        for tree in self._trees.values():
+            if tree.known.key == key:
+                tree.kill() if number is signal.SIGKILL else tree.ask()
+
+    def reap(self) -> list[Exit]:
+        """Bury the dead, kill what attempts that are over have left behind, and return these attempts."""
+        for child in proctree.children(os.getpid()):
+            self._look_at(child)
+        over = [tree for tree in self._trees.values() if tree.over]
+        for tree in over:
+            # Before waiting: until then nobody else can get the number of its first process.
+            tree.kill()
+            os.waitpid(tree.known.root, 0)
+            del self._trees[tree.known.root]
+        # Whoever else is a child of ours by now became one because its attempt, which adopted its orphans, is over.
+        left = [child for child in proctree.children(os.getpid()) if child not in self._trees]
+        proctree.send((pid for pid in left if proctree.alive(pid) and self._owner_of(pid) is None), signal.SIGKILL)
+        return [tree.exit() for tree in over]
+
+    def end(self, grace_s: float, wait: Callable[[float], object]) -> list[Exit]:
+        """End every attempt: ask it to leave, and kill it after ``grace_s`` seconds.
+
+        Args:
+            grace_s: for each attempt and all its processes.
+            wait: returns after so many seconds, or as soon as a child has ended.
+        """
+        exits: list[Exit] = []
+        deadline = time.monotonic() + grace_s
+        while self._trees and time.monotonic() < deadline:
+            for tree in self._trees.values():
+                tree.ask()
+            wait(min(LOOK_S, max(0.0, deadline - time.monotonic())))
+            exits += self.reap()
+        deadline = time.monotonic() + _BURIAL_TIMEOUT_S
+        while (self._trees or proctree.children(os.getpid())) and time.monotonic() < deadline:
+            for tree in self._trees.values():
+                tree.kill()
+            wait(LOOK_S)
+            exits += self.reap()
+        return exits
+
+    def _look_at(self, child: int) -> None:
+        tree, code = self._trees.get(child), _exit_code(child)
+        if tree is not None:
+            if code is not None:
+                tree.look()
+                tree.first_ended(code)
+            return
+        owner = self._owner_of(child)
+        if owner is not None:
+            owner.look()
+        if code is not None:
+            if owner is not None:
+                owner.other_ended(child, code)
+            os.waitpid(child, 0)
+
+    def _owner_of(self, orphan: int) -> AttemptTree | None:
+        return next((tree for tree in self._trees.values() if tree.owns(orphan)), None)
+
+
+def end_others(attempts: Iterable[AttemptId], grace_s: float) -> None:
+    """End attempts whose parent has died: each is asked to leave, and killed after ``grace_s`` seconds."""
+    trees = [AttemptTree(known) for known in attempts]
+    deadline = time.monotonic() + grace_s
+    while any(tree.alive for tree in trees) and time.monotonic() < deadline:
+        for tree in trees:
+            tree.ask()
+        time.sleep(LOOK_S)
+    for tree in trees:
+        tree.kill()
+
+
+def _exit_code(child: int) -> int | None:
+    """Return how a child has ended, as a shell gives it, None while it lives; it stays to be waited for."""
+    try:
+        dead = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    if dead is None:
+        return None
+    return dead.si_status if dead.si_code == os.CLD_EXITED else 128 + dead.si_status

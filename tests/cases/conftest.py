@@ -1,0 +1,14 @@
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.cases.local_trials import LocalTrial
+
+
+@pytest.fixture
+def local_trial(tmp_path: Path) -> Iterator[LocalTrial]:
+    """A trial of this machine that is still to be started, in the empty folder of a user."""
+    with ExitStack() as stack:
+        yield LocalTrial(tmp_path, stack)
