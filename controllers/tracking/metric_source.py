@@ -21,6 +21,7 @@ from urllib3.exceptions import HTTPError
 from controllers.core.errors import SpeconError
 from controllers.core.model import Sample, TrialId
 from controllers.tracking.access import shown
+from controllers.tracking.values import Reported, newest_in_json, newest_of
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
@@ -46,15 +47,6 @@ _LAG_S: Final = 15.0
 
 class TooMuchError(SpeconError):
     """MLflow answered with more than this process will hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """One metric's newest point as MLflow keeps it."""
-
-    value: float
-    step: int
-    epoch_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +82,8 @@ def _of_store(
     while True:
         page = client.search_runs(list(experiments), wanted, max_results=_PAGE, page_token=token)
         for run in page:
-            # run.data.metrics drops step and timestamp; the protobuf form keeps them.
-            found = {m.key: Reported(m.value, m.step, m.timestamp / 1000) for m in run.data.to_proto().metrics}
             trial = TrialId(run.data.tags[contract.TAG_TRIAL_ID])
-            yield _of_interest(trial, run.info.run_id, found, metrics)
+            yield _of_interest(trial, run.info.run_id, newest_of(run), metrics)
         token = page.token
         if not token:
             return
@@ -149,7 +139,7 @@ def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
 def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
     data = run["data"]
     trial = next(tag["value"] for tag in data["tags"] if tag["key"] == contract.TAG_TRIAL_ID)
-    found = {one["key"]: _reported(one) if one["key"] in metrics else None for one in data.get("metrics", ())}
+    found = {one["key"]: newest_in_json(one) if one["key"] in metrics else None for one in data.get("metrics", ())}
     return _of_interest(TrialId(trial), str(run["info"]["run_id"]), found, metrics)
 
 
@@ -158,12 +148,6 @@ def _of_interest(trial: TrialId, run_id: str, found: Mapping[str, Any], metrics:
     others = itertools.islice((name for name in found if name not in metrics), _MOST_OTHERS)
     kept = {name: found[name] for name in metrics if name in found}
     return FoundRun(trial, run_id, kept, frozenset(name[:_LONGEST_NAME] for name in others))
-
-
-def _reported(metric: Mapping[str, Any]) -> Reported:
-    # Zero is left out of protobuf's JSON, and not-a-number is a string in it: both are what float and int take.
-    value, step, at = (metric.get(name, 0) for name in ("value", "step", "timestamp"))
-    return Reported(float(value), int(step), int(at) / 1000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.tracking.access import shown
+from controllers.tracking.values import Reported, newest_of
 from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
@@ -44,9 +45,9 @@ class TrackingError(SpeconError):
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """A trial's run: its newest metrics by name with their steps, and its tags. All of it is untrusted."""
+    """A trial's run: the newest point of each of its metrics, and its tags. All of it is untrusted."""
 
-    metrics: Mapping[str, tuple[float, int]]
+    metrics: Mapping[str, Reported]
     tags: Mapping[str, str]
 
     def assessment(self) -> Assessment | None:
@@ -73,12 +74,12 @@ class Tracked:
     def progress(self, objective: str) -> Progress | None:
         """Return how far it has come, None where it has not logged its objective; times are left out."""
         newest = self.metrics.get(objective)
-        if newest is None or not math.isfinite(newest[0]):
+        if newest is None or not math.isfinite(newest.value):
             return None
-        value, step = newest
-        total = self.metrics.get(contract.METRIC_STEPS_TOTAL, (0.0, 0))[0]
-        steps_total = int(total) if 0 < total < 2**53 else None
-        return Progress(first=value, best=value, latest=value, step=step, at=0.0, steps_total=steps_total)
+        total = self.metrics.get(contract.METRIC_STEPS_TOTAL)
+        steps_total = int(total.value) if total is not None and 0 < total.value < 2**53 else None
+        value = newest.value
+        return Progress(first=value, best=value, latest=value, step=newest.step, at=0.0, steps_total=steps_total)
 
     def _told(self, tag: str) -> str:
         return self.tags.get(tag) or self.tags.get(RECOMMENDED + tag.removeprefix("specon."), "")
@@ -134,9 +135,7 @@ def tracked_sweeps(client: MlflowClient, sweeps: Mapping[str, str]) -> TrackedSw
     except (MlflowException, OSError) as error:
         message = f"MLflow does not answer ({str(error)[:_MOST_ERROR]})"
         raise TrackingError(message) from error
-    # run.data.metrics drops the step; the protobuf form keeps it.
-    newest = [{metric.key: (metric.value, metric.step) for metric in run.data.to_proto().metrics} for run in runs]
-    trials = [Tracked(metrics, run.data.tags) for run, metrics in zip(runs, newest, strict=True)]
+    trials = [Tracked(newest_of(run), run.data.tags) for run in runs]
     return TrackedSweeps(
         {TrialId(trial.tags[contract.TAG_TRIAL_ID]): trial for trial in trials},
         {sweep: Tracked({}, run.data.tags) for sweep, run in parents.items()},
