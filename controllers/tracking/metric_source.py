@@ -39,8 +39,9 @@ hundred megabytes."""
 _FEWER: Final = 8
 _MOST_OTHERS: Final = 20
 _LONGEST_NAME: Final = 100
+_SYSTEM: Final = "system/"
+"""Begins the metrics of the machine that MLflow itself may log: they are many, and none is of the training."""
 _OURS: Final = (contract.METRIC_CPU_SECONDS, contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL)
-_WITHOUT_OBJECTIVE_S = 60.0
 _LAG_S: Final = 15.0
 """Seconds that a report may take from its trial to MLflow."""
 
@@ -145,7 +146,8 @@ def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun
 
 def _of_interest(trial: TrialId, run_id: str, found: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
     """Return what is kept of a run: some trials log thousands of metrics that nobody looks at here."""
-    others = itertools.islice((name for name in found if name not in metrics), _MOST_OTHERS)
+    own = (name for name in found if name not in metrics and not name.startswith(_SYSTEM))
+    others = itertools.islice(own, _MOST_OTHERS)
     kept = {name: found[name] for name in metrics if name in found}
     return FoundRun(trial, run_id, kept, frozenset(name[:_LONGEST_NAME] for name in others))
 
@@ -265,39 +267,3 @@ class MlflowSource:
 def _value(metrics: Mapping[str, Reported], name: str) -> float | None:
     found = metrics.get(name)
     return None if found is None else found.value
-
-
-class ObjectiveWatch:
-    """Notices a trial that never logs its objective, a minute after its first metrics."""
-
-    def __init__(self) -> None:
-        self._since: dict[TrialId, float] = {}
-
-    def complaints(
-        self,
-        now: float,
-        objectives: Mapping[TrialId, str],
-        logged: Mapping[TrialId, frozenset[str]],
-        ended: Collection[TrialId],
-    ) -> Mapping[TrialId, str]:
-        """Look once, at ``now`` seconds; return for each such trial its objective, and what it does log."""
-        found: dict[TrialId, str] = {}
-        for trial, objective, ours in _without_objective(objectives, logged):
-            since = self._since.setdefault(trial, now)
-            if trial in ended or now - since > _WITHOUT_OBJECTIVE_S:
-                found[trial] = (
-                    f"trial {trial} never logged its objective {objective!r} in {now - since:.0f} s of logging "
-                    f"{', '.join(sorted(ours))}: name one of these in Sweep(objective=...), or log {objective!r}"
-                )
-        return found
-
-
-def _without_objective(
-    objectives: Mapping[TrialId, str], logged: Mapping[TrialId, frozenset[str]]
-) -> Iterator[tuple[TrialId, str, frozenset[str]]]:
-    """Yield the trials that log something, but not their objective, with the names of their own metrics."""
-    for trial, names in logged.items():
-        objective = objectives.get(trial)
-        ours = frozenset(name for name in names if not name.startswith("specon."))
-        if objective is not None and objective not in names and ours:
-            yield trial, objective, ours

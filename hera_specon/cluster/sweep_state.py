@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mlflow.entities import Run
@@ -17,13 +17,16 @@ from controllers.core.actions import Assessment
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, NodeName, Phase, Progress, Snapshot, Trial, TrialId
+from controllers.core.objectives import missing_objectives, with_what_they_logged
+from controllers.core.results import RunResult
 from controllers.tracking.access import shown
 from controllers.tracking.values import Reported, newest_of
 from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
 from controllers.worlds.argo.untrusted import epoch, text
-from controllers.worlds.argo.workflows import WorkflowRecord
+from controllers.worlds.argo.workflows import WorkflowRecord, record_of
+from hera_specon import formatting
 from hera_specon.cluster.access import Access, find_workflow, read_pods, workflow_record
 from hera_specon.records.tracked import TAG_POLICY
 from hera_specon.sweep_state import SweepState
@@ -204,7 +207,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         name=record.name,
         where=f"in namespace {record.namespace}",
         phase=(record.phase or "Pending") + (f" ({message})" if message else ""),
-        policy=", ".join(sorted({sweep.policy or "of the controller" for sweep in record.sweeps})),
+        policy=_policies(record),
         steered=steered,
         total=max(len(states), len(planned_trials(workflow, (sweep.id for sweep in record.sweeps), {}))),
         snapshot=Snapshot(
@@ -217,7 +220,35 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         missing=missing,
         forecast=known.forecast(record.created_at),
         over=record.finished,
+        warnings=() if missing else _objective_lines(record, states, known),
     )
+
+
+def objective_warnings(workflow: Mapping[str, Any], tracking_uri: str | None) -> tuple[str, ...]:
+    """Return what is wrong with the objectives of a workflow's sweeps; nothing where MLflow does not tell.
+
+    Args:
+        workflow: As the API server has it.
+        tracking_uri: Where MLflow answers from here; None for the address that the pods use.
+    """
+    record = record_of(dict(workflow))
+    if record is None:
+        return ()
+    known, missing = _tracked(record, tracking_uri)
+    return () if missing else _objective_lines(record, _trial_states(record, ()), known)
+
+
+def _objective_lines(
+    record: WorkflowRecord, states: Mapping[TrialId, TrialState], known: TrackedSweeps
+) -> tuple[str, ...]:
+    logged = {formatting.short_id(name): tracked.metrics.keys() for name, tracked in known.trials.items()}
+    trials = [state.result(formatting.short_id(name), None, record.created_at) for name, state in states.items()]
+    told = with_what_they_logged(trials, lambda trial: logged.get(trial.id, frozenset()))
+    return missing_objectives(RunResult(_policies(record), told)).lines
+
+
+def _policies(record: WorkflowRecord) -> str:
+    return ", ".join(sorted({sweep.policy or "of the controller" for sweep in record.sweeps}))
 
 
 def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[TrialId, TrialState]:
