@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from rich.console import Console
 
 from controllers.core.errors import SpeconError
+from controllers.core.objectives import missing_objectives
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult, TrialResult
 from hera_specon.cli.backend import chosen_policies, parsed, real_backend
@@ -50,7 +51,7 @@ class SweepRun:
             which = (
                 f"each of the sweeps {', '.join(ranked)} has a best trial: see ranked()"
                 if ranked
-                else "none ended well"
+                else "; ".join(missing_objectives(self.results[-1]).errors if self.results else ()) or "none ended well"
             )
             message = f"there is no best trial: {which}"
             raise NoModelError(message)

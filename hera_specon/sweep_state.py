@@ -195,9 +195,9 @@ def tally(snapshot: Snapshot, total: int) -> Tally:
 class SweepState:
     """What is known of a sweep now.
 
-    ``name`` is what people call it, ``where`` the place it runs, ``total`` the trials it has in all. ``steered``
-    says who acts on it. ``missing`` says what could not be learnt and why. ``forecast`` is what whoever steers it
-    foresaw last. Times of ``snapshot`` and ``forecast`` are seconds since the sweep began.
+    ``name`` is what people call it, ``where`` the place it runs, ``total`` the trials it has in all. ``steered`` says
+    who acts on it. ``missing`` says what could not be learnt and why, ``warnings`` what is wrong with it. ``forecast``
+    is what whoever steers it foresaw last. Times of ``snapshot`` and ``forecast`` are seconds since the sweep began.
     """
 
     name: str
@@ -212,6 +212,7 @@ class SweepState:
     missing: tuple[str, ...] = ()
     forecast: Forecast | None = None
     over: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def counted(self) -> Tally:
@@ -246,6 +247,7 @@ def to_json(state: SweepState) -> dict[str, Any]:
         "counts": {**asdict(count), "ended": count.ended},
         "best": {formatting.short_id(trial.id): value for trial, value in best_so_far(state.snapshot)},
         "missing": list(state.missing),
+        "warnings": list(state.warnings),
         "trials": [
             {
                 "trial": formatting.short_id(row.id),

@@ -223,6 +223,19 @@ def read_unsent(folder: Path, limit: int) -> tuple[list[Point], int]:
     return points, offset
 
 
+def logged_keys(folder: Path) -> frozenset[str] | None:
+    """Return the keys of all points that a trial has logged; None where it has no journal, as a script without hooks.
+
+    Raises:
+        OSError: the journal cannot be read.
+    """
+    path = folder / POINTS
+    if not path.exists():
+        return None
+    with path.open("rb") as lines:
+        return frozenset(point.key for point in map(Point.decode, lines) if point is not None)
+
+
 def count_unsent(folder: Path) -> int:
     """Return how many logged points MLflow has not acknowledged."""
     return sum(1 for _ in _unsent_lines(folder, sent_bytes(folder)))

@@ -20,7 +20,8 @@ from controllers.cluster.trial_runs import TrialRuns
 from controllers.core import labels
 from controllers.core.asks import AsksInText
 from controllers.core.errors import SpeconError
-from controllers.core.model import Phase, TrialId
+from controllers.core.model import Phase
+from controllers.core.objectives import ObjectiveWatch, missing_objectives, with_what_they_logged
 from controllers.core.policy import Policy
 from controllers.core.ports import StateStore, World
 from controllers.core.results import RunResult
@@ -36,7 +37,7 @@ from controllers.record.recorder import Recorder
 from controllers.record.silence import SilenceWatch
 from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.background import BackgroundReader
-from controllers.tracking.metric_source import MlflowSource, ObjectiveWatch, Scope
+from controllers.tracking.metric_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import Steering
 from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.executor import RunOf
@@ -98,15 +99,18 @@ class CampaignRun:
         self._beats = RealBeats(services.interval)
         self._watch = ObjectiveWatch()
         self._asks = AsksInText()
-        self._warned_of: set[str] = set()
         self._over = False
-        self.phases: Counter[Phase] = Counter()
-        self.without_objective = 0
+        self.phases = Counter[Phase]()
         # If anything fails in between, the threads that were started by then are ended.
         with ExitStack() as stack:
             self._steered_by = self._assemble(stack)
             self._driver = self._steered_by(self._change.policy)
             self._stack = stack.pop_all()
+
+    @property
+    def without_objective(self) -> int:
+        """How many trials log other metrics, but have not logged their objective for long."""
+        return self._watch.without
 
     @property
     def done(self) -> bool:
@@ -159,22 +163,12 @@ class CampaignRun:
         instruments.ticks.inc()
         trials = self._world.trials()
         self.phases = Counter(trial.phase for trial in trials)
-        # One that was stopped may never have come so far as to log anything.
-        ended_itself = {one.id for one in trials if one.phase.ended and one.phase is not Phase.STOPPED}
-        self._warn_of_missing_objectives(now, ended_itself)
+        for trial, warning in self._watch.look(now, self._world, self._source.logged).items():
+            _LOG.warning("%s", warning, extra=fields(**self._about, trial=trial))
         ended = self._clock.now()
         instruments.tick_duration.observe(ended - now)
         # A campaign takes half of the loop's time at most, however large it is.
         self._beats.rest_until = ended + (ended - now)
-
-    def _warn_of_missing_objectives(self, now: float, ended: set[TrialId]) -> None:
-        complaints = self._watch.complaints(now, self._world.objectives(), self._source.logged, ended)
-        self.without_objective = len(complaints)
-        for trial, complaint in complaints.items():
-            objective = self._world.objectives().get(trial, "")
-            if objective not in self._warned_of:
-                self._warned_of.add(objective)
-                _LOG.warning("%s", complaint, extra=fields(**self._about, trial=trial))
 
     def _result(self) -> RunResult:
         """Return the campaign's result. Ask MLflow once more for it, since trials log until their very end.
@@ -194,7 +188,12 @@ class CampaignRun:
         if not trials:
             message = "the workflow ended without having run a trial"
             raise NoResultError(message)
-        return RunResult(self._steering, trials)
+        logged = {self._world.short(trial): names for trial, names in self._source.logged.items()}
+        trials = with_what_they_logged(trials, lambda trial: logged.get(trial.id, frozenset()))
+        result = RunResult(self._steering, trials)
+        for line in missing_objectives(result).lines:
+            _LOG.warning("%s", line, extra=fields(**self._about))
+        return result
 
     def _assemble(self, stack: ExitStack) -> Callable[[Policy[Any]], Driver]:
         """Return what makes the driver of an engine under a policy."""

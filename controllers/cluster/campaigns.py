@@ -28,7 +28,11 @@ class Run(Protocol):
     """What drives one campaign."""
 
     phases: Counter[Phase]
-    without_objective: int
+
+    @property
+    def without_objective(self) -> int:
+        """How many trials lack their objective."""
+        ...
 
     @property
     def done(self) -> bool:

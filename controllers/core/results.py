@@ -25,7 +25,8 @@ class TrialResult:
     which improves in ``direction``; ``sweep`` is the name of its sweep. ``exit_code`` is that of its last attempt,
     where the world tells it. ``given_up`` tells that it failed twice alike at once, and was not tried again. ``scales``
     is how often it went on with another number of workers, ``workers`` how many it had last. ``first_nodes`` are those
-    of the workers of its first attempt, by rank, where the world tells them.
+    of the workers of its first attempt, by rank, where the world tells them. ``logged_instead`` names the metrics of a
+    trial that never logged its objective; it is None where the trial did, or nobody knows.
     """
 
     id: str
@@ -51,6 +52,7 @@ class TrialResult:
     scales: int = 0
     workers: int = 1
     first_nodes: tuple[str, ...] = ()
+    logged_instead: tuple[str, ...] | None = None
 
     @property
     def loss(self) -> float | None:
@@ -64,6 +66,11 @@ class TrialResult:
         """Whether it trained to its end, and its objective was NaN or infinite there."""
         told = self.final_metric
         return self.succeeded and not self.stopped and told is not None and not math.isfinite(told)
+
+    @property
+    def without_objective(self) -> bool:
+        """Whether it trained to its end, and is known to have never logged its objective."""
+        return self.succeeded and not self.stopped and self.logged_instead is not None
 
     @property
     def completion_s(self) -> float:
@@ -140,6 +147,7 @@ class RunResult:
             "scales": sum(t.scales for t in self.trials),
             "stopped": sum(bool(t.stopped) for t in self.trials),
             "diverged": [t.id for t in self.trials if t.diverged],
+            "without_objective": [t.id for t in self.trials if t.without_objective],
             "deadlines": self.deadlines.asked,
             "deadlines_met": self.deadlines.met,
             "interrupted_s": self.interrupted_s,
@@ -152,8 +160,13 @@ class RunResult:
         """Read back what ``to_dict`` wrote, without the fields that only a newer version knows."""
         names = {field.name for field in fields(TrialResult)}
         known = [{name: value for name, value in trial.items() if name in names} for trial in data["trials"]]
-        trials = tuple(TrialResult(**trial | {"first_nodes": tuple(trial.get("first_nodes", ()))}) for trial in known)
+        trials = tuple(TrialResult(**{name: _as_it_was(value) for name, value in trial.items()}) for trial in known)
         return cls(data["policy"], trials, data.get("interrupted_s", 0.0))
+
+
+def _as_it_was(value: Any) -> Any:  # noqa: ANN401 - any field of a result
+    """Return a field as it was before JSON, which knows no tuples: no field is a list."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)

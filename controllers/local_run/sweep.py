@@ -10,7 +10,7 @@ from typing import Any
 from mlflow.tracking import MlflowClient
 
 from controllers.core.errors import SpeconError, SweepInterrupted
-from controllers.core.model import Phase
+from controllers.core.objectives import ObjectiveWatch, with_what_they_logged
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.driving.assembly import assemble, guarded
@@ -18,6 +18,7 @@ from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
+from controllers.local_run.logged import NamesLogged
 from controllers.local_run.services import GRACE_S, RunServices
 from controllers.local_run.trial_runs import TrialRuns
 from controllers.policies import Pinned
@@ -29,7 +30,7 @@ from controllers.record.silence import SilenceWatch
 from controllers.record.timeline import TimelineFile
 from controllers.tracking.access import environment_as_given
 from controllers.tracking.background import BackgroundReader
-from controllers.tracking.metric_source import MlflowSource, ObjectiveWatch, Scope
+from controllers.tracking.metric_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, end_leftovers
@@ -90,7 +91,7 @@ class LocalSweep:
 
         Raises:
             SweepInterrupted: it was told to stop; everything is kept for going on.
-            SpeconError: a trial never logs its objective, or this machine cannot start one.
+            SpeconError: this machine cannot start a trial, or there is none.
         """
         interrupted = load_ledger(self._ledger_path)
         self._end_leftovers(interrupted)
@@ -146,6 +147,8 @@ class LocalSweep:
             if not trials:
                 message = "the workflow ended without having run a trial"
                 raise SpeconError(message)
+            logged = NamesLogged(self._plan.folder / "state", self._plan.uid, source)
+            trials = with_what_they_logged(trials, logged)
             return RunResult(self._plan.policy.name, trials, round(store.interrupted_s, 1))
 
     def _end_attempts_of_a_cut_sweep(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -183,11 +186,8 @@ class LocalSweep:
             now = clock.now()
             if now >= driver.due_at:
                 driver.tick(now)
-                # One that was stopped may never have come so far as to log anything.
-                ended = [one.id for one in world.trials() if one.phase.ended and one.phase is not Phase.STOPPED]
-                complaints = watch.complaints(now, world.objectives(), source.logged, ended)
-                if complaints:
-                    raise SpeconError(next(iter(complaints.values())))
+                for warning in watch.look(now, world, source.logged).values():
+                    self._services.screen.say(f"Warning: {warning}")
                 self._services.keep_alive()
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             select.select([self._services.launcher.fileno()], [], [], _STEP_S)

@@ -21,6 +21,7 @@ from urllib3.exceptions import HTTPError
 from controllers.core.errors import SpeconError
 from controllers.core.model import Sample, TrialId
 from controllers.tracking.access import shown
+from controllers.tracking.values import Reported, newest_in_json, newest_of
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
@@ -38,23 +39,15 @@ hundred megabytes."""
 _FEWER: Final = 8
 _MOST_OTHERS: Final = 20
 _LONGEST_NAME: Final = 100
+_SYSTEM: Final = "system/"
+"""Begins the metrics of the machine that MLflow itself may log: they are many, and none is of the training."""
 _OURS: Final = (contract.METRIC_CPU_SECONDS, contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL)
-_WITHOUT_OBJECTIVE_S = 60.0
 _LAG_S: Final = 15.0
 """Seconds that a report may take from its trial to MLflow."""
 
 
 class TooMuchError(SpeconError):
     """MLflow answered with more than this process will hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """One metric's newest point as MLflow keeps it."""
-
-    value: float
-    step: int
-    epoch_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +83,8 @@ def _of_store(
     while True:
         page = client.search_runs(list(experiments), wanted, max_results=_PAGE, page_token=token)
         for run in page:
-            # run.data.metrics drops step and timestamp; the protobuf form keeps them.
-            found = {m.key: Reported(m.value, m.step, m.timestamp / 1000) for m in run.data.to_proto().metrics}
             trial = TrialId(run.data.tags[contract.TAG_TRIAL_ID])
-            yield _of_interest(trial, run.info.run_id, found, metrics)
+            yield _of_interest(trial, run.info.run_id, newest_of(run), metrics)
         token = page.token
         if not token:
             return
@@ -149,21 +140,16 @@ def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
 def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
     data = run["data"]
     trial = next(tag["value"] for tag in data["tags"] if tag["key"] == contract.TAG_TRIAL_ID)
-    found = {one["key"]: _reported(one) if one["key"] in metrics else None for one in data.get("metrics", ())}
+    found = {one["key"]: newest_in_json(one) if one["key"] in metrics else None for one in data.get("metrics", ())}
     return _of_interest(TrialId(trial), str(run["info"]["run_id"]), found, metrics)
 
 
 def _of_interest(trial: TrialId, run_id: str, found: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
     """Return what is kept of a run: some trials log thousands of metrics that nobody looks at here."""
-    others = itertools.islice((name for name in found if name not in metrics), _MOST_OTHERS)
+    own = (name for name in found if name not in metrics and not name.startswith(_SYSTEM))
+    others = itertools.islice(own, _MOST_OTHERS)
     kept = {name: found[name] for name in metrics if name in found}
     return FoundRun(trial, run_id, kept, frozenset(name[:_LONGEST_NAME] for name in others))
-
-
-def _reported(metric: Mapping[str, Any]) -> Reported:
-    # Zero is left out of protobuf's JSON, and not-a-number is a string in it: both are what float and int take.
-    value, step, at = (metric.get(name, 0) for name in ("value", "step", "timestamp"))
-    return Reported(float(value), int(step), int(at) / 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,39 +267,3 @@ class MlflowSource:
 def _value(metrics: Mapping[str, Reported], name: str) -> float | None:
     found = metrics.get(name)
     return None if found is None else found.value
-
-
-class ObjectiveWatch:
-    """Notices a trial that never logs its objective, a minute after its first metrics."""
-
-    def __init__(self) -> None:
-        self._since: dict[TrialId, float] = {}
-
-    def complaints(
-        self,
-        now: float,
-        objectives: Mapping[TrialId, str],
-        logged: Mapping[TrialId, frozenset[str]],
-        ended: Collection[TrialId],
-    ) -> Mapping[TrialId, str]:
-        """Look once, at ``now`` seconds; return for each such trial its objective, and what it does log."""
-        found: dict[TrialId, str] = {}
-        for trial, objective, ours in _without_objective(objectives, logged):
-            since = self._since.setdefault(trial, now)
-            if trial in ended or now - since > _WITHOUT_OBJECTIVE_S:
-                found[trial] = (
-                    f"trial {trial} never logged its objective {objective!r} in {now - since:.0f} s of logging "
-                    f"{', '.join(sorted(ours))}: name one of these in Sweep(objective=...), or log {objective!r}"
-                )
-        return found
-
-
-def _without_objective(
-    objectives: Mapping[TrialId, str], logged: Mapping[TrialId, frozenset[str]]
-) -> Iterator[tuple[TrialId, str, frozenset[str]]]:
-    """Yield the trials that log something, but not their objective, with the names of their own metrics."""
-    for trial, names in logged.items():
-        objective = objectives.get(trial)
-        ours = frozenset(name for name in names if not name.startswith("specon."))
-        if objective is not None and objective not in names and ours:
-            yield trial, objective, ours

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -10,6 +10,7 @@ from mlflow.entities import Run, RunStatus
 from mlflow.tracking import MlflowClient
 
 from controllers.core.errors import SpeconError
+from controllers.core.objectives import missing_objectives
 from controllers.core.results import RunResult
 from mlflow_hooks import contract
 
@@ -19,6 +20,9 @@ _WORKFLOW: Final = "specon.workflow"
 _MOST_TAG: Final = 4000
 """Characters of a tag that any tracking server takes."""
 _NAMESPACE: Final = "specon.namespace"
+_MISSING: Final = "specon.missing_objective"
+"""Which trials never logged their objective, and what they logged instead; on a sweep that is over, where some did
+so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: S
     if parent is not None:
         # It may have ended: Argo was told to retry its workflow, or its owner resumed it.
         client.update_run(parent.info.run_id, status="RUNNING")
+        if _MISSING in parent.data.tags:
+            client.delete_tag(parent.info.run_id, _MISSING)
         return SweepRun(sweep_id, experiment_id, parent.info.run_id)
     tags = {contract.TAG_SWEEP_ID: sweep_id, _POLICY: steering.policy, _WORKFLOW: steering.workflow}
     tags |= {_NAMESPACE: steering.namespace} if steering.namespace else {}
@@ -103,13 +109,17 @@ def close_sweep(
             "specon.mean_completion_s": result.mean_completion_s,
             "specon.median_completion_s": result.median_completion_s,
         }
-        for best in result.ranked().get(sweep.sweep_id.rpartition(".")[2], ())[:1]:
+        name = sweep.sweep_id.rpartition(".")[2]
+        for best in result.ranked().get(name, ())[:1]:
             figures["specon.best_objective"] = best.final_metric or 0.0
             # Tags, since a sweep that goes on may find a better one, and parameters of a run never change.
             client.set_tag(sweep.run_id, "specon.best_trial", best.id)
             client.set_tag(sweep.run_id, "specon.best_params", json.dumps(best.params)[:_MOST_TAG])
         for key, value in figures.items():
             client.log_metric(sweep.run_id, key, value)
+        own = replace(result, trials=tuple(trial for trial in result.trials if trial.sweep == name))
+        if lines := missing_objectives(own).lines:
+            client.set_tag(sweep.run_id, _MISSING, "; ".join(lines)[:_MOST_TAG])
     for record in records:
         client.log_artifact(sweep.run_id, str(record))
     client.set_terminated(sweep.run_id, status)

@@ -9,6 +9,7 @@ import click
 from controllers.core.errors import SpeconError
 from controllers.policies.kit.settings import DEFAULT_POLICY
 from hera_specon.cli.backend import parsed
+from hera_specon.cli.group import Failure
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, state_dir_option
 from hera_specon.cli.output import open_console, print_how_it_went
 
@@ -67,7 +68,8 @@ def resume(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
       specon resume vae-sweep-x7k2p --all -n lab
       specon resume vae-sweep-x7k2p --all --dry-run
 
-    Exit codes: 0 done, 2 the command is wrong or there is nothing to resume, 130 interrupted.
+    Exit codes: 0 done, 1 no trial logged the objective, 2 the command is wrong or there is nothing
+    to resume, 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = Request(**options)
     if request.everything == bool(request.trials):
@@ -124,6 +126,7 @@ def _resume_here(request: Request, folder: Path) -> None:
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
     from hera_specon.cli.asking import RunDesk  # noqa: PLC0415
     from hera_specon.display.screens import LiveScreen, PlainScreen  # noqa: PLC0415
+    from hera_specon.records.failures import without_models  # noqa: PLC0415
     from hera_specon.records.run_folder import load_run  # noqa: PLC0415
     from hera_specon.report.page import REPORT_FILE, write_report  # noqa: PLC0415
 
@@ -143,6 +146,8 @@ def _resume_here(request: Request, folder: Path) -> None:
     print_how_it_went(console, done.results, done.folder)
     write_report(folder, [folder / REPORT_FILE])
     console.print(f"Report: {folder / REPORT_FILE}", highlight=False, markup=False, soft_wrap=True)
+    if message := without_models(done.results):
+        raise Failure(message)
 
 
 def _resume_in_a_cluster(request: Request) -> None:

@@ -124,6 +124,8 @@ def _show(read: Reader, *, watch: bool) -> None:
                 if state.forecast is not None:
                     screens[number].foresee(state.forecast)
                 screens[number].observe(state.snapshot, state.assessments, state.reasons)
+                for warning in state.warnings if state.over else ():
+                    screens[number].say(f"Warning: {warning}")
 
 
 def _until_over(read: Reader) -> "Iterator[Sequence[SweepState]]":

@@ -130,7 +130,8 @@ def submit(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
             click.echo(f"Its page: {page}")
         click.echo(f"Watch it: specon status {created.name} -n {created.namespace} --watch")
     if request.wait:
-        wait_for_end(lambda: channel.workflow(created.namespace, created.name), created.name)
+        workflow = wait_for_end(lambda: channel.workflow(created.namespace, created.name), created.name)
+        _warn_of_objectives(workflow)
 
 
 def _submit(request: Request) -> "tuple[Created, Channel] | None":
@@ -215,8 +216,19 @@ def _print_yaml(manifest: Mapping[str, Any]) -> None:
     click.echo(yaml.safe_dump(dict(manifest), sort_keys=False), nl=False)
 
 
-def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> None:
-    """Wait until the workflow is over; print each change to standard error.
+def _warn_of_objectives(workflow: Mapping[str, Any]) -> None:
+    """Tell of trials that ended well and never logged their objective, as far as MLflow answers from here."""
+    from controllers.tracking.access import be_impatient  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.cluster.sweep_state import objective_warnings  # noqa: PLC0415
+    from hera_specon.formatting import printable  # noqa: PLC0415
+
+    be_impatient()
+    for warning in objective_warnings(workflow, os.environ.get("MLFLOW_TRACKING_URI")):
+        click.echo(f"Warning: {printable(warning)}", err=True)
+
+
+def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> dict[str, Any]:
+    """Wait until the workflow is over, and return it; print each change to standard error.
 
     Raises:
         Failure: It did not succeed, or nobody answered for too long.
@@ -249,3 +261,4 @@ def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> None:
         why = printable(text(workflow, "status", "message")) or "no reason given"
         message = f"workflow {name} {phase.lower()}: {why}"
         raise Failure(message)
+    return workflow

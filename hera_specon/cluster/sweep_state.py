@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mlflow.entities import Run
@@ -17,12 +17,16 @@ from controllers.core.actions import Assessment
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, NodeName, Phase, Progress, Snapshot, Trial, TrialId
+from controllers.core.objectives import missing_objectives, with_what_they_logged
+from controllers.core.results import RunResult
 from controllers.tracking.access import shown
+from controllers.tracking.values import Reported, newest_of
 from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
 from controllers.worlds.argo.untrusted import epoch, text
-from controllers.worlds.argo.workflows import WorkflowRecord
+from controllers.worlds.argo.workflows import WorkflowRecord, record_of
+from hera_specon import formatting
 from hera_specon.cluster.access import Access, find_workflow, read_pods, workflow_record
 from hera_specon.records.tracked import TAG_POLICY
 from hera_specon.sweep_state import SweepState
@@ -44,9 +48,9 @@ class TrackingError(SpeconError):
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """A trial's run: its newest metrics by name with their steps, and its tags. All of it is untrusted."""
+    """A trial's run: the newest point of each of its metrics, and its tags. All of it is untrusted."""
 
-    metrics: Mapping[str, tuple[float, int]]
+    metrics: Mapping[str, Reported]
     tags: Mapping[str, str]
 
     def assessment(self) -> Assessment | None:
@@ -73,12 +77,12 @@ class Tracked:
     def progress(self, objective: str) -> Progress | None:
         """Return how far it has come, None where it has not logged its objective; times are left out."""
         newest = self.metrics.get(objective)
-        if newest is None or not math.isfinite(newest[0]):
+        if newest is None or not math.isfinite(newest.value):
             return None
-        value, step = newest
-        total = self.metrics.get(contract.METRIC_STEPS_TOTAL, (0.0, 0))[0]
-        steps_total = int(total) if 0 < total < 2**53 else None
-        return Progress(first=value, best=value, latest=value, step=step, at=0.0, steps_total=steps_total)
+        total = self.metrics.get(contract.METRIC_STEPS_TOTAL)
+        steps_total = int(total.value) if total is not None and 0 < total.value < 2**53 else None
+        value = newest.value
+        return Progress(first=value, best=value, latest=value, step=newest.step, at=0.0, steps_total=steps_total)
 
     def _told(self, tag: str) -> str:
         return self.tags.get(tag) or self.tags.get(RECOMMENDED + tag.removeprefix("specon."), "")
@@ -134,9 +138,7 @@ def tracked_sweeps(client: MlflowClient, sweeps: Mapping[str, str]) -> TrackedSw
     except (MlflowException, OSError) as error:
         message = f"MLflow does not answer ({str(error)[:_MOST_ERROR]})"
         raise TrackingError(message) from error
-    # run.data.metrics drops the step; the protobuf form keeps it.
-    newest = [{metric.key: (metric.value, metric.step) for metric in run.data.to_proto().metrics} for run in runs]
-    trials = [Tracked(metrics, run.data.tags) for run, metrics in zip(runs, newest, strict=True)]
+    trials = [Tracked(newest_of(run), run.data.tags) for run in runs]
     return TrackedSweeps(
         {TrialId(trial.tags[contract.TAG_TRIAL_ID]): trial for trial in trials},
         {sweep: Tracked({}, run.data.tags) for sweep, run in parents.items()},
@@ -205,7 +207,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         name=record.name,
         where=f"in namespace {record.namespace}",
         phase=(record.phase or "Pending") + (f" ({message})" if message else ""),
-        policy=", ".join(sorted({sweep.policy or "of the controller" for sweep in record.sweeps})),
+        policy=_policies(record),
         steered=steered,
         total=max(len(states), len(planned_trials(workflow, (sweep.id for sweep in record.sweeps), {}))),
         snapshot=Snapshot(
@@ -218,7 +220,35 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         missing=missing,
         forecast=known.forecast(record.created_at),
         over=record.finished,
+        warnings=() if missing else _objective_lines(record, states, known),
     )
+
+
+def objective_warnings(workflow: Mapping[str, Any], tracking_uri: str | None) -> tuple[str, ...]:
+    """Return what is wrong with the objectives of a workflow's sweeps; nothing where MLflow does not tell.
+
+    Args:
+        workflow: As the API server has it.
+        tracking_uri: Where MLflow answers from here; None for the address that the pods use.
+    """
+    record = record_of(dict(workflow))
+    if record is None:
+        return ()
+    known, missing = _tracked(record, tracking_uri)
+    return () if missing else _objective_lines(record, _trial_states(record, ()), known)
+
+
+def _objective_lines(
+    record: WorkflowRecord, states: Mapping[TrialId, TrialState], known: TrackedSweeps
+) -> tuple[str, ...]:
+    logged = {formatting.short_id(name): tracked.metrics.keys() for name, tracked in known.trials.items()}
+    trials = [state.result(formatting.short_id(name), None, record.created_at) for name, state in states.items()]
+    told = with_what_they_logged(trials, lambda trial: logged.get(trial.id, frozenset()))
+    return missing_objectives(RunResult(_policies(record), told)).lines
+
+
+def _policies(record: WorkflowRecord) -> str:
+    return ", ".join(sorted({sweep.policy or "of the controller" for sweep in record.sweeps}))
 
 
 def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[TrialId, TrialState]:

@@ -147,7 +147,8 @@ def status_table(state: SweepState, most: int | None = None) -> RenderableType:
         pieces.append(_status_rows(shown))
     if len(rows) > len(shown):
         pieces.append(Text(f"and {len(rows) - len(shown)} more, waiting or ended", style="dim"))
-    return Group(*pieces, *(Text(formatting.printable(what), style="yellow") for what in state.missing))
+    told = (*state.warnings, *state.missing)
+    return Group(*pieces, *(Text(formatting.printable(what), style="yellow") for what in told))
 
 
 def _status_rows(rows: Sequence[TrialRow]) -> Table:

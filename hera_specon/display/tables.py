@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from controllers.core.objectives import missing_objectives
 from controllers.core.results import RunResult
 from hera_specon import formatting
 from hera_specon.records.comparison import ComparisonRow, comparison_rows, idle
@@ -130,5 +131,6 @@ def warnings(rows: Sequence[ComparisonRow]) -> list[str]:
         for trial in row.result.trials
         if trial.diverged
     ]
+    silent = [warning for row in rows for warning in missing_objectives(row.result).warnings]
     more = [f"and {len(diverged) - MOST_DIVERGED} more diverged"] if len(diverged) > MOST_DIVERGED else []
-    return [*failed, *diverged[:MOST_DIVERGED], *more]
+    return [*failed, *diverged[:MOST_DIVERGED], *more, *silent]

@@ -1,10 +1,11 @@
-"""Why trials of a run on this machine failed: the last line that each printed, and where the rest is."""
+"""What went wrong in a run on this machine: why trials failed, and which sweeps came to no model at all."""
 
 from collections.abc import Sequence
 from glob import escape
 from pathlib import Path
 from typing import Final
 
+from controllers.core.objectives import missing_objectives
 from controllers.core.results import RunResult
 from controllers.worlds.local.last_words import last_line
 from hera_specon import formatting
@@ -39,6 +40,13 @@ def failures(parts: Sequence[Path], results: Sequence[RunResult]) -> str:
         return ""
     more = [f"  and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
     return "\n".join(["Some trials failed:", *told[:MOST_TOLD], *more])
+
+
+def without_models(results: Sequence[RunResult]) -> str:
+    """Return which sweeps came to no model because none of their trials logged the objective; empty for none."""
+    # Under each policy it is the same mistake.
+    errors = dict.fromkeys(error for result in results for error in missing_objectives(result).errors)
+    return "\n".join(formatting.printable(error) for error in errors)
 
 
 def _shown(said: str) -> str:

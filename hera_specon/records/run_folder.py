@@ -12,6 +12,7 @@ from controllers.core.actions import Assessment
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import Forecast
 from controllers.core.model import Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
+from controllers.core.objectives import missing_objectives
 from controllers.core.parameters import bounded
 from controllers.core.results import RunResult
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
@@ -195,6 +196,7 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
         reasons=reasons,
         forecast=_newest(run.forecasts),
         over=run.result is not None,
+        warnings=missing_objectives(run.result).lines if run.result else (),
     )
 
 

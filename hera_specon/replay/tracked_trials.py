@@ -11,6 +11,7 @@ from mlflow.tracking import MlflowClient
 from controllers.core.model import Direction, Parameters
 from controllers.core.parameters import bounded
 from controllers.lab.simulation.past_sweeps.past_sweep import Logged, PastSweepError
+from controllers.tracking.values import history_of, newest_of
 from mlflow_hooks import contract
 
 TAG_PARENT: Final = "mlflow.parentRunId"
@@ -65,9 +66,9 @@ def tracked_trials(client: MlflowClient, experiments: Sequence[str], wanted: str
 def history(client: MlflowClient, run_id: str, metric: str) -> tuple[Logged, ...]:
     """Return the finite points of a metric, one for each step, rising; points without steps are counted by time."""
     points = [
-        Logged(int(m.step), float(m.value), m.timestamp / 1000)
-        for m in client.get_metric_history(run_id, metric)
-        if math.isfinite(m.value)
+        Logged(point.step, point.value, point.epoch_s)
+        for point in history_of(client, run_id, metric)
+        if math.isfinite(point.value)
     ]
     points.sort(key=lambda point: (point.step, point.at))
     if len({point.step for point in points}) == 1:
@@ -110,7 +111,8 @@ def printable(text: str) -> str:
 
 def _tracked(run: Run) -> TrackedTrial:
     info, data = run.info, run.data
-    first = data.metrics.get(contract.METRIC_OBJECTIVE_FIRST)
+    newest = newest_of(run)
+    first = newest.get(contract.METRIC_OBJECTIVE_FIRST)
     return TrackedTrial(
         run_id=str(info.run_id),
         trial_id=str(data.tags.get(contract.TAG_TRIAL_ID, "")),
@@ -118,8 +120,8 @@ def _tracked(run: Run) -> TrackedTrial:
         finished=info.status == "FINISHED",
         began_at=(info.start_time or 0) / 1000,
         ended_at=None if info.end_time is None else info.end_time / 1000,
-        metrics=frozenset(data.metrics),
-        objective_first=first,
+        metrics=frozenset(newest),
+        objective_first=None if first is None else first.value,
         parent=str(data.tags.get(TAG_PARENT, "")),
         parameters=bounded(data.params),
     )

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from controllers.core.model import Direction
+from controllers.core.objectives import missing_objectives
 from controllers.core.results import TrialResult
 from controllers.policies.promote import FIRST_RUNG
 from controllers.tracking.access import shown
@@ -79,6 +80,7 @@ def page(record: RunRecord) -> str:
         facts=facts(record.about),
         unfinished=[run.policy for run in record.runs if run.result is None],
         rows=comparison_rows(results),
+        missing=[line for result in results for line in missing_objectives(result).lines],
         risks=risks(policies),
         rungs=rungs(policies),
         deadlines=any(result.deadlines.asked for result in results),

@@ -12,7 +12,8 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import TrialId
-from controllers.tracking.metric_source import FoundRun, Reported, find_runs
+from controllers.tracking.metric_source import FoundRun, find_runs
+from controllers.tracking.values import Reported
 from mlflow_hooks import contract
 
 Answer = Callable[[dict[str, Any]], tuple[int, bytes]]

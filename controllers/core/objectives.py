@@ -1,0 +1,169 @@
+"""Whether trials log the objective that their sweep names: one rule, for this machine and for clusters. Pure.
+
+While a sweep runs nobody can know: a trial may log its objective once, at its end, and MLflow may be late. What is
+missing then is a warning. Once the sweep is over, it is an error that no trial logged the objective although one ended
+well. A trial that crashed before it came to log it just failed.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import Final
+
+from controllers.core.model import Phase, TrialId
+from controllers.core.ports import World
+from controllers.core.results import RunResult, TrialResult
+
+MOST_NAMES: Final = 20
+_LONGEST_NAME: Final = 100
+"""Metrics that are named of a trial, and characters of each: anybody may log thousands."""
+_MOST_TRIALS: Final = 5
+"""Trials that are named of a sweep."""
+_NOT_THEIRS: Final = ("specon.", "system/")
+"""Begins the names of metrics that our hooks and MLflow itself log."""
+_PATIENCE_S: Final = 60.0
+_LAG_S: Final = 15.0
+"""Seconds that a trial may log other metrics before its objective, and that its last points may take to MLflow."""
+_ALIKE: Final = 0.5
+"""Likeness, from 0 to 1, from which one name may be another with a typing error."""
+
+
+class ObjectiveWatch:
+    """Notices trials of a running sweep that log other metrics, but not their objective.
+
+    ``without`` counts the trials of which it was told and that still have not logged it.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[TrialId, bool], float] = {}
+        self._overdue: set[TrialId] = set()
+        self._told: Counter[str] = Counter()
+        self.without = 0
+
+    def look(self, now: float, world: World, logged: Mapping[TrialId, Collection[str]]) -> Mapping[TrialId, str]:
+        """Return a warning for each trial that is newly overdue; the first few of each objective are told.
+
+        Args:
+            now: seconds of the sweep's clock.
+            world: where the trials are.
+            logged: the names of the metrics that each trial has logged so far, as far as that is known.
+        """
+        objectives = world.objectives()
+        lacking = [name for name, names in logged.items() if (wanted := objectives.get(name)) and wanted not in names]
+        # Most of the time there are none, and thousands of trials need not be looked at.
+        phases = {trial.id: trial.phase for trial in world.trials()} if lacking else {}
+        overdue = {name for name in lacking if self._waited(now, name, phases.get(name), logged[name])}
+        news, self._overdue, self.without = sorted(overdue - self._overdue), overdue | self._overdue, len(overdue)
+        warnings: dict[TrialId, str] = {}
+        for name in news:
+            objective = objectives[name]
+            self._told[objective] += 1
+            if self._told[objective] <= _MOST_TRIALS:
+                warnings[name] = _not_yet(name, objective, others(objective, logged[name]))
+        return warnings
+
+    def _waited(self, now: float, name: TrialId, phase: Phase | None, names: Collection[str]) -> bool:
+        """Return whether a trial that runs, or ended well, has logged other metrics for long enough."""
+        if phase not in {Phase.RUNNING, Phase.SUCCEEDED} or not any(map(_theirs, names)):
+            return False
+        ended = phase is Phase.SUCCEEDED
+        since = self._since.setdefault((name, ended), now)
+        return name in self._overdue or now - since > (_LAG_S if ended else _PATIENCE_S)
+
+
+def _not_yet(name: TrialId, objective: str, names: Sequence[str]) -> str:
+    return (
+        f"trial {name} logs {', '.join(names)}, and has not logged its objective {objective!r} so far"
+        f"{_meant(objective, names)}. If it never will: name one of these in Sweep(objective=...), or log {objective!r}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MissingObjectives:
+    """What a sweep that is over lacks: ``errors`` are of sweeps without a model, ``warnings`` of single trials."""
+
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of it, the errors first."""
+        return (*self.errors, *self.warnings)
+
+
+def with_what_they_logged(
+    trials: Iterable[TrialResult], logged: Callable[[TrialResult], Collection[str] | None]
+) -> tuple[TrialResult, ...]:
+    """Return ``trials``, those that never logged their objective with what they logged instead.
+
+    Args:
+        trials: of a sweep that is over.
+        logged: gives the names of all metrics of a trial, None where nobody knows.
+    """
+    return tuple(
+        replace(trial, logged_instead=others(trial.objective, names))
+        if trial.objective and (names := logged(trial)) is not None and trial.objective not in names
+        else trial
+        for trial in trials
+    )
+
+
+def missing_objectives(result: RunResult) -> MissingObjectives:
+    """Return what is wrong with the objectives of a sweep that is over."""
+    errors: list[str] = []
+    warnings: list[str] = []
+    by_sweep: dict[tuple[str, str], list[TrialResult]] = {}
+    for trial in result.trials:
+        by_sweep.setdefault((trial.sweep, trial.objective), []).append(trial)
+    for (sweep, objective), trials in by_sweep.items():
+        silent = [trial for trial in trials if trial.without_objective]
+        if silent and all(trial.logged_instead is not None for trial in trials):
+            errors.append(_nobody(sweep, objective, silent))
+        else:
+            warnings += _some(silent, result.policy)
+    return MissingObjectives(tuple(errors), tuple(warnings))
+
+
+def _nobody(sweep: str, objective: str, silent: Sequence[TrialResult]) -> str:
+    names = others(objective, (name for trial in silent for name in trial.logged_instead or ()))
+    told = f"no trial of {sweep or 'the sweep'} logged its objective {objective!r}, although {len(silent)} ended well"
+    if not names:
+        return f"{told}; they logged nothing at all: log it with t.log({objective}=...), or by mlflow.log_metric"
+    return (
+        f"{told}; logged were: {', '.join(names)}{_meant(objective, names)}. "
+        f"Name one of these in Sweep(objective=...), or log {objective!r}"
+    )
+
+
+def _some(silent: Sequence[TrialResult], policy: str) -> Iterator[str]:
+    for trial in silent[:_MOST_TRIALS]:
+        instead = ", ".join(trial.logged_instead or ()) or "nothing"
+        missing = f"never logged its objective {trial.objective!r}: it logged {instead}"
+        yield f"{trial.id} ended well under {policy}, but {missing}"
+    if len(silent) > _MOST_TRIALS:
+        yield f"and {len(silent) - _MOST_TRIALS} more never logged it"
+
+
+def others(objective: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of a trial's own metrics, those most like its objective first; not too many or too long."""
+    found = {name[:_LONGEST_NAME] for name in names if _theirs(name)}
+    return tuple(sorted(found, key=lambda name: (-_likeness(name, objective), name))[:MOST_NAMES])
+
+
+def _theirs(name: str) -> bool:
+    return not name.startswith(_NOT_THEIRS)
+
+
+def _meant(objective: str, names: Sequence[str]) -> str:
+    nearest = names[0] if names and _likeness(names[0], objective) >= _ALIKE else ""
+    return f" (did you mean {nearest!r}?)" if nearest else ""
+
+
+@lru_cache(maxsize=4096)
+def _likeness(name: str, objective: str) -> float:
+    """Return how alike two names are, whatever their case: up to 1, and above that where one holds the other."""
+    one, other = name.casefold(), objective.casefold()
+    held = one in other or other in one
+    return held + SequenceMatcher(None, one, other, autojunk=False).ratio()

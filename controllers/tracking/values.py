@@ -1,0 +1,56 @@
+"""The values of metrics out of MLflow, as their trials logged them: whoever reads a metric reads it here.
+
+MLflow's SQL stores have no infinities. They keep the greatest finite numbers in their place, and hand these out as if a
+trial had logged them.
+"""
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlflow.entities import Run
+from mlflow.tracking import MlflowClient
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One point of a metric: its value may be NaN or infinite. ``epoch_s`` is in Unix seconds."""
+
+    value: float
+    step: int
+    epoch_s: float
+
+
+def as_logged(value: float) -> float:
+    """Return the value that a trial logged, of which MLflow keeps ``value``: an infinity is one again."""
+    return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value
+
+
+def newest_of(run: Run) -> Mapping[str, Reported]:
+    """Return the newest point of each metric of a run."""
+    # run.data.metrics drops step and timestamp; the protobuf form keeps them.
+    return {m.key: Reported(as_logged(m.value), m.step, m.timestamp / 1000) for m in run.data.to_proto().metrics}
+
+
+def newest_in_json(metric: Mapping[str, Any]) -> Reported:
+    """Return a metric's newest point out of a run in the JSON of MLflow's REST API.
+
+    Raises:
+        TypeError: it is no metric.
+        ValueError: likewise.
+    """
+    # Zero is left out of protobuf's JSON, and NaN and infinities are strings in it: all are what float and int take.
+    value, step, at = (metric.get(name, 0) for name in ("value", "step", "timestamp"))
+    return Reported(as_logged(float(value)), int(step), int(at) / 1000)
+
+
+def history_of(client: MlflowClient, run_id: str, metric: str) -> list[Reported]:
+    """Return all points of a metric, in the order in which MLflow hands them out.
+
+    Raises:
+        MlflowException: MLflow is away or refuses.
+    """
+    points = client.get_metric_history(run_id, metric)
+    return [Reported(as_logged(float(m.value)), int(m.step), m.timestamp / 1000) for m in points]
