@@ -267,7 +267,7 @@ class SearchQueue:
     def _fail(self, record: _Record, error: str) -> None:
         """Let a search rest that failed, with all its questions."""
         record.failures += 1
-        rest_s = min(_LONGEST_REST_S, _FIRST_REST_S * 2**min(record.failures, 20))
+        rest_s = min(_LONGEST_REST_S, _FIRST_REST_S * 2 ** min(record.failures, 20))
         record.rests_until = self.now() + rest_s
         record.error = f"{error}; it is asked again after {rest_s:.0f} s"
         record.started = 0
