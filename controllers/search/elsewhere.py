@@ -200,7 +200,7 @@ class SearchQueue:
             except SearchError as error:
                 self._fail(record, str(error))
                 done = True
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - no search may end the thread that all share
                 _LOG.exception("could not ask a search")
                 self._fail(record, f"the controller could not ask the search: {type(error).__name__}")
                 done = True

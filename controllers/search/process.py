@@ -47,7 +47,7 @@ class SearchProcess:
         if self._process is not None and self._process.poll() is None:
             return
         self.close()
-        self._process = subprocess.Popen(  # noqa: S603 - our own module
+        self._process = subprocess.Popen(
             [sys.executable, "-m", _MODULE, str(self._most_bytes)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
