@@ -8,6 +8,7 @@ from typing import Final, Literal
 from pydantic import ValidationError
 
 from controllers.core.errors import SearchError
+from controllers.search.cost import ON_THIS_MACHINE, check_cost
 from controllers.search.optuna_search import sampler_of
 from controllers.search.spec import (
     MOST_WRITTEN,
@@ -92,6 +93,7 @@ def search_text(search: Sampler, space: Space, trials: int | None, seed: int) ->
         dimensions = tuple(_dimension(name, distribution) for name, distribution in space.items())
         spec = SearchSpec(sampler=search.name, settings=dict(search.settings), seed=seed % 2**32, space=dimensions)
         sampler_of(spec, seed)
+        check_cost(spec, trials, ON_THIS_MACHINE)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         problem = f"search={search.name!r}: {'.'.join(map(str, first['loc']))}: {first['msg']}, not {first['input']!r}"

@@ -35,6 +35,7 @@ from controllers.policies.registry import parse_policy, spec_or_name
 from controllers.record.forecasts import ForecastRecorder
 from controllers.record.recorder import Recorder
 from controllers.record.silence import SilenceWatch
+from controllers.search import SearchQueue
 from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.metric_source import MlflowSource, Scope
@@ -75,6 +76,7 @@ class SharedServices:
     client: MlflowClient
     reader: BackgroundReader
     tags: TagWriter
+    searches: SearchQueue
     instruments: Instruments
     leading: Callable[[], bool]
     epoch: Callable[[], float]
@@ -132,6 +134,9 @@ class CampaignRun:
             self.keep_state()
             self._driver = self._steered_by(self._change.policy)
         now = self._clock.now()
+        if self._searches.answered:
+            self._searches.answered = False
+            self._driver.due_at = min(self._driver.due_at, self._beats.at(now))
         # To advance the world is to go on with moves, which are not for a controller that only recommends.
         if not self._services.recommend:
             self._driver.advance(now)
@@ -218,6 +223,7 @@ class CampaignRun:
             services.client, lambda sweep: record.wait_for(sweep, _PARENT_S), lambda: self._source.run_ids
         )
         background = stack.enter_context(services.reader.follow(self._source, campaign.namespace))
+        searches = self._searches = stack.enter_context(services.searches.searches(campaign.namespace))
         parent = record.parent_of
         compose = recommended_tags(parent, report.recommended) if services.recommend else done_tags(parent)
         tags = self._tags = stack.enter_context(
@@ -248,6 +254,7 @@ class CampaignRun:
                 observers=(tags, usage, recorder, forecaster, silence),
                 guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
                 requests=self._asks,
+                search=searches,
             )
             return Driver(engine, world, self._beats, self._clock.now())
 

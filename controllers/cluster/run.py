@@ -23,6 +23,7 @@ from controllers.cluster.loop import ControllerLoop
 from controllers.cluster.settings import ControllerSettings
 from controllers.core.errors import SpeconError
 from controllers.core.ports import World
+from controllers.search import SearchQueue
 from controllers.tracking.access import be_impatient, problem_with
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
@@ -73,6 +74,7 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
             client=client,
             reader=stack.enter_context(BackgroundReader(settings.interval)),
             tags=stack.enter_context(TagWriter(client)),
+            searches=stack.enter_context(SearchQueue()),
             instruments=instruments,
             leading=lambda: leadership.leading,
             epoch=time.time,

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar, assert_never
 from pydantic import TypeAdapter, ValidationError
 
 from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, Stop, Suspend, why_no_gang
-from controllers.core.errors import SearchError
+from controllers.core.errors import SearchError, SearchPending
 from controllers.core.goals import with_goals_told
 from controllers.core.model import Point, Progress, Snapshot, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
@@ -119,6 +119,8 @@ class Engine(Generic[S]):
         else:
             try:
                 outcome = self._world.apply(self._with_point(proposal.action, seen))
+            except SearchPending as error:
+                outcome = Outcome(OutcomeKind.BUSY, str(error))
             except SearchError as error:
                 outcome = refused(str(error))
         self._record(seen.now, proposal, outcome)

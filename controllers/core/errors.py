@@ -9,5 +9,9 @@ class SearchError(SpeconError):
     """A search cannot be read, or finds no hyperparameters for a trial."""
 
 
+class SearchPending(SearchError):  # noqa: N818 - nothing is wrong
+    """A search is still looking; ask again at a later tick."""
+
+
 class SweepInterrupted(SpeconError):  # noqa: N818 - an interruption is asked for, no mistake
     """A sweep was stopped by its owner; the same command goes on where it stopped."""

@@ -17,7 +17,8 @@ class OutcomeKind(StrEnum):
     DONE = "done"
     """The world took it on; how it fares shows in later snapshots."""
     BUSY = "busy"
-    """Not for now: the world still carries out the last action on the trial. Nothing is wrong."""
+    """Not for now: the world still carries out the last action on the trial, or its search still looks for its
+    hyperparameters. Nothing is wrong."""
     REFUSED = "refused"
     """The world cannot do it as things are."""
     VETOED = "vetoed"
@@ -151,6 +152,7 @@ class Search(Protocol):
             points: what was found for those before, where it is remembered.
 
         Raises:
+            SearchPending: its search is still looking, from what it was told at the first question. Ask again later.
             SearchError: its search makes no sense, or finds nothing.
         """
         ...

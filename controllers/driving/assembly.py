@@ -7,7 +7,7 @@ from controllers.core.actions import Action
 from controllers.core.engine import Engine
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
-from controllers.core.ports import ActionLog, MetricSource, Observer, Requests, StateStore, World
+from controllers.core.ports import ActionLog, MetricSource, Observer, Requests, Search, StateStore, World
 from controllers.policies import Guarded, Managed
 from controllers.policies.comparison.clairvoyant import uninformed
 from controllers.search import OptunaSearch
@@ -28,6 +28,7 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
     observers: Sequence[Observer] = (),
     guard: Callable[[Policy[Any]], Policy[Any]] = guarded,
     requests: Requests | None = None,
+    search: Search | None = None,
 ) -> Engine[Any]:
     """Return the engine that steers the sweep of ``world`` by ``policy``.
 
@@ -40,9 +41,10 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
         observers: Told of each tick.
         guard: Wraps the policy in what keeps it from harm.
         requests: What owners ask of their trials; nobody can ask without.
+        search: Finds the hyperparameters that are left to a search; without it, they are looked for at once.
     """
     steered = Managed(policy=guard(policy)) if requests is not None else guard(policy)
-    return Engine(steered, world, source, store, logs, observers, search=OptunaSearch(), requests=requests)
+    return Engine(steered, world, source, store, logs, observers, search=search or OptunaSearch(), requests=requests)
 
 
 def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) -> None:

@@ -1,5 +1,9 @@
 """Searches: where the hyperparameters of trials come from that start without any."""
 
+from controllers.search.cost import IN_A_CLUSTER as IN_A_CLUSTER
+from controllers.search.cost import check_cost as check_cost
+from controllers.search.elsewhere import SearchesElsewhere as SearchesElsewhere
+from controllers.search.elsewhere import SearchQueue as SearchQueue
 from controllers.search.optuna_search import OptunaSearch as OptunaSearch
 from controllers.search.spec import Condition as Condition
 from controllers.search.spec import Dimension as Dimension
@@ -8,4 +12,16 @@ from controllers.search.spec import Options as Options
 from controllers.search.spec import SearchSpec as SearchSpec
 from controllers.search.spec import read_search as read_search
 
-__all__ = ["Condition", "Dimension", "NumberRange", "Options", "OptunaSearch", "SearchSpec", "read_search"]
+__all__ = [
+    "IN_A_CLUSTER",
+    "Condition",
+    "Dimension",
+    "NumberRange",
+    "Options",
+    "OptunaSearch",
+    "SearchQueue",
+    "SearchSpec",
+    "SearchesElsewhere",
+    "check_cost",
+    "read_search",
+]

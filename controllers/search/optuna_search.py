@@ -4,14 +4,16 @@ What is known is read anew from the cluster and from MLflow at each question, so
 the study again. Nothing that Optuna stores is kept, since some samplers store pickles.
 """
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.core.errors import SearchError
-from controllers.core.model import Direction, Phase, Point, Snapshot, Trial, TrialId, Value
+from controllers.core.model import Direction, Point, Snapshot, Trial, TrialId, Value
 from controllers.core.optuna_library import quiet_optuna
+from controllers.search.cost import ON_THIS_MACHINE, Bound, check_cost
 from controllers.search.spec import Dimension, Options, SearchSpec, read_search
+from controllers.search.told import Ledger, Told, drawn_before
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -26,92 +28,114 @@ _NO_SEARCH: Final = frozenset(
 
 
 class OptunaSearch:
-    """Finds hyperparameters by the sampler of each sweep's search."""
+    """Finds hyperparameters by the sampler of each sweep's search, at once, in this process."""
 
-    def __init__(self) -> None:
-        self._studies: dict[tuple[str, str], _Study] = {}
+    def __init__(self, bound: Bound = ON_THIS_MACHINE) -> None:
+        self._bound = bound
+        self._studies: dict[tuple[str, str], tuple[Ledger, Study]] = {}
 
     def ask(self, trial: Trial, snapshot: Snapshot, points: Mapping[TrialId, Point]) -> Point:
         """Return the hyperparameters of ``trial``; see ``Search``."""
         # Two sweeps of a workflow may search in the same words, and know nothing of each other.
-        spec = read_search(trial.search)
         key = (trial.sweep, trial.search)
-        others = [one for one in snapshot.trials if (one.sweep, one.search) == key]
-        if key not in self._studies:
-            # A study that is built again must not draw the points again that it began with.
-            begun = sum(one.id in points or bool(one.parameters) for one in others)
-            self._studies[key] = _Study(spec, trial.direction, spec.seed + begun)
-        study = self._studies[key]
-        try:
-            study.learn(others, points)
-            return study.ask(trial.id)
-        except Exception as error:  # a sampler may raise anything, and other sweeps go on
-            message = f"the search {spec.sampler!r} failed: {type(error).__name__}: {str(error)[:200]}"
-            raise SearchError(message) from error
+        ledger, study = self._studies.get(key) or (Ledger(*key, read_search(trial.search)), None)
+        others = ledger.others(snapshot)
+        if study is None:
+            study = Study(ledger.spec, trial.direction, drawn_before(others, points))
+            self._studies[key] = ledger, study
+        news = ledger.news(others, points)
+        study.learn(news)
+        check_cost(ledger.spec, len(ledger.begun), self._bound)
+        point = study.ask(trial.id)
+        ledger.begun.add(trial.id)
+        return point
 
 
-class _Study:
-    """A study of Optuna's, and which of its trials are ours."""
+class Study:
+    """A study of Optuna's in memory, and which of its trials are ours.
 
-    def __init__(self, spec: SearchSpec, direction: Direction, seed: int) -> None:
+    ``drawn`` is how many points the search had found before: the study begins with others.
+
+    Raises:
+        SearchError: its sampler makes no sense, or raises anything.
+    """
+
+    def __init__(self, spec: SearchSpec, direction: Direction, drawn: int) -> None:
         optuna = quiet_optuna()
         self._spec = spec
-        self._study = optuna.create_study(direction=direction.value, sampler=sampler_of(spec, seed))
+        self._storage = optuna.storages.InMemoryStorage()
+        sampler = sampler_of(spec, spec.seed + drawn)
+        name = "sweep"
+        self._study = optuna.create_study(
+            study_name=name, storage=self._storage, direction=direction.value, sampler=sampler
+        )
+        self._id = self._storage.get_study_id_from_name(name)
         self._numbers: dict[TrialId, int] = {}
         self._over: set[TrialId] = set()
+        self._distributions = {dimension.name: _distribution(dimension) for dimension in spec.space}
 
-    def learn(self, trials: list[Trial], points: Mapping[TrialId, Point]) -> None:
-        """Take in which trials have begun or ended since the last time."""
-        for trial in trials:
-            if trial.id in self._over:
-                continue
-            if trial.id not in self._numbers:
-                point = points.get(trial.id) or self._spec.point_of(trial.parameters)
-                if point is None:
-                    continue  # not begun, or begun with values of somebody else's
-                self._add(trial.id, point)
-            if trial.phase.ended:
-                self._tell(trial)
+    @property
+    def size(self) -> int:
+        """How many hyperparameters of trials it keeps."""
+        return len(self._numbers) * len(self._spec.space)
+
+    def learn(self, news: Iterable[Told]) -> None:
+        """Take in which trials have begun or ended; what is known already changes nothing."""
+        with _told_as_errors_of(self._spec):
+            for told in news:
+                if told.point is not None and told.trial not in self._numbers:
+                    self._add(told.trial, told.point)
+                if told.over and told.trial in self._numbers and told.trial not in self._over:
+                    self._tell(told)
 
     def ask(self, trial: TrialId) -> Point:
         """Return a new point, which counts as one that is being tried from now on."""
-        asked = self._study.ask()
+        with _told_as_errors_of(self._spec):
+            asked = self._study.ask()
 
-        def draw(dimension: Dimension) -> Value:
-            name, domain = dimension.name, dimension.domain
-            if isinstance(domain, Options):
-                value: Value = asked.suggest_categorical(name, domain.options)
-            elif domain.whole:
-                value = asked.suggest_int(name, int(domain.low), int(domain.high), log=domain.log)
-            else:
-                value = domain.tidy(asked.suggest_float(name, domain.low, domain.high, log=domain.log))
-            return value
+            def draw(dimension: Dimension) -> Value:
+                name, domain = dimension.name, dimension.domain
+                if isinstance(domain, Options):
+                    value: Value = asked.suggest_categorical(name, domain.options)
+                elif domain.whole:
+                    value = asked.suggest_int(name, int(domain.low), int(domain.high), log=domain.log)
+                else:
+                    value = domain.tidy(asked.suggest_float(name, domain.low, domain.high, log=domain.log))
+                return value
 
-        point = self._spec.drawn(draw)
-        self._numbers[trial] = asked.number
-        return point
+            point = self._spec.drawn(draw)
+            self._numbers[trial] = asked.number
+            return point
 
     def _add(self, name: TrialId, point: Point) -> None:
         optuna = quiet_optuna()
         drawn = self._spec.that_matter(point)
-        self._study.add_trial(
-            optuna.trial.create_trial(
-                state=optuna.trial.TrialState.RUNNING,
-                params={dimension.name: value for dimension, value in drawn.items()},
-                distributions={dimension.name: _distribution(dimension) for dimension in drawn},
-            )
+        made = optuna.trial.create_trial(
+            state=optuna.trial.TrialState.RUNNING,
+            params={dimension.name: value for dimension, value in drawn.items()},
+            distributions={dimension.name: self._distributions[dimension.name] for dimension in drawn},
         )
-        self._numbers[name] = self._study.get_trials(deepcopy=False)[-1].number
+        # Study.add_trial does the same and does not say which number the trial got.
+        number = self._storage.create_new_trial(self._id, template_trial=made)
+        self._numbers[name] = self._storage.get_trial_number_from_id(number)
 
-    def _tell(self, trial: Trial) -> None:
-        """Tell what a trial came to: its best value so far, also where it was stopped."""
+    def _tell(self, told: Told) -> None:
         optuna = quiet_optuna()
-        best = None if trial.progress is None else trial.progress.best
-        if best is None or not math.isfinite(best) or trial.phase is Phase.FAILED:
-            self._study.tell(self._numbers[trial.id], state=optuna.trial.TrialState.FAIL)
+        if told.best is None:
+            self._study.tell(self._numbers[told.trial], state=optuna.trial.TrialState.FAIL)
         else:
-            self._study.tell(self._numbers[trial.id], best)
-        self._over.add(trial.id)
+            self._study.tell(self._numbers[told.trial], told.best)
+        self._over.add(told.trial)
+
+
+@contextmanager
+def _told_as_errors_of(spec: SearchSpec) -> Iterator[None]:
+    """Tell whatever a sampler raises as an error of its search: it may be anything, and other sweeps go on."""
+    try:
+        yield
+    except Exception as error:
+        message = f"the search {spec.sampler!r} failed: {type(error).__name__}: {str(error)[:200]}"
+        raise SearchError(message) from error
 
 
 def sampler_of(spec: SearchSpec, seed: int) -> "BaseSampler":

@@ -12,6 +12,7 @@ from mlflow.tracking import MlflowClient
 from controllers.core.errors import SpeconError
 from controllers.core.objectives import missing_objectives
 from controllers.core.results import RunResult
+from controllers.tracking.logins import ForeignAddressError, check_artifacts
 from mlflow_hooks import contract
 
 _POLICY: Final = "specon.policy"
@@ -54,14 +55,14 @@ class Steering:
 
 
 class ForeignSweepError(SpeconError):
-    """A sweep belongs to another namespace, whose runs nobody else may write to."""
+    """A sweep belongs to another namespace, whose runs nobody else may write to, or its artifacts to another server."""
 
 
 def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: Steering) -> SweepRun:
     """Find or create the parent run of a sweep; a resumed sweep continues in the run it had.
 
     Raises:
-        ForeignSweepError: A workflow of another namespace began it.
+        ForeignSweepError: A workflow of another namespace began it, or its artifacts would go to another server.
     """
     found = client.get_experiment_by_name(experiment)
     experiment_id = found.experiment_id if found else client.create_experiment(experiment)
@@ -74,6 +75,7 @@ def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: S
     parent = _parent(client, sweep_id, experiment_id, steering)
     if parent is not None:
         # It may have ended: Argo was told to retry its workflow, or its owner resumed it.
+        _check_home(client, parent, steering)
         client.update_run(parent.info.run_id, status="RUNNING")
         if _MISSING in parent.data.tags:
             client.delete_tag(parent.info.run_id, _MISSING)
@@ -82,7 +84,18 @@ def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: S
     tags |= {_NAMESPACE: steering.namespace} if steering.namespace else {}
     tags |= {_SPEC: steering.spec[:_MOST_TAG]} if steering.spec else {}
     run = client.create_run(experiment_id, run_name=steering.title, tags=tags)
+    _check_home(client, run, steering)
     return SweepRun(sweep_id, experiment_id, run.info.run_id)
+
+
+def _check_home(client: MlflowClient, run: Run, steering: Steering) -> None:
+    """Refuse to keep a controller's record where somebody else would get its login."""
+    if not steering.namespace:
+        return
+    try:
+        check_artifacts(client, run.info.run_id, str(run.info.artifact_uri))
+    except ForeignAddressError as error:
+        raise ForeignSweepError(str(error)) from error
 
 
 def sweep_is_closed(client: MlflowClient, sweep_id: str, experiment: str, steering: Steering) -> bool:

@@ -20,6 +20,7 @@ from controllers.core.model import Category, NodeName, Phase, Progress, Snapshot
 from controllers.core.objectives import missing_objectives, with_what_they_logged
 from controllers.core.results import RunResult
 from controllers.tracking.access import shown
+from controllers.tracking.logins import ForeignAddressError, check_address
 from controllers.tracking.values import Reported, newest_of
 from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord
@@ -88,12 +89,18 @@ class Tracked:
         return self.tags.get(tag) or self.tags.get(RECOMMENDED + tag.removeprefix("specon."), "")
 
 
-def open_tracking(uri: str) -> MlflowClient:
+def open_tracking(uri: str, *, named_by_reader: bool) -> MlflowClient:
     """Return a client of the tracking server at ``uri``.
 
     Raises:
-        TrackingError: It is no server's address. A file that a manifest names is not opened.
+        TrackingError: It is no server's address, or a workflow names it and it would get the reader's login. A file
+            that a manifest names is not opened.
     """
+    if uri and not named_by_reader:
+        try:
+            check_address(uri, "the workflow")
+        except ForeignAddressError as error:
+            raise TrackingError(str(error)) from error
     if urlsplit(uri).scheme not in {"http", "https"}:
         message = f"{shown(uri)!r} is not the address of an MLflow server, such as http://127.0.0.1:5000"
         raise TrackingError(message)
@@ -294,7 +301,10 @@ def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -
 def _tracked(record: WorkflowRecord, given: str | None) -> tuple[TrackedSweeps, tuple[str, ...]]:
     uri = given or next((sweep.tracking_uri for sweep in record.sweeps if sweep.tracking_uri), "")
     try:
-        return tracked_sweeps(open_tracking(uri), {sweep.id: sweep.experiment for sweep in record.sweeps}), ()
+        return tracked_sweeps(
+            open_tracking(uri, named_by_reader=bool(given)),
+            {sweep.id: sweep.experiment for sweep in record.sweeps},
+        ), ()
     except TrackingError as error:
         advice = "" if given else "; say where it answers from here with --mlflow-tracking-uri"
         where = shown(uri) or "no MLflow is named"

@@ -5,12 +5,11 @@ All that is read is untrusted: bounded, checked, escaped.
 
 import math
 import re
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mlflow.entities import Run
+from mlflow.entities import FileInfo, Run
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from pydantic import TypeAdapter
@@ -21,6 +20,8 @@ from controllers.core.results import RunResult
 from controllers.record.forecasts import forecasts_in
 from controllers.record.timeline import TimelineEvent
 from controllers.tracking.access import shown
+from controllers.tracking.downloads import TooLargeError, artifact_text
+from controllers.tracking.logins import check_artifacts
 from hera_specon.records.history import history
 from hera_specon.records.run_folder import BrokenRunError, PolicyRun, RunNotFoundError, RunRecord, told_apart
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
@@ -36,6 +37,9 @@ _MOST_LINE: Final = 64 * 2**10
 _MOST_FORECAST: Final = 2**20
 """Characters of a forecast: it may hold a range for each of thousands of trials."""
 _MOST_TEXT: Final = 200
+_MOST_RESULT: Final = 64 * 2**20
+_MOST_TRIALS: Final = 100_000
+_MOST_WORKERS: Final = 4096
 _MOST_RUNS: Final = 50
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _EVENT: Final = TypeAdapter(TimelineEvent)
@@ -110,15 +114,31 @@ def tracked_timeline(client: MlflowClient, parent: Run) -> list[TimelineEvent]:
 
 def _lines(client: MlflowClient, parent: Run, folder: str) -> list[str]:
     """Return the lines of all pieces in an artifact folder, each controller's in order."""
-    files = client.list_artifacts(parent.info.run_id, folder)
+    files = _artifacts(client, parent, folder)
     found = {match[0]: (int(match[1]), int(match[2])) for f in files if (match := _PIECE.fullmatch(str(f.path)))}
-    size = sum(file.file_size or 0 for file in files)
+    sizes = {str(file.path): file.file_size for file in files}
+    # Where a store does not tell sizes, what comes is counted as it comes.
+    size = sum(sizes[piece] or 0 for piece in found)
     if len(found) > _MOST_PIECES or size > _MOST_BYTES:
         message = f"the {folder} of run {parent.info.run_id} is too long: {len(found)} pieces of {size} bytes together"
         raise BrokenRunError(message)
-    with tempfile.TemporaryDirectory(prefix="specon-report-") as kept:
-        pieces = sorted(found, key=lambda path: found[path])
-        return [line for piece in pieces for line in _text(client, parent, piece, kept).splitlines()]
+    lines: list[str] = []
+    left = _MOST_BYTES
+    for piece in sorted(found, key=lambda path: found[path]):
+        text = _text(client, parent, piece, left)
+        left -= len(text)
+        lines += text.splitlines()
+    return lines
+
+
+def _artifacts(client: MlflowClient, parent: Run, folder: str | None = None) -> list[FileInfo]:
+    """Return the files of a run in an artifact folder, at its root for None.
+
+    Raises:
+        ForeignAddressError: They lie on another server, which would get the reader's login.
+    """
+    check_artifacts(client, parent.info.run_id, str(parent.info.artifact_uri))
+    return list(client.list_artifacts(parent.info.run_id, folder))
 
 
 def policy_of(parent: Run) -> str:
@@ -132,31 +152,37 @@ def _policy_run(client: MlflowClient, parent: Run) -> PolicyRun:
     lines = (line for line in _lines(client, parent, "forecasts") if len(line) <= _MOST_FORECAST)
     forecasts = tuple(forecasts_in(dict.fromkeys(lines)))
     policy = policy_of(parent)
-    if _RESULT not in {file.path for file in client.list_artifacts(parent.info.run_id)}:
+    sizes = {file.path: file.file_size for file in _artifacts(client, parent)}
+    if _RESULT not in sizes:
         return PolicyRun(policy, history(events), None, forecasts)
-    with tempfile.TemporaryDirectory(prefix="specon-report-") as folder:
-        text = _text(client, parent, _RESULT, folder)
+    if (sizes[_RESULT] or 0) > _MOST_RESULT:
+        raise _too_large(_RESULT, parent, _MOST_RESULT)
+    text = _text(client, parent, _RESULT, _MOST_RESULT)
     try:
         result = _RESULT_TYPE.validate_json(text)
     except ValueError as error:
         message = f"{_RESULT} is not a result that specon wrote: {str(error)[:300]}"
         raise BrokenRunError(message) from error
     times = (time for t in result.trials for time in (t.submitted_s, t.completed_s, t.deadline_s or 0.0))
-    if not result.trials or not all(math.isfinite(time) for time in times):
-        message = f"{_RESULT} has no trials, or times that are no numbers"
+    if not 0 < len(result.trials) <= _MOST_TRIALS or not all(math.isfinite(time) for time in times):
+        message = f"{_RESULT} has no trials, more than {_MOST_TRIALS}, or times that are no numbers"
+        raise BrokenRunError(message)
+    if any(not 1 <= trial.workers <= _MOST_WORKERS for trial in result.trials):
+        message = f"{_RESULT} has a trial of no worker, or of more than {_MOST_WORKERS}"
         raise BrokenRunError(message)
     return PolicyRun(policy, history(events), result, forecasts)
 
 
-def _text(client: MlflowClient, parent: Run, path: str, folder: str) -> str:
-    """Return an artifact, whose path was checked before."""
-    kept = Path(client.download_artifacts(parent.info.run_id, path, folder))
-    if kept.stat().st_size > _MOST_BYTES:
-        message = f"{path} of run {parent.info.run_id} has {kept.stat().st_size} bytes, more than {_MOST_BYTES}"
-        raise BrokenRunError(message)
-    text = kept.read_text(encoding="utf-8", errors="replace")
-    kept.unlink()
-    return text
+def _text(client: MlflowClient, parent: Run, path: str, most: int) -> str:
+    """Return an artifact of at most ``most`` bytes, whose path was checked before."""
+    try:
+        return artifact_text(client, parent, path, most)
+    except TooLargeError as error:
+        raise _too_large(path, parent, most) from error
+
+
+def _too_large(path: str, parent: Run, most: int) -> BrokenRunError:
+    return BrokenRunError(f"{path} of run {parent.info.run_id} has more than the {most} bytes that are read")
 
 
 def _event(line: str, run: str) -> TimelineEvent:

@@ -13,6 +13,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import Direction, NodeName
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSweepError
 from controllers.local_run.order import LocalSettings
+from controllers.tracking.logins import check_address
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.records.run_folder import (
     BrokenRunError,
@@ -75,7 +76,7 @@ def _on_this_machine(folder: Path, where: Where) -> Past:
     record = load_run(folder)
     database = folder.resolve().parents[1] / "mlflow" / "mlflow.db"
     client = MlflowClient(
-        where.tracking_uri or (f"sqlite:///{database}" if database.is_file() else str(record.about.get("tracking_uri")))
+        where.tracking_uri or (f"sqlite:///{database}" if database.is_file() else _told_address(record))
     )
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     nodes = tuple(NodeSpec(NodeName(name), cpu) for name, cpu in cores_of(record).items())
@@ -94,6 +95,17 @@ def _on_this_machine(folder: Path, where: Where) -> Past:
         recorded = Recorded(run, str(spec), nodes, tracked_trials(client, experiments, of_sweep), _began(run, part))
         sweeps.append(recorded_sweep(client, folder.name, recorded, objective))
     return Past(tuple(sweeps), "local")
+
+
+def _told_address(record: RunRecord) -> str:
+    """Return the address of MLflow that the folder of a run names: it may be somebody else's folder.
+
+    Raises:
+        SpeconError: It is none, or would get the reader's login.
+    """
+    uri = str(record.about.get("tracking_uri") or "")
+    check_address(uri, str(record.folder / "run.json"))
+    return uri
 
 
 def _began(run: PolicyRun, part: Path) -> float | None:

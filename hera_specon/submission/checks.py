@@ -13,7 +13,8 @@ from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
-from controllers.search import read_search
+from controllers.search import IN_A_CLUSTER, check_cost, read_search
+from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.untrusted import quantity
 from controllers.worlds.local.workflow import ExpressionError, RetryRule
 from hera_specon.devices import device_problems, devices_asked
@@ -78,7 +79,7 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     yield from _worker_problems(template, spec, gang)
     yield from _state_problems(template, spec)
     notes = (template.get("metadata") or {}).get("annotations") or {}
-    yield from _annotation_problems(notes)
+    yield from _annotation_problems(notes, len(planned_trials({"spec": spec}, [sweep_of(template)], {})))
     held = (gates(sweep_of(template), every=True), worker_gates(sweep_of(template), first=True))
     if labels.ANNOTATION_SEARCH in notes and not any(gate in str(template.get("podSpecPatch") or "") for gate in held):
         yield "lets a search choose hyperparameters, but has no gate that holds a trial until then; build it with Sweep"
@@ -125,7 +126,7 @@ def _retry_problems(strategy: Manifest) -> Iterator[str]:
         yield f"has a retryStrategy that makes no attempt after exit {contract.EXIT_MIGRATE}, {advice}"
 
 
-def _annotation_problems(notes: Mapping[str, Any]) -> Iterator[str]:
+def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]:
     if not notes.get(labels.ANNOTATION_OBJECTIVE):
         yield f"lacks the annotation {labels.ANNOTATION_OBJECTIVE}: the metric that says how good the model is"
     direction = notes.get(labels.ANNOTATION_DIRECTION)
@@ -138,9 +139,9 @@ def _annotation_problems(notes: Mapping[str, Any]) -> Iterator[str]:
             yield f"names the policy {policy!r}: {error}"
     if search := notes.get(labels.ANNOTATION_SEARCH):
         try:
-            read_search(str(search))
+            check_cost(read_search(str(search)), trials, IN_A_CLUSTER)
         except SearchError as error:
-            yield f"has a search that nobody can read: {error}"
+            yield f"has a search that no controller takes: {error}"
     try:
         goals_in({name: str(value) for name, value in notes.items() if "{{" not in str(value)})
     except GoalError as error:

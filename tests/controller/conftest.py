@@ -15,6 +15,7 @@ from mlflow.tracking import MlflowClient
 from controllers.cluster.campaign_run import CampaignRun, SharedServices
 from controllers.cluster.instruments import Instruments
 from controllers.core.model import Phase, TrialId
+from controllers.search import SearchQueue
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
 from mlflow_hooks import contract
@@ -28,6 +29,7 @@ class Stage:
     client: MlflowClient
     reader: BackgroundReader
     writer: TagWriter
+    searches: SearchQueue
     recommend: bool = False
     policy: str = "default"
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -56,6 +58,7 @@ class Stage:
             client=self.client,
             reader=self.reader,
             tags=self.writer,
+            searches=self.searches,
             instruments=self.instruments,
             leading=lambda: self.leading,
             epoch=self.epoch,
@@ -117,10 +120,10 @@ class Stage:
 @pytest.fixture
 def stage(client: MlflowClient) -> Iterator[Callable[..., Stage]]:
     made: list[Stage] = []
-    with BackgroundReader(0.05) as reader, TagWriter(client, round_s=0.05) as writer:
+    with BackgroundReader(0.05) as reader, TagWriter(client, round_s=0.05) as writer, SearchQueue() as searches:
 
         def make(**settings: Any) -> Stage:  # noqa: ANN401 - fields of Stage
-            made.append(Stage(client, reader, writer, **settings))
+            made.append(Stage(client, reader, writer, searches, **settings))
             return made[-1]
 
         yield make

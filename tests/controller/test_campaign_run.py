@@ -10,12 +10,15 @@ from mlflow.entities import Metric
 
 from controllers.core import labels
 from controllers.core.actions import Place, Suspend
-from controllers.core.model import Phase, TrialId
+from controllers.core.model import Phase, Trial, TrialId
+from controllers.core.parameters import bounded
 from controllers.record.timeline import EventKind
+from controllers.search import Dimension, NumberRange, SearchSpec
 from hera_specon.records.tracked import policy_of
 from mlflow_hooks import contract
 from tests.controller.clusters_in_memory import TWO, MemoryWorld, gated, trial
 from tests.controller.conftest import Stage
+from tests.search.test_optuna_search import X
 
 
 def test_a_sweep_gets_a_parent_run_a_timeline_and_a_result(stage: Callable[..., Stage]) -> None:
@@ -307,3 +310,45 @@ def test_a_policy_that_cannot_be_is_told_once_and_changes_nothing(
     it.step_until(run, it.parents)
     run.step(it.campaign)
     assert sum("the policy stays default" in record.getMessage() for record in caplog.records) == 1
+
+
+def _searched(it: Stage, number: int, spec: SearchSpec) -> Trial:
+    name = f"{it.sweep}.t{number:03d}"
+    return replace(gated(name), search=spec.written(), sweep=it.sweep)
+
+
+def test_a_trial_of_a_search_starts_once_the_process_that_searches_has_answered(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    waiting = _searched(it, 1, SearchSpec(sampler="tpe", space=(X,)))
+    it.world.now = {waiting.id: waiting}
+    it.step_until(it.start(), lambda: it.world.done)
+    (placed,) = it.world.done
+    assert isinstance(placed, Place)
+    assert [name for name, _ in placed.point] == ["x"]
+
+
+def test_a_search_that_would_compute_too_much_starts_no_trial_and_the_sweep_beside_it_does(
+    stage: Callable[..., Stage],
+) -> None:
+    space = tuple(Dimension(name=f"x{number}", domain=NumberRange(low=0, high=1)) for number in range(32))
+    dear = SearchSpec(sampler="tpe", settings={"n_ei_candidates": 10_000}, space=space)
+    attacker, victim = stage(), stage()
+    point = {one.name: 0.5 for one in space}
+    done = [_searched(attacker, number, dear) for number in range(400)]
+    trials = [replace(one, phase=Phase.SUCCEEDED, gated=False, parameters=bounded(point)) for one in done]
+    trials.append(_searched(attacker, 400, dear))
+    attacker.world.now = {one.id: one for one in trials}
+    waiting = _searched(victim, 1, SearchSpec(sampler="tpe", space=(X,)))
+    victim.world.now = {waiting.id: waiting}
+    hostile, harmless = attacker.start(), victim.start()
+
+    def both() -> object:
+        hostile.step(attacker.campaign)
+        return victim.world.done
+
+    victim.step_until(harmless, both)
+    refusals = attacker.instruments.registry.get_sample_value(
+        "specon_actions_total", {"kind": "place", "outcome": "refused"}
+    )
+    assert refusals
+    assert not attacker.world.done

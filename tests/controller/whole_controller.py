@@ -13,6 +13,7 @@ from controllers.cluster.health import Health
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.leadership import AlwaysLeading
 from controllers.cluster.loop import ControllerLoop
+from controllers.search import SearchQueue
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.api import KubeApi
@@ -58,6 +59,7 @@ def whole_controller(ports: Ports) -> Iterator[tuple[ControllerLoop, ClusterView
             client=ports.client,
             reader=stack.enter_context(BackgroundReader(POLL_S)),
             tags=stack.enter_context(TagWriter(ports.client)),
+            searches=stack.enter_context(SearchQueue()),
             instruments=instruments,
             leading=lambda: True,
             epoch=ports.clock.time,

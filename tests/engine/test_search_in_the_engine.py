@@ -8,9 +8,9 @@ import pytest
 
 from controllers.core.actions import Place
 from controllers.core.engine import Engine
-from controllers.core.errors import SearchError
+from controllers.core.errors import SearchError, SearchPending
 from controllers.core.model import Phase, Point, Snapshot, Trial, TrialId
-from controllers.core.ports import DONE, Outcome, refused
+from controllers.core.ports import DONE, Outcome, OutcomeKind, refused
 from tests.engine.test_engine import FakeSource, FakeWorld, Kept, Scripted, trial
 
 POINT: Point = (("lr", 0.01), ("depth", 3), ("bias", True), ("name", "x"))
@@ -23,10 +23,14 @@ class Counting:
 
     asked: list[TrialId] = field(default_factory=list)
     fails: bool = False
+    looks: int = 0
 
     def ask(self, trial: Trial, snapshot: Snapshot, points: Mapping[TrialId, Point]) -> Point:
         del snapshot, points
         self.asked.append(trial.id)
+        if len(self.asked) <= self.looks:
+            message = "still looking"
+            raise SearchPending(message)
         if self.fails:
             message = "no idea"
             raise SearchError(message)
@@ -79,6 +83,21 @@ def test_a_trial_that_has_its_hyperparameters_is_placed_as_it_is(changes: dict[s
     Engine(Scripted((PLACE,)), world, FakeSource(), Kept(), search=search).tick(1.0)
     assert world.done == [PLACE]
     assert not search.asked
+
+
+def test_a_search_that_is_still_looking_is_nothing_wrong_and_the_trial_starts_at_a_later_tick() -> None:
+    world, search, told = FakeWorld([[waiting()]]), Counting(looks=1), list[Outcome]()
+
+    class Log:
+        def acted(self, now: float, action: object, reason: str, outcome: Outcome) -> None:
+            del now, action, reason
+            told.append(outcome)
+
+    engine = Engine(Scripted((PLACE,)), world, FakeSource(), Kept(), [Log()], search=search)
+    assert engine.tick(1.0).refused
+    assert (world.done, [one.kind for one in told]) == ([], [OutcomeKind.BUSY])
+    engine.tick(2.0)
+    assert world.done == [Place(TrialId("a"), None, POINT)]
 
 
 def test_a_search_that_fails_is_a_refusal_with_its_reason() -> None:

@@ -174,3 +174,49 @@ def test_a_trial_that_leaves_its_node_or_has_reported_nothing_is_left_alone() ->
 def test_settings_that_the_pruner_does_not_take_are_refused(settings: dict[str, Any], shown: str) -> None:
     with pytest.raises(PolicyParameterError, match=shown):
         OptunaPruner(**settings)
+
+
+@pytest.mark.filterwarnings("ignore:WilcoxonPruner finds steps")
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda one: "-".join(map(str, one.values())))
+@pytest.mark.parametrize("told", [None, 1, 300], ids=str)
+def test_a_training_that_reports_more_steps_than_it_told_costs_what_is_kept_of_it(
+    settings: dict[str, Any], told: int | None
+) -> None:
+    policy = OptunaPruner(**settings)
+    state, ended = policy.initial(), trial("old", phase=Phase.SUCCEEDED, progress=Progress(0.1, 0.1, 0.1, 99, 1.0))
+    steps = [0, 1, 3, 1_000, 60_000, 200_000_000, 200_000_001, 2**62]
+    for now, step in enumerate(steps):
+        one = trial("a", "w1", progress=Progress(1.0, 0.5, 0.5, step, float(now), None, told))
+        state = policy.decide(snapshot(float(now), [one, ended], [node("w1")]), state).state
+        kept = [*state.trials.values(), *(state.ended or ())]
+        assert max(len(of.values) for of in kept) <= 2 * 100
+        assert len({of.every for of in kept}) == 1
+        newest = next(iter(state.trials.values())).values[-1][0]
+        assert newest <= step < newest + next(iter(state.trials.values())).every
+        state = load_state(policy, dump_state(policy, state))
+
+
+def test_reports_of_every_step_for_ever_keep_the_spread_of_the_whole_training() -> None:
+    policy = OptunaPruner(pruner="median")
+    state = policy.initial()
+    for step in range(3_000):
+        one = trial("a", "w1", progress=Progress(9.0, 1 / (step + 1), 1 / (step + 1), step, float(step)))
+        state = policy.decide(snapshot(float(step), [one], [node("w1")]), state).state
+    (kept,) = state.trials.values()
+    assert 100 <= len(kept.values) <= 200
+    assert [step for step, _ in kept.values] == list(range(0, 3_000, kept.every))
+    assert kept.values == tuple((step, 1 / (step + 1)) for step, _ in kept.values)
+
+
+def test_steps_below_zero_and_sweeps_that_succeed_with_them_end_nothing() -> None:
+    policy, state = OptunaPruner(pruner="median"), OptunaPruner(pruner="median").initial()
+    for phase in (Phase.RUNNING, Phase.SUCCEEDED):
+        odd = trial("a", "w1", phase=phase, progress=Progress(1.0, 1.0, 1.0, -5, 1.0))
+        state = policy.decide(snapshot(1.0, [odd, trial("b", "w1")], [node("w1")]), state).state
+    assert [one.over for one in state.ended or ()] == [True]
+
+
+@pytest.mark.parametrize("settings", [{"min_early_stopping_rate": 10**9}, {"reduction_factor": 10**30}])
+def test_settings_that_would_make_numbers_of_gigabytes_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(PolicyParameterError, match=next(iter(settings))):
+        OptunaPruner(pruner="asha", **settings)

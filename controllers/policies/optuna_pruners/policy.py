@@ -2,16 +2,16 @@
 
 They see what they would see in a study of Optuna's: the value that each trial reported at each step, and which trials
 have ended. Their rules are theirs (``optuna.pruners``); nothing of them is rewritten here. Of a training of more than
-a hundred steps, they see a hundred.
+a hundred steps, they see a hundred; of one that reports more steps than it told, from one to two hundred.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from controllers.core.actions import Action, Decision, Proposal, Stop
-from controllers.core.model import Snapshot, Trial
+from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.optuna_library import quiet_optuna
 from controllers.policies.kit.settings import PolicyParameterError, PolicySettings
 from controllers.policies.optuna_pruners.study import PrunedStudy, PrunerState, Reported, steps_between_looks
@@ -33,6 +33,10 @@ CLASSES: Final[Mapping[str, str]] = {
 DIVERGED: Final = "its objective is NaN or infinite"
 
 
+_MOST_STEPS: Final = 2**53
+"""Settings come from tenants, and Optuna raises the reduction factor to the power of the rung."""
+
+
 class OptunaPruner(PolicySettings):
     """Stops trials by a pruner of Optuna's.
 
@@ -47,26 +51,42 @@ class OptunaPruner(PolicySettings):
     stops: ClassVar[str] = "trials that the pruner would prune, and those that diverged"
 
     pruner: Kind = Field(default="asha", description="which of Optuna's pruners")
-    min_resource: int | None = Field(default=None, ge=1, description="asha, hyperband: steps before the first look")
-    max_resource: int | None = Field(default=None, ge=1, description="hyperband: steps of a whole training")
-    reduction_factor: int | None = Field(default=None, ge=2, description="asha, hyperband: one of so many goes on")
-    min_early_stopping_rate: int | None = Field(default=None, ge=0, description="asha: rungs to leave out")
-    bootstrap_count: int | None = Field(default=None, ge=0, description="asha, hyperband: trials that a rung waits for")
+    min_resource: int | None = Field(
+        default=None, ge=1, le=_MOST_STEPS, description="asha, hyperband: steps before the first look"
+    )
+    max_resource: int | None = Field(
+        default=None, ge=1, le=_MOST_STEPS, description="hyperband: steps of a whole training"
+    )
+    reduction_factor: int | None = Field(
+        default=None, ge=2, le=10_000, description="asha, hyperband: one of so many goes on"
+    )
+    min_early_stopping_rate: int | None = Field(default=None, ge=0, le=100, description="asha: rungs to leave out")
+    bootstrap_count: int | None = Field(
+        default=None, ge=0, le=_MOST_STEPS, description="asha, hyperband: trials that a rung waits for"
+    )
     percentile: float | None = Field(default=None, ge=0, le=100, description="percentile: how many of 100 go on")
-    n_startup_trials: int | None = Field(default=None, ge=0, description="median, percentile: trials that end first")
+    n_startup_trials: int | None = Field(
+        default=None, ge=0, le=_MOST_STEPS, description="median, percentile: trials that end first"
+    )
     n_warmup_steps: int | None = Field(
-        default=None, ge=0, description="median, percentile, threshold: steps before the first look"
+        default=None, ge=0, le=_MOST_STEPS, description="median, percentile, threshold: steps before the first look"
     )
     interval_steps: int | None = Field(
-        default=None, ge=1, description="median, percentile, threshold: steps between two looks"
+        default=None, ge=1, le=_MOST_STEPS, description="median, percentile, threshold: steps between two looks"
     )
-    n_min_trials: int | None = Field(default=None, ge=1, description="median, percentile: trials to compare with")
+    n_min_trials: int | None = Field(
+        default=None, ge=1, le=_MOST_STEPS, description="median, percentile: trials to compare with"
+    )
     lower: float | None = Field(default=None, description="threshold: least value that goes on")
     upper: float | None = Field(default=None, description="threshold: greatest value that goes on")
-    patience: int | None = Field(default=None, ge=0, description="patient: steps without an improvement")
+    patience: int | None = Field(
+        default=None, ge=0, le=_MOST_STEPS, description="patient: steps without an improvement"
+    )
     min_delta: float | None = Field(default=None, ge=0, description="patient: what counts as an improvement")
     p_threshold: float | None = Field(default=None, ge=0, le=1, description="wilcoxon: level of significance")
-    n_startup_steps: int | None = Field(default=None, ge=0, description="wilcoxon: steps before the first look")
+    n_startup_steps: int | None = Field(
+        default=None, ge=0, le=_MOST_STEPS, description="wilcoxon: steps before the first look"
+    )
     interval: float = Field(default=1.0, gt=0, description="seconds between two looks at what the trials report")
 
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - pydantic checks them
@@ -104,15 +124,14 @@ class OptunaPruner(PolicySettings):
         known, ended, studies = dict(state.trials), state.ended or (), state.taken()
         news = [trial for trial in snapshot.trials if trial.progress is not None and _is_new(trial, state)]
         news.sort(key=lambda trial: (trial.progress.at if trial.progress else 0.0, trial.id))
-        for trial in news:
-            before = known.get(trial.id) or _first(trial, snapshot, (*ended, *known.values()))
-            known[trial.id] = before.with_report(trial)
+        for of_sweep in by_sweep(news).values():
+            ended = _take_in(of_sweep, snapshot, known, ended, studies)
         diverged = {trial.id for trial in snapshot.unended if trial.steady and trial.diverged}
         stops = [Proposal(Stop(name, DIVERGED), DIVERGED) for name in sorted(diverged)]
         running = [trial for trial in news if trial.steady and trial.id not in diverged]
         why = f"Optuna's pruner {self.pruner!r} would prune it"
-        for sweep in sorted({trial.sweep for trial in running}):
-            asked, pruner = [trial for trial in running if trial.sweep == sweep], self.made()
+        for sweep, asked in sorted(by_sweep(running).items()):
+            pruner = self.made()
             study = studies[sweep] = studies.get(sweep) or PrunedStudy(asked[0].direction)
             study.learn(one for one in (*ended, *known.values()) if one.sweep == sweep)
             for trial in asked:
@@ -131,8 +150,34 @@ def _is_new(trial: Trial, state: PrunerState) -> bool:
     return not before.has(trial)
 
 
-def _first(trial: Trial, snapshot: Snapshot, known: Sequence[Reported]) -> Reported:
-    """Return a trial that reports for the first time, beside those of its sweep that have."""
-    others = [one for one in known if one.sweep == trial.sweep]
-    every = others[0].every if others else steps_between_looks(snapshot.trials, trial.sweep)
-    return Reported(trial.sweep, len(others), every)
+def _take_in(
+    news: Sequence[Trial],
+    snapshot: Snapshot,
+    known: dict[TrialId, Reported],
+    ended: tuple[Reported, ...],
+    studies: dict[str, PrunedStudy],
+) -> tuple[Reported, ...]:
+    """Put the ``news`` of a sweep into ``known``; return ``ended``, thinned where its trials go on for too long.
+
+    All trials of a sweep keep values at the same steps: pruners compare them there.
+    """
+    sweep = news[0].sweep
+    of_sweep = [one for one in (*ended, *known.values()) if one.sweep == sweep]
+    every = of_sweep[0].every if of_sweep else steps_between_looks(snapshot.trials, sweep)
+    for number, trial in enumerate((one for one in news if one.id not in known), start=len(of_sweep)):
+        known[trial.id] = Reported(sweep, number, every)
+    needed = max(known[one.id].every_needed(one.progress.step) for one in news if one.progress)
+    if needed > every:
+        studies.pop(sweep, None)
+        ended = tuple(one.thinned(needed) if one.sweep == sweep else one for one in ended)
+        known |= {name: one.thinned(needed) for name, one in known.items() if one.sweep == sweep}
+    known |= {trial.id: known[trial.id].with_report(trial) for trial in news}
+    return ended
+
+
+def by_sweep(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
+    """Return the trials of each sweep."""
+    found: dict[str, list[Trial]] = {}
+    for trial in trials:
+        found.setdefault(trial.sweep, []).append(trial)
+    return found

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_LOOKS: Final = 100
 """Of a pruner at one training that tells its steps: more would make no better choice, and no state that can be kept."""
+MOST_KEPT: Final = 2 * MOST_LOOKS
+"""Values of a training that goes on beyond what it told, or told nothing; then every second one is kept."""
 _NAME: Final = "sweep"
 """Of the study: Hyperband draws a trial's bracket from it."""
 
@@ -55,8 +57,22 @@ class Reported:
         steps = (*filled, newest) if newest > before else ()
         return replace(self, values=(*self.values, *((step, progress.latest) for step in steps)), over=over)
 
+    def every_needed(self, step: int) -> int:
+        """Return how far apart the values must lie for those up to ``step`` to be few enough."""
+        every = self.every
+        while step // every >= MOST_KEPT or (every == self.every and len(self.values) > MOST_KEPT):
+            every *= 2
+        return every
+
+    def thinned(self, every: int) -> "Reported":
+        """Return this with values that lie ``every`` steps apart, the first of each stretch."""
+        kept: dict[int, float] = {}
+        for step, value in self.values:
+            kept.setdefault(step // every * every, value)
+        return replace(self, every=every, values=tuple(kept.items()))
+
     def _step(self, step: int) -> int:
-        return step // self.every * self.every
+        return max(0, step) // self.every * self.every
 
 
 def steps_between_looks(trials: Iterable[Trial], sweep: str) -> int:
