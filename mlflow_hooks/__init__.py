@@ -4,7 +4,7 @@ Importing this package imports neither a training framework nor MLflow.
 """
 
 from mlflow_hooks.delivery import deliver_leftovers
-from mlflow_hooks.errors import BadEnvironmentError, GangError, HookError, StateMismatchError
+from mlflow_hooks.errors import BadEnvironmentError, GangError, HookError, SecondTrialError, StateMismatchError
 from mlflow_hooks.interruption import MigrationExit, PeersLostExit
 from mlflow_hooks.session import Trial, trial
 from mlflow_hooks.states import State
@@ -15,6 +15,7 @@ __all__ = [
     "HookError",
     "MigrationExit",
     "PeersLostExit",
+    "SecondTrialError",
     "State",
     "StateMismatchError",
     "Trial",

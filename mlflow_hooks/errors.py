@@ -3,6 +3,7 @@
 HookError
 ├── BadEnvironmentError   a variable or an argument of ``trial()`` makes no sense
 ├── StateMismatchError    the script tracks other states than its checkpoint holds
+├── SecondTrialError      an attempt trains its trial a second time, or in two processes
 └── GangError             several workers cannot train what the script asks of them as one would
 """
 
@@ -17,6 +18,10 @@ class BadEnvironmentError(HookError, ValueError):
 
 class StateMismatchError(HookError):
     """The checkpoint to go on from holds other states than the script tracks."""
+
+
+class SecondTrialError(HookError):
+    """An attempt has its one ``with trial()`` already, in this process or in another one."""
 
 
 class GangError(HookError):

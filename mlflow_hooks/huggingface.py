@@ -89,15 +89,16 @@ class TrialCallback(TrainerCallback):  # type: ignore[misc]  # mypy does not fol
         """Begin.
 
         Raises:
+            SecondTrialError: the trial has trained all of its steps already.
             StateMismatchError: ``train`` was not told to go on where the checkpoint ends.
         """
+        self._trial.begin(state.max_steps)
         if state.global_step != self._trial.next_step:
             message = (
                 f"train begins with step {state.global_step}, not {self._trial.next_step}:"
                 " pass resume_from_checkpoint=callback.checkpoint"
             )
             raise StateMismatchError(message)
-        self._trial.begin(state.max_steps)
 
     def on_step_begin(
         self, _args: "TrainingArguments", state: "TrainerState", _control: "TrainerControl", **_more: object

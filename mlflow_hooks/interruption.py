@@ -17,6 +17,8 @@ from mlflow_hooks.contract import ENV_TRIAL_FOLDER, EXIT_MIGRATE, EXIT_PEERS_LOS
 from mlflow_hooks.state_folder import report, write_whole
 
 LATELY_S: Final = 0.1
+OWNER: Final = "owner"
+"""The file in a trial's folder that names the attempt which owns it."""
 _FLUSH_S: Final = 1.0
 _MESSAGE: Final = Path("/dev/termination-log")
 _left_beside: list[tuple[threading.Thread, int]] = []
@@ -37,10 +39,10 @@ class PeersLostExit(SystemExit):
 
 
 class Ownership:
-    """The claim of one attempt on the state folder, by a token in the file ``owner``."""
+    """The claim of one attempt on the state folder, by a token in the file ``OWNER``."""
 
     def __init__(self, folder: Path, token: str) -> None:
-        self._path = folder / "owner"
+        self._path = folder / OWNER
         self._token = token
         self._claimed = False
         self._before: str | None = None

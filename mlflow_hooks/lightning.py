@@ -103,18 +103,19 @@ class TrialCallback(_Callback):  # type: ignore[misc]  # which of two packages i
         """Begin.
 
         Raises:
+            SecondTrialError: the trial has trained all of its epochs already.
             StateMismatchError: ``fit`` was not told to go on where the checkpoint ends.
         """
         # Lightning's own handler would end the fit at the next batch, and lose what is not saved.
         signal.signal(signal.SIGTERM, self._sigterm)
+        by_epochs = trainer.max_steps == -1 and (trainer.max_epochs or 0) > 0
+        self._trial.begin(trainer.max_epochs if by_epochs else None)
         if trainer.current_epoch != self._trial.next_step:
             message = (
                 f"fit begins with epoch {trainer.current_epoch}, not {self._trial.next_step}:"
                 " pass ckpt_path=callback.ckpt_path"
             )
             raise StateMismatchError(message)
-        by_epochs = trainer.max_steps == -1 and (trainer.max_epochs or 0) > 0
-        self._trial.begin(trainer.max_epochs if by_epochs else None)
 
     def on_train_epoch_start(self, trainer: "Trainer", *_args: object) -> None:
         """Finish the epoch before: only now have its schedulers and all its metrics come to their end."""

@@ -1,6 +1,6 @@
 """All that is kept of a trial while an attempt lasts: points on their way to MLflow, checkpoints, and how it ended."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mlflow_hooks.checkpoints import Checkpoints, Saving
@@ -67,6 +67,10 @@ class Record:
         """Journal metrics, unless another attempt has taken over."""
         if self._owner.held_lately():
             self._metrics.log(values, step)
+
+    def logged_before(self, keys: Iterable[str], step: int) -> list[str]:
+        """Return those of ``keys`` that were logged at ``step`` or beyond before this block began."""
+        return [key for key in keys if not self._journal.is_new(key, step)]
 
     def others_used(self, cpu_seconds: float) -> None:
         """Note what the other workers of this attempt have used so far."""

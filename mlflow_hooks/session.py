@@ -13,6 +13,7 @@ from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.gang import Gang
 from mlflow_hooks.interruption import MigrationExit, Ownership, PeersLostExit, StopRequest, leave_message
 from mlflow_hooks.metrics import CpuMeter
+from mlflow_hooks.once import Block
 from mlflow_hooks.presence import Announcement
 from mlflow_hooks.record import Record
 from mlflow_hooks.sender import short_timeouts
@@ -47,8 +48,12 @@ def trial(
             saving would take more than 5 % of the time.
         flush_s: seconds to wait at the end for MLflow to take the rest.
 
+    An attempt trains its trial in one ``with trial()``. By hand, where no sweep names a trial, each call makes a trial
+    of its own.
+
     Raises:
         BadEnvironmentError: naming the variable or argument, and its value.
+        SecondTrialError: the attempt has its trial already, in this process or another one.
     """
     for name, seconds in (("checkpoint_every_s", checkpoint_every_s), ("flush_s", flush_s)):
         if not seconds >= 0:
@@ -75,6 +80,7 @@ class Trial:
         self.objective = settings.objective
         self._total: int | None = None
         self._trained = False
+        self._block = Block(settings)
         self._stop = StopRequest()
         self._stop.listen()
         prepare_threads()
@@ -128,7 +134,9 @@ class Trial:
 
         Raises:
             MigrationExit: the disk does not give back what it gave when it was verified; another attempt may have it.
+            SecondTrialError: this is a forked child; so do all methods that train, save or log.
         """
+        self._block.check_here()
         with self._leaving_where_a_disk_stutters():
             self._states.track(state, name)
 
@@ -151,9 +159,13 @@ class Trial:
             step: the step they belong to.
             more: values by name.
         """
+        self._block.use()
         self._stop.listen_in()
         if self._record:
-            self._record.log({**(metrics or {}), **more}, self.step if step is None else int(step))
+            values, at = {**(metrics or {}), **more}, self.step if step is None else int(step)
+            if self._block.comes_second:
+                self._block.check_logged_once(self._record.logged_before(values, at), at)
+            self._record.log(values, at)
             self._record.start_sending()
 
     def begin(self, total: int | None = None) -> None:
@@ -162,8 +174,10 @@ class Trial:
         Raises:
             GangError: there are several workers, and the script did not join them.
             MigrationExit: the attempt was asked to leave before it trained at all, or a worker did not come.
+            SecondTrialError: a training that went as far is through, so this one would train nothing.
             StateMismatchError: the script tracks other states than the checkpoint holds.
         """
+        self._block.train(total, self.next_step)
         self._total = total
         self._trained = False
         self._stop.listen_in()
@@ -186,6 +200,7 @@ class Trial:
 
     def note_step(self, step: int) -> None:
         """Note that ``step`` is done, where the framework can only save later: then call ``save_or_leave``."""
+        self._block.use()
         self._stop.listen_in()
         self.next_step = step + 1
         if self.gang.workers_max == 1 and self._record and not self._record.opening_run:
@@ -197,6 +212,7 @@ class Trial:
         Raises:
             MigrationExit: the attempt was asked to leave, and has saved.
         """
+        self._block.check_here()
         if self.gang.workers > 1:
             self._owner.held_lately()
             self.gang.settle()
@@ -213,6 +229,7 @@ class Trial:
         Raises:
             MigrationExit: the attempt was asked to leave, and the training ended before its last step.
         """
+        self._block.trained()
         if self._cut_short():
             self.leave()
         self._trained = True
@@ -226,6 +243,7 @@ class Trial:
         Raises:
             MigrationExit: always.
         """
+        self._block.check_here()
         self._save()
         self._go()
 
@@ -287,12 +305,25 @@ class Trial:
             self._record.save(self.next_step)
 
     def __enter__(self) -> Self:
+        self._block.entered()
         self._said.training()
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        if not self._block.here:  # a forked child that ends: the trial is its parent's
+            return
+        how = error
+        try:
+            self._close(error)
+        except BaseException as raised:
+            how = raised
+            raise
+        finally:
+            self._block.end(how)
+
+    def _close(self, error: BaseException | None) -> None:
         try:
             lost_another = self.gang.lost_another(error)
             self.gang.close(together=error is None or isinstance(error, MigrationExit))

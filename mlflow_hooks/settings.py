@@ -21,7 +21,10 @@ _BY_HAND_ROOT = Path(".specon/by-hand")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One attempt of one trial, as one of its workers sees it. ``by_hand`` tells that no sweep started the script."""
+    """One attempt of one trial, as one of its workers sees it.
+
+    ``by_hand`` tells that no sweep started the script, ``launched`` that whoever started it named the attempt.
+    """
 
     trial_id: str
     sweep_id: str | None
@@ -34,6 +37,7 @@ class Settings:
     experiment: str
     by_hand: bool
     flush_s: float
+    launched: bool = False
     rank: int = 0
     workers: int = 1
     workers_max: int = 1
@@ -91,6 +95,7 @@ def read_settings(
         experiment=env.get("MLFLOW_EXPERIMENT_NAME") or "Default",
         by_hand=not given,
         flush_s=seconds,
+        launched=bool(env.get(contract.ENV_ATTEMPT)),
         rank=rank,
         workers=workers,
         workers_max=workers_max,

@@ -67,8 +67,17 @@ class TrialCallback(TrainingCallback):  # type: ignore[misc]  # mypy does not fo
         """Begin.
 
         Raises:
+            SecondTrialError: the trial has trained all of its rounds already.
             StateMismatchError: the training does not go on with the model that earlier attempts made.
+            TypeError: this is ``xgboost.cv``, whose boosters cannot be saved.
         """
+        if not hasattr(model, "save_model"):
+            message = (
+                "xgboost.cv trains several boosters, which TrialCallback cannot save: "
+                "call xgboost.train for each fold, and make each fold a step of the trial"
+            )
+            raise TypeError(message)
+        self._trial.begin(self._rounds)
         if model.num_boosted_rounds() != self.first:
             message = (
                 f"the booster begins with {model.num_boosted_rounds()} rounds, not {self.first}:"
@@ -76,7 +85,6 @@ class TrialCallback(TrainingCallback):  # type: ignore[misc]  # mypy does not fo
             )
             raise StateMismatchError(message)
         self._state.booster = model
-        self._trial.begin(self._rounds)
         return model
 
     def before_iteration(self, model: "Booster", epoch: int, evals_log: object) -> bool:  # noqa: ARG002 - XGBoost passes it

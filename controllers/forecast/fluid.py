@@ -10,11 +10,13 @@ from bisect import insort
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final
 
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.policies.ahead.forecast import LINEAR, earliest_end
 from controllers.policies.kit.allocation import allocated
+from controllers.policies.kit.waits import cores_with_waiting, speed_with_waiting
 
 LOOKED_AT: Final = 32
 """Nodes among which a job to move is looked for: in a large cluster the others are like these."""
@@ -81,7 +83,8 @@ class Course:
     ``works`` (core seconds as on a single core), ``mosts`` (cores that it can use) and ``weights`` are of each job.
     ``ties`` holds a number for each node: of equal ones, the least is taken first. ``moves`` tells whether jobs move,
     ``contention`` which part of its speed each further job takes from all on its node. ``exponent`` is that of
-    ``allocated`` where speed grows more slowly than cores.
+    ``allocated`` where speed grows more slowly than cores. ``waits`` are the seconds for which each job waits in each
+    second of work; empty where none does.
     """
 
     works: Sequence[float]
@@ -91,6 +94,7 @@ class Course:
     moves: bool = True
     contention: float = 0.0
     exponent: float = 1.0
+    waits: Sequence[float] = ()
 
 
 def ends(model: Model, course: Course) -> list[float]:
@@ -99,16 +103,17 @@ def ends(model: Model, course: Course) -> list[float]:
 
 
 class _Member:
-    """A job on a node: ``left`` of its work, the ``most`` cores that it can use there, its speed with these."""
+    """A job on a node: ``left`` of its work, the ``most`` cores that it uses there, its speed with these.
 
-    __slots__ = ("fastest", "left", "most", "number", "speed", "weight")
+    It waits for ``wait`` seconds in each second of work, and computes on ``peak`` cores.
+    """
 
-    def __init__(self, number: int, left: float, most: float, weight: float, power: float) -> None:
-        self.number = number
-        self.left = left
-        self.most = most
-        self.weight = weight
-        self.fastest = most**power
+    __slots__ = ("fastest", "left", "most", "number", "peak", "speed", "wait", "weight")
+
+    def __init__(self, number: int, left: float, most: float, weight: float, wait: float, power: float) -> None:
+        self.number, self.left, self.weight, self.wait, self.peak = number, left, weight, wait, most
+        self.most = cores_with_waiting(most, wait, power)
+        self.fastest = speed_with_waiting(most**power, wait)
         self.speed = 0.0
 
     def __lt__(self, other: "_Member") -> bool:
@@ -165,6 +170,7 @@ class _Simulation:
         self._model = model
         self._course = course
         self._left = list(course.works)
+        self._waits = course.waits or [0.0] * len(model.jobs)
         self._moves = [job.moves if course.moves else 0 for job in model.jobs]
         self._nodes = [_Node(room) for room in model.rooms]
         self._ends = [math.inf] * len(model.jobs)
@@ -178,7 +184,8 @@ class _Simulation:
         self._end = 0.0
         if model.shortest_first:
             cores = [room.cores for room in model.rooms]
-            self._end = earliest_end(zip(course.works, course.mosts, strict=True), cores, model.power)
+            mosts = map(cores_with_waiting, course.mosts, self._waits, repeat(model.power))
+            self._end = earliest_end(zip(course.works, mosts, strict=True), cores, model.power)
 
     def run(self) -> list[float]:
         for number, job in enumerate(self._model.jobs):
@@ -208,7 +215,8 @@ class _Simulation:
 
     def _join(self, number: int, index: int) -> None:
         most, weight = self._most(number, index), self._course.weights[number]
-        insort(self._nodes[index].members, _Member(number, self._left[number], most, weight, self._model.power))
+        left, wait = self._left[number], self._waits[number]
+        insort(self._nodes[index].members, _Member(number, left, most, weight, wait, self._model.power))
 
     def _arrive(self, number: int, index: int, now: float) -> None:
         job = self._model.jobs[number]
@@ -305,7 +313,7 @@ class _Simulation:
             if found is None:
                 return
             there, source, member = found
-            here = member.left / self._most(member.number, index) ** self._model.power
+            here = member.left / speed_with_waiting(self._most(member.number, index) ** self._model.power, member.wait)
             if here + 2 * move_s > max(there, member.left / member.fastest):
                 return
             self._move(member, source, index, now)
@@ -337,7 +345,7 @@ class _Simulation:
             for member in node.members:
                 member.speed = slower * member.fastest
         else:
-            cores = self._in_line(node, now) if self._model.shortest_first else _by_weight(node)
+            cores = self._in_line(node, now) if self._model.shortest_first else _by_weight(node, power)
             for member, share in zip(node.members, cores, strict=True):
                 member.speed = slower * (share if power == 1 else max(0.0, share) ** power)
         due = min([member.left / member.speed for member in node.members if member.speed > 0])
@@ -375,12 +383,15 @@ class _Simulation:
         return max(soonest + SLACK, LEAST_STEP * abs(horizon))
 
 
-def _by_weight(node: _Node) -> list[float]:
-    """Return the cores of each member by its weight, to none more than it can use."""
+def _by_weight(node: _Node, power: float) -> list[float]:
+    """Return the cores of each member by its weight, to none more than it can use.
+
+    One that waits has its share while it computes, and leaves it to the others meanwhile.
+    """
     left, weight = node.cores, sum([member.weight for member in node.members])
     shares = []
     for member in node.members:
-        share = left * member.weight / weight
+        share = cores_with_waiting(min(left * member.weight / weight, member.peak), member.wait, power)
         share = min(share, member.most)
         shares.append(share)
         left -= share

@@ -3,21 +3,28 @@
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from controllers.core.devices import Devices
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.ports import ComingTrial
 from controllers.forecast.fluid import Job, Room
+from controllers.forecast.waiting import COMPUTES, Waits, free_cores, waits_of
 from controllers.policies.kit.lengths import Source
-from controllers.policies.kit.work_left import (
+from controllers.policies.kit.reports import Report
+from controllers.policies.kit.waits import (
     LEAST_CORES,
+    LEAST_USED,
+    ONE_CORE,
+    chance_of_waiting,
+    surely_waits,
+)
+from controllers.policies.kit.work_left import (
     EndedTrial,
     Measured,
     MeasuredTrial,
-    Report,
     estimated,
     scaling_of,
 )
@@ -45,9 +52,19 @@ EVEN_SPREAD: Final = 0.41
 TINY, HUGE = 1e-3, 1e10
 """Core seconds that are left at least, and at most: no trial is three hundred years of a core."""
 MOST_MOVE_S: Final = 600.0
-ONE_CORE: Final = 1.0
-"""Cores that training can always use: if it uses less, others were in its way, on its node or beside it."""
 LEAST_GIVEN: Final = 0.1
+
+
+class _Common(NamedTuple):
+    """What all trials have in common: the time, p of speed ~ cores ** p, and the core seconds of a start.
+
+    ``free`` are the cores that each trial which may wait has while it computes.
+    """
+
+    now: float
+    power: float
+    startup: float
+    free: Mapping[TrialId, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +76,7 @@ class KnownJob:
     ``step`` is the work of one step, 0 while nobody knows it. ``startup`` comes before all of it. ``most`` is how many
     cores the trial can use; None while all that is known is how many it ``used`` at most. ``made`` is the part of its
     steps that it has made, ``others`` how many ran beside it while its steps were measured. ``elastic`` tells of a gang
-    that may have more or fewer workers.
+    that may have more or fewer workers. ``waits`` tells how it waits rather than computes.
     """
 
     name: TrialId
@@ -75,6 +92,7 @@ class KnownJob:
     made: float = 0.0
     others: int = 0
     elastic: bool = False
+    waits: Waits = COMPUTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +101,7 @@ class Whole:
 
     steps: float
     work: float
+    waits: Waits = COMPUTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +111,8 @@ class KnownSweep:
     ``totals`` are the lengths of trials that ended or tell them, ``parts`` is how much of the steps that they told
     trials had made when they ended.
     ``contention`` is the part of its speed that each further trial takes from all on its node. ``given`` is the part of
-    their cores that nodes give the trials of late: other programs may use the rest. The rest is as in ``fluid.Model``.
+    their cores that nodes give the trials of late: other programs may use the rest. ``start_s`` is how many seconds
+    trials run before they train. The rest is as in ``fluid.Model``.
     """
 
     jobs: Sequence[KnownJob]
@@ -104,6 +124,7 @@ class KnownSweep:
     calm_at: float
     move_s: float
     given: float
+    start_s: float
 
 
 def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], most_moves: int) -> KnownSweep:
@@ -122,6 +143,7 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
     trials = sorted(snapshot.unended, key=lambda trial: (trial.submitted_at, trial.id))
     together = Counter(trial.node for trial in trials if trial.live)
     startup = _startup(measured)
+    common = _Common(snapshot.now, scaling.power, startup, free_cores(snapshot, measured))
     told = any(trial.parameters for trial in trials)
     guesses = estimated(snapshot, measured, scaling.power) if told else {}
     jobs: list[KnownJob] = []
@@ -131,9 +153,9 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
         number, at = None if node is None else numbers.get(node), move_s if trial.phase is Phase.MOVING else 0.0
         cpu, memory, devices = _asked(trial)
         job = Job(cpu, memory, number, at, max(0, most_moves - trial.moves), devices)
-        one = _with_work(trial, job, memo, snapshot.now, scaling.power, startup)
+        one = _with_work(trial, job, memo, common)
         if one.left is not None and memo.steps_total is not None:
-            totals.append(Whole(min(HUGE, max(1.0, memo.steps_total)), one.done + one.left))
+            totals.append(Whole(min(HUGE, max(1.0, memo.steps_total)), one.done + one.left, one.waits))
         elif told and guesses[trial.id].source is Source.PARAMETERS:
             guess = guesses[trial.id]
             one = replace(one, left=min(HUGE, max(TINY, guess.work)), error=guess.spread)
@@ -156,6 +178,7 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
         _calm_at([trial.submitted_at for trial in snapshot.trials], jobs, snapshot.now),
         move_s,
         _given(snapshot, measured),
+        min(MOST_MOVE_S, statistics.median(measured.starts)) if measured.starts else 0.0,
     )
 
 
@@ -164,7 +187,10 @@ def _given(snapshot: Snapshot, measured: Measured) -> float:
     held_back = {
         trial.node
         for trial in snapshot.unended
-        if trial.live and (most := measured.trials[trial.id].most) is not None and most < ONE_CORE
+        if trial.live
+        and (most := measured.trials[trial.id].most) is not None
+        and most < ONE_CORE
+        and not surely_waits(measured.trials[trial.id].busy)
     }
     used: dict[NodeName | None, float] = defaultdict(float)
     for trial in snapshot.unended:
@@ -195,9 +221,11 @@ def _calm_at(submitted: Iterable[float], jobs: Iterable[KnownJob], now: float) -
 
 def _ended(trials: Iterable[EndedTrial], power: float) -> Iterator[Whole]:
     for one in trials:
-        work = min(HUGE, one.cost * math.pow(max(one.cores, LEAST_CORES), power - 1) * one.steps)
+        step = one.cost * math.pow(max(one.cores, LEAST_CORES), power - 1)
+        work = min(HUGE, step * one.steps)
         if work > 0:
-            yield Whole(one.steps, work)
+            could = one.cores / one.busy if one.busy else ONE_CORE
+            yield Whole(one.steps, work, waits_of(one.busy, step, one.cost, one.cores, min(ONE_CORE, could) ** power))
 
 
 def _node_of(trial: Trial) -> NodeName | None:
@@ -226,8 +254,9 @@ def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
     ]
 
 
-def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: float, startup: float) -> KnownJob:
+def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, common: _Common) -> KnownJob:
     """Return a trial with its work, as far as its reports tell."""
+    now, power, startup, _ = common
     weight = max(trial.cpu * max(1, len(trial.nodes)), LEAST_WEIGHT)
     most = memo.most if memo.most is not None and memo.most >= ONE_CORE else None
     known = KnownJob(trial.id, job, weight, most=most, used=memo.used)
@@ -243,15 +272,23 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, now: float, power: f
         cost = max(newest.core_seconds - startup, LEAST_OF_FIRST * newest.core_seconds) / newest.step
         error = FIRST_SPREAD
     step = min(cost * speed / cores, HUGE / newest.step)
-    known = replace(known, done=step * newest.step, step=step, error=error)
+    waits = COMPUTES
+    if memo.cost is not None and chance_of_waiting(memo.busy):
+        step = min(max(step, LEAST_USED * memo.cost / memo.cores), HUGE / newest.step)
+        waits = waits_of(memo.busy, step, memo.cost, memo.cores, common.free.get(trial.id, ONE_CORE) ** power)
+        if surely_waits(memo.busy):
+            speed = step * memo.cores / memo.cost
+    known = replace(known, done=step * newest.step, step=step, error=error, waits=waits)
     if memo.steps_total is None:
         return known
     steps_left = max(0, memo.steps_total - newest.step)
     # A report tells nothing of what was done since. A trial that has been silent for long may have done nothing.
     since = min(now - newest.at, max(LATE_S, 1.5 * step / speed)) if trial.phase is Phase.RUNNING else 0.0
-    left = min(HUGE, max(step * steps_left - max(0.0, since) * speed, LEAST_LEFT * step, TINY))
+    tiny = TINY if waits is COMPUTES else 0.0
+    left = min(HUGE, max(step * steps_left - max(0.0, since) * speed, LEAST_LEFT * step, tiny))
+    lag = 0.0 if surely_waits(memo.busy) else _lag(memo)
     few_steps = STEP_SPREAD * math.sqrt(1 / newest.step + 1 / max(1, steps_left))
-    return replace(known, left=left, error=math.hypot(error, few_steps, _lag(memo)), made=_made(trial) or 0.0)
+    return replace(known, left=left, error=math.hypot(error, few_steps, lag), made=_made(trial) or 0.0)
 
 
 def _told(trial: Trial) -> Report | None:

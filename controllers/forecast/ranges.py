@@ -6,6 +6,7 @@ range holds nine of ten of these ends.
 
 import math
 import statistics
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
@@ -18,7 +19,9 @@ from controllers.core.ports import ComingTrial
 from controllers.forecast.fluid import Course, Job, Model, ends
 from controllers.forecast.guesses import Lengths, LengthsBeyond, Like, Mosts, Stops, normal, uniform
 from controllers.forecast.jobs import KnownJob, KnownSweep, known_sweep
+from controllers.forecast.waiting import Waits
 from controllers.policies.kit.settings import PolicySettings
+from controllers.policies.kit.waits import ONE_CORE
 from controllers.policies.kit.work_left import Measured
 from controllers.policies.wrappers.wrapper import most_moves, parts
 
@@ -165,6 +168,7 @@ class _Row(NamedTuple):
     works: list[float]
     mosts: list[float]
     weights: list[float]
+    waits: list[float]
 
 
 class _Works:
@@ -194,6 +198,40 @@ class _Works:
         return [(total * unit, total * unit) for total in self._begun.drawn(one.name, one.done / unit)]
 
 
+class _Paces:
+    """What is drawn of how trials wait rather than compute.
+
+    One that has told nothing of it waits like the one that is about as long. Where it is open whether they wait or
+    others hold them back, it is the same for all in a draw: the trials of a sweep are mostly of one kind.
+    """
+
+    def __init__(self, known: KnownSweep, draws: int) -> None:
+        self._draws = draws
+        self._chances = uniform("waits", draws)
+        self._known = sorted(((whole.work, whole.waits) for whole in known.totals), key=lambda one: one[0])
+        self._works = [work for work, _ in self._known]
+        self.any = any(waits.chance for _, waits in self._known) or any(one.waits.chance for one in known.jobs)
+
+    def drawn(self, one: KnownJob, seen: Sequence[float]) -> list[float | None]:
+        """Return, for each draw, the seconds that it waits in each second of work; None where it computes.
+
+        Args:
+            one: The trial.
+            seen: Its length in each draw.
+        """
+        if not self.any:
+            return [None] * self._draws
+        own = one.left is not None or one.step > 0
+        each = [one.waits if own else self._like(total) for total in seen]
+        drawn = zip(each, self._chances, strict=True)
+        return [waits.seconds if chance < waits.chance else None for waits, chance in drawn]
+
+    def _like(self, total: float) -> Waits:
+        place = bisect_left(self._works, total)
+        near = self._known[max(0, place - 1) : place + 1]
+        return min(near, key=lambda other: abs(other[0] - total))[1]
+
+
 def _spread(values: Sequence[float]) -> float:
     return statistics.pstdev(map(math.log, values))
 
@@ -211,6 +249,7 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
         if one.left is not None and (one.most is not None or one.used > 0)
     ]
     mosts = Mosts(like, max(room.cores for room in rooms), draws)
+    paces = _Paces(known, draws)
     stops = Stops(known.parts, [one.made for one in jobs if one.left is not None])
     contention = [known.contention + DOUBT_OF_CONTENTION * chance**2 for chance in uniform("contention", draws)]
     given = [math.pow(known.given, chance) for chance in uniform("given", draws)]
@@ -230,10 +269,18 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
             works = [one.left * part * math.exp(one.error * error) for part, error in zip(rest, errors, strict=True)]
         # What steps cost was measured beside others, which the model slows down by itself.
         works = [work / (1 + of_draw * one.others) for work, of_draw in zip(works, contention, strict=True)]
-        works = [work / of_draw for work, of_draw in zip(works, given, strict=True)]
         most = mosts.drawn(one.name, seen, one.used) if one.most is None else [one.most] * draws
+        waits = paces.drawn(one, seen)
+        for draw, wait in enumerate(waits):
+            if wait is None:
+                works[draw] /= given[draw]
+                continue
+            most[draw] = min(most[draw], ONE_CORE)
+            if one.left is None and one.step <= 0:  # it does not wait before it trains
+                begins = (known.start_s or one.startup) / (wait + 1 / most[draw] ** known.power)
+                works[draw] = max(works[draw] - one.startup, LEAST * works[draw]) + begins
         weights = [one.weight * math.exp(spread.weight * score) for score in normal(f"{one.name} weight", draws)]
-        rows.append(_Row(works, most, weights))
+        rows.append(_Row(works, most, weights, [wait or 0.0 for wait in waits]))
     ties = [uniform(f"node {number}", draws) for number in range(len(rooms))]
     ways = [1 / (1 - min(known.power, 0.99)) if math.isinf(way) else way for way in WAYS_TO_SHARE]
     moves, way = uniform("moves", draws), uniform("way", draws)
@@ -246,6 +293,7 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
             moves[draw] < spread.moves,
             contention[draw],
             ways[int(way[draw] * len(ways))],
+            [row.waits[draw] for row in rows] if paces.any else (),
         )
         for draw in range(draws)
     ]

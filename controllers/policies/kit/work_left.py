@@ -6,14 +6,16 @@ is then counted as on a single core, so that a trial on c cores does c ** p of i
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.lengths import Known, Lengths, Source
 from controllers.policies.kit.most_cores import UNUSED, Most, Use, most_of_each
+from controllers.policies.kit.reports import Report, scatter_of
 from controllers.policies.kit.scaling import NEWEST, CostOfStep, Scaling, Spread, scaling, spread_over, with_newest
+from controllers.policies.kit.waits import LEAST_USED, ONE_CORE, busy_part, used_while_waiting, work_of_step
 from controllers.policies.kit.work_by_parameters import LEAST_SPREAD
 
 KEPT_REPORTS: Final = 24
@@ -23,11 +25,7 @@ DRIFT: Final = 0.08
 SCATTERED: Final = 2.0
 """The logarithm of a known trial's work is off by the first at its beginning, which falls to nothing at its end, and by
 so many times its scatter: found in simulated sweeps whose steps come to cost more or less as time goes on."""
-SCATTER: Final = 0.15
-"""Scatter of a trial of which two reports are known."""
 MOST_STEPS: Final = 10**12
-MOST_COST: Final = 1e12
-"""Whatever trials report, their work stays finite."""
 DEPENDABLE: Final = math.log(3)
 """An estimate that is within a factor of three two times of three is better to act on than none: found where trials
 never tell how many steps they make."""
@@ -39,19 +37,11 @@ only, and steps end when they end: over a second, real trials seem to use a quar
 LARGE_SHARE: Final = 0.2
 """Part of a node from which on a share is kept to well enough to tell that a trial cannot use all of it: real trials
 that were given a twentieth of a busy node got half of that."""
+QUIET_S: Final = 15.0
+"""Seconds of steps without any more CPU seconds that tell of a trial which waits: some tell theirs every 10 s only."""
 USE_OVER_S: Final = 20.0
 """Seconds over which a trial's use of cores is averaged at most, while its share and its neighbours stay the same."""
 NEARLY_WHOLE: Final = 0.05
-LEAST_CORES: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Step and core seconds (over all attempts) of a trial, ``at`` seconds of the sweep's clock."""
-
-    at: float
-    step: int
-    core_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +56,8 @@ class MeasuredTrial:
     conditions. ``running_since`` is when the present attempt was first seen to run. ``left`` is the newest report
     before a move, as of when the move was first seen; None once it is known what the move cost: ``move_seconds``.
     ``start_seconds`` is how long the first attempt that reported ran before it trained; None until that is known.
+    ``busy`` is the part of its share that it used at most of late, or of a core if that is less; None while nobody
+    knows.
     """
 
     attempt: int = 0
@@ -84,6 +76,7 @@ class MeasuredTrial:
     left: Report | None = None
     move_seconds: float | None = None
     start_seconds: float | None = None
+    busy: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +89,7 @@ class MeasuredNode:
 
 @dataclass(frozen=True, slots=True)
 class EndedTrial:
-    """A trial that ended after so many ``steps``, with ``cost`` and ``cores`` as before its end.
+    """A trial that ended after so many ``steps``, with ``cost``, ``cores`` and ``busy`` as before its end.
 
     ``whole`` tells that these were all of its steps.
     """
@@ -106,6 +99,7 @@ class EndedTrial:
     whole: bool
     cost: float
     cores: float
+    busy: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +192,13 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     cores = most_cores(snapshot, known)
     seen = {trial.id: _known(trial, known.trials[trial.id], power) for trial in snapshot.unended}
     ended = [
-        Known(one.parameters, one.steps if one.whole else None, _of_a_single_core(one.cost, one.cores, power))
+        Known(one.parameters, one.steps if one.whole else None, work_of_step(one.cost, one.cores, one.busy, power))
         for one in known.ended
     ]
     lengths = Lengths([*ended, *seen.values()])
     found: dict[TrialId, Estimate] = {}
     for trial in snapshot.unended:
-        most = cores[trial.id]
+        most = _with_waits(cores[trial.id], trial, known.trials[trial.id])
         guess = lengths.left(seen[trial.id], _steps_done(trial))
         found[trial.id] = Estimate(trial, guess.left, most.cores, guess.spread, guess.source, most.worth_offering)
     return found
@@ -214,17 +208,29 @@ def most_cores(snapshot: Snapshot, known: Measured) -> dict[TrialId, Most]:
     """Return how many cores every trial that has not ended is taken to be able to use."""
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
     memos = [known.trials[trial.id] for trial in snapshot.unended]
-    uses = [Use(trial.base_cpu, one.used, one.most) for trial, one in zip(snapshot.unended, memos, strict=True)]
+    uses = [Use(trial.base_cpu, one.used, _most_used(one)) for trial, one in zip(snapshot.unended, memos, strict=True)]
     found = most_of_each(uses, largest)
     return {trial.id: most for trial, most in zip(snapshot.unended, found, strict=True)}
 
 
+def _most_used(memo: MeasuredTrial) -> float | None:
+    used = used_while_waiting(memo.cores, memo.busy)
+    return memo.most if used is None else used
+
+
+def _with_waits(most: Most, trial: Trial, memo: MeasuredTrial) -> Most:
+    """Return ``most``, with a core worth offering to a trial that waits: what it computes, it computes at once."""
+    if used_while_waiting(memo.cores, memo.busy) is None:
+        return most
+    return Most(most.cores, max(most.worth_offering, min(ONE_CORE, trial.base_cpu)))
+
+
 def work_seen(known: Measured, estimates: Mapping[TrialId, Estimate], power: float) -> float:
     """Return the work of all trials that have been submitted so far, what they have left of it included."""
-    done = sum(_of_a_single_core(one.cost, one.cores, power) * one.steps for one in known.ended)
+    done = sum(work_of_step(one.cost, one.cores, one.busy, power) * one.steps for one in known.ended)
     for name, one in estimates.items():
         memo = known.trials[name]
-        done += _of_a_single_core(memo.cost or 0.0, memo.cores, power) * _steps_done(one.trial)
+        done += work_of_step(memo.cost or 0.0, memo.cores, memo.busy, power) * _steps_done(one.trial)
     return done + sum(one.work for one in estimates.values())
 
 
@@ -254,7 +260,7 @@ def _measured_trial(
     after = _with_cost(replace(memo, reports=reports, newest=report, steps_total=progress.steps_total))
     after = _with_move(after)
     if memo.counted is not None and report.core_seconds <= memo.counted.core_seconds:
-        return after  # it will be told of later
+        return _with_quiet(after, trial, nodes)  # what it used will be told of later, if it used anything
     return _with_conditions(replace(after, counted=report), memo.counted, trial, nodes, cores_of)
 
 
@@ -277,7 +283,8 @@ def _with_conditions(
     requested = sum(cpu for _, cpu in nodes[node].requests)
     part = trial.cpu / requested if requested > 0 else 0.0
     entitled = cores_of[node] * part
-    memo = _with_use(replace(memo, averaged_from=since), since, report, entitled if part >= LARGE_SHARE else 0.0)
+    memo = replace(memo, averaged_from=since, busy=_busy(trial, since, report, entitled, part))
+    memo = _with_use(memo, since, report, entitled if part >= LARGE_SHARE else 0.0)
     cores = (report.core_seconds - last.core_seconds) / (report.at - last.at)
     costs = memo.costs
     if report.step > last.step and entitled > 0:
@@ -285,6 +292,26 @@ def _with_conditions(
         here = CostOfStep(math.log(entitled), len(nodes[node].requests) - 1, math.log(cores), math.log(cost))
         costs = with_newest(costs, here)
     return replace(memo, costs=costs)
+
+
+def _with_quiet(memo: MeasuredTrial, trial: Trial, nodes: Mapping[NodeName, MeasuredNode]) -> MeasuredTrial:
+    """Return ``memo`` as of a trial that waits, if it made steps for long without a hundredth of a CPU second."""
+    last, newest, node = memo.counted, memo.newest, trial.node
+    if last is None or newest is None or node is None or node not in nodes or nodes[node].since > last.at:
+        return memo
+    seconds, steps = newest.at - last.at, newest.step - last.step
+    if trial.gang or not trial.steady or seconds < QUIET_S or steps < 1:
+        return memo
+    return replace(memo, busy=0.0, cost=LEAST_USED * seconds / steps, cores=LEAST_USED)
+
+
+def _busy(trial: Trial, since: Report, report: Report, entitled: float, part: float) -> float | None:
+    """Return the part of the cores that it was ``entitled`` to, ``part`` of its node, which a trial used at most."""
+    if trial.gang:
+        return None  # its CPU seconds are those of all workers, wherever they are
+    seconds = report.at - since.at
+    most = (report.core_seconds - since.core_seconds) / seconds * (1 + min(1.0, JITTER_S / seconds))
+    return busy_part(most, entitled, small=part < LARGE_SHARE)
 
 
 def _with_use(memo: MeasuredTrial, since: Report, report: Report, entitled: float) -> MeasuredTrial:
@@ -318,7 +345,7 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
     spent = newest.core_seconds - base.core_seconds
     if steps <= 0 or seconds <= 0 or spent <= 0:
         return memo
-    return replace(memo, cost=spent / steps, cores=spent / seconds, scatter=_scatter(memo.reports))
+    return replace(memo, cost=spent / steps, cores=spent / seconds, scatter=scatter_of(memo.reports))
 
 
 def _with_move(memo: MeasuredTrial) -> MeasuredTrial:
@@ -336,18 +363,6 @@ def _with_move(memo: MeasuredTrial) -> MeasuredTrial:
     return replace(memo, left=None, move_seconds=max(0.0, first.at - memo.left.at - training))
 
 
-def _scatter(reports: Sequence[Report]) -> float:
-    costs: list[float] = []
-    before = reports[0]
-    for after in reports[1:]:
-        spent = after.core_seconds - before.core_seconds
-        if spent > 0 and after.step > before.step:  # some trials count their CPU seconds only now and then
-            costs.append(math.log(spent / (after.step - before.step)))
-            before = after
-    mean = math.fsum(costs) / max(1, len(costs))
-    return math.sqrt((math.fsum((cost - mean) ** 2 for cost in costs) + SCATTER**2) / max(1, len(costs)))
-
-
 def _ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
     """Return what is kept of a trial that ended; None where nobody knows what it cost."""
     if memo.cost is None:
@@ -355,7 +370,7 @@ def _ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
     steps, whole = _steps_done(trial), trial.phase is Phase.SUCCEEDED
     if whole and memo.steps_total is not None and steps >= NEARLY_ALL * memo.steps_total:
         steps = min(memo.steps_total, MOST_STEPS)  # the last reports may come late, or count from 0
-    return EndedTrial(trial.parameters, steps, whole and steps > 0, memo.cost, memo.cores)
+    return EndedTrial(trial.parameters, steps, whole and steps > 0, memo.cost, memo.cores, memo.busy)
 
 
 def _steps_done(trial: Trial) -> int:
@@ -369,9 +384,4 @@ def _known(trial: Trial, memo: MeasuredTrial, power: float) -> Known:
         return Known(trial.parameters, steps)
     ahead = 1 - min(1.0, _steps_done(trial) / steps) if steps else 1.0
     spread = math.hypot(LEAST_SPREAD + DRIFT * ahead, SCATTERED * memo.scatter)
-    return Known(trial.parameters, steps, _of_a_single_core(memo.cost, memo.cores, power), spread)
-
-
-def _of_a_single_core(cost: float, cores: float, power: float) -> float:
-    """Return what a step would cost on a single core: more of them are less efficient where ``power`` is below 1."""
-    return min(cost * math.pow(max(cores, LEAST_CORES), power - 1), MOST_COST)
+    return Known(trial.parameters, steps, work_of_step(memo.cost, memo.cores, memo.busy, power), spread)
