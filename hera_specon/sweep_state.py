@@ -91,12 +91,14 @@ def trial_rows(
     assessments: Mapping[TrialId, Assessment],
     reasons: Mapping[TrialId, str],
     forecast: Forecast | None = None,
+    most: int | None = None,
 ) -> list[TrialRow]:
-    """Return a row for each trial, in the order of ``ORDER``."""
+    """Return a row for each trial, in the order of ``ORDER``; the first ``most`` of them where not all are shown."""
     foreseen = {} if forecast is None else forecast.trials
     capacity = {node.name: node.cpu for node in snapshot.nodes}
     rows = []
-    for trial in sorted(snapshot.trials, key=lambda trial: (ORDER[trial.phase], trial.id)):
+    # Trials of a snapshot are sorted by name.
+    for trial in sorted(snapshot.trials, key=lambda trial: ORDER[trial.phase])[:most]:
         seen, assessment = trial.progress, assessments.get(trial.id)
         judged = assessment if ORDER[trial.phase] == 0 else None
         cpu = capacity.get(trial.node) if trial.node else None

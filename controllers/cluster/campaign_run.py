@@ -38,7 +38,7 @@ from controllers.record.silence import SilenceWatch
 from controllers.search import SearchQueue
 from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.background import BackgroundReader
-from controllers.tracking.metric_source import MlflowSource, Scope
+from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import Steering
 from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.executor import RunOf
@@ -184,7 +184,7 @@ class CampaignRun:
             MlflowAwayError: MLflow does not answer.
             NoResultError: no trial was run.
         """
-        samples = self._source.poll()
+        samples = self._source.poll(whole=True)
         if self._source.away:
             message = "MLflow does not answer"
             raise MlflowAwayError(message)

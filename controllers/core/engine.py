@@ -89,6 +89,7 @@ class Engine(Generic[S]):
         memory, self._state = self._restored()
         self._reasons, self._points = dict(memory.reasons), dict(memory.points)
         self._sight = Sight(memory.progress)
+        self._dumped: tuple[tuple[object, ...], str] = (), ""
 
     def tick(self, now: float) -> Tick:
         """Look, decide and act once, at ``now`` seconds of the sweep's clock."""
@@ -168,8 +169,12 @@ class Engine(Generic[S]):
         reasons, points = dict(self._reasons), dict(self._points)
 
         def dumped() -> str:
-            memory = Memory(self._policy.name, dump_state(self._policy, state), progress, reasons, points)
-            return _MEMORY.dump_json(memory).decode()
+            of, text = self._dumped
+            if of != (state, progress, reasons, points):
+                memory = Memory(self._policy.name, dump_state(self._policy, state), progress, reasons, points)
+                text = _MEMORY.dump_json(memory).decode()
+                self._dumped = (state, progress, reasons, points), text
+            return text
 
         self._store.save(dumped, urgent=urgent)
 

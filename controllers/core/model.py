@@ -329,4 +329,4 @@ class Snapshot:
 
     def on(self, node: NodeName) -> tuple[Trial, ...]:
         """Return the live trials with a worker on ``node``."""
-        return tuple(trial for trial in self.trials if trial.live and node in trial.nodes)
+        return tuple(trial for trial in self.unended if node in trial.nodes and trial.live)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from controllers.core.model import TrialId
 from controllers.core.results import TrialResult
-from controllers.tracking.metric_source import MlflowSource
+from controllers.tracking.mlflow_source import MlflowSource
 from mlflow_hooks.journal import logged_keys
 
 

@@ -30,7 +30,7 @@ from controllers.record.silence import SilenceWatch
 from controllers.record.timeline import TimelineFile
 from controllers.tracking.access import environment_as_given
 from controllers.tracking.background import BackgroundReader
-from controllers.tracking.metric_source import MlflowSource, Scope
+from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, end_leftovers
@@ -143,7 +143,7 @@ class LocalSweep:
             self._drive(world, steered_by, source, clock)
             tags.settle(_LAST_TAGS_S)
             self._deliver(world.jobs())
-            trials = tuple(world.results(source.poll()))
+            trials = tuple(world.results(source.poll(whole=True)))
             if not trials:
                 message = "the workflow ended without having run a trial"
                 raise SpeconError(message)

@@ -1,14 +1,11 @@
-"""Progress out of MLflow: one bulk query for a whole sweep, whatever its number of trials.
+"""Runs out of MLflow, in bulk queries, and what trials fail to log there.
 
 Whatever MLflow holds is untrusted data.
 """
 
 import itertools
 import json
-import logging
-import math
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,31 +16,26 @@ from mlflow.utils.rest_utils import http_request, verify_rest_response
 from urllib3.exceptions import HTTPError
 
 from controllers.core.errors import SpeconError
-from controllers.core.model import Sample, TrialId
-from controllers.tracking.access import shown
+from controllers.core.model import TrialId
 from controllers.tracking.values import Reported, newest_in_json, newest_of
 from mlflow_hooks import contract
 
-_LOG = logging.getLogger(__name__)
 _PAGE: Final = 500
 """Runs asked for at once: MLflow takes about a millisecond for each."""
 _SEARCH: Final = "/api/2.0/mlflow/runs/search"
 _ANSWER_S: Final = 30
 """Seconds that a page may take: nobody waits for it, and a busy server is not away."""
-_POLL_S: Final = 60.0
-"""Seconds that all pages together may take: the next sweep is waiting."""
 _MOST_ANSWER: Final = 16 * 2**20
 _MOST_PARTS: Final = 1_000_000
 """Bytes of an answer, of which one wide character makes four times as many in memory, and values in it: these take a
 hundred megabytes."""
 _FEWER: Final = 8
+RUNNING: Final = "RUNNING"
+"""Status of a run that goes on."""
 _MOST_OTHERS: Final = 20
 _LONGEST_NAME: Final = 100
 _SYSTEM: Final = "system/"
 """Begins the metrics of the machine that MLflow itself may log: they are many, and none is of the training."""
-_OURS: Final = (contract.METRIC_CPU_SECONDS, contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL)
-_LAG_S: Final = 15.0
-"""Seconds that a report may take from its trial to MLflow."""
 
 
 class TooMuchError(SpeconError):
@@ -52,12 +44,17 @@ class TooMuchError(SpeconError):
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """A trial's run, the newest point of each of its metrics that are wanted, and the names of some others."""
+    """A trial's run, the newest point of each of its metrics that are wanted, and the names of some others.
+
+    ``going_on`` tells that it has not ended; ``began`` is when it was made, in milliseconds since 1970.
+    """
 
     trial: TrialId
     run_id: str
     metrics: Mapping[str, Reported]
     others: frozenset[str] = frozenset()
+    going_on: bool = True
+    began: int = 0
 
 
 def find_runs(
@@ -84,7 +81,8 @@ def _of_store(
         page = client.search_runs(list(experiments), wanted, max_results=_PAGE, page_token=token)
         for run in page:
             trial = TrialId(run.data.tags[contract.TAG_TRIAL_ID])
-            yield _of_interest(trial, run.info.run_id, newest_of(run), metrics)
+            info = run.info
+            yield _of_interest(trial, info.run_id, newest_of(run), metrics, info.status, info.start_time)
         token = page.token
         if not token:
             return
@@ -141,129 +139,22 @@ def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun
     data = run["data"]
     trial = next(tag["value"] for tag in data["tags"] if tag["key"] == contract.TAG_TRIAL_ID)
     found = {one["key"]: newest_in_json(one) if one["key"] in metrics else None for one in data.get("metrics", ())}
-    return _of_interest(TrialId(trial), str(run["info"]["run_id"]), found, metrics)
+    info = run["info"]
+    began = int(info.get("start_time") or 0)
+    return _of_interest(TrialId(trial), str(info["run_id"]), found, metrics, info.get("status"), began)
 
 
-def _of_interest(trial: TrialId, run_id: str, found: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
+def _of_interest(
+    trial: TrialId,
+    run_id: str,
+    found: Mapping[str, Any],
+    metrics: Collection[str],
+    status: str | None,
+    began: int | None,
+) -> FoundRun:
     """Return what is kept of a run: some trials log thousands of metrics that nobody looks at here."""
     own = (name for name in found if name not in metrics and not name.startswith(_SYSTEM))
     others = itertools.islice(own, _MOST_OTHERS)
     kept = {name: found[name] for name in metrics if name in found}
-    return FoundRun(trial, run_id, kept, frozenset(name[:_LONGEST_NAME] for name in others))
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where a sweep's trials are found: their experiments, and what their ``specon.sweep_id`` begins with."""
-
-    experiment_ids: Sequence[str]
-    sweep_prefix: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Stamp:
-    """A report by its step and its node's clock, and when it was made by ours, in Unix seconds."""
-
-    report: tuple[int, float]
-    epoch_s: float
-
-
-class MlflowSource:
-    """Reads the newest point of each trial's metrics.
-
-    Args:
-        client: a client of the tracking server.
-        scope: tells where the trials log to, as far as that is known.
-        objectives: name of the objective of each trial known so far.
-        to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
-        epoch: gives the time in Unix seconds.
-    """
-
-    def __init__(
-        self,
-        client: MlflowClient,
-        scope: Callable[[], Scope],
-        objectives: Callable[[], Mapping[TrialId, str]],
-        to_sweep_time: Callable[[float], float],
-        epoch: Callable[[], float] = time.time,
-    ) -> None:
-        self._epoch = epoch
-        self._stamps: dict[TrialId, _Stamp] = {}
-        self._polled_s = -math.inf
-        self._client = client
-        self._scope = scope
-        self._objectives = objectives
-        self._to_sweep_time = to_sweep_time
-        self.run_ids: Mapping[TrialId, str] = {}
-        self.logged: Mapping[TrialId, frozenset[str]] = {}
-        self.away = False
-
-    def poll(self) -> Mapping[TrialId, Sample]:
-        """Return the newest sample of each trial; empty, and ``away`` set, if MLflow does not answer."""
-        try:
-            objectives = self._objectives()
-            runs = {run.trial: run for run in self._find_runs(objectives)}
-        except (MlflowException, OSError, TooMuchError) as error:
-            if not self.away:
-                _LOG.warning("MLflow does not answer: %s", shown(str(error))[:200])
-            self.away = True
-            return {}
-        self.away = False
-        now = self._epoch()
-        self._stamps = {
-            trial: stamp
-            for trial, run in runs.items()
-            if (stamp := self._stamped(trial, run.metrics.get(objectives.get(trial, "")), now)) is not None
-        }
-        self._polled_s = now
-        self.run_ids = {trial: run.run_id for trial, run in runs.items()}
-        self.logged = {trial: run.others | run.metrics.keys() for trial, run in runs.items()}
-        samples = {trial: self._sample(trial, run.metrics, objectives.get(trial, "")) for trial, run in runs.items()}
-        return {trial: sample for trial, sample in samples.items() if sample is not None}
-
-    def _find_runs(self, objectives: Mapping[TrialId, str]) -> Sequence[FoundRun]:
-        """Return the runs of the trials in ``objectives``: anybody may give a run the mark of somebody else's sweep."""
-        scope = self._scope()
-        wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{scope.sweep_prefix}%' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
-        if not scope.experiment_ids:
-            return []
-        metrics = (*dict.fromkeys(objectives.values()), *_OURS)
-        give_up = time.monotonic() + _POLL_S
-        found: list[FoundRun] = []
-        for run in find_runs(self._client, scope.experiment_ids, wanted, metrics):
-            if run.trial in objectives:
-                found.append(run)
-            if time.monotonic() > give_up:
-                message = f"the runs of {scope.sweep_prefix}* take more than {_POLL_S:g} s to read"
-                raise TooMuchError(message)
-        return found
-
-    def _stamped(self, trial: TrialId, newest: Reported | None, now: float) -> "_Stamp | None":
-        """Return when a report was made, whatever the clock of its node says: after the last look, and before now."""
-        if newest is None:
-            return None
-        known = self._stamps.get(trial)
-        if known is not None and known.report == (newest.step, newest.epoch_s):
-            return known
-        # A run that was not there before may have begun before the last look, as after an outage of MLflow.
-        earliest = -math.inf if known is None else max(known.epoch_s, self._polled_s - _LAG_S)
-        return _Stamp((newest.step, newest.epoch_s), min(max(newest.epoch_s, earliest), now))
-
-    def _sample(self, trial: TrialId, metrics: Mapping[str, Reported], objective: str) -> Sample | None:
-        newest = metrics.get(objective)
-        if newest is None:
-            return None
-        total = _value(metrics, contract.METRIC_STEPS_TOTAL)
-        return Sample(
-            value=newest.value,
-            step=newest.step,
-            at=self._to_sweep_time(self._stamps[trial].epoch_s),
-            cpu_seconds=_value(metrics, contract.METRIC_CPU_SECONDS),
-            first=_value(metrics, contract.METRIC_OBJECTIVE_FIRST),
-            steps_total=int(total) if total is not None and 0 < total < 2**53 else None,
-        )
-
-
-def _value(metrics: Mapping[str, Reported], name: str) -> float | None:
-    found = metrics.get(name)
-    return None if found is None else found.value
+    names = frozenset(name[:_LONGEST_NAME] for name in others)
+    return FoundRun(trial, run_id, kept, names, (status or RUNNING) == RUNNING, began or 0)

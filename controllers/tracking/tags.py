@@ -77,15 +77,19 @@ class TagBoard:
         self._changed = changed
         self._wanted: Mapping[TrialId, dict[str, str]] = {}
         self._written: dict[str, dict[str, str]] = {}
+        self._settled: dict[str, dict[str, str]] = {}
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         """Note the newest tags; return at once."""
-        self._wanted = {
-            trial.id: self._compose(trial, assessments.get(trial.id), reasons.get(trial.id))
-            for trial in snapshot.trials
-        }
+        before, wanted = self._wanted, dict[TrialId, dict[str, str]]()
+        for trial in snapshot.trials:
+            tags = self._compose(trial, assessments.get(trial.id), reasons.get(trial.id))
+            known = before.get(trial.id)
+            # The same object where nothing changed, so that a look at what is due passes over it.
+            wanted[trial.id] = known if known is not None and known == tags else tags
+        self._wanted = wanted
         self._changed()
 
     def due(self, *, also_minor: bool) -> Iterator[tuple[str, str, dict[str, str]]]:
@@ -97,9 +101,13 @@ class TagBoard:
         order = [*(trial for trial in wanted if trial not in self._written), *list(self._written)]
         for trial in (TrialId(name) for name in order if name in wanted):
             tags = wanted[trial]
+            if trial not in run_ids or self._settled.get(trial) is tags:
+                continue
             known = self._written.get(trial, {})
             news = {key: value for key, value in tags.items() if known.get(key) != value}
-            if news and trial in run_ids and (also_minor or news.keys() != {contract.TAG_GROWTH}):
+            if not news:
+                self._settled[trial] = tags
+            elif also_minor or news.keys() != {contract.TAG_GROWTH}:
                 yield trial, run_ids[trial], news
 
     def wrote(self, name: str, news: Mapping[str, str]) -> None:
@@ -110,6 +118,7 @@ class TagBoard:
         """Note that it is not known what a trial's run shows: what is wanted next may be what it showed before."""
         known = self._written.get(name, {})
         self._written[name] = {key: value for key, value in known.items() if key not in news}
+        self._settled.pop(name, None)
 
     def settle(self, within_s: float) -> bool:
         """Wait until the runs show all that was decided; return whether they do after ``within_s`` seconds."""

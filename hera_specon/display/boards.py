@@ -78,8 +78,8 @@ def _bar(part: float, width: int, style: str) -> ProgressBar:
     return ProgressBar(total=1.0, completed=min(1.0, part), width=width, complete_style=style, finished_style=style)
 
 
-def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> RenderableType:
-    """Return the trials' table, at most ``room`` rows of it; trials at work come first.
+def trials_board(rows: Sequence[TrialRow], hidden: int, *, wide: bool) -> RenderableType:
+    """Return the trials' table, and how many are ``hidden`` since there is no room for them.
 
     A terminal that is not ``wide`` gets the columns that tell most.
     """
@@ -88,7 +88,7 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
     for title in shown:
         table.add_column(title, no_wrap=True, ratio=1 if title == "last action" else None)
     table.columns[0].min_width = min(LONGEST_ID, max((len(formatting.short_id(row.id)) for row in rows), default=0))
-    for row in rows[:room]:
+    for row in rows:
         word = row.category.value if row.phase is Phase.RUNNING and row.category else row.outcome
         cells = {
             "trial": Text(formatting.short_id(row.id), style="bold" if not row.phase.ended else "dim"),
@@ -104,7 +104,6 @@ def trials_board(rows: Sequence[TrialRow], room: int, *, wide: bool) -> Renderab
             "last action": Text(row.note, style="dim"),
         }
         table.add_row(*(cells[title] for title in shown))
-    hidden = len(rows) - room
     return Group(table, Text(f"and {hidden} more, waiting or ended", style="dim")) if hidden > 0 else table
 
 

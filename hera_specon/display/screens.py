@@ -18,7 +18,8 @@ from hera_specon import formatting
 from hera_specon.display.boards import best_lines, headline, nodes_board, trials_board, when_it_ends
 from hera_specon.sweep_state import node_rows, tally, trial_outcome, trial_rows
 
-REFRESHES_PER_SECOND = 4
+DRAWN_EVERY = 0.5
+"""Seconds of the sweep between two drawings at least: each takes some hundredths of a second of the loop's time."""
 WIDE = 110
 """Columns from which a terminal can hold the whole table."""
 LINES_BESIDE_TRIALS = 10
@@ -30,10 +31,11 @@ class LiveScreen:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._live = Live(console=console, refresh_per_second=REFRESHES_PER_SECOND, transient=True)
+        self._live = Live(console=console, auto_refresh=False, transient=True)
         self._title = ""
         self._trials = 0
         self._forecast: Forecast | None = None
+        self._due = 0.0
 
     def __enter__(self) -> Self:
         """Start drawing."""
@@ -53,8 +55,7 @@ class LiveScreen:
     def begin(self, policy: str, trials: int, position: int, of: int) -> None:
         """Start the view of the sweep under one more policy."""
         self._title = f"{policy} ({position} of {of})" if of > 1 else policy
-        self._trials = trials
-        self._forecast = None
+        self._trials, self._forecast, self._due = trials, None, 0.0
 
     def foresee(self, forecast: Forecast) -> None:
         """Show from now on when trials and sweep will end."""
@@ -63,22 +64,21 @@ class LiveScreen:
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
-        """Redraw after a tick."""
+        """Redraw after a tick; the newest of several that come fast waits for the next."""
+        if snapshot.now < self._due:
+            return
+        self._due = snapshot.now + DRAWN_EVERY
         nodes = node_rows(snapshot)
         best = best_lines(snapshot)
         room = max(3, self._console.height - LINES_BESIDE_TRIALS - len(nodes) - len(best))
-        rows = trial_rows(snapshot, assessments, reasons, self._forecast)
+        rows = trial_rows(snapshot, assessments, reasons, self._forecast, room)
         body = Group(
             headline(tally(snapshot, self._trials), snapshot.now, _left(self._forecast, snapshot.now)),
             *(Text(line, no_wrap=True) for line in best),
-            trials_board(rows, room, wide=self._console.width >= WIDE),
+            trials_board(rows, len(snapshot.trials) - len(rows), wide=self._console.width >= WIDE),
             nodes_board(nodes),
         )
-        self._live.update(Panel(body, title=escape(self._title), title_align="left", border_style="dim"))
-
-    def redraw(self) -> None:
-        """Draw now, without waiting for the next refresh."""
-        self._live.refresh()
+        self._live.update(Panel(body, title=escape(self._title), title_align="left", border_style="dim"), refresh=True)
 
     def end(self, result: RunResult) -> None:
         """Say how the sweep went and clear the view."""

@@ -113,7 +113,6 @@ def test_the_live_view_shows_when_trials_and_sweep_will_end() -> None:
         screen.begin("specon", 4, 1, 1)
         screen.foresee(FORESEEN)
         screen.observe(SNAPSHOT, JUDGED, REASONS)
-        screen.redraw()
 
     assert f"ends in about 5 min (3{DASH}7)" in out.getvalue()
     assert f"40 s (30{DASH}55)" in out.getvalue()
@@ -150,7 +149,6 @@ def test_the_live_view_shows_trials_nodes_messages_and_the_end() -> None:
         screen.begin("specon", 4, 1, 2)
         screen.say("MLflow: http://127.0.0.1:5000 [watch it]")
         screen.observe(SNAPSHOT, JUDGED, REASONS)
-        screen.redraw()
         screen.end(RESULT)
 
     shown = out.getvalue()
@@ -167,7 +165,6 @@ def test_more_trials_than_lines_are_counted() -> None:
     with screen:
         screen.begin("specon", 30, 1, 1)
         screen.observe(many, {}, {})
-        screen.redraw()
 
     assert "and 18 more" in out.getvalue()
 

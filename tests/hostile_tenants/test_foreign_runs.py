@@ -7,7 +7,7 @@ from mlflow.entities import Metric
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import TrialId
-from controllers.tracking.metric_source import MlflowSource, Scope
+from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import ForeignSweepError, Steering, open_sweep
 from mlflow_hooks import contract
 

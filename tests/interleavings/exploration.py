@@ -18,7 +18,7 @@ from controllers.core.actions import Assessment
 from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.ports import World
 from controllers.lab.fault_search.invariants import InvariantError
-from controllers.tracking.metric_source import MlflowSource
+from controllers.tracking.mlflow_source import MlflowSource
 from controllers.tracking.tags import Compose
 from controllers.worlds.argo import pod_changes
 from controllers.worlds.argo.executor import RunOf

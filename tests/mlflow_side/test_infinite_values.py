@@ -12,7 +12,8 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Direction, TrialId
 from controllers.core.progress import merge
-from controllers.tracking.metric_source import MlflowSource, Scope, find_runs
+from controllers.tracking.metric_source import find_runs
+from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.values import as_logged
 from hera_specon.cluster.sweep_state import tracked_sweeps
 from hera_specon.replay.tracked_trials import history, tracked_trials

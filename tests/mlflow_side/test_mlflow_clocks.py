@@ -5,7 +5,7 @@ from mlflow.entities import Metric
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import TrialId
-from controllers.tracking.metric_source import MlflowSource, Scope
+from controllers.tracking.mlflow_source import MlflowSource, Scope
 from tests.mlflow_side.test_mlflow_source import BEGAN, experiment, trial
 
 

@@ -9,7 +9,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import TrialId
-from controllers.tracking.metric_source import MlflowSource, Scope
+from controllers.tracking.mlflow_source import MlflowSource, Scope
 from mlflow_hooks import contract
 
 BEGAN = 1_000.0

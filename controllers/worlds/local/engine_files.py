@@ -11,9 +11,13 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import Ask
 from controllers.worlds.local.jobs import write_whole
 
+_CLOCK = "clock.json"
+
 
 class StateFile:
     """Keeps ``engine.json``: the newest state, and how much of the sweep's time had passed.
+
+    While the state stays the same, only the time is kept, in ``clock.json``: a large sweep's state is megabytes.
 
     Args:
         folder: of the run under one policy.
@@ -23,6 +27,7 @@ class StateFile:
     def __init__(self, folder: Path, now: Callable[[], float]) -> None:
         self._file = folder / "engine.json"
         self._now = now
+        self._kept: str | None = None
         began = _read(self._file).get("began_epoch_s")
         self._began = time.time() - now() if began is None else float(began)
 
@@ -39,8 +44,13 @@ class StateFile:
     def save(self, state: Callable[[], str], *, urgent: bool) -> None:
         """Keep ``state`` together with the time on the sweep's clock; a file is cheap enough for every tick."""
         del urgent
-        kept = {"elapsed_s": self._now(), "began_epoch_s": self._began, "state": state()}
+        newest, elapsed = state(), {"elapsed_s": self._now()}
+        if newest == self._kept:
+            write_whole(self._file.with_name(_CLOCK), json.dumps(elapsed).encode())
+            return
+        kept = {**elapsed, "began_epoch_s": self._began, "state": newest}
         write_whole(self._file, json.dumps(kept).encode())
+        self._kept = newest
 
 
 class AskedFile:
@@ -85,7 +95,7 @@ class PolicyFile:
 
 def elapsed_before(folder: Path) -> float:
     """Return the seconds of the sweep's clock that an earlier controller of this run had driven."""
-    return float(_read(folder / "engine.json").get("elapsed_s", 0.0))
+    return max(float(_read(folder / name).get("elapsed_s", 0.0)) for name in ("engine.json", _CLOCK))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 It runs the workflow that Hera built step by step, and is the cluster that the engine acts upon.
 """
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from controllers.worlds.local.attempts import Attempts
 from controllers.worlds.local.endings import MOST_BARREN, pause_s
 from controllers.worlds.local.gangs import Ended
 from controllers.worlds.local.gpus import devices_of
+from controllers.worlds.local.job_book import JobBook
 from controllers.worlds.local.jobs import JobLedger, LocalJob
 from controllers.worlds.local.processes import ProcessMark
 from controllers.worlds.local.room import Machine, Room
@@ -54,26 +56,34 @@ class LocalWorld:
             for planned in program.trials()
             for step in (planned.step,)
         ]
-        self._jobs = {
-            # What ran when the last controller died starts again, on the nodes where it belongs.
-            name: replace(job, phase=Phase.PENDING, targets=job.targets or job.nodes, asked_at=None)
-            if job.placed
-            else job
-            for name, job in ledger.jobs.items()
-        }
+        self._jobs = JobBook(
+            {
+                # What ran when the last controller died starts again, on the nodes where it belongs.
+                name: replace(job, phase=Phase.PENDING, targets=job.targets or job.nodes, asked_at=None)
+                if job.placed
+                else job
+                for name, job in ledger.jobs.items()
+            }
+        )
         self._delays = dict(ledger.delays)
         self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes, as kube-scheduler does
+        self._shown: dict[str, tuple[LocalJob, Trial]] = {}
+        self._listed: tuple[int, Sequence[Trial]] = (-1, ())
+        self._objectives: Mapping[TrialId, str] = {}
+        self._expanded_at = (-1, -1, -1)
+        self._submitted: Expansion | None = None
+        self._tried_at, self._try_again_at = -1, math.inf
         self._expand()
 
     @property
     def ledger(self) -> JobLedger:
         """What must be kept to go on after the controller was killed."""
-        return JobLedger(dict(self._jobs), dict(self._delays))
+        return JobLedger(self._jobs.all(), dict(self._delays))
 
     @property
     def finished(self) -> bool:
         """Whether the whole workflow is over."""
-        return self._expansion.finished and not any(job.placed for job in self._jobs.values())
+        return self._expansion.finished and not self._jobs.placed
 
     @property
     def failed(self) -> bool:
@@ -90,33 +100,30 @@ class LocalWorld:
             GangError: the workers of a gang train each for itself.
         """
         self._now = now
-        before = dict(self._jobs)
+        before = self._jobs.changes
         self._end_attempts(now)
         self._expand()
-        for delay in self._expansion.delays:
-            self._delays.setdefault(delay.id, now + delay.seconds)
-        for step in self._expansion.pods:
-            if step.id not in self._jobs:
-                # A gang starts with as many workers as it may have, or as ever fit here.
-                most = max(min(step.workers, self._machine.most_workers(step)), step.min_workers)
-                self._jobs[step.id] = LocalJob(step, now, step.cpu, workers=most)
+        self._submit(now)
         self._start_pending(now)
-        return self._jobs != before
+        return self._jobs.changes != before
 
     def count_cut(self) -> None:
         """Count the CPU seconds of attempts that were ended because the sweep was interrupted."""
         for end in self._attempts.ended():
-            for job in [one for one in self._jobs.values() if one.placed and one.key == end.key]:
+            for job in [one for one in self._jobs.placed if one.key == end.key]:
                 self._jobs[job.id] = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds)
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
-        return [trial_of(job, waits=self._waits(job)) for job in self._jobs.values() if job.trial]
+        changes, listed = self._listed
+        if changes != self._jobs.changes:
+            listed = [self._trial(job) for job in self._jobs.trials()]
+            self._listed = self._jobs.changes, listed
+        return listed
 
     def to_come(self) -> Sequence[ComingTrial]:
         """Return every trial of the workflow that is known before running and has not been submitted yet."""
-        submitted = {job.trial for job in self._jobs.values()}
-        return [trial for trial in self._planned if trial.id not in submitted]
+        return [trial for trial in self._planned if self._jobs.of_trial(trial.id) is None]
 
     def nodes(self) -> Sequence[Node]:
         """Return the slices of this machine, with the cores busy on each of late."""
@@ -124,8 +131,8 @@ class LocalWorld:
 
     def trial(self, name: TrialId) -> Trial | None:
         """Return one trial as it is now."""
-        job = self._job_of(name)
-        return None if job is None else trial_of(job, waits=self._waits(job))
+        job = self._jobs.of_trial(name)
+        return None if job is None else self._trial(job)
 
     def node(self, name: NodeName) -> Node | None:
         """Return one slice of this machine as it is now."""
@@ -133,7 +140,7 @@ class LocalWorld:
 
     def apply(self, action: Action) -> Outcome:
         """Take on ``action`` if the trial runs and was not told to leave, or waits for a place that there is."""
-        job = self._job_of(action.trial)
+        job = self._jobs.of_trial(action.trial)
         if job is None:
             return refused("there is no such trial")
         match action:
@@ -159,7 +166,7 @@ class LocalWorld:
 
     def cores_used(self) -> Mapping[TrialId, float]:
         """Return the cores that each running trial used of late."""
-        running = [job for job in self._jobs.values() if job.placed and job.trial]
+        running = [job for job in self._jobs.placed if job.trial]
         return {TrialId(job.trial): self._attempts.cores_used(job, self._now) for job in running}
 
     def jobs(self) -> Sequence[LocalJob]:
@@ -168,20 +175,25 @@ class LocalWorld:
 
     def objectives(self) -> Mapping[TrialId, str]:
         """Return the name of each submitted trial's objective."""
-        return {
-            TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE]
-            for job in self._jobs.values()
-            if job.trial
-        }
+        # Whoever reads metrics asks from another thread, and keeps what it was given.
+        jobs = self._jobs.trials()
+        if len(jobs) != len(self._objectives):
+            self._objectives = {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in jobs}
+        return self._objectives
 
     def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
         """Return how each trial went, in the order of submission."""
-        jobs = [job for job in self._jobs.values() if job.trial]
+        jobs = self._jobs.trials()
         found = [result_of(job, self.short(job.trial), samples.get(TrialId(job.trial))) for job in jobs]
         return sorted(found, key=lambda result: (result.submitted_s, result.id))
 
-    def _job_of(self, trial: TrialId) -> LocalJob | None:
-        return next((job for job in self._jobs.values() if job.trial == trial), None)
+    def _trial(self, job: LocalJob) -> Trial:
+        """Return ``job`` as policies see it, the same object as long as the job is the same."""
+        of_job, trial = self._shown.get(job.id, (None, None))
+        if of_job is not job or trial is None:
+            trial = trial_of(job, waits=self._waits(job))
+            self._shown[job.id] = job, trial
+        return trial
 
     def _node(self, name: NodeName) -> Node:
         used = self._attempts.node_cores_used(name, self._now)
@@ -189,7 +201,7 @@ class LocalWorld:
         return Node(name, self._machine.nodes[name], self._machine.memory, used, devices=gpus)
 
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:
-        if why_not := Room(self._machine, self._jobs.values()).resize_lack(job, cpu):
+        if why_not := Room(self._machine, self._jobs.holding).resize_lack(job, cpu):
             return refused(why_not)
         # Weights within a node: the neighbours' parts shrink by themselves.
         self._attempts.resize(job, cpu)
@@ -205,7 +217,7 @@ class LocalWorld:
     def _place(self, job: LocalJob, place: Place) -> Outcome:
         if not self._waits(job):
             return refused("the trial does not wait for a place")
-        trial = trial_of(job, waits=True)
+        trial = self._trial(job)
         nodes = nodes_of(place, trial)
         if why_not := why_no_gang(place, trial) or self._room_for(job).lack(job, nodes):
             return refused(why_not)
@@ -219,7 +231,7 @@ class LocalWorld:
         return DONE
 
     def _migrate(self, job: LocalJob, move: Migrate) -> Outcome:
-        trial = trial_of(job, waits=False)
+        trial = self._trial(job)
         nodes = nodes_of(move, trial)
         if sorted(nodes) == sorted(job.nodes):
             return refused(f"the trial is on {', '.join(nodes)} already")
@@ -229,7 +241,7 @@ class LocalWorld:
 
     def _room_for(self, job: LocalJob) -> Room:
         """Return what room all other jobs leave."""
-        return Room(self._machine, (other for other in self._jobs.values() if other.id != job.id))
+        return Room(self._machine, (other for other in self._jobs.holding if other.id != job.id))
 
     def _ask_to_leave(self, job: LocalJob) -> Outcome:
         self._jobs[job.id] = replace(job, asked_at=self._now)
@@ -242,15 +254,15 @@ class LocalWorld:
             self._reap(end, now)
         self._attempts.check_joined(now, self._machine.join_s)
         broken = self._attempts.broken()
-        for job in self._jobs.values():
-            if job.placed and job.overdue(now):
+        for job in self._jobs.placed:
+            if job.overdue(now):
                 self._attempts.kill(job)
-            elif job.placed and job.key in broken and job.asked_at is None:
+            elif broken and job.key in broken and job.asked_at is None:
                 # The workers that are left would wait for the one that was lost.
                 self._ask_to_leave(job)
 
     def _reap(self, end: Ended, now: float) -> None:
-        job = next(job for job in self._jobs.values() if job.placed and job.key == end.key)
+        job = next(job for job in self._jobs.placed if job.key == end.key)
         job = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds)
         asked = job.phase in _LEAVING
         # An attempt that was asked to leave may end by the signal itself, before its hooks listen or after its grace.
@@ -306,7 +318,12 @@ class LocalWorld:
         return replace(job, phase=phase, ended_at=now, asked_at=None, targets=(), exit_code=code, result=result)
 
     def _expand(self) -> None:
-        """Work out anew which steps should exist, from how those before them ended."""
+        """Work out which steps should exist, from how those before them ended: anew only where more have ended."""
+        over = {name for name, ends in self._delays.items() if ends <= self._now}
+        moment = (self._jobs.ends, len(self._delays), len(over))
+        if moment == self._expanded_at:
+            return
+        self._expanded_at = moment
         outcomes = {
             job.id: StepOutcome(
                 StepStatus.SUCCEEDED if job.phase in _ENDED_WELL else StepStatus.FAILED, job.result, job.exit_code
@@ -314,28 +331,60 @@ class LocalWorld:
             for job in self._jobs.values()
             if job.phase.ended
         }
-        over = {name for name, ends in self._delays.items() if ends <= self._now}
         outcomes |= {name: StepOutcome(StepStatus.SUCCEEDED) for name in over}
         running = [job.id for job in self._jobs.values() if not job.phase.ended]
         running += [name for name in self._delays if name not in over]
         self._expansion: Expansion = self._program.expand(outcomes, running)
 
+    def _submit(self, now: float) -> None:
+        """Take up the steps and delays that should exist and are new."""
+        if self._expansion is self._submitted:
+            return
+        self._submitted = self._expansion
+        for delay in self._expansion.delays:
+            self._delays.setdefault(delay.id, now + delay.seconds)
+        for step in self._expansion.pods:
+            if step.id not in self._jobs:
+                # A gang starts with as many workers as it may have, or as ever fit here.
+                most = max(min(step.workers, self._machine.most_workers(step)), step.min_workers)
+                self._jobs[step.id] = LocalJob(step, now, step.cpu, workers=most)
+
     def _start_pending(self, now: float) -> None:
         """Start what waits and fits somewhere, in the order of submission."""
-        waiting = (job for job in self._jobs.values() if job.phase is Phase.PENDING and not self._waits(job))
-        pending = [job for job in waiting if now >= job.not_before]
-        for job in sorted(pending, key=lambda job: job.submitted_at):
-            nodes = self._nodes_for(job)
-            if nodes is not None:
-                self._jobs[job.id] = self._started(job, nodes, now)
+        if self._jobs.changes == self._tried_at and now < self._try_again_at:
+            return  # There was no room, and none has become free.
+        self._try_again_at = math.inf
+        lacking: set[tuple[object, ...]] = set()
+        for job in self._jobs.pending:
+            if self._waits(job):
+                continue
+            if now < job.not_before:
+                self._try_again_at = min(self._try_again_at, job.not_before)
+                continue
+            # Where one found no room, others that ask for the same find none: thousands may wait.
+            wish, step = self._wish(job), job.step
+            asked = (step.cpu, step.memory, step.gpus, len(job.targets) or job.size, bool(job.targets), *wish)
+            if asked in lacking:
+                continue
+            nodes = self._nodes_for(job, wish)
+            if nodes is None:
+                lacking.add(asked)
+                continue
+            self._jobs[job.id] = self._started(job, nodes, now)
+            if job.targets:
+                lacking.clear()  # what was held for it elsewhere is free
+        self._tried_at = self._jobs.changes
 
-    def _nodes_for(self, job: LocalJob) -> tuple[str, ...] | None:
+    def _wish(self, job: LocalJob) -> tuple[str, ...]:
+        """Return the nodes on which the next attempt of ``job`` shall start if they have room."""
+        # The nodes of the first attempt are pinned so that two policies are compared from the same placement.
+        pinned = () if job.attempt else tuple(self._machine.pinned.get(self.short(job.trial), ()))
+        return job.targets or pinned
+
+    def _nodes_for(self, job: LocalJob, wish: tuple[str, ...]) -> tuple[str, ...] | None:
         """Return the nodes for all workers of ``job``, None where they do not all fit."""
         room = self._room_for(job)
-        # The nodes of the first attempt are pinned so that two policies are compared from the same placement.
         # A trial whose chosen nodes have filled up meanwhile starts elsewhere rather than not at all.
-        pinned = () if job.attempt else tuple(self._machine.pinned.get(self.short(job.trial), ()))
-        wish = job.targets or pinned
         if wish and not room.lack(job, wish):
             return wish
         return room.found(job, len(job.targets) or job.size, self._random.choice)

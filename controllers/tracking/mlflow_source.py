@@ -1,0 +1,218 @@
+"""Progress of a sweep's trials out of MLflow: bulk queries for all of them, whatever their number.
+
+Whatever MLflow holds is untrusted data.
+"""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from mlflow.exceptions import MlflowException
+from mlflow.tracking import MlflowClient
+
+from controllers.core.model import Sample, TrialId
+from controllers.tracking.access import shown
+from controllers.tracking.metric_source import RUNNING, FoundRun, TooMuchError, find_runs
+from controllers.tracking.reading_plan import ReadingPlan
+from controllers.tracking.values import Reported
+from mlflow_hooks import contract
+
+_LOG = logging.getLogger(__name__)
+_OURS: Final = (contract.METRIC_CPU_SECONDS, contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL)
+_POLL_S: Final = 60.0
+"""Seconds that all pages together may take: the next sweep is waiting."""
+_LAG_S: Final = 15.0
+"""Seconds that a report may take from its trial to MLflow."""
+_IDS: Final = 100
+"""Runs asked for at once by their ids."""
+_APART_MS: Final = 2000
+"""Milliseconds by which a run may come into MLflow after another that began later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a sweep's trials are found: their experiments, and what their ``specon.sweep_id`` begins with."""
+
+    experiment_ids: Sequence[str]
+    sweep_prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """A report by its step and its node's clock, and when it was made by ours, in Unix seconds."""
+
+    report: tuple[int, float]
+    epoch_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A run as it was read last, ``read_s`` Unix seconds, and what that comes to."""
+
+    run: FoundRun
+    read_s: float
+    stamp: _Stamp | None
+    sample: Sample | None
+
+
+class MlflowSource:
+    """Reads the newest point of each trial's metrics.
+
+    Args:
+        client: a client of the tracking server.
+        scope: tells where the trials log to, as far as that is known.
+        objectives: name of the objective of each trial known so far.
+        to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
+        epoch: gives the time in Unix seconds.
+        clock: gives seconds that only go forward.
+    """
+
+    def __init__(
+        self,
+        client: MlflowClient,
+        scope: Callable[[], Scope],
+        objectives: Callable[[], Mapping[TrialId, str]],
+        to_sweep_time: Callable[[float], float],
+        epoch: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._epoch = epoch
+        self._clock = clock
+        self._client = client
+        self._scope = scope
+        self._objectives = objectives
+        self._to_sweep_time = to_sweep_time
+        self._lock = threading.Lock()
+        self._plan = ReadingPlan()
+        self._seen: dict[str, _Seen] = {}
+        self._newest = 0
+        self._samples: Mapping[TrialId, Sample] = {}
+        self.run_ids: Mapping[TrialId, str] = {}
+        self.logged: Mapping[TrialId, frozenset[str]] = {}
+        self.away = False
+
+    def poll(self, *, whole: bool = False) -> Mapping[TrialId, Sample]:
+        """Return the newest sample of each trial; empty, and ``away`` set, if MLflow does not answer.
+
+        Of a trial whose run has ended a while ago it may be half a minute old; with ``whole`` all runs are read. Where
+        nothing new was found of a trial, its sample is the same object as before.
+        """
+        with self._lock:
+            try:
+                objectives = self._objectives()
+                found, gone = self._read(objectives, whole=whole)
+            except (MlflowException, OSError, TooMuchError) as error:
+                if not self.away:
+                    _LOG.warning("MLflow does not answer: %s", shown(str(error))[:200])
+                self.away = True
+                return {}
+            self.away = False
+            self._take(found, gone, objectives)
+            return self._samples
+
+    def _read(self, objectives: Mapping[TrialId, str], *, whole: bool) -> tuple[Sequence[FoundRun], Collection[str]]:
+        """Return the runs that were due, and the ids of those that were and are not there any more."""
+        scope, began = self._scope(), self._clock()
+        if not scope.experiment_ids:
+            return [], self._seen.keys()
+        if whole or self._plan.whole_is_due(began, len(objectives)):
+            found = self._find_runs(scope, "", objectives)
+            self._plan.read_whole(began, self._clock(), len(objectives))
+            return found, self._seen.keys() - {run.run_id for run in found}
+        found = self._find_runs(scope, f" AND attributes.status = '{RUNNING}'", objectives)
+        # One that began since may have ended since, too.
+        newest = min(self._newest, int(self._epoch() * 1000)) - _APART_MS
+        found += self._find_runs(scope, f" AND attributes.start_time > {newest}", objectives)
+        due = self._plan.due({run.run_id for run in found}, began)
+        for start in range(0, len(due), _IDS):
+            ids = ", ".join(f"'{run_id}'" for run_id in due[start : start + _IDS])
+            found += self._find_runs(scope, f" AND attributes.run_id IN ({ids})", objectives)
+        return found, set(due) - {run.run_id for run in found}
+
+    def _find_runs(self, scope: Scope, condition: str, objectives: Mapping[TrialId, str]) -> list[FoundRun]:
+        """Return the runs of the trials in ``objectives``: anybody may give a run the mark of somebody else's sweep."""
+        wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{scope.sweep_prefix}%' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
+        metrics = (*dict.fromkeys(objectives.values()), *_OURS)
+        give_up = time.monotonic() + _POLL_S
+        found: list[FoundRun] = []
+        for run in find_runs(self._client, scope.experiment_ids, wanted + condition, metrics):
+            if run.trial in objectives:
+                found.append(run)
+            if time.monotonic() > give_up:
+                message = f"the runs of {scope.sweep_prefix}* take more than {_POLL_S:g} s to read"
+                raise TooMuchError(message)
+        return found
+
+    def _take(self, found: Sequence[FoundRun], gone: Collection[str], objectives: Mapping[TrialId, str]) -> None:
+        """Keep what was found, and make it known where that is news."""
+        now, clock = self._epoch(), self._clock()
+        news = bool(gone)
+        for run_id in list(gone):
+            del self._seen[run_id]
+            self._plan.gone(run_id)
+        for run in found:
+            self._newest = max(self._newest, run.began)
+            before = self._seen.get(run.run_id)
+            changed = before is None or not _alike(before.run, run)
+            if before is not None and not changed:
+                self._seen[run.run_id] = replace(before, read_s=now)
+            else:
+                self._seen[run.run_id] = self._seen_now(run, before, objectives[run.trial], now)
+            self._plan.read(run.run_id, clock, going_on=run.going_on, changed=changed)
+            news |= changed
+        if news:
+            # Of several runs of one trial the oldest counts, as it does for the hooks.
+            order = sorted(self._seen.values(), key=lambda one: (one.run.began, one.run.run_id), reverse=True)
+            runs = {one.run.trial: one for one in order}
+            self.run_ids = {trial: one.run.run_id for trial, one in runs.items()}
+            self.logged = {trial: one.run.others | one.run.metrics.keys() for trial, one in runs.items()}
+            self._samples = {trial: one.sample for trial, one in runs.items() if one.sample is not None}
+
+    def _seen_now(self, run: FoundRun, before: _Seen | None, objective: str, now: float) -> _Seen:
+        newest = run.metrics.get(objective)
+        stamp = None if newest is None else self._stamped(newest, before, now)
+        sample = None if newest is None or stamp is None else self._sample(run.metrics, newest, stamp)
+        return _Seen(run, now, stamp, sample)
+
+    def _stamped(self, newest: Reported, before: _Seen | None, now: float) -> _Stamp:
+        """Return when a report was made, whatever the clock of its node says: after the last look, and before now."""
+        known = None if before is None else before.stamp
+        if known is not None and known.report == (newest.step, newest.epoch_s):
+            return known
+        # A run that was not there before may have begun before the last look, as after an outage of MLflow.
+        earliest = -math.inf
+        if known is not None and before is not None:
+            earliest = max(known.epoch_s, before.read_s - _LAG_S)
+        return _Stamp((newest.step, newest.epoch_s), min(max(newest.epoch_s, earliest), now))
+
+    def _sample(self, metrics: Mapping[str, Reported], newest: Reported, stamp: _Stamp) -> Sample:
+        total = _value(metrics, contract.METRIC_STEPS_TOTAL)
+        return Sample(
+            value=newest.value,
+            step=newest.step,
+            at=self._to_sweep_time(stamp.epoch_s),
+            cpu_seconds=_value(metrics, contract.METRIC_CPU_SECONDS),
+            first=_value(metrics, contract.METRIC_OBJECTIVE_FIRST),
+            steps_total=int(total) if total is not None and 0 < total < 2**53 else None,
+        )
+
+
+def _alike(one: FoundRun, other: FoundRun) -> bool:
+    """Return whether two readings of a run say the same. A value that is not a number is like another such."""
+    if (one.going_on, one.others, one.metrics.keys()) != (other.going_on, other.others, other.metrics.keys()):
+        return False
+    return all(
+        (before.step, before.epoch_s) == (after.step, after.epoch_s)
+        and (before.value == after.value or (math.isnan(before.value) and math.isnan(after.value)))
+        for name, before in one.metrics.items()
+        for after in (other.metrics[name],)
+    )
+
+
+def _value(metrics: Mapping[str, Reported], name: str) -> float | None:
+    found = metrics.get(name)
+    return None if found is None else found.value
