@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+LONGEST_LINE = 4096
+"""Characters of a line that is told: as long as a path may be."""
 DASH = "\N{EN DASH}"
 MINUTE = 60
 HOUR = 3600
@@ -75,9 +77,14 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
+def one_line(text: str) -> str:
+    """Return ``text`` as one line that fits into a terminal's memory, without what could steer it."""
+    return printable(text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "\N{HORIZONTAL ELLIPSIS}")
+
+
 def printable_lines(text: str) -> str:
     """Return ``text`` without what could steer a terminal but for its line ends."""
-    return "\n".join(map(printable, text.splitlines()))
+    return "\n".join(map(one_line, text.splitlines()))
 
 
 def short_id(trial: str) -> str:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from rich.console import Console
-
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult, TrialResult
 from hera_specon.cli.backend import chosen_policies, parsed, real_backend
 from hera_specon.cli.found_runs import found_record
+from hera_specon.display.console import SafeConsole
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.records.comparison import labelled
 from hera_specon.records.flat import flat_rows
@@ -133,7 +132,7 @@ def run(
         state_dir=Path(options.get("state_dir", LocalSettings.state_dir)),
         fresh=options.get("fresh", False),
     )
-    console = Console()
+    console = SafeConsole()
     with LiveScreen(console) if options.get("live", True) else PlainScreen(console.print) as screen:
         chosen = policies or chosen_policies(backend, (), manifest, source)
         done = backend.run_locally(manifest, source, chosen, settings, screen)

@@ -41,7 +41,7 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
         observers: Told of each tick.
         guard: Wraps the policy in what keeps it from harm.
         requests: What owners ask of their trials; nobody can ask without.
-        search: Finds the hyperparameters that are left to a search; without it, they are looked for at once, right here.
+        search: Finds the hyperparameters that are left to a search; without it, they are looked for at once.
     """
     steered = Managed(policy=guard(policy)) if requests is not None else guard(policy)
     return Engine(steered, world, source, store, logs, observers, search=search or OptunaSearch(), requests=requests)

@@ -10,7 +10,8 @@ from mlflow.store.artifact.artifact_repository_registry import get_artifact_repo
 from mlflow.store.artifact.http_artifact_repo import HttpArtifactRepository
 from mlflow.tracking import MlflowClient
 from mlflow.utils.credentials import get_default_host_creds
-from mlflow.utils.rest_utils import augmented_raise_for_status, http_request
+from mlflow.utils.request_utils import augmented_raise_for_status
+from mlflow.utils.rest_utils import http_request
 
 from controllers.core.errors import SpeconError
 
@@ -42,14 +43,15 @@ def artifact_text(client: MlflowClient, run: Run, path: str, most: int) -> str:
     if size is None or size > most:
         raise TooLargeError(path)
     with tempfile.TemporaryDirectory(prefix="specon-artifact-") as kept:
-        return Path(store.download_artifacts(path, kept)).read_text(encoding="utf-8", errors="replace")
+        kept_at: str = store.download_artifacts(path, kept)  # type: ignore[no-untyped-call]
+        return Path(kept_at).read_text(encoding="utf-8", errors="replace")
 
 
 def _streamed(address: str, path: str, most: int) -> bytes:
     """Return a file that a tracking server hands on; what its listing says of the size may be wrong."""
-    answer = http_request(get_default_host_creds(address), f"/{quote(path)}", "GET", stream=True)
-    with answer:
-        augmented_raise_for_status(answer)
+    login = get_default_host_creds(address)  # type: ignore[no-untyped-call]
+    with http_request(login, f"/{quote(path)}", "GET", stream=True) as answer:  # type: ignore[no-untyped-call]
+        augmented_raise_for_status(answer)  # type: ignore[no-untyped-call]
         if int(answer.headers.get("Content-Length") or 0) > most:
             raise TooLargeError(path)
         read = bytearray()

@@ -52,7 +52,11 @@ class PoliteGroup(click.Group):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except click.ClickException as error:
+            # The words of the command line may be names that others gave, pasted or piped into it.
+            error.message = printable_lines(error.message)  # type: ignore[misc] # others' words
+            raise
+        except (click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except (Exception, KeyboardInterrupt) as error:
             if ctx.params.get("debug"):

@@ -1,14 +1,17 @@
 """What commands print and write: a console, a progress bar, JSON."""
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from hera_specon.display.console import SafeConsole
+from hera_specon.formatting import one_line, printable_lines
 
 if TYPE_CHECKING:
     from controllers.core.results import RunResult
@@ -17,13 +20,28 @@ STDOUT = "-"
 """Stands for standard output where an option takes a file."""
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print ``text`` as one line; others may have worded parts of it."""
+    click.echo(one_line(text), err=err)
+
+
+def say_lines(text: str, console: Console | None = None) -> None:
+    """Print ``text`` to where ``console`` prints, to standard output without one, and keep its line ends."""
+    click.echo(printable_lines(text), file=None if console is None else console.file)
+
+
+def write_out(text: str) -> None:
+    """Print ``text`` as it is, for programs: JSON and YAML hold no character that steers a terminal."""
+    click.echo(text)
+
+
 def open_console(json_out: Path | None, wide: int | None = None) -> Console:
     """Return the console to print to: standard error where standard output is kept for JSON.
 
     ``wide`` is its width in columns where it is no terminal, so that no table is cut off.
     """
-    console = Console(stderr=str(json_out) == STDOUT)
-    return console if wide is None or console.is_terminal else Console(file=console.file, width=wide)
+    console = SafeConsole(stderr=str(json_out) == STDOUT)
+    return console if wide is None or console.is_terminal else SafeConsole(file=console.file, width=wide)
 
 
 def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: Path) -> None:
@@ -52,7 +70,7 @@ def write_json(target: Path, content: object) -> None:
     """Write ``content`` to the file ``target``, or to standard output where that is ``-``."""
     text = json.dumps(content, indent=2) + "\n"
     if str(target) == STDOUT:
-        sys.stdout.write(text)
+        write_out(text.rstrip("\n"))
     else:
         target.write_text(text, encoding="utf-8")
 

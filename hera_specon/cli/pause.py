@@ -6,6 +6,7 @@ import click
 
 from controllers.core.model import Ask
 from hera_specon.cli.options import cluster_options, state_dir_option
+from hera_specon.cli.output import say
 
 
 @click.command(short_help="Let trials of a sweep that runs wait.")
@@ -42,4 +43,4 @@ def pause(  # noqa: PLR0913 - one argument for each option
         message = "Name either trials or --all."
         raise click.UsageError(message)
     desk = desk_of(sweep, state_dir, kubeconfig, context, namespace)
-    ask_for(desk, Ask.PAUSE, trials, everything=everything, tell=click.echo)
+    ask_for(desk, Ask.PAUSE, trials, everything=everything, tell=say)

@@ -6,10 +6,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from hera_specon.cli.output import write_out
+from hera_specon.display.console import SafeConsole
 
 if TYPE_CHECKING:
     from controllers.policies.registry import PolicyInfo
@@ -33,9 +36,9 @@ def policies(*, as_json: bool) -> None:
 
     known = describe()
     if as_json:
-        click.echo(json.dumps([asdict(policy) for policy in known], indent=2, default=str))
+        write_out(json.dumps([asdict(policy) for policy in known], indent=2, default=str))
     else:
-        Console().print(listing(known), highlight=False)
+        SafeConsole().print(listing(known), highlight=False)
 
 
 def listing(known: Sequence["PolicyInfo"]) -> RenderableType:

@@ -3,6 +3,7 @@
 import click
 
 from hera_specon.cli.options import cluster_options
+from hera_specon.cli.output import say
 
 
 @click.command(short_help="Start trials that wait for a controller that was removed.")
@@ -43,15 +44,15 @@ def release(  # noqa: PLR0913 - one argument for each option
     access = open_cluster(kubeconfig, context, namespace)
     found = held(access, workflow)
     if found.nothing:
-        click.echo(f"Nothing waits for a controller in namespace {access.namespace}.")
+        say(f"Nothing waits for a controller in namespace {access.namespace}.")
     for record in found.adopted:
-        click.echo(f"workflow {record.name} is marked as steered by a controller")
+        say(f"workflow {record.name} is marked as steered by a controller")
     for pod in found.pods:
         trial = pod.definition.name if pod.definition is not None else "not known"
-        click.echo(f"pod {pod.name} waits (trial {trial}, attempt {pod.attempt})")
+        say(f"pod {pod.name} waits (trial {trial}, attempt {pod.attempt})")
     if found.nothing or dry_run:
         return
     if not yes:
         click.confirm("Let them go?", abort=True)
     for done in let_go(access, found):
-        click.echo(done)
+        say(done)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from hera_specon.cli.backend import parsed
 from hera_specon.cli.options import Cores, NodeCount, json_file_option, policies_option, state_dir_option
 from hera_specon.cli.output import open_console, progress_bar, write_json
+from hera_specon.display.console import SafeConsole
 
 if TYPE_CHECKING:
     from hera_specon.replay.replaying import Replayed
@@ -135,5 +135,5 @@ def _replay(request: Request) -> "Replayed":
     past = sources.find_past(request.sweep, sources.Where(request.state_dir, uri, request.cpus_per_node, objective))
     what_if = replaying.WhatIf(request.nodes, request.cpus_per_node, request.costs, request.cores_per_trial)
     total = replaying.simulations(past, request.policies, request.seeds)
-    with progress_bar(Console(stderr=True), "simulating", "runs", total) as advance:
+    with progress_bar(SafeConsole(stderr=True), "simulating", "runs", total) as advance:
         return replaying.replay(past, what_if, policies, request.seeds, lambda: advance(1))

@@ -4,11 +4,12 @@ import os
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from controllers.core.results import ComparisonError
 from hera_specon.cli.found_runs import found_folder, found_record
 from hera_specon.cli.options import NewFile, state_dir_option
+from hera_specon.cli.output import say
+from hera_specon.display.console import SafeConsole
 from hera_specon.display.tables import comparison_table
 from hera_specon.report.page import REPORT_FILE, write_page, write_report
 
@@ -46,8 +47,8 @@ def report(runs: tuple[str, ...], out: Path | None, mlflow_tracking_uri: str | N
         try:
             write_page(record, [target])
             if results := record.results():
-                Console(stderr=True).print(comparison_table(results))
+                SafeConsole(stderr=True).print(comparison_table(results))
         except ComparisonError as error:
             message = f"These runs cannot be compared: {error}"
             raise ComparisonError(message) from error
-    click.echo(target)
+    say(str(target))

@@ -10,7 +10,7 @@ from controllers.core.errors import SpeconError
 from controllers.policies.kit.settings import DEFAULT_POLICY
 from hera_specon.cli.backend import parsed
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, state_dir_option
-from hera_specon.cli.output import open_console, print_how_it_went
+from hera_specon.cli.output import open_console, print_how_it_went, say, say_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +97,7 @@ def _told(found: dict[str, str], chosen: "Callable[[str], bool]", where: str) ->
         message = f"Nothing to resume in {where}: trials that were ended early: {known}."
         raise NothingToResumeError(message)
     for trial, why in going_on.items():
-        click.echo(f"{trial}: {why}")
+        say(f"{trial}: {why}")
 
 
 def _let_go_on(request: Request, desk: "Desk") -> None:
@@ -106,7 +106,7 @@ def _let_go_on(request: Request, desk: "Desk") -> None:
 
     if request.dry_run:
         for trial, ask in desk.asks().items():
-            click.echo(f"{trial}: asked to {ask}")
+            say(f"{trial}: asked to {ask}")
         return
     going_on = ask_no_more(desk, request.trials, everything=request.everything)
     if not going_on:
@@ -116,7 +116,7 @@ def _let_go_on(request: Request, desk: "Desk") -> None:
         )
         raise NothingToResumeError(message)
     for trial in going_on:
-        click.echo(f"{trial}: goes on")
+        say(f"{trial}: goes on")
 
 
 def _resume_here(request: Request, folder: Path) -> None:
@@ -138,7 +138,7 @@ def _resume_here(request: Request, folder: Path) -> None:
         return
     console = open_console(None)
     live = console.is_terminal and not request.plain
-    with LiveScreen(console) if live else PlainScreen(lambda line: click.echo(line, file=console.file)) as screen:
+    with LiveScreen(console) if live else PlainScreen(lambda line: say_lines(line, console)) as screen:
         done = resume_ended(folder, parse_policy(request.policy), screen, request.chosen)
     print_how_it_went(console, done.results, done.folder)
     write_report(folder, [folder / REPORT_FILE])
@@ -167,5 +167,5 @@ def _resume_in_a_cluster(request: Request) -> None:
     channel = KubeChannel(access.api)
     manifest = edited(manifest, Overrides(policy=canonical_policy(request.policy)))
     created = channel.create(access.namespace, manifest)
-    click.echo(f"Created workflow {created.name} in namespace {created.namespace} (uid {created.uid})")
-    click.echo(f"Watch it: specon status {created.name} -n {created.namespace} --watch")
+    say(f"Created workflow {created.name} in namespace {created.namespace} (uid {created.uid})")
+    say(f"Watch it: specon status {created.name} -n {created.namespace} --watch")

@@ -20,7 +20,7 @@ from hera_specon.cli.options import (
     policies_option,
     state_dir_option,
 )
-from hera_specon.cli.output import open_console, print_how_it_went, write_json
+from hera_specon.cli.output import open_console, print_how_it_went, say, say_lines, write_json
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.records.comparison import labelled, to_json
 from hera_specon.records.failures import failures
@@ -161,7 +161,7 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         raise click.UsageError(message)
     check_parameters(request.parameters, workflow, request.file)
     for warning in (*run_warnings(workflow, policies), *risks(policies), *deaf_searches(workflow, policies)):
-        click.echo(f"Warning: {warning}", err=True)
+        say(f"Warning: {warning}", err=True)
     sizes = request.cpus_per_node
     settings = LocalSettings(
         nodes=request.nodes or (len(sizes) if isinstance(sizes, tuple) else _NODES),
@@ -174,5 +174,5 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         parameters=request.parameters,
     )
     live = console.is_terminal and not request.plain
-    with LiveScreen(console) if live else PlainScreen(lambda line: click.echo(line, file=console.file)) as screen:
+    with LiveScreen(console) if live else PlainScreen(lambda line: say_lines(line, console)) as screen:
         return backend.run_locally(workflow, request.file, policies, settings, screen)

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, state_dir_option
+from hera_specon.cli.output import say
 
 
 @click.command("set-policy", short_help="Give a sweep that runs another policy.")
@@ -42,4 +43,4 @@ def set_policy(
     check_policy(wanted, *desk.can)
     desk.trials()  # refuses a sweep that is over
     desk.set_policy(policy_spec(wanted))
-    click.echo(f"{desk.name}: asked for {policy_spec(wanted)} from now on")
+    say(f"{desk.name}: asked for {policy_spec(wanted)} from now on")

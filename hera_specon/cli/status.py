@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hera_specon.cli.options import cluster_options, state_dir_option
+from hera_specon.cli.output import say_lines, write_out
 
 if TYPE_CHECKING:
     from hera_specon.sweep_state import SweepState
@@ -73,7 +74,7 @@ def status(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
 
         for states in _until_over(read) if request.watch else [read()]:
             told = [to_json(state) for state in states]
-            click.echo(json.dumps(told[0] if len(told) == 1 else told, indent=None if request.watch else 2))
+            write_out(json.dumps(told[0] if len(told) == 1 else told, indent=None if request.watch else 2))
     else:
         _show(read, watch=request.watch)
 
@@ -100,13 +101,14 @@ def _reader(request: Request) -> Reader:
 
 
 def _show(read: Reader, *, watch: bool) -> None:
-    from rich.console import Console, Group  # noqa: PLC0415 - `specon --help` must not wait for these
+    from rich.console import Group  # noqa: PLC0415 - `specon --help` must not wait for these
     from rich.live import Live  # noqa: PLC0415
 
     from hera_specon.display.boards import status_table  # noqa: PLC0415
+    from hera_specon.display.console import SafeConsole  # noqa: PLC0415
     from hera_specon.display.screens import PlainScreen  # noqa: PLC0415
 
-    console = Console() if sys.stdout.isatty() else Console(width=_WIDE)
+    console = SafeConsole() if sys.stdout.isatty() else SafeConsole(width=_WIDE)
     if not watch:
         console.print(Group(*map(status_table, read())), highlight=False)
     elif console.is_terminal:
@@ -119,7 +121,7 @@ def _show(read: Reader, *, watch: bool) -> None:
         for states in _until_over(read):
             for number, state in enumerate(states):
                 if number == len(screens):
-                    screens.append(PlainScreen(click.echo))
+                    screens.append(PlainScreen(say_lines))
                     screens[number].begin(state.policy, state.total, number + 1, len(states))
                 if state.forecast is not None:
                     screens[number].foresee(state.forecast)

@@ -6,6 +6,7 @@ import click
 
 from controllers.core.model import Ask
 from hera_specon.cli.options import cluster_options, state_dir_option
+from hera_specon.cli.output import say
 
 
 @click.command(short_help="End trials of a sweep that runs, as a success that was cut short.")
@@ -41,4 +42,4 @@ def stop(  # noqa: PLR0913 - one argument for each option
         message = "Name either trials or --all."
         raise click.UsageError(message)
     desk = desk_of(sweep, state_dir, kubeconfig, context, namespace)
-    ask_for(desk, Ask.STOP, trials, everything=everything, tell=click.echo)
+    ask_for(desk, Ask.STOP, trials, everything=everything, tell=say)

@@ -13,6 +13,7 @@ import click
 from hera_specon.cli.backend import check_parameters
 from hera_specon.cli.group import Failure
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, parameters_option
+from hera_specon.cli.output import say, write_out
 
 if TYPE_CHECKING:
     from hera_specon.cluster.access import Access
@@ -123,12 +124,12 @@ def submit(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
     page = channel.page(created)
     if request.as_json:
         about = {"name": created.name, "namespace": created.namespace, "uid": created.uid, "page": page}
-        click.echo(json.dumps(about))
+        write_out(json.dumps(about))
     else:
-        click.echo(f"Created workflow {created.name} in namespace {created.namespace} (uid {created.uid})")
+        say(f"Created workflow {created.name} in namespace {created.namespace} (uid {created.uid})")
         if page is not None:
-            click.echo(f"Its page: {page}")
-        click.echo(f"Watch it: specon status {created.name} -n {created.namespace} --watch")
+            say(f"Its page: {page}")
+        say(f"Watch it: specon status {created.name} -n {created.namespace} --watch")
     if request.wait:
         wait_for_end(lambda: channel.workflow(created.namespace, created.name), created.name)
 
@@ -206,13 +207,13 @@ def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
         warnings += device_warnings(access, asked_devices(manifest))
         warnings += gang_warnings(access, asked_gangs(manifest))
     for warning in filter(None, warnings):
-        click.echo(f"Warning: {warning}", err=True)
+        say(f"Warning: {warning}", err=True)
 
 
 def _print_yaml(manifest: Mapping[str, Any]) -> None:
     import yaml  # noqa: PLC0415 - `specon --help` must not wait for it
 
-    click.echo(yaml.safe_dump(dict(manifest), sort_keys=False), nl=False)
+    write_out(yaml.safe_dump(dict(manifest), sort_keys=False).rstrip("\n"))
 
 
 def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> None:
@@ -240,7 +241,7 @@ def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> None:
         phase, progress = text(workflow, "status", "phase"), text(workflow, "status", "progress")
         line = printable(f"{name}: {phase or 'Pending'}" + (f", {progress} steps" if progress else ""))
         if workflow and line != told:
-            click.echo(line, err=True)
+            say(line, err=True)
             told = line
         if phase in ENDED:
             break

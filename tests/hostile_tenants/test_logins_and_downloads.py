@@ -21,7 +21,7 @@ from tests.cli.api_server import Cluster, running, write_kubeconfig
 from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
 from tests.report.example_run import write_example_run
 
-SECRET: Final = "hunter2"
+SECRET: Final = "hunter2"  # noqa: S105 - nobody's
 CHUNK: Final = b"x" * 2**16
 
 
@@ -186,12 +186,12 @@ def client_of(uri: str) -> Any:  # noqa: ANN401 - stands for a client, of which 
     ],
 )
 def test_artifacts_that_lie_on_another_server_get_no_login(
-    artifacts: str, refused: bool, home: Path, monkeypatch: pytest.MonkeyPatch
+    artifacts: str, *, refused: bool, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_artifacts(client_of("https://mine"), "r", artifacts)
     log_in("token", home, monkeypatch)
     if refused:
-        with pytest.raises(ForeignAddressError, match="the login .* is not sent there"):
+        with pytest.raises(ForeignAddressError, match=r"the login .* is not sent there"):
             check_artifacts(client_of("https://mine"), "r", artifacts)
     else:
         check_artifacts(client_of("https://mine"), "r", artifacts)

@@ -89,7 +89,7 @@ def waves(ask: Callable[[Trial, Snapshot, dict[TrialId, Point]], Point], spec: S
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "cmaes", "QMCSampler"])
 def test_a_search_elsewhere_finds_what_it_finds_right_here(sampler: str) -> None:
-    settings = {"n_startup_trials": 4} if sampler in {"tpe", "cmaes"} else {}
+    settings: dict[str, Any] = {"n_startup_trials": 4} if sampler in {"tpe", "cmaes"} else {}
     spec = SearchSpec(sampler=sampler, seed=3, settings=settings, space=(X, KIND, ONLY_A))
     with opened(Here()) as searches:
         assert waves(lambda *asked: answer(searches, *asked), spec) == waves(OptunaSearch().ask, spec)
@@ -141,24 +141,27 @@ def test_a_search_that_takes_too_long_rests_with_all_its_trials_and_holds_up_nob
     process, clock = Here(), [0.0]
     slow, fine = [searched(number, SPEC) for number in range(5)], replace(searched(9, SPEC), sweep="fine")
     snapshot = Snapshot(0.0, (*slow, fine), ())
-    with SearchQueue(process=process, now=lambda: clock[0]) as queue:
-        with queue.searches("attacker") as attacker, queue.searches("victim") as victim:
-            process.slow.add("1/0")
-            process.gate.clear()
-            for one in slow:
-                with pytest.raises(SearchPending):
-                    attacker.ask(one, snapshot, {})
+    with (
+        SearchQueue(process=process, now=lambda: clock[0]) as queue,
+        queue.searches("attacker") as attacker,
+        queue.searches("victim") as victim,
+    ):
+        process.slow.add("1/0")
+        process.gate.clear()
+        for one in slow:
             with pytest.raises(SearchPending):
-                victim.ask(fine, snapshot, {})
-            process.gate.set()
-            assert answer(victim, fine, snapshot, {})
-            assert sum(asked["study"] == "1/0" for asked in process.asked) == 1
-            for one in slow:
-                with pytest.raises(SearchError, match=r"nothing within 10 s; it is asked again after 10 s"):
-                    attacker.ask(one, snapshot, {})
-            process.slow.clear()
-            clock[0] = 11.0
-            assert answer(attacker, slow[0], snapshot, {})
+                attacker.ask(one, snapshot, {})
+        with pytest.raises(SearchPending):
+            victim.ask(fine, snapshot, {})
+        process.gate.set()
+        assert answer(victim, fine, snapshot, {})
+        assert sum(asked["study"] == "1/0" for asked in process.asked) == 1
+        for one in slow:
+            with pytest.raises(SearchError, match=r"nothing within 10 s; it is asked again after 10 s"):
+                attacker.ask(one, snapshot, {})
+        process.slow.clear()
+        clock[0] = 11.0
+        assert answer(attacker, slow[0], snapshot, {})
 
 
 def test_an_answer_is_announced_so_that_no_trial_waits_for_the_next_heartbeat() -> None:

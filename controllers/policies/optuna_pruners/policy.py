@@ -2,7 +2,7 @@
 
 They see what they would see in a study of Optuna's: the value that each trial reported at each step, and which trials
 have ended. Their rules are theirs (``optuna.pruners``); nothing of them is rewritten here. Of a training of more than
-a hundred steps, they see a hundred, evenly spread; of one that reports more steps than it told, from one to two hundred.
+a hundred steps, they see a hundred; of one that reports more steps than it told, from one to two hundred.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
