@@ -137,6 +137,8 @@ def run(
     with LiveScreen(console) if options.get("live", True) else PlainScreen(console.print) as screen:
         chosen = policies or chosen_policies(backend, (), manifest, source)
         done = backend.run_locally(manifest, source, chosen, settings, screen)
+        if done.lacking:
+            screen.say(f"{done.lacking}; the same call sends the rest")
     return SweepRun(done.folder, tuple(labelled(done.results, [str(one) for one in asked])))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
@@ -19,13 +19,17 @@ from controllers.tracking.access import be_impatient, problem_with, shown
 from controllers.worlds.local.jobs import file_name
 from mlflow_hooks import contract
 
+if TYPE_CHECKING:
+    from controllers.local_run.turns import Turns
+
 
 @dataclass(frozen=True)
 class LocalRun:
     """What ``run_locally`` leaves: the run's folder, a result per policy, and where MLflow is.
 
     ``serve_mlflow`` is the command that serves MLflow again, empty where it is the user's own and goes on. ``policies``
-    are the spec strings that the results belong to.
+    are the spec strings that the results belong to. ``lacking`` is what MLflow did not take of all that, empty for
+    nothing: then the same call sends it.
     """
 
     folder: Path
@@ -33,6 +37,7 @@ class LocalRun:
     tracking_uri: str
     serve_mlflow: str = ""
     policies: tuple[str, ...] = ()
+    lacking: str = ""
 
 
 def run_locally(
@@ -76,9 +81,12 @@ def run_locally(
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed and not (settings.adds_policies or settings.extends):
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
-        results = run_each(order, folder, services)
-        folder.describe({"finished": True, "serve_mlflow": services.server.serve_again if services.server else ""})
-        return replace(_ended(folder, results, services), policies=tuple(map(policy_spec, order.policies)))
+        turns = run_each(order, folder, services)
+        # What MLflow lacks is sent by the same command, which only finds a run that has not finished.
+        serve_again = services.server.serve_again if services.server else ""
+        folder.describe({"finished": not turns.lacking, "serve_mlflow": serve_again})
+        specs = [policy_spec(policy) for policy in order.policies[: len(turns.results)]]
+        return replace(_ended(folder, turns, services), policies=tuple(specs))
 
 
 def _with_policies_before(order: Order) -> tuple[RunFolder, Order]:
@@ -161,11 +169,13 @@ def resume_ended(
         return _ended(folder, run_revived(order, folder, policy, chosen, services), services)
 
 
-def _ended(folder: RunFolder, results: tuple[RunResult, ...], services: RunServices) -> LocalRun:
+def _ended(folder: RunFolder, turns: "Turns", services: RunServices) -> LocalRun:
     server = services.server
+    where = shown(services.tracking_uri)
+    lacking = f"MLflow at {where} lacks {turns.lacking}; it is kept in {folder.path}" if turns.lacking else ""
     if server is None:
-        return LocalRun(folder.path, results, shown(services.tracking_uri))
-    return LocalRun(folder.path, results, server.store, server.serve_again)
+        return LocalRun(folder.path, turns.results, where, lacking=lacking)
+    return LocalRun(folder.path, turns.results, server.store, server.serve_again, lacking=lacking)
 
 
 def _check_tracking_uri() -> None:
@@ -174,9 +184,9 @@ def _check_tracking_uri() -> None:
     uri = os.environ.get(TRACKING_URI)
     if not uri:
         return
-    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - its import takes seconds
+    from controllers.tracking.client import CarefulClient  # noqa: PLC0415 - MLflow's import takes seconds
 
-    problem = problem_with(MlflowClient(uri))
+    problem = problem_with(CarefulClient(uri))
     if problem:
         message = f"MLFLOW_TRACKING_URI is {shown(uri)}, but nothing there answers as MLflow: {problem}"
         raise SpeconError(message)

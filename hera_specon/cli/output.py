@@ -1,6 +1,7 @@
 """What commands print and write: a console, a progress bar, JSON."""
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 if TYPE_CHECKING:
     from controllers.core.results import RunResult
+    from controllers.local_run.run import LocalRun
 
 STDOUT = "-"
 """Stands for standard output where an option takes a file."""
@@ -46,6 +48,22 @@ def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: 
             if checkpoint := newest_checkpoint(part, best.id):
                 told = f"Checkpoint of {best.id}: {checkpoint}"
                 console.print(told, highlight=False, markup=False, soft_wrap=True)
+
+
+def problems(done: "LocalRun", results: "Sequence[RunResult]") -> str:
+    """Return what went wrong in a run that has ended: trials that failed, and what MLflow lacks; empty for nothing."""
+    from hera_specon.records.failures import failures  # noqa: PLC0415 - as above
+    from hera_specon.records.run_folder import parts_of  # noqa: PLC0415
+
+    told = [failures(parts_of(done.folder), results)]
+    if done.lacking:
+        told.append(f"{done.lacking}. The results above are whole. To send the rest, run again: {this_command()}")
+    return "\n".join(line for line in told if line)
+
+
+def this_command() -> str:
+    """Return the command line of this process, without what would make it start over."""
+    return shlex.join(["specon", *(word for word in sys.argv[1:] if word != "--fresh")])
 
 
 def write_json(target: Path, content: object) -> None:

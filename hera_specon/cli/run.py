@@ -20,11 +20,9 @@ from hera_specon.cli.options import (
     policies_option,
     state_dir_option,
 )
-from hera_specon.cli.output import open_console, print_how_it_went, write_json
+from hera_specon.cli.output import open_console, print_how_it_went, problems, write_json
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.records.comparison import labelled, to_json
-from hera_specon.records.failures import failures
-from hera_specon.records.run_folder import parts_of
 from hera_specon.report.page import REPORT_FILE, write_report
 
 if TYPE_CHECKING:
@@ -122,8 +120,8 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     \b
       specon run sweep.py --extend
 
-    Exit codes: 0 all trials succeeded, 1 some failed, 2 the command or FILE is wrong (nothing was
-    started), 130 interrupted.
+    Exit codes: 0 all trials succeeded, 1 some failed or MLflow does not have everything yet (the same
+    command sends the rest), 2 the command or FILE is wrong (nothing was started), 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = Request(**options)
     console = open_console(request.json_out)
@@ -136,7 +134,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     console.print(f"Report: {report}\nMLflow: {mlflow}", highlight=False, markup=False, soft_wrap=True)
     if request.json_out is not None:
         write_json(request.json_out, to_json(results))
-    if message := failures(parts_of(done.folder), results):
+    if message := problems(done, results):
         raise Failure(message)
 
 

@@ -18,6 +18,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.tracking.access import shown
+from controllers.tracking.client import CarefulClient
 from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
@@ -93,7 +94,7 @@ def open_tracking(uri: str) -> MlflowClient:
     if urlsplit(uri).scheme not in {"http", "https"}:
         message = f"{shown(uri)!r} is not the address of an MLflow server, such as http://127.0.0.1:5000"
         raise TrackingError(message)
-    return MlflowClient(uri)
+    return CarefulClient(uri)
 
 
 def _instant(text: str) -> float | None:
