@@ -11,7 +11,7 @@ from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.local_run.checks import check_gpus
 from controllers.local_run.order import Order
-from controllers.local_run.reviving import REVIVED_FILE, revive
+from controllers.local_run.reviving import REVIVED_FILE, revive, take_on_changes
 from controllers.local_run.run_folder import RunFolder, is_delivered, read_result
 from controllers.local_run.services import RunServices
 from controllers.local_run.sweep import LocalSweep, Plan
@@ -41,6 +41,8 @@ def run_each(order: Order, folder: RunFolder, services: RunServices) -> Turns:
         if done is None or not is_delivered(kept):
             plan = _plan(order, folder, position, policy, services.tracking_uri, results[:1])
             services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
+            if order.settings.extends:
+                take_on_changes(plan.folder, plan.program)
             done, lacking = _run_one(plan, services, done)
         services.screen.end(done)
         results.append(done)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.console import Console
 
+from controllers.core.errors import SweepInterrupted
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, chosen_workflow, real_backend
 from hera_specon.cli.group import Failure
 from hera_specon.cli.options import (
@@ -44,6 +45,7 @@ class Request:
     parameters: Mapping[str, str]
     state_dir: Path
     fresh: bool
+    as_begun: bool
     repeats: int
     added: tuple[str, ...]
     extend: bool
@@ -89,7 +91,15 @@ class Request:
 @click.option(
     "--extend",
     is_flag=True,
-    help="Train the trials that FILE has by now and the newest run of this sweep has not, as a part of that run.",
+    help="Train the trials that FILE has by now and the newest run of this sweep has not, as a part of that run. "
+    "Whatever else was changed holds for what has not ended.",
+)
+@click.option(
+    "--continue",
+    "as_begun",
+    is_flag=True,
+    help="Go on with the newest run of this sweep, which was cut short, as it was when it began: whatever FILE and the "
+    "other options say by now.",
 )
 @click.option("--fresh", is_flag=True, help="Start over, even if an interrupted run could continue.")
 @json_file_option
@@ -100,7 +110,8 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     """Run the sweep in FILE on this machine, divided into nodes.
 
     FILE is Python that defines a workflow with Hera as `w`, or a workflow as YAML. Its trials are
-    real processes that really train. Stop with Ctrl-C; run the same command again to continue.
+    real processes that really train. Stop with Ctrl-C; run the same command again to continue. Where
+    FILE was changed meanwhile, nothing begins until you say --continue, --extend or --fresh.
 
     \b
     Examples:
@@ -152,6 +163,13 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
             "leave --policy, --add-policy, --repeats and --fresh out."
         )
         raise click.UsageError(message)
+    others = request.policies or request.added or request.extend or request.fresh or request.repeats > 1
+    if request.as_begun and others:
+        message = (
+            "--continue goes on with a run as it was when it began: "
+            "leave --policy, --add-policy, --repeats, --extend and --fresh out."
+        )
+        raise click.UsageError(message)
     workflow = chosen_workflow(backend, request.file)
     policies = chosen_policies(backend, request.added or request.policies, workflow, request.file) * request.repeats
     if len(policies) > _MOST_RUNS:
@@ -167,10 +185,17 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         seed=request.seed,
         state_dir=request.state_dir,
         fresh=request.fresh,
+        as_begun=request.as_begun,
         adds_policies=bool(request.added),
         extends=request.extend,
         parameters=request.parameters,
     )
     live = console.is_terminal and not request.plain
     with LiveScreen(console) if live else PlainScreen(lambda line: click.echo(line, file=console.file)) as screen:
-        return backend.run_locally(workflow, request.file, policies, settings, screen)
+        try:
+            return backend.run_locally(workflow, request.file, policies, settings, screen)
+        except SweepInterrupted as error:
+            if not request.fresh:
+                raise
+            message = f"{error}, without --fresh"
+            raise SweepInterrupted(message) from error
