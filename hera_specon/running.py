@@ -90,7 +90,8 @@ class RunOptions(TypedDict, total=False):
 
     ``nodes`` is how many nodes to divide this machine into, ``cpus_per_node`` the cores of every one or of each,
     ``seed`` that of all random choices, ``state_dir`` where runs are kept. With ``fresh`` it starts over where an
-    interrupted run could continue. Without ``live`` it prints plain lines instead of a table.
+    interrupted run could continue. Where the sweep was changed since that, ``as_begun`` goes on with it as it was when
+    it began (``--continue``), and ``extend`` as it is now. Without ``live`` it prints plain lines instead of a table.
     """
 
     nodes: int
@@ -98,6 +99,8 @@ class RunOptions(TypedDict, total=False):
     seed: int
     state_dir: Path | str
     fresh: bool
+    as_begun: bool
+    extend: bool
     live: bool
 
 
@@ -132,11 +135,15 @@ def run(
         seed=options.get("seed", 0),
         state_dir=Path(options.get("state_dir", LocalSettings.state_dir)),
         fresh=options.get("fresh", False),
+        as_begun=options.get("as_begun", False),
+        extends=options.get("extend", False),
     )
     console = SafeConsole()
     with LiveScreen(console) if options.get("live", True) else PlainScreen(console.print) as screen:
         chosen = policies or chosen_policies(backend, (), manifest, source)
         done = backend.run_locally(manifest, source, chosen, settings, screen)
+        if done.lacking:
+            screen.say(f"{done.lacking}; the same call sends the rest")
     return SweepRun(done.folder, tuple(labelled(done.results, [str(one) for one in asked])))
 
 

@@ -45,29 +45,42 @@ _LONGEST_PARAM: Final = 6000
 _MOST_DUPLICATES: Final = 20
 
 
+class DeletedRunError(TrackingError):
+    """Somebody deleted the run in MLflow. What it lacks is kept for the case that it is restored."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"run {run_id} is deleted in MLflow; restore it there, and it gets the rest")
+
+
 @dataclass(slots=True)
 class Delivery:
-    """Sends one trial's points. ``allowed`` is asked before each request; once it says no, all ends."""
+    """Sends one trial's points. ``allowed`` is asked before each request; once it says no, all ends.
+
+    ``server`` is that which ``MLFLOW_TRACKING_URI`` names, where nobody hands over another.
+    """
 
     folder: Path
     allowed: Callable[[], bool] = field(default=lambda: True)
+    server: TrackingServer | None = None
     run_id: str | None = field(default=None, init=False)
-    _server: TrackingServer | None = field(default=None, init=False)
 
     def deliver(self) -> None:
         """Send all that MLflow has not acknowledged, and how the trial ended where it has.
 
         Raises:
+            DeletedRunError: somebody deleted the trial's run in MLflow.
             TrackingError: MLflow is away or refuses; call again later.
         """
-        self._server = self._server or tracking_server()
+        self.server = self.server or tracking_server()
         try:
-            self._deliver(self._server)
+            self._deliver(self.server)
         except NotMlflowError as error:
+            if not self.allowed():
+                raise
             # The library knows more ways to reach a server than the plain client.
             report(f"{error}; trying MLflow's own library")
-            self._server = LibraryServer()
-            self._deliver(self._server)
+            self.server = LibraryServer()
+            self._deliver(self.server)
 
     def _deliver(self, server: TrackingServer) -> None:
         while self.allowed():
@@ -76,12 +89,23 @@ class Delivery:
             if not points:
                 ending = read_ending(self.folder)
                 if ending is not None and not ending.told:
-                    server.set_status(run_id, ending.status, ending.timestamp)
-                    write_ending(self.folder, ending.as_told())
+                    self._tell(server, run_id, ending)
                 return
             self._send(server, run_id, points)
             if self.allowed():
                 mark_sent(self.folder, offset)
+
+    def _tell(self, server: TrackingServer, run_id: str, ending: Ending) -> None:
+        try:
+            server.set_status(run_id, ending.status, ending.timestamp)
+        except TrackingError as error:
+            if error.code == NOT_FOUND:
+                _start_over(self.folder)
+                self.run_id = None
+            elif error.code == REFUSED and not server.is_active(run_id):
+                raise DeletedRunError(run_id) from error
+            raise
+        write_ending(self.folder, ending.as_told())
 
     def _opened(self, server: TrackingServer) -> str:
         identity = read_identity(self.folder)
@@ -101,8 +125,7 @@ class Delivery:
                 raise
             if not server.is_active(run_id):
                 # What a deleted run is not given would be lost where somebody restores it.
-                message = f"run {run_id} is deleted in MLflow; restore it there, and it gets the rest"
-                raise TrackingError(message) from error
+                raise DeletedRunError(run_id) from error
             if len(points) == 1:
                 report(f"MLflow refuses {points[0]}: {error}")
                 return
@@ -213,7 +236,7 @@ def _start_over(folder: Path) -> None:
 
 
 def _tagged(server: TrackingServer, identity: Identity) -> list[str]:
-    """Return the ids of the runs with the trial's id, the oldest first: every attempt sees the same order."""
+    """Return the ids of the runs with the trial's id, that with its data first: every attempt sees the same order."""
     wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{identity.trial_id}'"
     return server.runs(_experiment_id(server, identity.experiment), wanted, _MOST_DUPLICATES)
 
@@ -226,7 +249,7 @@ def _created(server: TrackingServer, identity: Identity) -> Run:
     }
     given = {name: sendable(value) for name, value in tags.items() if value}
     created = server.create_run(_experiment_id(server, identity.experiment), identity.run_name, given)
-    # A request that timed out is sent again, though the server may have heard the first: one run stays, the oldest.
+    # A request that timed out is sent again, though the server may have heard the first: one run stays.
     kept, *surplus = _tagged(server, identity) or [created]
     for run_id in surplus:
         server.delete_run(run_id)

@@ -8,7 +8,7 @@ import errno
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -239,6 +239,16 @@ def logged_keys(folder: Path) -> frozenset[str] | None:
 def count_unsent(folder: Path) -> int:
     """Return how many logged points MLflow has not acknowledged."""
     return sum(1 for _ in _unsent_lines(folder, sent_bytes(folder)))
+
+
+def read_points(folder: Path, keys: Collection[str]) -> Iterator[Point]:
+    """Yield all points of ``keys`` that the trial has logged so far, in the order of logging."""
+    quoted = [_quoted(key).encode() for key in keys]
+    for line in _unsent_lines(folder, 0):
+        # Most lines may be of other keys, and decoding takes long where there are millions.
+        point = Point.decode(line) if any(key in line for key in quoted) else None
+        if point and point.key in keys:
+            yield point
 
 
 def _unsent_lines(folder: Path, offset: int) -> Iterator[bytes]:

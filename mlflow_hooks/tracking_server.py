@@ -33,6 +33,7 @@ _OLDEST_FIRST: Final = ("attributes.start_time ASC", "attributes.run_id ASC")
 _USER: Final = "unknown"
 """Whom MLflow's own client names where nobody does."""
 _MOST_BYTES: Final = 16 * 2**20
+_MOST_ERROR: Final = 200
 _AWAY: Final = frozenset({408, 429, 500, 502, 503, 504})
 """Answers of whatever stands before a server that is away or busy."""
 _BUSY: Final = frozenset({429, 503})
@@ -67,7 +68,7 @@ class TrackingError(Exception):
 
 
 class NotMlflowError(TrackingError):
-    """A server answered, but not as MLflow's REST API does: a log-in page, a redirection."""
+    """A server answered, but not as MLflow's REST API does: a log-in page, a redirection, JSON of another kind."""
 
 
 class TrackingServer(Protocol):
@@ -82,7 +83,10 @@ class TrackingServer(Protocol):
         ...
 
     def runs(self, experiment: str, wanted: str, most: int) -> list[str]:
-        """Return the ids of up to ``most`` runs that the filter ``wanted`` selects, the oldest first."""
+        """Return the ids of up to ``most`` runs that the filter ``wanted`` selects.
+
+        Those that hold metrics come first, and of equals the oldest.
+        """
         ...
 
     def create_run(self, experiment: str, name: str, tags: Mapping[str, str]) -> str:
@@ -141,23 +145,29 @@ class RestServer:
             if error.code == NOT_FOUND:
                 return None
             raise
-        return str(found["experiment"]["experiment_id"])
+        with _of_another_kind():
+            return _id(found["experiment"]["experiment_id"])
 
     def create_experiment(self, name: str) -> str:
         """See ``TrackingServer``."""
-        return str(self._asked("experiments/create", {"name": name})["experiment_id"])
+        created = self._asked("experiments/create", {"name": name})
+        with _of_another_kind():
+            return _id(created["experiment_id"])
 
     def runs(self, experiment: str, wanted: str, most: int) -> list[str]:
         """See ``TrackingServer``."""
         question = {"experiment_ids": [experiment], "filter": wanted, "max_results": most}
         found = self._asked("runs/search", {**question, "order_by": _OLDEST_FIRST})
-        return [str(run["info"]["run_id"]) for run in found.get("runs", [])]
+        with _of_another_kind():
+            runs = {_id(run["info"]["run_id"]): run.get("data", {}).get("metrics") for run in found.get("runs", [])}
+        return sorted(runs, key=lambda run: not runs[run])
 
     def create_run(self, experiment: str, name: str, tags: Mapping[str, str]) -> str:
         """See ``TrackingServer``."""
         about = {"experiment_id": experiment, "run_name": name, "user_id": _USER, "start_time": int(time.time() * 1000)}
         created = self._asked("runs/create", {**about, "tags": _pairs(tags)})
-        return str(created["run"]["info"]["run_id"])
+        with _of_another_kind():
+            return _id(created["run"]["info"]["run_id"])
 
     def delete_run(self, run: str) -> None:
         """See ``TrackingServer``."""
@@ -166,7 +176,8 @@ class RestServer:
     def is_active(self, run: str) -> bool:
         """See ``TrackingServer``."""
         found = self._asked(f"runs/get?{urllib.parse.urlencode({'run_id': run})}")
-        return str(found["run"]["info"].get("lifecycle_stage", _ACTIVE)) == _ACTIVE
+        with _of_another_kind():
+            return str(found["run"]["info"].get("lifecycle_stage", _ACTIVE)) == _ACTIVE
 
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         """See ``TrackingServer``."""
@@ -231,9 +242,26 @@ def _rest_s(asked: str) -> float:
 def _object(text: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _id(told: object) -> str:
+    """Return the id of a run or an experiment, which would be believed for good."""
+    if not isinstance(told, str) or not told:
+        message = f"{told!r} is no id"
+        raise ValueError(message)
+    return told
+
+
+@contextmanager
+def _of_another_kind() -> Iterator[None]:
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        message = f"the server answered with JSON of another kind: {type(error).__name__}: {str(error)[:_MOST_ERROR]}"
+        raise NotMlflowError(message) from error
 
 
 def _pairs(values: Mapping[str, str]) -> list[dict[str, str]]:
@@ -270,7 +298,7 @@ class LibraryServer:
         """See ``TrackingServer``."""
         with _translated():
             found = self._client.search_runs([experiment], wanted, max_results=most, order_by=list(_OLDEST_FIRST))
-        return [str(run.info.run_id) for run in found]
+        return [str(run.info.run_id) for run in sorted(found, key=lambda run: not run.data.metrics)]
 
     def create_run(self, experiment: str, name: str, tags: Mapping[str, str]) -> str:
         """See ``TrackingServer``."""
@@ -321,3 +349,6 @@ def _translated() -> Iterator[None]:
         yield
     except MlflowException as error:
         raise TrackingError(error.message, error.error_code) from error
+    except Exception as error:  # the library takes the JSON of an answer for what it should be
+        message = f"{type(error).__name__}: {str(error)[:_MOST_ERROR]}"
+        raise TrackingError(message) from error

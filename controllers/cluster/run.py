@@ -9,8 +9,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 
-from mlflow.tracking import MlflowClient
-
 from controllers.cluster.campaign_run import CampaignRun, FlushableStore, SharedServices
 from controllers.cluster.campaign_world import ForgetfulStore
 from controllers.cluster.campaigns import Campaigns
@@ -26,6 +24,7 @@ from controllers.core.ports import World
 from controllers.search import SearchQueue
 from controllers.tracking.access import be_impatient, problem_with
 from controllers.tracking.background import BackgroundReader
+from controllers.tracking.client import CarefulClient
 from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.api import ApiError, KubeApi
 from controllers.worlds.argo.events import EventSink, EventWriter
@@ -55,7 +54,7 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
     instruments = Instruments()
     with ExitStack() as stack:
         stack.enter_context(MetricsServer(settings.metrics_port, instruments))
-        client = MlflowClient(settings.tracking_uri)
+        client = CarefulClient(settings.tracking_uri)
         probe = stack.enter_context(MlflowProbe(lambda: problem_with(client), instruments.mlflow_up.set, _PROBE_S))
         leadership = _leadership(settings)
         api = _access(settings)

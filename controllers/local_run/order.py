@@ -32,7 +32,8 @@ class LocalSettings:
 
     ``cpus_per_node`` is in cores, for all nodes or for each of them; None gives four fifths of the machine's cores to
     the nodes and leaves the rest to MLflow and the controller, as a kubelet reserves some for the system.
-    ``seed`` breaks the default scheduler's ties. ``fresh`` starts anew where an unfinished run is. ``adds_policies``
+    ``seed`` breaks the default scheduler's ties. ``fresh`` starts anew where an unfinished run is. ``as_begun`` goes on
+    with the newest run of the sweep as it was asked for then, whatever is asked for now. ``adds_policies``
     adds the policies to those that the newest run of the same sweep ran under. ``extends`` trains what that run has not
     trained of a sweep that has more trials by now, under the policies of that run.
     """
@@ -42,6 +43,7 @@ class LocalSettings:
     seed: int = 0
     state_dir: Path = Path(".specon")
     fresh: bool = False
+    as_begun: bool = False
     adds_policies: bool = False
     extends: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)

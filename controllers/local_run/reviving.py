@@ -1,16 +1,19 @@
-"""Trials that a policy ended early are made to wait again, so that their run can be gone on with."""
+"""Changes to the ledger of a run that is gone on with: trials that wait again, and what their sweep asks for by now."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from controllers.core import labels
 from controllers.core.model import Phase
-from controllers.worlds.local.jobs import JobLedger, load_ledger, save_ledger
+from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
+from controllers.worlds.local.workflow import PodStep, Program
 from mlflow_hooks.contract import EXIT_MIGRATE
 
 REVIVED_FILE: Final = "revived"
 """There while trials of a finished run are trained to their end."""
+_OF_A_SEARCH: Final = (labels.ANNOTATION_PARAMS, labels.ANNOTATION_PARAM)
 
 
 def revive(folder: Path, uid: str, chosen: Callable[[str], bool]) -> bool:
@@ -42,3 +45,30 @@ def revive(folder: Path, uid: str, chosen: Callable[[str], bool]) -> bool:
     save_ledger(folder / "ledger.json", JobLedger({**ledger.jobs, **found}, ledger.delays))
     (folder / "result.json").unlink(missing_ok=True)
     return True
+
+
+def take_on_changes(folder: Path, program: Program) -> None:
+    """Have the trials that have not ended go on as ``program`` defines them: its resources, retries and so on.
+
+    Args:
+        folder: of the run under one policy.
+        program: the sweep's, whose trials have the ids of that run.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    ledger = load_ledger(folder / "ledger.json")
+    steps = {planned.step.id: planned.step for planned in program.trials()}
+    going_on = {
+        name: replace(job, step=_taken_on(job, steps[name]))
+        for name, job in ledger.jobs.items()
+        if name in steps and not job.phase.ended
+    }
+    if going_on:
+        save_ledger(folder / "ledger.json", JobLedger({**ledger.jobs, **going_on}, ledger.delays))
+
+
+def _taken_on(job: LocalJob, step: PodStep) -> PodStep:
+    """Return a step as it is defined now, with the hyperparameters that a search has given to its trial."""
+    found = {name: text for name, text in job.step.annotations.items() if name.startswith(_OF_A_SEARCH)}
+    return replace(step, annotations={**step.annotations, **found})

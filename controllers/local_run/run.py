@@ -5,19 +5,23 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
+from controllers.local_run.changes import trial_that_differs
 from controllers.local_run.checks import left_aside, stand_ins
+from controllers.local_run.cut_short import begun_run, check_nothing_is_dropped
 from controllers.local_run.order import LocalSettings, Order
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, find_run_of_sweep, find_smaller_run
 from controllers.local_run.services import TRACKING_URI, RunServices, Screen, start_services
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.tracking.access import be_impatient, problem_with, shown
 from controllers.worlds.local.jobs import file_name
-from mlflow_hooks import contract
+
+if TYPE_CHECKING:
+    from controllers.local_run.turns import Turns
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,8 @@ class LocalRun:
     """What ``run_locally`` leaves: the run's folder, a result per policy, and where MLflow is.
 
     ``serve_mlflow`` is the command that serves MLflow again, empty where it is the user's own and goes on. ``policies``
-    are the spec strings that the results belong to.
+    are the spec strings that the results belong to. ``lacking`` is what MLflow did not take of all that, empty for
+    nothing: then the same call sends it.
     """
 
     folder: Path
@@ -33,6 +38,7 @@ class LocalRun:
     tracking_uri: str
     serve_mlflow: str = ""
     policies: tuple[str, ...] = ()
+    lacking: str = ""
 
 
 def run_locally(
@@ -49,18 +55,23 @@ def run_locally(
 
     Raises:
         SweepInterrupted: it was told to stop; the same call goes on.
+        ChangedSweepError: its newest run was cut short, and ``workflow`` has been changed since; nothing was started.
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
-    order = Order(workflow, source, policies, settings)
+    order, notes = Order(workflow, source, policies, settings), list[str]()
     planned = order.checked()
     _check_tracking_uri()
-    if settings.adds_policies:
+    if settings.as_begun:
+        folder, order = begun_run(order)
+        planned = order.checked()
+    elif settings.adds_policies:
         folder, order = _with_policies_before(order)
         folder.reopen(order.identity())
     elif settings.extends:
         folder, order = _with_trials_before(order)
         folder.reopen(order.identity())
     else:
+        notes = [] if settings.fresh else check_nothing_is_dropped(order)
         folder = find_or_make_run(settings.state_dir, order.sweep, order.identity(), fresh=settings.fresh)
     identity = order.identity()
     with ExitStack() as stack:
@@ -70,15 +81,18 @@ def run_locally(
 
         services.wait_for_mlflow()
         folder.describe(order.facts(planned, services.tracking_uri))
-        folder.keep_order({**identity, "source": str(source)})
-        for line in (*left_aside(workflow), *stand_ins(planned, folder.path)):
+        folder.keep_order({**identity, "source": str(order.source)})
+        for line in (*notes, *left_aside(order.workflow), *stand_ins(planned, folder.path)):
             screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed and not (settings.adds_policies or settings.extends):
             screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
-        results = run_each(order, folder, services)
-        folder.describe({"finished": True, "serve_mlflow": services.server.serve_again if services.server else ""})
-        return replace(_ended(folder, results, services), policies=tuple(map(policy_spec, order.policies)))
+        turns = run_each(order, folder, services)
+        # What MLflow lacks is sent by the same command, which only finds a run that has not finished.
+        serve_again = services.server.serve_again if services.server else ""
+        folder.describe({"finished": not turns.lacking, "serve_mlflow": serve_again})
+        specs = [policy_spec(policy) for policy in order.policies[: len(turns.results)]]
+        return replace(_ended(folder, turns, services), policies=tuple(specs))
 
 
 def _with_policies_before(order: Order) -> tuple[RunFolder, Order]:
@@ -104,31 +118,19 @@ def _with_trials_before(order: Order) -> tuple[RunFolder, Order]:
     """
     folder, before = find_smaller_run(order.settings.state_dir, order.sweep, order.identity())
     kept = Order.kept_in(folder)
-    old, new = (
-        {
-            one.step.env[contract.ENV_TRIAL_ID]: (
-                one.step.environment,
-                one.step.command,
-                one.step.args,
-                one.step.source,
-            )
-            for one in either.program("check").trials()
-        }
-        for either in (kept, order)
-    )
-    for name, trained in old.items():
-        if new.get(name) != trained:
-            message = (
-                f"run {folder.name} cannot be extended: its trial {name.partition('.')[2]} is not the one of "
-                f"{order.source}; raise trials= and leave name, space, seed, search and command as they were"
-            )
-            raise SpeconError(message)
+    if name := trial_that_differs(kept, order):
+        message = (
+            f"run {folder.name} cannot be extended: its trial {name} is not the one of "
+            f"{order.source}; raise trials= and leave name, space, seed, search and command as they were"
+        )
+        raise SpeconError(message)
+    old, new = (len(either.program("check").trials()) for either in (kept, order))
     positions = range(len(before))
     results = [folder.of_policy(number, file_name(kept.policies[number].name)) / "result.json" for number in positions]
-    if new.keys() == old.keys() and folder.finished and all(path.exists() for path in results):
-        message = f"run {folder.name} has all {len(new)} trials of {order.source} already: raise trials= there"
+    if new == old and folder.finished and all(path.exists() for path in results):
+        message = f"run {folder.name} has all {new} trials of {order.source} already: raise trials= there"
         raise SpeconError(message)
-    if new.keys() != old.keys():
+    if new != old:
         for path in results:
             path.unlink(missing_ok=True)
     return folder, replace(order, policies=kept.policies)
@@ -161,11 +163,13 @@ def resume_ended(
         return _ended(folder, run_revived(order, folder, policy, chosen, services), services)
 
 
-def _ended(folder: RunFolder, results: tuple[RunResult, ...], services: RunServices) -> LocalRun:
+def _ended(folder: RunFolder, turns: "Turns", services: RunServices) -> LocalRun:
     server = services.server
+    where = shown(services.tracking_uri)
+    lacking = f"MLflow at {where} lacks {turns.lacking}; it is kept in {folder.path}" if turns.lacking else ""
     if server is None:
-        return LocalRun(folder.path, results, shown(services.tracking_uri))
-    return LocalRun(folder.path, results, server.store, server.serve_again)
+        return LocalRun(folder.path, turns.results, where, lacking=lacking)
+    return LocalRun(folder.path, turns.results, server.store, server.serve_again, lacking=lacking)
 
 
 def _check_tracking_uri() -> None:
@@ -174,9 +178,9 @@ def _check_tracking_uri() -> None:
     uri = os.environ.get(TRACKING_URI)
     if not uri:
         return
-    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - its import takes seconds
+    from controllers.tracking.client import CarefulClient  # noqa: PLC0415 - MLflow's import takes seconds
 
-    problem = problem_with(MlflowClient(uri))
+    problem = problem_with(CarefulClient(uri))
     if problem:
         message = f"MLFLOW_TRACKING_URI is {shown(uri)}, but nothing there answers as MLflow: {problem}"
         raise SpeconError(message)

@@ -17,6 +17,8 @@ from controllers.worlds.local.jobs import write_whole
 _IDENTITY = "identity"
 _SUFFIX = "uid_suffix"
 _ORDER_FILE = "order.json"
+_RESULT_FILE = "result.json"
+_DELIVERED = "delivered"
 
 
 @dataclass(frozen=True)
@@ -101,20 +103,36 @@ def find_or_make_run(state_dir: Path, sweep: str, identity: Mapping[str, Any], *
         identity: all that makes two commands the same (JSON).
         fresh: start anew whatever there is.
     """
-    digest = _digest(identity)
     runs = state_dir / "runs"
     runs.mkdir(parents=True, exist_ok=True)
-    if not fresh:
-        for path in sorted(runs.glob(f"{sweep}-*"), key=_number, reverse=True):
-            known = _described(path)
-            if known.get(_IDENTITY) == digest and not known.get("finished"):
-                return RunFolder(path, resumed=True)
+    if not fresh and (found := unfinished_run(state_dir, sweep, identity)):
+        return found
     number = max((_number(path) for path in runs.glob(f"{sweep}-*")), default=0) + 1
     path = runs / f"{sweep}-{number}"
     path.mkdir()
     folder = RunFolder(path, resumed=False)
-    folder.describe({_IDENTITY: digest, "name": path.name, "sweep": sweep, _SUFFIX: uuid.uuid4().hex[:8]})
+    folder.describe({_IDENTITY: _digest(identity), "name": path.name, "sweep": sweep, _SUFFIX: uuid.uuid4().hex[:8]})
     return folder
+
+
+def unfinished_run(state_dir: Path, sweep: str, identity: Mapping[str, Any]) -> RunFolder | None:
+    """Return the newest unfinished run of the same identity; the arguments are those of ``find_or_make_run``."""
+    for path in sorted((state_dir / "runs").glob(f"{sweep}-*"), key=_number, reverse=True):
+        folder = RunFolder(path, resumed=True)
+        if _described(path).get(_IDENTITY) == _digest(identity) and not folder.finished:
+            return folder
+    return None
+
+
+def newest_run(state_dir: Path, sweep: str) -> RunFolder | None:
+    """Return the newest run of that name, whatever it was asked for; None where there is none.
+
+    Args:
+        state_dir: folder that holds ``runs/``.
+        sweep: what the run is named after.
+    """
+    paths = [path for path in (state_dir / "runs").glob(f"{sweep}-*") if path.name.removeprefix(f"{sweep}-").isdigit()]
+    return RunFolder(max(paths, key=_number), resumed=True) if paths else None
 
 
 def find_run_of_sweep(state_dir: Path, sweep: str, identity: Mapping[str, Any]) -> tuple[RunFolder, list[str]]:
@@ -168,8 +186,22 @@ def _find_alike(
 
 def read_result(folder: Path) -> RunResult | None:
     """Return the result in a policy's folder, None while it has none."""
-    path = folder / "result.json"
+    path = folder / _RESULT_FILE
     return RunResult.from_dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+
+
+def write_result(folder: Path, result: RunResult, *, delivered: bool) -> None:
+    """Keep a result in a policy's folder, and whether MLflow has all of it by now."""
+    kept = {**result.to_dict(), _DELIVERED: delivered}
+    write_whole(folder / _RESULT_FILE, json.dumps(kept, indent=1).encode())
+
+
+def is_delivered(folder: Path) -> bool:
+    """Return whether MLflow is known to have all of the run in a policy's folder; older versions did not note that."""
+    try:
+        return bool(json.loads((folder / _RESULT_FILE).read_text(encoding="utf-8")).get(_DELIVERED))
+    except FileNotFoundError:
+        return False
 
 
 def _digest(identity: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from controllers.driving.stop_signals import stop_on_signals
 from controllers.local_run.order import Order
 from controllers.local_run.run_folder import RunFolder
 from controllers.tracking.access import shown
-from controllers.worlds.local.mlflow_server import LocalMlflow
+from controllers.worlds.local.mlflow_server import HUNG_AFTER_S, LocalMlflow
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.processes.preload import preloads
 from controllers.worlds.local.workflow import PlannedTrial
@@ -58,10 +58,10 @@ class RunServices:
     tracking_uri: str
     server: LocalMlflow | None
 
-    def keep_alive(self) -> None:
-        """Start the run's own MLflow anew if it has died."""
+    def keep_alive(self, hung_after_s: float = HUNG_AFTER_S) -> None:
+        """Start the run's own MLflow anew if it has died, or has not answered for ``hung_after_s`` seconds."""
         if self.server is not None:
-            self.server.keep_alive()
+            self.server.keep_alive(hung_after_s)
 
     def wait_for_mlflow(self) -> None:
         """Wait until MLflow answers, and say where it is.

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlflow.tracking import MlflowClient
+from mlflow.exceptions import MlflowException
 
 from controllers.core.errors import SpeconError, SweepInterrupted
-from controllers.core.objectives import ObjectiveWatch, with_what_they_logged
+from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.driving.assembly import assemble, guarded
@@ -18,7 +18,10 @@ from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
-from controllers.local_run.logged import NamesLogged
+from controllers.local_run.closing import Closing
+from controllers.local_run.finishing import courier_for, wait_for
+from controllers.local_run.journals import LastWord, journalled_samples
+from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
 from controllers.local_run.trial_runs import TrialRuns
 from controllers.policies import Pinned
@@ -28,8 +31,9 @@ from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastR
 from controllers.record.recorder import Recorder
 from controllers.record.silence import SilenceWatch
 from controllers.record.timeline import TimelineFile
-from controllers.tracking.access import environment_as_given
+from controllers.tracking.access import MlflowAwayError, environment_as_given, shown
 from controllers.tracking.background import BackgroundReader
+from controllers.tracking.client import CarefulClient
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
@@ -40,12 +44,10 @@ from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import choose_shares
 from controllers.worlds.local.workflow import Program
 from controllers.worlds.local.world import LocalWorld
-from mlflow_hooks import deliver_leftovers
 from mlflow_hooks.delivery import end_untold
 
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
-_DELIVERY_S = 60.0
 _LAST_TAGS_S = 15.0
 
 
@@ -73,21 +75,22 @@ class LocalSweep:
     def __init__(self, plan: Plan, services: RunServices) -> None:
         self._plan = plan
         self._services = services
-        self._client = MlflowClient(plan.tracking_uri)
+        self._client = CarefulClient(plan.tracking_uri)
         self._ledger_path = plan.folder / "ledger.json"
         name, spec = plan.policy.name, spec_or_name(plan.policy)
-        steering = Steering(f"{plan.title} · {name}", name, plan.uid, spec=spec)
-        self._runs = [
-            open_sweep(self._client, sweep, experiment, steering) for sweep, experiment in plan.sweeps.items()
-        ]
+        self._state = plan.folder / "state"
+        self._runs = self._opened(Steering(f"{plan.title} · {name}", name, plan.uid, spec=spec))
 
-    @property
-    def sweep_runs(self) -> Sequence[SweepRun]:
-        """The parent runs in MLflow."""
-        return self._runs
+    def _opened(self, steering: Steering) -> Sequence[SweepRun]:
+        try:
+            return [open_sweep(self._client, sweep, name, steering) for sweep, name in self._plan.sweeps.items()]
+        except (MlflowException, OSError) as error:
+            where, why = shown(self._plan.tracking_uri), shown(str(error))[:200]
+            message = f"MLflow at {where} does not answer ({why}); nothing is lost, run the same command again"
+            raise MlflowAwayError(message) from error
 
-    def run(self) -> RunResult:
-        """Run to the end and return what it came to.
+    def run(self) -> tuple[RunResult, str]:
+        """Run to the end and return what it came to, and what MLflow lacks of it, empty for nothing.
 
         Raises:
             SweepInterrupted: it was told to stop; everything is kept for going on.
@@ -104,7 +107,7 @@ class LocalSweep:
                 self._services.screen.say("memory limits are not enforced: there is no control group for memory")
             # Pushed after the shares, so that it runs before them: attempts save before their control groups go.
             stack.push(self._end_attempts_of_a_cut_sweep)
-            around = self._surroundings(resumed=bool(interrupted.jobs))
+            around = self._surroundings()
             attempts = Attempts(shares, self._services.launcher, around)
             self._services.launcher.wait_ready()
             clock = SweepClock(elapsed_before(self._plan.folder))
@@ -114,6 +117,7 @@ class LocalSweep:
             source = MlflowSource(self._client, lambda: scope, world.objectives, clock.from_epoch)
             reader = stack.enter_context(BackgroundReader(_HEARTBEAT_S))
             background = stack.enter_context(reader.follow(source))
+            samples = LastWord(background, lambda: journalled_samples(self._state, world.jobs(), clock.from_epoch))
             writer = stack.enter_context(TagWriter(self._client))
             tags = stack.enter_context(writer.board(lambda: source.run_ids, trial_tags))
             timeline = TimelineFile(self._plan.folder / "timeline.jsonl")
@@ -130,7 +134,7 @@ class LocalSweep:
                 engine = assemble(
                     policy,
                     world,
-                    background,
+                    samples,
                     store,
                     logs=(ActionFile(self._plan.folder),),
                     observers=(tags, recorder, forecaster, silence, self._services.screen),
@@ -140,16 +144,47 @@ class LocalSweep:
                 )
                 return Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now())
 
-            self._drive(world, steered_by, source, clock)
-            tags.settle(_LAST_TAGS_S)
-            self._deliver(world.jobs())
-            trials = tuple(world.results(source.poll(whole=True)))
+            self._drive(world, steered_by, source, clock, samples)
+            trials = tuple(world.results(samples.poll()))
             if not trials:
                 message = "the workflow ended without having run a trial"
                 raise SpeconError(message)
-            logged = NamesLogged(self._plan.folder / "state", self._plan.uid, source)
-            trials = with_what_they_logged(trials, logged)
-            return RunResult(self._plan.policy.name, trials, round(store.interrupted_s, 1))
+            result = RunResult(self._plan.policy.name, trials, round(store.interrupted_s, 1))
+            save_ledger(self._ledger_path, world.ledger)
+            write_result(self._plan.folder, result, delivered=False)
+            result, lacking = self.deliver(result, world.ledger.jobs)
+            if not lacking:
+                tags.settle(_LAST_TAGS_S)
+            return result, lacking
+
+    def deliver(self, result: RunResult, jobs: Mapping[str, LocalJob]) -> tuple[RunResult, str]:
+        """Give MLflow what it lacks of a sweep that has ended, and end its runs.
+
+        Args:
+            result: what the sweep came to, as far as the disk knows.
+            jobs: its jobs, all of which have ended.
+
+        Returns:
+            The result, also with what MLflow alone knows, and what MLflow still lacks, empty for nothing.
+
+        Raises:
+            SweepInterrupted: it was told to stop; the same command sends the rest.
+        """
+        of_trials = [job for job in jobs.values() if job.trial]
+        for job in of_trials:
+            if job.phase.ended and (self._state / job.trial).is_dir():
+                # Of one that was stopped, killed or knows no hooks, nobody else tells MLflow that it is over.
+                end_untold(self._state / job.trial, succeeded=job.exit_code == 0)
+        closing = Closing(self._client, self._runs, self._plan.folder, self._plan.uid, of_trials, result)
+        courier = courier_for([self._state / job.trial for job in of_trials], closing.conclude)
+        courier.start()
+        lack = wait_for(courier, self._services)
+        for line in courier.deleted:
+            self._services.screen.say(line)
+        if lack is None:
+            write_result(self._plan.folder, closing.result, delivered=True)
+            return closing.result, ""
+        return result, f"{lack} (the last try: {courier.problem or 'MLflow does not answer'})"
 
     def _end_attempts_of_a_cut_sweep(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
@@ -169,6 +204,7 @@ class LocalSweep:
         steered_by: Callable[[Policy[Any]], Driver],
         source: MlflowSource,
         clock: SweepClock,
+        samples: LastWord,
     ) -> None:
         watch, asked = ObjectiveWatch(), PolicyFile(self._plan.folder)
         change = PolicyChange(self._plan.policy, world.can, "local", self._services.screen.say)
@@ -191,10 +227,11 @@ class LocalSweep:
                 self._services.keep_alive()
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             select.select([self._services.launcher.fileno()], [], [], _STEP_S)
-        # Once more, for the last phases to get into the record and onto the runs.
+        # Once more, for the last phases and reports to get into the record and onto the runs.
+        samples.ended = True
         driver.tick(clock.now())
 
-    def _surroundings(self, *, resumed: bool) -> Surroundings:
+    def _surroundings(self) -> Surroundings:
         sweeps = {run.sweep_id: run for run in self._runs}
         state_root = self._plan.folder.resolve() / "state"
         return Surroundings(
@@ -205,22 +242,10 @@ class LocalSweep:
             node_cpu=self._plan.machine.nodes,
             parents={run.sweep_id: run.run_id for run in self._runs},
             gives_gpus=any(self._plan.machine.gpus.values()),
-            run_of=TrialRuns(self._client, state_root, sweeps, resumed=resumed).of,
+            run_of=TrialRuns(self._client, state_root, sweeps).of,
         )
 
     @staticmethod
     def _end_leftovers(ledger: JobLedger) -> None:
         """End what a killed controller left running, before the next attempt of the same trial starts."""
         end_leftovers((one for job in ledger.jobs.values() if job.placed for one in job.processes), GRACE_S)
-
-    def _deliver(self, jobs: Sequence[LocalJob]) -> None:
-        """Send what ended trials could not send themselves while MLflow was away."""
-        root = self._plan.folder / "state"
-        begun = [job for job in jobs if job.trial and (root / job.trial).is_dir()]
-        for job in begun:
-            if job.phase.ended:
-                # Of one that was stopped, killed or knows no hooks, nobody else tells MLflow that it is over.
-                end_untold(root / job.trial, succeeded=job.exit_code == 0)
-        unsent = sum(deliver_leftovers(root / job.trial, deadline_s=_DELIVERY_S) for job in begun)
-        if unsent:
-            self._services.screen.say(f"{unsent} points are not in MLflow yet; they are kept under {root}")

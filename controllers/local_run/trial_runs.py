@@ -31,16 +31,12 @@ class TrialRuns:
         client: of the tracking server.
         state_root: where trials keep what they must not lose.
         sweeps: the parent runs by the id of their sweep.
-        resumed: whether a controller before this one may have made runs and died before it noted them.
     """
 
-    def __init__(
-        self, client: MlflowClient, state_root: Path, sweeps: Mapping[str, SweepRun], *, resumed: bool
-    ) -> None:
+    def __init__(self, client: MlflowClient, state_root: Path, sweeps: Mapping[str, SweepRun]) -> None:
         self._client = client
         self._root = state_root
         self._sweeps = sweeps
-        self._resumed = resumed
         self._away_until = -math.inf
 
     def of(self, step: PodStep) -> str:
@@ -50,20 +46,22 @@ class TrialRuns:
         if not trial or sweep is None:
             return ""
         folder = self._root / trial
+        # Whoever made the folder may have made a run too, and was killed, or not answered, before it noted that.
+        begun = folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         if known := read_run(folder):
             return known.run_id
         if time.monotonic() < self._away_until:
             return ""
         try:
-            run_id = self._opened(trial, sweep, _params(env), folder)
+            run_id = self._opened(trial, sweep, _params(env), folder, begun=begun)
         except (MlflowException, OSError):
             self._away_until = time.monotonic() + _AWAY_S
             return ""
         return run_id
 
-    def _opened(self, trial: str, sweep: SweepRun, params: Mapping[str, Any], folder: Path) -> str:
-        run_id = open_trial_run(self._client, sweep, trial, params, may_exist=self._resumed)
+    def _opened(self, trial: str, sweep: SweepRun, params: Mapping[str, Any], folder: Path, *, begun: bool) -> str:
+        run_id = open_trial_run(self._client, sweep, trial, params, may_exist=begun)
         name = trial.rpartition(".")[2]
         experiment = str(self._client.get_experiment(sweep.experiment_id).name)
         write_identity(folder, Identity(trial, name, experiment, sweep.sweep_id, sweep.run_id, dict(params)))

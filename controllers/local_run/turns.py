@@ -1,11 +1,8 @@
 """The sweep under each of the policies, one after the other."""
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
-
-from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
 from controllers.core.actions import Place
@@ -14,36 +11,49 @@ from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.local_run.checks import check_gpus
 from controllers.local_run.order import Order
-from controllers.local_run.reviving import REVIVED_FILE, revive
-from controllers.local_run.run_folder import RunFolder, read_result
+from controllers.local_run.reviving import REVIVED_FILE, revive, take_on_changes
+from controllers.local_run.run_folder import RunFolder, is_delivered, read_result
 from controllers.local_run.services import RunServices
 from controllers.local_run.sweep import LocalSweep, Plan
-from controllers.record.forecasts import FORECASTS_FILE
-from controllers.tracking.sweep_runs import close_sweep
 from controllers.worlds.local.gpus import gpus_here, shared_out
-from controllers.worlds.local.jobs import file_name, write_whole
+from controllers.worlds.local.jobs import file_name, load_ledger
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 
 
-def run_each(order: Order, folder: RunFolder, services: RunServices) -> tuple[RunResult, ...]:
-    """Run the sweep under each policy that has no result yet."""
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """What the turns came to: a result for each that has ended, and what MLflow lacks of the last, empty for nothing.
+
+    No other turn begins where something is lacking, as it could not tell MLflow of its trials either.
+    """
+
+    results: tuple[RunResult, ...]
+    lacking: str = ""
+
+
+def run_each(order: Order, folder: RunFolder, services: RunServices) -> Turns:
+    """Run the sweep under each policy that has no result yet, and deliver what MLflow lacks of those that have."""
     results: list[RunResult] = []
     for position, policy in enumerate(order.policies):
         kept = folder.of_policy(position, file_name(policy.name))
-        done = read_result(kept)
-        if done is None:
+        done, lacking = read_result(kept), ""
+        if done is None or not is_delivered(kept):
             plan = _plan(order, folder, position, policy, services.tracking_uri, results[:1])
             services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
-            done = _run_one(plan, services)
+            if order.settings.extends:
+                take_on_changes(plan.folder, plan.program)
+            done, lacking = _run_one(plan, services, done)
         services.screen.end(done)
         results.append(done)
-    return tuple(results)
+        if lacking:
+            return Turns(tuple(results), lacking)
+    return Turns(tuple(results))
 
 
 def run_revived(
     order: Order, folder: RunFolder, policy: Policy[Any], chosen: Callable[[str], bool], services: RunServices
-) -> tuple[RunResult, ...]:
+) -> Turns:
     """Train ``chosen`` trials that were ended early to their end under ``policy``, in each of the runs under a policy.
 
     Raises:
@@ -56,15 +66,19 @@ def run_revived(
         if done is None and not (kept / REVIVED_FILE).exists():
             message = f"run {folder.name} has not finished under {ran_under.name}; go on with: specon run"
             raise SpeconError(message)
+        lacking = ""
         if revive(kept, folder.uid(position), chosen):
             plan = _plan(order, folder, position, policy, services.tracking_uri)
             services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
-            done = _run_one(plan, services)
-            (kept / REVIVED_FILE).unlink()
+            done, lacking = _run_one(plan, services, read_result(kept))
+            if not lacking:
+                (kept / REVIVED_FILE).unlink()
             services.screen.end(done)
         if done is not None:
             results.append(done)
-    return tuple(results)
+        if lacking:
+            return Turns(tuple(results), lacking)
+    return Turns(tuple(results))
 
 
 def _plan(
@@ -93,14 +107,10 @@ def _plan(
     )
 
 
-def _run_one(plan: Plan, services: RunServices) -> RunResult:
+def _run_one(plan: Plan, services: RunServices, before: RunResult | None) -> tuple[RunResult, str]:
+    """Return the result and what MLflow lacks; ``before`` is the result where only MLflow still has to get it."""
     sweep = LocalSweep(plan, services)
-    result = sweep.run()
-    write_whole(plan.folder / "result.json", json.dumps(result.to_dict(), indent=1).encode())
-    for run in sweep.sweep_runs:
-        records = [path for name in ("timeline.jsonl", FORECASTS_FILE) if (path := plan.folder / name).exists()]
-        close_sweep(MlflowClient(plan.tracking_uri), run, result, records)
-    return result
+    return sweep.run() if before is None else sweep.deliver(before, load_ledger(plan.folder / "ledger.json").jobs)
 
 
 def _sweeps_of(steps: Sequence[PodStep], fallback: str) -> dict[str, str]:

@@ -5,14 +5,14 @@ Whatever MLflow holds is untrusted data.
 
 import itertools
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.credentials import get_default_host_creds
-from mlflow.utils.rest_utils import http_request, verify_rest_response
+from mlflow.utils.rest_utils import http_request
 from urllib3.exceptions import HTTPError
 
 from controllers.core.errors import SpeconError
@@ -29,6 +29,7 @@ _MOST_ANSWER: Final = 16 * 2**20
 _MOST_PARTS: Final = 1_000_000
 """Bytes of an answer, of which one wide character makes four times as many in memory, and values in it: these take a
 hundred megabytes."""
+_OTHER_KIND: Final = "MLflow answered a search of runs with JSON of another kind"
 _FEWER: Final = 8
 RUNNING: Final = "RUNNING"
 """Status of a run that goes on."""
@@ -56,6 +57,11 @@ class FoundRun:
     going_on: bool = True
     began: int = 0
 
+    @property
+    def holds_data(self) -> bool:
+        """Whether its trial has logged anything there."""
+        return bool(self.metrics or self.others)
+
 
 def find_runs(
     client: MlflowClient, experiments: Sequence[str], wanted: str, metrics: Collection[str]
@@ -71,6 +77,20 @@ def find_runs(
         yield from _over_http(str(client.tracking_uri), experiments, wanted, metrics)
     else:
         yield from _of_store(client, experiments, wanted, metrics)
+
+
+def believed(found: Iterable[FoundRun]) -> dict[TrialId, FoundRun]:
+    """Return the run of each trial. Of several, given the newest first, that is the oldest of those with data.
+
+    A controller that was killed, or that MLflow answered too late, leaves one without; so does a request that MLflow
+    hears after another run was made.
+    """
+    runs: dict[TrialId, FoundRun] = {}
+    for run in found:
+        known = runs.get(run.trial)
+        if known is None or run.holds_data or not known.holds_data:
+            runs[run.trial] = run
+    return runs
 
 
 def _of_store(
@@ -102,13 +122,17 @@ def _over_http(uri: str, experiments: Sequence[str], wanted: str, metrics: Colle
             continue
         try:
             found = [_found_in_json(run, metrics) for run in answer.get("runs", ())]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            message = f"MLflow answered a search of runs with JSON of another kind: {str(error)[:200]}"
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            message = f"{_OTHER_KIND}: {str(error)[:200]}"
             raise MlflowException(message) from error
         yield from found
-        query["page_token"] = answer.get("next_page_token")
-        if not query["page_token"]:
+        token = answer.get("next_page_token") or ""
+        if not isinstance(token, str) or token == query.get("page_token"):
+            message = f"{_OTHER_KIND}: the next page is {token!r:.200}"
+            raise MlflowException(message)
+        if not token:
             return
+        query["page_token"] = token
 
 
 def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -117,13 +141,14 @@ def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
         credentials, _SEARCH, "POST", timeout=_ANSWER_S, json=query, stream=True
     )
     with response:
-        if response.status_code != 200:  # noqa: PLR2004 - HTTP's OK
-            verify_rest_response(response, _SEARCH)
         try:
             content = response.raw.read(_MOST_ANSWER + 1, decode_content=True)
         except HTTPError as error:
             message = f"MLflow's answer to a search of runs broke off: {str(error)[:200]}"
             raise MlflowException(message) from error
+        if response.status_code != 200:  # noqa: PLR2004 - HTTP's OK
+            message = f"MLflow answered a search of runs with status {response.status_code}: {content[:200]!r}"
+            raise MlflowException(message)
     if len(content) > _MOST_ANSWER or sum(map(content.count, (b",", b"[", b"{"))) > _MOST_PARTS:
         message = f"MLflow's answer to a search of {query['max_results']} runs holds more than is read"
         raise TooMuchError(message)
@@ -132,16 +157,23 @@ def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         message = f"MLflow answered a search of runs without JSON: {str(error)[:200]}"
         raise MlflowException(message) from error
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        message = f"{_OTHER_KIND}: {found!r:.200}"
+        raise MlflowException(message)
+    return found
 
 
 def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
     data = run["data"]
-    trial = next(tag["value"] for tag in data["tags"] if tag["key"] == contract.TAG_TRIAL_ID)
+    # No generator's next() here: its StopIteration would end the search as if there were no other run.
+    trial = {tag["key"]: tag["value"] for tag in data["tags"]}[contract.TAG_TRIAL_ID]
     found = {one["key"]: newest_in_json(one) if one["key"] in metrics else None for one in data.get("metrics", ())}
     info = run["info"]
-    began = int(info.get("start_time") or 0)
-    return _of_interest(TrialId(trial), str(info["run_id"]), found, metrics, info.get("status"), began)
+    run_id, began = info["run_id"], int(info.get("start_time") or 0)
+    if not (run_id and all(isinstance(name, str) for name in (trial, run_id, *found))):
+        message = f"a run {run_id!r} of trial {trial!r}"
+        raise ValueError(message)
+    return _of_interest(TrialId(trial), run_id, found, metrics, info.get("status"), began)
 
 
 def _of_interest(

@@ -16,7 +16,7 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Sample, TrialId
 from controllers.tracking.access import shown
-from controllers.tracking.metric_source import RUNNING, FoundRun, TooMuchError, find_runs
+from controllers.tracking.metric_source import RUNNING, FoundRun, TooMuchError, believed, find_runs
 from controllers.tracking.reading_plan import ReadingPlan
 from controllers.tracking.values import Reported
 from mlflow_hooks import contract
@@ -165,9 +165,9 @@ class MlflowSource:
             self._plan.read(run.run_id, clock, going_on=run.going_on, changed=changed)
             news |= changed
         if news:
-            # Of several runs of one trial the oldest counts, as it does for the hooks.
             order = sorted(self._seen.values(), key=lambda one: (one.run.began, one.run.run_id), reverse=True)
-            runs = {one.run.trial: one for one in order}
+            believed_runs = believed(one.run for one in order)
+            runs = {trial: self._seen[run.run_id] for trial, run in believed_runs.items()}
             self.run_ids = {trial: one.run.run_id for trial, one in runs.items()}
             self.logged = {trial: one.run.others | one.run.metrics.keys() for trial, one in runs.items()}
             self._samples = {trial: one.sample for trial, one in runs.items() if one.sample is not None}

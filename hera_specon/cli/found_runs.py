@@ -34,19 +34,18 @@ def found_record(runs: Sequence[str | None], state_dir: Path, uri: str | None) -
     Raises:
         SpeconError: one is not there, or cannot be read.
     """
-    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - `specon --help` must not wait for MLflow
-
-    from controllers.tracking.access import be_impatient  # noqa: PLC0415
+    from controllers.tracking.access import be_impatient  # noqa: PLC0415 - `specon --help` must not wait for MLflow
+    from controllers.tracking.client import CarefulClient  # noqa: PLC0415
     from hera_specon.records.tracked import tracked_record  # noqa: PLC0415
 
     be_impatient()
     found: list[RunRecord] = []
-    client: MlflowClient | None = None
+    client: CarefulClient | None = None
     for run in runs:
         folder = found_folder(run, state_dir, uri)
         if folder is not None:
             found.append(load_run(folder))
         elif run is not None:
-            client = client or MlflowClient(uri)  # not sooner: without an address it makes a database right here
+            client = client or CarefulClient(uri)  # not sooner: without an address it makes a database right here
             found.append(tracked_record(client, run))
     return combined(found)

@@ -1,6 +1,8 @@
 """What commands print and write: a console, a progress bar, JSON."""
 
 import json
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ from hera_specon.formatting import one_line, printable_lines
 
 if TYPE_CHECKING:
     from controllers.core.results import RunResult
+    from controllers.local_run.run import LocalRun
 
 STDOUT = "-"
 """Stands for standard output where an option takes a file."""
@@ -64,6 +67,27 @@ def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: 
             if checkpoint := newest_checkpoint(part, best.id):
                 told = f"Checkpoint of {best.id}: {checkpoint}"
                 console.print(told, highlight=False, markup=False, soft_wrap=True)
+
+
+def problems(done: "LocalRun", results: "Sequence[RunResult]") -> str:
+    """Return what went wrong in a run that has ended, empty for nothing.
+
+    Trials failed, none logged its objective, or MLflow lacks something.
+    """
+    from hera_specon.records.failures import failures, without_models  # noqa: PLC0415 - as above
+    from hera_specon.records.run_folder import parts_of  # noqa: PLC0415
+
+    told = [failures(parts_of(done.folder), results)]
+    if not done.lacking:
+        told.append(without_models(results))
+    else:
+        told.append(f"{done.lacking}. The results above are whole. To send the rest, run again: {this_command()}")
+    return "\n".join(line for line in told if line)
+
+
+def this_command() -> str:
+    """Return the command line of this process, without what would make it start over."""
+    return shlex.join(["specon", *(word for word in sys.argv[1:] if word != "--fresh")])
 
 
 def write_json(target: Path, content: object) -> None:

@@ -11,7 +11,7 @@ from controllers.policies.kit.settings import DEFAULT_POLICY
 from hera_specon.cli.backend import parsed
 from hera_specon.cli.group import Failure
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, state_dir_option
-from hera_specon.cli.output import open_console, print_how_it_went, say, say_lines
+from hera_specon.cli.output import open_console, print_how_it_went, say, say_lines, this_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,7 +131,7 @@ def _resume_here(request: Request, folder: Path) -> None:
     from hera_specon.report.page import REPORT_FILE, write_report  # noqa: PLC0415
 
     record = load_run(folder)
-    if not record.about.get("finished"):
+    if not (record.about.get("finished") or len(record.results()) == len(record.about.get("policies", ()))):
         _let_go_on(request, RunDesk(folder))
         return
     found = {one.id: one.stopped for result in record.results() for one in result.trials if one.stopped}
@@ -146,6 +146,9 @@ def _resume_here(request: Request, folder: Path) -> None:
     print_how_it_went(console, done.results, done.folder)
     write_report(folder, [folder / REPORT_FILE])
     console.print(f"Report: {folder / REPORT_FILE}", highlight=False, markup=False, soft_wrap=True)
+    if done.lacking:
+        message = f"{done.lacking}. To send the rest, run again: {this_command()}"
+        raise Failure(message)
     if message := without_models(done.results):
         raise Failure(message)
 

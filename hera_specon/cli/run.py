@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.console import Console
 
+from controllers.core.errors import SweepInterrupted
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, chosen_workflow, real_backend
 from hera_specon.cli.group import Failure
 from hera_specon.cli.options import (
@@ -20,11 +21,9 @@ from hera_specon.cli.options import (
     policies_option,
     state_dir_option,
 )
-from hera_specon.cli.output import open_console, print_how_it_went, say, say_lines, write_json
+from hera_specon.cli.output import open_console, print_how_it_went, problems, say, say_lines, write_json
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.records.comparison import labelled, to_json
-from hera_specon.records.failures import failures, without_models
-from hera_specon.records.run_folder import parts_of
 from hera_specon.report.page import REPORT_FILE, write_report
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ class Request:
     parameters: Mapping[str, str]
     state_dir: Path
     fresh: bool
+    as_begun: bool
     repeats: int
     added: tuple[str, ...]
     extend: bool
@@ -91,7 +91,15 @@ class Request:
 @click.option(
     "--extend",
     is_flag=True,
-    help="Train the trials that FILE has by now and the newest run of this sweep has not, as a part of that run.",
+    help="Train the trials that FILE has by now and the newest run of this sweep has not, as a part of that run. "
+    "Whatever else was changed holds for what has not ended.",
+)
+@click.option(
+    "--continue",
+    "as_begun",
+    is_flag=True,
+    help="Go on with the newest run of this sweep, which was cut short, as it was when it began: whatever FILE and the "
+    "other options say by now.",
 )
 @click.option("--fresh", is_flag=True, help="Start over, even if an interrupted run could continue.")
 @json_file_option
@@ -102,7 +110,8 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     """Run the sweep in FILE on this machine, divided into nodes.
 
     FILE is Python that defines a workflow with Hera as `w`, or a workflow as YAML. Its trials are
-    real processes that really train. Stop with Ctrl-C; run the same command again to continue.
+    real processes that really train. Stop with Ctrl-C; run the same command again to continue. Where
+    FILE was changed meanwhile, nothing begins until you say --continue, --extend or --fresh.
 
     \b
     Examples:
@@ -122,8 +131,9 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     \b
       specon run sweep.py --extend
 
-    Exit codes: 0 all trials succeeded, 1 some failed or none logged the objective, 2 the command or
-    FILE is wrong (nothing was started), 130 interrupted.
+    Exit codes: 0 all trials succeeded, 1 some failed, none logged the objective, or MLflow does not
+    have everything yet (the same command sends the rest), 2 the command or FILE is wrong (nothing was
+    started), 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = Request(**options)
     console = open_console(request.json_out)
@@ -136,8 +146,8 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     console.print(f"Report: {report}\nMLflow: {mlflow}", highlight=False, markup=False, soft_wrap=True)
     if request.json_out is not None:
         write_json(request.json_out, to_json(results))
-    if wrong := [found for found in (failures(parts_of(done.folder), results), without_models(results)) if found]:
-        raise Failure("\n".join(wrong))
+    if message := problems(done, results):
+        raise Failure(message)
 
 
 def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
@@ -152,6 +162,13 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         message = (
             "--extend goes on with a run under its own policies: "
             "leave --policy, --add-policy, --repeats and --fresh out."
+        )
+        raise click.UsageError(message)
+    others = request.policies or request.added or request.extend or request.fresh or request.repeats > 1
+    if request.as_begun and others:
+        message = (
+            "--continue goes on with a run as it was when it began: "
+            "leave --policy, --add-policy, --repeats, --extend and --fresh out."
         )
         raise click.UsageError(message)
     workflow = chosen_workflow(backend, request.file)
@@ -169,10 +186,17 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         seed=request.seed,
         state_dir=request.state_dir,
         fresh=request.fresh,
+        as_begun=request.as_begun,
         adds_policies=bool(request.added),
         extends=request.extend,
         parameters=request.parameters,
     )
     live = console.is_terminal and not request.plain
     with LiveScreen(console) if live else PlainScreen(lambda line: say_lines(line, console)) as screen:
-        return backend.run_locally(workflow, request.file, policies, settings, screen)
+        try:
+            return backend.run_locally(workflow, request.file, policies, settings, screen)
+        except SweepInterrupted as error:
+            if not request.fresh:
+                raise
+            message = f"{error}, without --fresh"
+            raise SweepInterrupted(message) from error

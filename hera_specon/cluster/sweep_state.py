@@ -20,6 +20,7 @@ from controllers.core.model import Category, NodeName, Phase, Progress, Snapshot
 from controllers.core.objectives import missing_objectives, with_what_they_logged
 from controllers.core.results import RunResult
 from controllers.tracking.access import shown
+from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import ForeignAddressError, check_address
 from controllers.tracking.values import Reported, newest_of
 from controllers.worlds.argo.planned import planned_trials
@@ -104,7 +105,7 @@ def open_tracking(uri: str, *, named_by_reader: bool) -> MlflowClient:
     if urlsplit(uri).scheme not in {"http", "https"}:
         message = f"{shown(uri)!r} is not the address of an MLflow server, such as http://127.0.0.1:5000"
         raise TrackingError(message)
-    return MlflowClient(uri)
+    return CarefulClient(uri)
 
 
 def _instant(text: str) -> float | None:

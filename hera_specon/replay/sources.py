@@ -13,6 +13,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import Direction, NodeName
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSweepError
 from controllers.local_run.order import LocalSettings
+from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import check_address
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.records.run_folder import (
@@ -75,7 +76,7 @@ def find_past(wanted: str, where: Where) -> Past:
 def _on_this_machine(folder: Path, where: Where) -> Past:
     record = load_run(folder)
     database = folder.resolve().parents[1] / "mlflow" / "mlflow.db"
-    client = MlflowClient(
+    client = CarefulClient(
         where.tracking_uri or (f"sqlite:///{database}" if database.is_file() else _told_address(record))
     )
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
@@ -138,7 +139,7 @@ def _in_mlflow(wanted: str, where: Where, not_local: RunNotFoundError) -> Past:
     if where.tracking_uri is None:
         message = f"{not_local} For a sweep in MLflow, say where that is: --mlflow-tracking-uri URL"
         raise RunNotFoundError(message)
-    client = MlflowClient(where.tracking_uri)
+    client = CarefulClient(where.tracking_uri)
     try:
         return Past(_of_cluster(client, wanted, where), "argo")
     except (RunNotFoundError, BrokenRunError) as error:

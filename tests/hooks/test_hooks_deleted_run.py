@@ -69,7 +69,7 @@ class Store:
 def delivery_to(store: Store, folder: Path, params: dict[str, object] | None = None, experiment: str = "e") -> Delivery:
     write_identity(folder, Identity("s.a", "a", experiment, "s", None, params or {}))
     made = Delivery(folder)
-    made._server = store
+    made.server = store
     return made
 
 

@@ -6,17 +6,19 @@ import shlex
 import socket
 import sys
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
+from typing import Final
 
 import psutil
 
 from controllers.core.errors import SpeconError
 from controllers.worlds.local import serve_mlflow
 from controllers.worlds.local.processes import Tethered, proctree, start_tethered
+from controllers.worlds.local.pulse import Pulse, answers
 
 _READY_WITHIN_S = 90.0
+HUNG_AFTER_S: Final = 60.0
+"""Seconds without an answer after which a server that did answer is taken for one that hangs."""
 
 
 class MlflowServerError(SpeconError):
@@ -24,13 +26,14 @@ class MlflowServerError(SpeconError):
 
 
 class LocalMlflow:
-    """MLflow's server over SQLite on a free loopback port, restarted at the same address if it dies."""
+    """MLflow's server over SQLite on a free loopback port, restarted at the same address if it dies or hangs."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
         self._port = _free_port()
         self._process: Tethered | None = None
+        self._pulse = Pulse(f"{self.uri}/health")
 
     @property
     def uri(self) -> str:
@@ -60,6 +63,7 @@ class LocalMlflow:
         # By the time of a restart it names this very server, which must not be its own client.
         env.pop("MLFLOW_TRACKING_URI", None)
         self._process = start_tethered(command, env, self._folder / "mlflow-server.log")
+        self._pulse.restart()
 
     def wait_ready(self) -> None:
         """Wait until the server answers.
@@ -76,13 +80,21 @@ class LocalMlflow:
                 raise MlflowServerError(message)
             time.sleep(0.2)
 
-    def keep_alive(self) -> None:
-        """Start the server anew if it has died, once nobody else has its port."""
+    def keep_alive(self, hung_after_s: float = HUNG_AFTER_S) -> None:
+        """Start the server anew if it has died or hangs, once nobody else has its port.
+
+        Args:
+            hung_after_s: seconds without an answer after which it hangs; one that is starting gets 90 s.
+        """
+        patience_s = hung_after_s if self._pulse.heard else _READY_WITHIN_S
+        if self._process is not None and not self._ended and self._pulse.silent_s > patience_s:
+            self._process.terminate()
         if self._ended and _is_free(self._port):
             self.start()
 
     def close(self) -> None:
         """End the server and all its processes."""
+        self._pulse.close()
         if self._process is not None:
             self._process.terminate()
 
@@ -100,11 +112,7 @@ class LocalMlflow:
         return False
 
     def _healthy(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.uri}/health", timeout=2) as answer:  # noqa: S310 - our own loopback server
-                return bool(answer.status == 200)  # noqa: PLR2004 - HTTP's OK
-        except (urllib.error.URLError, OSError):
-            return False
+        return answers(f"{self.uri}/health", within_s=2.0)
 
 
 def _is_free(port: int) -> bool:

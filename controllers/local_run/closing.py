@@ -1,0 +1,73 @@
+"""Ends the MLflow runs of a sweep on this machine, once MLflow has all that its trials logged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlflow.tracking import MlflowClient
+
+from controllers.core import labels
+from controllers.core.model import TrialId
+from controllers.core.objectives import with_what_they_logged
+from controllers.core.results import RunResult, TrialResult
+from controllers.local_run.journals import journalled_samples
+from controllers.local_run.logged import NamesLogged
+from controllers.record.forecasts import FORECASTS_FILE
+from controllers.tracking.access import MlflowAwayError
+from controllers.tracking.mlflow_source import MlflowSource, Scope
+from controllers.tracking.sweep_runs import SweepRun, close_sweep
+from controllers.tracking.trial_runs import end_runs_left_open
+from controllers.worlds.local.jobs import LocalJob
+
+
+@dataclass(slots=True)
+class Closing:
+    """What is left to do then; it may fail at any point, and be done again.
+
+    Attributes:
+        client: of the tracking server.
+        runs: the parent runs.
+        folder: of the run under one policy.
+        uid: what the ids of its trials begin with.
+        jobs: those of its trials.
+        result: what it came to; ``conclude`` adds what MLflow alone knows.
+    """
+
+    client: MlflowClient
+    runs: Sequence[SweepRun]
+    folder: Path
+    uid: str
+    jobs: Sequence[LocalJob]
+    result: RunResult
+
+    def conclude(self) -> None:
+        """Read what scripts without our hooks logged, end all runs, and log what the sweep came to.
+
+        Raises:
+            MlflowAwayError: MLflow does not answer.
+            MlflowException: it is away or refuses.
+            OSError: it is away.
+        """
+        self.result = replace(self.result, trials=self._with_what_mlflow_alone_knows())
+        succeeded = {job.trial: job.exit_code == 0 for job in self.jobs if job.phase.ended}
+        records = [path for name in ("timeline.jsonl", FORECASTS_FILE) if (path := self.folder / name).exists()]
+        for run in self.runs:
+            end_runs_left_open(self.client, run, succeeded)
+            close_sweep(self.client, run, self.result, records)
+
+    def _with_what_mlflow_alone_knows(self) -> tuple[TrialResult, ...]:
+        """Return the trials with the final values of those that keep no journal."""
+        journalled = journalled_samples(self.folder / "state", self.jobs, float)
+        objectives = {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in self.jobs}
+        silent = {trial: objective for trial, objective in objectives.items() if trial not in journalled}
+        if not silent:
+            return self.result.trials
+        scope = Scope(sorted({run.experiment_id for run in self.runs}), f"{self.uid}.")
+        source = MlflowSource(self.client, lambda: scope, lambda: silent, float)
+        samples = source.poll(whole=True)
+        if source.away:
+            message = "MLflow does not answer"
+            raise MlflowAwayError(message)
+        told = {trial.removeprefix(f"{self.uid}."): sample.value for trial, sample in samples.items()}
+        trials = (replace(one, final_metric=told.get(one.id, one.final_metric)) for one in self.result.trials)
+        return with_what_they_logged(trials, NamesLogged(self.folder / "state", self.uid, source))

@@ -1,0 +1,90 @@
+"""MLflow hangs, dies or stays away as a local sweep ends: the result is right, and in the end MLflow has everything."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controllers.core.errors import SpeconError
+from controllers.local_run import finishing
+from controllers.local_run.order import LocalSettings
+from controllers.local_run.run import LocalRun, run_locally
+from controllers.policies.registry import parse_policy
+from controllers.worlds.local.mlflow_server import LocalMlflow
+from hera_specon.display.screens import PlainScreen
+from tests.cases.mlflow_at_the_end import STEPS, runs_in, workflow
+
+pytestmark = pytest.mark.slow
+
+WHOLE = {"end": ("FINISHED", 0), "end.t000": ("FINISHED", STEPS)}
+
+
+@pytest.fixture
+def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What the screen said, in a user's empty folder, to somebody with little patience."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setattr(finishing, "HUNG_AFTER_S", 2.0)
+    monkeypatch.setattr(finishing, "GIVE_UP_S", 4.0)
+    lines: list[str] = []
+    yield lines
+    print("\n".join(lines))  # noqa: T201 - for whoever reads why it failed
+
+
+def run(harm: str, said: list[str]) -> LocalRun:
+    settings = LocalSettings(nodes=1, cpus_per_node=0.5, state_dir=Path(".specon"))
+    screen = PlainScreen(said.append)
+    return run_locally(workflow(harm, 0), Path("sweep.py"), [parse_policy("default")], settings, screen)
+
+
+def finals(done: LocalRun) -> list[float | None]:
+    return [one.final_metric for one in done.results[0].trials]
+
+
+def test_a_server_of_our_own_that_hangs_is_started_again_and_gets_the_rest(said: list[str]) -> None:
+    done = run("SIGSTOP", said)
+    assert (done.lacking, finals(done)) == ("", [1 / STEPS])
+    assert runs_in(Path(".specon/mlflow/mlflow.db")) == WHOLE
+
+
+def test_without_the_users_server_the_result_is_right_and_a_later_command_sends_the_rest(
+    said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = LocalMlflow(Path("mlflow"))
+    server.start()
+    try:
+        server.wait_ready()
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", server.uri)
+        done = run("SIGKILL", said)
+        assert finals(done) == [1 / STEPS]
+        assert "lacks" in done.lacking
+        assert any("waiting" in line for line in said)
+        assert runs_in(Path("mlflow/mlflow.db"))["end"][0] == "RUNNING"
+        server.keep_alive()
+        server.wait_ready()
+        again = run("SIGKILL", said)
+    finally:
+        server.close()
+    assert (again.lacking, again.folder, finals(again)) == ("", done.folder, [1 / STEPS])
+    assert runs_in(Path("mlflow/mlflow.db")) == WHOLE
+    assert json.loads((again.folder / "run.json").read_text())["finished"]
+
+
+def test_a_controller_that_dies_before_it_has_closed_the_sweep_closes_it_the_next_time(
+    said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(SpeconError):
+        pass
+
+    def killed(*_: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("controllers.local_run.sweep.wait_for", killed)
+        with pytest.raises(KilledError):
+            run("", said)
+    database = Path(".specon/mlflow/mlflow.db")
+    again = run("", said)
+    assert (again.folder.name, finals(again)) == ("end-1", [1 / STEPS])
+    assert runs_in(database) == WHOLE
