@@ -27,9 +27,9 @@ _FUNCTIONS: Final = {
     "ledger save": ("controllers.local_run.sweep", "save_ledger"),
     "sweep's run": ("controllers.local_run.sweep", "open_sweep"),
     "trial's run": ("controllers.local_run.trial_runs", "open_trial_run"),
-    "delivery": ("controllers.local_run.sweep", "LocalSweep._deliver"),
-    "result": ("controllers.local_run.turns", "write_whole"),
-    "closing": ("controllers.local_run.turns", "close_sweep"),
+    "delivery": ("controllers.local_run.sweep", "LocalSweep.deliver"),
+    "result": ("controllers.local_run.sweep", "write_result"),
+    "closing": ("controllers.local_run.closing", "close_sweep"),
 }
 _ACTIONS: Final = {"move": Migrate, "suspension": Suspend, "stop": Stop, "place": Place}
 

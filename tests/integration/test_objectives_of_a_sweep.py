@@ -1,0 +1,98 @@
+"""Trials whose objective comes late, once, never, or from nobody: a sweep ends for itself alone, and tells of it."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.workbench import Finished, Workbench
+
+pytestmark = pytest.mark.slow
+
+_SWEEP = """
+from hera.workflows import Resources, Workflow
+from hera_specon import Sweep, choice, {direction}
+
+with Workflow(generate_name="odd-", entrypoint="odd") as w:
+    Sweep(name="odd", image="python:3.11", command=[{python!r}, "train.py"], space={{"k": choice(0, 1, 2)}},
+          search="grid", objective={direction}("val_loss"), retries=0, resources=Resources(cpu_request="100m"))
+"""
+_HOOKS = """
+import argparse, math, time
+from mlflow_hooks import trial
+parser = argparse.ArgumentParser()
+parser.add_argument("--k", type=int)
+k = parser.parse_args().k
+with trial() as t:
+    for step in t.steps(6):
+        time.sleep(0.1)
+        t.log(train_loss=1.0)
+        {body}
+    {end}
+"""
+_PLAIN = """
+import argparse, math, mlflow
+parser = argparse.ArgumentParser()
+parser.add_argument("--k", type=int)
+k = parser.parse_args().k
+for step in range(3):
+    mlflow.log_metric("train_loss", 1.0, step=step)
+    {body}
+{end}
+"""
+
+
+def _run(bench: Workbench, script: str, *, body: str = "pass", end: str = "pass", up: bool = False) -> Finished:
+    sweep = _SWEEP.format(direction="maximize" if up else "minimize", python=sys.executable)
+    (bench.folder / "sweep.py").write_text(sweep)
+    (bench.folder / "train.py").write_text(script.format(body=body, end=end))
+    return bench.run("run", "sweep.py", "--plain", "--nodes", "2", "--cpus-per-node", "0.4", "--json", "out.json")
+
+
+def _result(folder: Path) -> dict[str, Any]:
+    (run,) = json.loads((folder / "out.json").read_text())["runs"]
+    return dict(run)
+
+
+def test_a_trial_that_crashes_before_its_objective_fails_alone(workbench: Workbench) -> None:
+    done = _run(workbench, _HOOKS, body="t.log(val_loss=1.0 / (step + 1)) if k != 1 else 1 / (step < 3)")
+    assert done.code == 1, done.output
+    ended = {trial["id"]: trial["final_metric"] for trial in _result(workbench.folder)["trials"] if trial["succeeded"]}
+    assert ended == {"odd.t000": 1 / 6, "odd.t002": 1 / 6}
+    assert "odd.t001 failed" in done.output
+    assert "no trial of" not in done.output
+
+
+@pytest.mark.parametrize("script", [_HOOKS, _PLAIN], ids=["hooks", "plain"])
+def test_an_objective_that_comes_once_at_the_end_counts(workbench: Workbench, script: str) -> None:
+    log = "t.log(val_loss=0.5 + k)" if script is _HOOKS else "mlflow.log_metric('val_loss', 0.5 + k)"
+    done = _run(workbench, script, end=log)
+    assert done.code == 0, done.output
+    assert [trial["final_metric"] for trial in _result(workbench.folder)["trials"]] == [0.5, 1.5, 2.5]
+
+
+@pytest.mark.parametrize("script", [_HOOKS, _PLAIN], ids=["hooks", "plain"])
+def test_an_objective_of_another_name_is_no_answer_and_the_name_that_was_meant_is_told(
+    workbench: Workbench, script: str
+) -> None:
+    log = "t.log(valid_loss=0.5)" if script is _HOOKS else "mlflow.log_metric('valid_loss', 0.5)"
+    done = _run(workbench, script, body=log)
+    assert done.code == 1, done.output
+    assert "no trial of odd logged its objective 'val_loss'" in done.output
+    assert "did you mean 'valid_loss'?" in done.output
+    assert all(trial["succeeded"] for trial in _result(workbench.folder)["trials"])
+
+
+@pytest.mark.parametrize("script", [_HOOKS, _PLAIN], ids=["hooks", "plain"])
+@pytest.mark.parametrize("up", [True, False], ids=["maximize", "minimize"])
+def test_an_infinite_objective_is_diverged_and_never_the_best(workbench: Workbench, script: str, *, up: bool) -> None:
+    worst = f"math.inf * (1 if {up} else -1)"
+    value = f"{{0: 0.5, 1: {worst}, 2: -({worst})}}[k]"
+    log = f"t.log(val_loss={value})" if script is _HOOKS else f"mlflow.log_metric('val_loss', {value}, step=step)"
+    done = _run(workbench, script, body=log, up=up)
+    result = _result(workbench.folder)
+    assert done.code == 0, done.output
+    assert result["best"] == {"odd": "odd.t000"}
+    assert result["diverged"] == ["odd.t001", "odd.t002"]
