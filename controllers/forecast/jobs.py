@@ -13,7 +13,7 @@ from controllers.core.ports import ComingTrial
 from controllers.forecast.fluid import Job, Room
 from controllers.forecast.waiting import COMPUTES, Waits, free_cores, waits_of
 from controllers.policies.kit.lengths import Source
-from controllers.policies.kit.reports import Report
+from controllers.policies.kit.reports import report_of
 from controllers.policies.kit.waits import (
     LEAST_CORES,
     LEAST_USED,
@@ -260,7 +260,7 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, common: _Common) -> 
     weight = max(trial.cpu * max(1, len(trial.nodes)), LEAST_WEIGHT)
     most = memo.most if memo.most is not None and memo.most >= ONE_CORE else None
     known = KnownJob(trial.id, job, weight, most=most, used=memo.used)
-    newest = memo.newest or memo.left or _told(trial)  # a trial that has moved goes on from where it was
+    newest = memo.newest or memo.left or report_of(trial.progress)  # a trial that has moved goes on from where it was
     if newest is None:
         return replace(known, startup=startup if memo.cost is None else 0.0)
     if newest.step < 1 or newest.core_seconds <= 0:
@@ -289,13 +289,6 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, common: _Common) -> 
     lag = 0.0 if surely_waits(memo.busy) else _lag(memo)
     few_steps = STEP_SPREAD * math.sqrt(1 / newest.step + 1 / max(1, steps_left))
     return replace(known, left=left, error=math.hypot(error, few_steps, lag), made=_made(trial) or 0.0)
-
-
-def _told(trial: Trial) -> Report | None:
-    progress = trial.progress
-    if progress is None or progress.cpu_seconds is None:
-        return None
-    return Report(progress.at, progress.step, progress.cpu_seconds)
 
 
 def _lag(memo: MeasuredTrial) -> float:

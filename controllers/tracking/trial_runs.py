@@ -84,7 +84,7 @@ def end_runs_left_open(client: MlflowClient, sweep: SweepRun, succeeded: Mapping
         trial = run.data.tags.get(contract.TAG_TRIAL_ID, "")
         if trial not in succeeded:
             continue
-        if not run.data.metrics and _runs_of(client, sweep, trial)[0].data.metrics:
+        if not run.data.metrics and any(twin.data.metrics for twin in _runs_of(client, sweep, trial)):
             client.delete_run(run.info.run_id)
         else:
             client.set_terminated(run.info.run_id, "FINISHED" if succeeded[trial] else "FAILED")

@@ -81,7 +81,7 @@ def test_an_objective_of_another_name_is_no_answer_and_the_name_that_was_meant_i
     done = _run(workbench, script, body=log)
     assert done.code == 1, done.output
     assert "no trial of odd logged its objective 'val_loss'" in done.output
-    assert "did you mean 'valid_loss'?" in done.output
+    assert "(did you mean 'valid_loss'?)" in done.output
     assert all(trial["succeeded"] for trial in _result(workbench.folder)["trials"])
 
 

@@ -41,7 +41,9 @@ class TrackedRun:
             SimpleNamespace(key=name, value=value, step=step, timestamp=at)
             for name, (value, step, at) in self.metrics.items()
         ]
-        data = SimpleNamespace(tags=dict(self.tags), to_proto=lambda: SimpleNamespace(metrics=newest))
+        values = {name: value for name, (value, *_) in self.metrics.items()}
+        proto = SimpleNamespace(metrics=newest)
+        data = SimpleNamespace(tags=dict(self.tags), metrics=values, params={}, to_proto=lambda: proto)
         return SimpleNamespace(info=SimpleNamespace(run_id=self.id, status=self.status), data=data)
 
 

@@ -12,6 +12,8 @@ UNUSED: Final = 0.9
 GROWTH: Final = 2.0
 """A trial that always used all that it was given may be able to use this many times as many cores."""
 LEAST: Final = 1e-3
+LEAST_ASKED: Final = 1e-6
+"""A request of fewer cores asks for none."""
 FEW: Final = 3
 """Trials that must have shown how many cores they can use before their authors' requests tell of others."""
 LIKE_REQUESTS: Final = 0.1
@@ -44,7 +46,7 @@ def most_of_each(uses: Sequence[Use], largest: float) -> list[Most]:
     then the others can, too. Otherwise a trial is one of those that can use as many as it did.
     """
     told = sorted(one.most for one in uses if one.most is not None)
-    parts = [one.most / one.asked for one in uses if one.most is not None and one.asked > 0]
+    parts = [one.most / one.asked for one in uses if one.most is not None and one.asked >= LEAST_ASKED]
     part = _same_part(parts) if len({one.asked for one in uses if one.most is not None}) > 1 else None
     found: list[Most] = []
     for one in uses:

@@ -5,6 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from controllers.core.model import Progress
+
+MOST_STEPS: Final = 10**12
+MOST_CORE_S: Final = 1e12
+MOST_AT_S: Final = 1e12
+"""Beyond these, reports make no sense: whatever trials report, all that follows from it stays finite."""
+LEAST_CORE_S: Final = 1e-9
+LEAST_APART_S: Final = 1e-6
+"""Fewer core seconds are none, and reports that are fewer seconds apart are one: their quotients would tell nothing."""
 SCATTER: Final = 0.15
 """Scatter of a trial of which two reports are known."""
 
@@ -18,13 +27,21 @@ class Report:
     core_seconds: float
 
 
+def report_of(progress: Progress | None) -> Report | None:
+    """Return the newest report as far as it makes sense; None where it tells nothing of CPU seconds."""
+    if progress is None or progress.cpu_seconds is None or not abs(progress.at) <= MOST_AT_S:
+        return None
+    spent = min(max(progress.cpu_seconds, 0.0), MOST_CORE_S)
+    return Report(progress.at, min(max(progress.step, 0), MOST_STEPS), spent)
+
+
 def scatter_of(reports: Sequence[Report]) -> float:
     """Return the standard deviation of the logarithm of what a step cost between two reports."""
     costs: list[float] = []
     before = reports[0]
     for after in reports[1:]:
         spent = after.core_seconds - before.core_seconds
-        if spent > 0 and after.step > before.step:  # some trials count their CPU seconds only now and then
+        if spent >= LEAST_CORE_S and after.step > before.step:  # some trials count their CPU seconds only now and then
             costs.append(math.log(spent / (after.step - before.step)))
             before = after
     mean = math.fsum(costs) / max(1, len(costs))

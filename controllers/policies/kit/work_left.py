@@ -13,7 +13,14 @@ from typing import Final
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.lengths import Known, Lengths, Source
 from controllers.policies.kit.most_cores import UNUSED, Most, Use, most_of_each
-from controllers.policies.kit.reports import Report, scatter_of
+from controllers.policies.kit.reports import (
+    LEAST_APART_S,
+    LEAST_CORE_S,
+    MOST_STEPS,
+    Report,
+    report_of,
+    scatter_of,
+)
 from controllers.policies.kit.scaling import NEWEST, CostOfStep, Scaling, Spread, scaling, spread_over, with_newest
 from controllers.policies.kit.waits import LEAST_USED, ONE_CORE, busy_part, used_while_waiting, work_of_step
 from controllers.policies.kit.work_by_parameters import LEAST_SPREAD
@@ -25,7 +32,6 @@ DRIFT: Final = 0.08
 SCATTERED: Final = 2.0
 """The logarithm of a known trial's work is off by the first at its beginning, which falls to nothing at its end, and by
 so many times its scatter: found in simulated sweeps whose steps come to cost more or less as time goes on."""
-MOST_STEPS: Final = 10**12
 DEPENDABLE: Final = math.log(3)
 """An estimate that is within a factor of three two times of three is better to act on than none: found where trials
 never tell how many steps they make."""
@@ -249,17 +255,17 @@ def _measured_trial(
             memo, attempt=trial.attempt, running_since=now, reports=(), newest=None, counted=None, averaged_from=None
         )
     progress = trial.progress
-    if progress is None or progress.cpu_seconds is None:
+    report, last = report_of(progress), memo.newest
+    if progress is None or report is None:
         return memo
-    report, last = Report(progress.at, progress.step, progress.cpu_seconds), memo.newest
     old = report.at <= (memo.running_since if last is None and memo.cost is not None else -math.inf)
-    if old or (last is not None and report.at <= last.at):
+    if old or (last is not None and report.at < last.at + LEAST_APART_S):
         return memo
     apart = not memo.reports or report.step - memo.reports[-1].step >= max(1, report.step // KEPT_REPORTS)
     reports = (*memo.reports, report)[-KEPT_REPORTS:] if apart else memo.reports
     after = _with_cost(replace(memo, reports=reports, newest=report, steps_total=progress.steps_total))
     after = _with_move(after)
-    if memo.counted is not None and report.core_seconds <= memo.counted.core_seconds:
+    if memo.counted is not None and report.core_seconds < memo.counted.core_seconds + LEAST_CORE_S:
         return _with_quiet(after, trial, nodes)  # what it used will be told of later, if it used anything
     return _with_conditions(replace(after, counted=report), memo.counted, trial, nodes, cores_of)
 
@@ -343,7 +349,7 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
     base = max(older, key=lambda report: report.step)
     steps, seconds = newest.step - base.step, newest.at - base.at
     spent = newest.core_seconds - base.core_seconds
-    if steps <= 0 or seconds <= 0 or spent <= 0:
+    if steps <= 0 or seconds < LEAST_APART_S or spent < LEAST_CORE_S:
         return memo
     return replace(memo, cost=spent / steps, cores=spent / seconds, scatter=scatter_of(memo.reports))
 
