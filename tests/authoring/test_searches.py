@@ -59,6 +59,7 @@ def test_any_other_sampler_is_named_by_its_class() -> None:
         ({"search": optuna.samplers.TPESampler()}, "TPESampler"),
         ({"search": tpe(popsize=3)}, "popsize"),
         ({"search": tpe(n_startup_trials=10**7)}, "10000000"),
+        ({"search": tpe(n_ei_candidates=10_000), "trials": 10_000}, "one machine allows"),
         ({"search": tpe(), "trials": None}, "trials="),
         ({"search": cmaes(), "trials": 0}, "not 0"),
         ({"search": tpe(), "space": {"lr_": uniform(0, 1)}}, "'lr_'"),

@@ -301,3 +301,13 @@ def test_a_goal_written_by_hand_that_cannot_be_is_refused_with_its_value(
     assert (result.exit_code, cluster.asked) == (2, [])
     assert f"annotation {ANNOTATION_DEADLINE}" in result.stderr
     assert told in result.stderr
+
+
+def test_a_search_that_no_controller_takes_is_refused_and_one_machine_may_run_it(
+    specon_there: Specon, cluster: Cluster, sweep: str
+) -> None:
+    dear = "search=tpe(n_ei_candidates=10_000), trials=500"
+    Path(sweep).write_text(SWEEP.replace('search="grid"', dear).replace("import Sweep", "import tpe, Sweep"))
+    told = specon_there("submit", sweep).stderr
+    assert "the controller of a cluster allows" in told
+    assert not [one for one in cluster.asked if one.method == "POST"]
