@@ -70,15 +70,21 @@ def quiet_sweep(state_dir: Path, trials: int, policy: str) -> QuietSweep:
     return QuietSweep(order, find_or_make_run(state_dir, _TITLE, order.identity(), fresh=True))
 
 
-def bring_to_its_middle(sweep: QuietSweep, store: str) -> None:
-    """Write the ledger of ``sweep``, and the runs of its trials into the MLflow database ``store``."""
+def ledger_in_its_middle(sweep: QuietSweep) -> JobLedger:
+    """Return what a controller would have kept of ``sweep`` that was killed in its middle."""
     submitted = sweep.submitted()
     ended = (len(submitted) - RUNNING) // 2
     jobs = [_begun(job, place, ended) if place < ended + RUNNING else job for place, job in enumerate(submitted)]
-    save_ledger(sweep.of_policy / "ledger.json", JobLedger({job.id: job for job in jobs}))
+    return JobLedger({job.id: job for job in jobs})
+
+
+def bring_to_its_middle(sweep: QuietSweep, store: str) -> None:
+    """Write the ledger of ``sweep``, and the runs of its trials into the MLflow database ``store``."""
+    ledger = ledger_in_its_middle(sweep)
+    save_ledger(sweep.of_policy / "ledger.json", ledger)
     client = MlflowClient(store)
     experiment = client.create_experiment(_TITLE)
-    for place, job in enumerate(job for job in jobs if job.attempt):
+    for place, job in enumerate(job for job in ledger.jobs.values() if job.attempt):
         _make_run(client, experiment, job, sweep.of_policy / "state" / job.trial, place)
 
 
