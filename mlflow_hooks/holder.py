@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-_FILE: Final = "process.json"
+_FILE: Final = "holder.json"
 _MOST_BYTES: Final = 4096
 _PATIENCE_S: Final = 0.2
 """How long whoever has just locked the file may take to write its name."""
