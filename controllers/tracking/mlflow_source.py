@@ -137,12 +137,12 @@ class MlflowSource:
         """Return the runs of the trials in ``objectives``: anybody may give a run the mark of somebody else's sweep."""
         wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{scope.sweep_prefix}%' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
         metrics = (*dict.fromkeys(objectives.values()), *_OURS)
-        give_up = time.monotonic() + _POLL_S
+        give_up = self._clock() + _POLL_S
         found: list[FoundRun] = []
         for run in find_runs(self._client, scope.experiment_ids, wanted + condition, metrics):
             if run.trial in objectives:
                 found.append(run)
-            if time.monotonic() > give_up:
+            if self._clock() > give_up:
                 message = f"the runs of {scope.sweep_prefix}* take more than {_POLL_S:g} s to read"
                 raise TooMuchError(message)
         return found

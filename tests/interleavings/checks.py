@@ -5,6 +5,7 @@ writes: what is marked before it is done, and what is never done at all.
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,11 +19,31 @@ from controllers.lab.fault_search.invariants import InvariantError
 from controllers.worlds.argo.state_store import _unpacked
 from controllers.worlds.argo.untrusted import at, mappings
 from tests.argo_world.fake_api import Change, Json, Store
+from tests.interleavings.perils import ON_PURPOSE
 
 ATTEMPTS_LEAVE_BEFORE_DELETION = "no running trial is deleted"
 MARKED_BEFORE_ASKED = "nobody is asked to leave without a mark"
+NO_ERROR_IS_UNFORESEEN = "no error is unforeseen"
 ONE_CHANGE_AT_A_TIME = "a pod takes one change at a time"
 SAVED_BEFORE_DONE = "nothing is done before it is saved"
+
+
+class Unforeseen(logging.Handler):
+    """Takes each error that production code only logs, since it must go on, for a broken invariant.
+
+    Args:
+        broken: notes an invariant that does not hold.
+    """
+
+    def __init__(self, broken: Callable[[str, str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._broken = broken
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note an error that was logged with its traceback, unless it was made on purpose."""
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and ON_PURPOSE not in str(error):
+            self._broken(NO_ERROR_IS_UNFORESEEN, f"{record.getMessage()}: {error!r}")
 
 
 def told(action: Action) -> str:

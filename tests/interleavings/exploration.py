@@ -4,6 +4,7 @@ The controller is the real one: its loop, its campaigns, the watches, the write 
 Only what it leans on stands in: threads, time, API server and MLflow.
 """
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from tests.argo_world.fake_api import Store
 from tests.argo_world.objects import NAMESPACE
 from tests.controller.whole_controller import Ports, whole_controller
 from tests.interleavings.api import SteppedApi
-from tests.interleavings.checks import CheckedWorld, Checks
+from tests.interleavings.checks import CheckedWorld, Checks, Unforeseen
 from tests.interleavings.perils import Perils
 from tests.interleavings.restless import Restless
 from tests.interleavings.stand_ins import SteppedEvent, SteppedTime, put_in
@@ -84,7 +85,12 @@ def explore(
         run = _Run(seed, crash_at, patch)
         if spoil is not None:
             spoil(patch)
-        return run.to_its_end()
+        log = logging.getLogger("controllers")
+        log.addHandler(run.unforeseen)
+        try:
+            return run.to_its_end()
+        finally:
+            log.removeHandler(run.unforeseen)
 
 
 class _Run:
@@ -92,10 +98,11 @@ class _Run:
         self._seed = seed
         self._steps = Steps(seed)
         self._perils = Perils(self._steps, crash_at)
-        self._tracker = Tracker()
+        self._tracker = Tracker(lambda: self._steps.now)
         self._tags: dict[str, dict[str, str]] = {}
         store = Store()
         self._checks = Checks(store)
+        self.unforeseen = Unforeseen(self._checks.broken)
         self._training = Training(self._steps, store, self._tracker, self._checks)
         self._api = SteppedApi(self._training, self._perils, self._checks)
         put_in(self._steps, patch)
@@ -103,7 +110,8 @@ class _Run:
         patch.setattr("controllers.cluster.campaign_run.parse_policy", lambda _: Restless(seed))
         # What it foresees takes most of the time here, and writes nothing in a way of its own.
         patch.setattr("controllers.cluster.campaign_run.Forecaster", _Unforeseen)
-        source = partial(MlflowSource, epoch=SteppedTime(self._steps).time)
+        stepped = SteppedTime(self._steps)
+        source = partial(MlflowSource, epoch=stepped.time, clock=stepped.monotonic)
         patch.setattr("controllers.cluster.campaign_run.MlflowSource", source)
         patch.setattr("controllers.cluster.campaign_run.done_tags", self._noted_tags)
 

@@ -10,6 +10,8 @@ FAILS: Final = 0.015
 CRASHES: Final = 0.01
 """How often a controller is killed at a write point, where no certain one was asked for."""
 MOST_CRASHES: Final = 6
+ON_PURPOSE: Final = "lost on purpose"
+"""What the error of such a call says."""
 
 
 class Perils:
@@ -71,5 +73,5 @@ class Perils:
 
     def _fail(self, what: str, failure: Callable[[str], Exception]) -> None:
         if not self.calm and self.steps.chance.random() < FAILS:
-            message = f"{what}: lost on purpose"
+            message = f"{what}: {ON_PURPOSE}"
             raise failure(message)

@@ -21,6 +21,7 @@ _THREADING: Final = (
     f"{_WORLD}.state_store",
     f"{_TRACKING}.tags",
     f"{_TRACKING}.background",
+    f"{_TRACKING}.mlflow_source",
     f"{_CLUSTER}.sweep_record",
     f"{_CLUSTER}.campaigns",
 )

@@ -1,12 +1,12 @@
 """An MLflow server in memory, and a client of it that pauses before and after each call."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Final
 
-from mlflow.entities import RunTag
+from mlflow.entities import Metric, Run, RunData, RunInfo, RunTag
 from mlflow.exceptions import MlflowException
 
 from mlflow_hooks import contract
@@ -18,14 +18,21 @@ POLICY: Final = "specon.policy"
 """The tag by which a sweep's parent run is known."""
 _EXPERIMENT: Final = "Default"
 _CLAUSE: Final = re.compile(r"tags\.`([^`]+)` (=|!=|LIKE) '([^']*)'")
+_STATUS: Final = re.compile(r"attributes\.status = '(\w+)'")
+_BEGAN: Final = re.compile(r"attributes\.start_time > (-?\d+)")
+_IDS: Final = re.compile(r"attributes\.run_id IN \(([^)]*)\)")
 
 
 @dataclass
 class TrackedRun:
-    """A run: the newest point of each metric as (value, step, Unix milliseconds), and its artifacts' text by path."""
+    """A run: the newest point of each metric as (value, step, Unix milliseconds), and its artifacts' text by path.
+
+    ``began`` is in Unix milliseconds, too.
+    """
 
     id: str
     experiment: str
+    began: int
     status: str = "RUNNING"
     tags: dict[str, str] = field(default_factory=dict)
     metrics: dict[str, tuple[float, int, int]] = field(default_factory=dict)
@@ -35,28 +42,30 @@ class TrackedRun:
         """Take a point of a metric, logged ``at_s`` seconds after the run of the test began."""
         self.metrics[name] = (value, step, int((BEGAN + at_s) * 1000))
 
-    def shown(self) -> SimpleNamespace:
-        """Return it as MLflow's client does, as far as the controller looks at it."""
-        newest = [
-            SimpleNamespace(key=name, value=value, step=step, timestamp=at)
-            for name, (value, step, at) in self.metrics.items()
-        ]
-        values = {name: value for name, (value, *_) in self.metrics.items()}
-        proto = SimpleNamespace(metrics=newest)
-        data = SimpleNamespace(tags=dict(self.tags), metrics=values, params={}, to_proto=lambda: proto)
-        return SimpleNamespace(info=SimpleNamespace(run_id=self.id, status=self.status), data=data)
+    def shown(self) -> Run:
+        """Return it as MLflow's client does."""
+        newest = [Metric(name, value, at, step) for name, (value, step, at) in self.metrics.items()]
+        tags = [RunTag(name, value) for name, value in self.tags.items()]
+        place = f"mlflow-artifacts:/{self.experiment}/{self.id}/artifacts"
+        info = RunInfo(self.id, self.experiment, "test", self.status, self.began, None, "active", place)
+        return Run(info, RunData(newest, [], tags))
 
 
-class Page(list[SimpleNamespace]):
+class Page(list[Run]):
     """The only page of an answer."""
 
     token: str | None = None
 
 
 class Tracker:
-    """The server. What is in it outlives every controller."""
+    """The server. What is in it outlives every controller.
 
-    def __init__(self) -> None:
+    Args:
+        now: gives the seconds since the run of the test began.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
         self.experiments: dict[str, str] = {}
         self.runs: dict[str, TrackedRun] = {}
 
@@ -78,7 +87,8 @@ class Tracker:
 
     def make_run(self, experiment: str, tags: Mapping[str, str]) -> TrackedRun:
         """Make a run."""
-        made = TrackedRun(f"run-{len(self.runs)}", experiment, tags=dict(tags))
+        began = int((BEGAN + self._now()) * 1000)
+        made = TrackedRun(f"run-{len(self.runs)}", experiment, began, tags=dict(tags))
         self.runs[made.id] = made
         return made
 
@@ -112,11 +122,10 @@ class TrackerClient:
     def search_runs(self, experiment_ids: Sequence[str], filter_string: str, **_: object) -> Page:
         """Return the runs that a filter selects."""
         self._perils.read("MLflow: searches runs", MlflowException)
-        clauses = _CLAUSE.findall(filter_string)
         runs = [run for run in self._tracker.runs.values() if run.experiment in experiment_ids]
-        return Page(run.shown() for run in runs if all(_holds(run.tags.get(name), *rest) for name, *rest in clauses))
+        return Page(run.shown() for run in runs if _selects(filter_string, run))
 
-    def create_run(self, experiment_id: str, *, run_name: str, tags: Mapping[str, str]) -> SimpleNamespace:
+    def create_run(self, experiment_id: str, *, run_name: str, tags: Mapping[str, str]) -> Run:
         """Make a run."""
         del run_name
         self._before("makes a run")
@@ -168,6 +177,17 @@ class TrackerClient:
 
     def _after(self, what: str) -> None:
         self._perils.write(f"MLflow: {what}, done", MlflowException)
+
+
+def _selects(filter_string: str, run: TrackedRun) -> bool:
+    """Return whether MLflow's filter, as far as the controller uses its language, takes a run."""
+    ids = [part.strip(" '") for found in _IDS.findall(filter_string) for part in found.split(",")]
+    return (
+        all(_holds(run.tags.get(name), *rest) for name, *rest in _CLAUSE.findall(filter_string))
+        and all(run.status == status for status in _STATUS.findall(filter_string))
+        and all(run.began > int(began) for began in _BEGAN.findall(filter_string))
+        and (not ids or run.id in ids)
+    )
 
 
 def _holds(value: str | None, comparison: object, wanted: object) -> bool:
