@@ -221,11 +221,10 @@ def _warn_of_objectives(workflow: Mapping[str, Any]) -> None:
     """Tell of trials that ended well and never logged their objective, as far as MLflow answers from here."""
     from controllers.tracking.access import be_impatient  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.cluster.sweep_state import objective_warnings  # noqa: PLC0415
-    from hera_specon.formatting import printable  # noqa: PLC0415
 
     be_impatient()
     for warning in objective_warnings(workflow, os.environ.get("MLFLOW_TRACKING_URI")):
-        click.echo(f"Warning: {printable(warning)}", err=True)
+        say(f"Warning: {warning}", err=True)
 
 
 def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> dict[str, Any]:

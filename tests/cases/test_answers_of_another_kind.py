@@ -78,7 +78,7 @@ def test_a_look_finds_mlflow_away(answering: Callable[[str], str], body: str) ->
     ],
     ids=["opens a sweep", "opens a trial", "reads a record", "reads a status"],
 )
-def test_whoever_asks_gets_an_error_that_can_be_told(
+def test_a_reader_gets_an_error_that_can_be_told(
     answering: Callable[[str], str], ask: Callable[[MlflowClient], object], body: str
 ) -> None:
     with pytest.raises((MlflowException, SpeconError, OSError)):
