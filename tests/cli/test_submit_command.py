@@ -327,3 +327,12 @@ def test_a_sweep_too_large_for_argos_record_is_refused_before_it_is_sent_unless_
     assert not [one for one in cluster.asked if one.method == "POST"]
 
     assert specon_there("submit", sweep, "--offloaded", *way).exit_code == 0
+
+
+def test_waiting_says_that_objectives_were_not_looked_at_where_argo_offloads_its_record(
+    specon_there: Specon, cluster: Cluster, sweep: str
+) -> None:
+    cluster.status = {"phase": "Succeeded", "offloadNodeStatusVersion": "fnv:1234567"}
+    result = specon_there("submit", sweep, "--wait")
+    assert result.exit_code == 0
+    assert "whether trials lack their objective is not known here" in result.stderr
