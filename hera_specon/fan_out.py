@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from hera.workflows.models import (
     Arguments,
@@ -20,6 +21,10 @@ from controllers.core import labels
 from hera_specon.settings import input_name
 from hera_specon.space import Point, value_text
 from hera_specon.trial_template import params_text, placeholder
+
+_MOST_NAMED: Final = 1000
+"""Trials up to which people can read off each what its values are. From there on numbers of trials are longer, too, so
+that no sweep that is given more trials goes on in the other form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,15 @@ class FanOut:
         return (labels.INPUT_TRIAL, *whole, *map(input_name, self.points[0]), *self.goals, *delay)
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """What stands before each value in a trial's item: of large sweeps only the place of its name in ``names``.
+
+        A cluster takes a workflow of a megabyte or so, and the names of three hyperparameters take a third of an item.
+        """
+        names = self.names
+        return names if len(self.points) <= _MOST_NAMED else tuple(map(str, range(len(names))))
+
+    @property
     def gives_json(self) -> bool:
         """Whether each trial gets its hyperparameters as JSON too, since its template cannot make that."""
         return params_text(self.points) == placeholder(labels.INPUT_PARAMS)
@@ -58,10 +72,11 @@ def sweep_template(fan_out: FanOut) -> Template:
     ``continue_on``.
     """
     waits = fan_out.delays is not None
+    given = {name: f"{{{{item.{key}}}}}" for name, key in zip(fan_out.names, fan_out.keys, strict=True)}
     step = WorkflowStep(
         name="arrival" if waits else "trial",
         template=fan_out.sweep + (labels.SUFFIX_ARRIVAL if waits else labels.SUFFIX_TRIAL),
-        arguments=_arguments({name: f"{{{{item.{name}}}}}" for name in fan_out.names}, fan_out.added),
+        arguments=_arguments(given, fan_out.added),
         with_items=[Item(root=item) for item in _items(fan_out)],
     )
     return Template(
@@ -104,6 +119,7 @@ def delay_template(fan_out: FanOut) -> Template:
 
 def _items(fan_out: FanOut) -> Iterable[dict[str, object]]:
     width, gives_json = max(3, len(str(len(fan_out.points) - 1))), fan_out.gives_json
+    keys = dict(zip(fan_out.names, fan_out.keys, strict=True))
     for number, point in enumerate(fan_out.points):
         # Argo puts a string of an item in as its JSON without the quotes, so JSON inside a string would arrive
         # escaped; an object arrives as JSON. Values of their own are text, so that no number is written differently.
@@ -114,7 +130,7 @@ def _items(fan_out: FanOut) -> Iterable[dict[str, object]]:
         item |= {name: values[number] for name, values in fan_out.goals.items()}
         if fan_out.delays is not None:
             item[labels.INPUT_DELAY] = f"{json.dumps(fan_out.delays[number])}s"
-        yield item
+        yield {keys[name]: value for name, value in item.items()}
 
 
 def _arguments(values: dict[str, str], added: Inputs) -> Arguments:

@@ -11,6 +11,7 @@ from hera.workflows import Resources, Workflow
 from benchmarks.scale.size import NAMESPACE, TRIAL_CPU
 from controllers.core import labels
 from controllers.core.expressions import SWEEP_UID, main_container
+from controllers.worlds.argo.planned import item_keys
 from hera_specon import Sweep, log_uniform, minimize
 
 Json = dict[str, Any]
@@ -70,8 +71,9 @@ def sweep_manifest(number: int, trials: int, policy: str, tracking_uri: str) -> 
         )
     body = json.loads(json.dumps(workflow.to_dict()))
     entry = next(t for t in body["spec"]["templates"] if t["name"] == SWEEP)
-    items = entry["steps"][0][0]["withItems"]
-    facts = (TrialFacts(i[labels.INPUT_TRIAL], i["lr"]) for i in items)
+    step = entry["steps"][0][0]
+    keys = item_keys(step)
+    facts = (TrialFacts(item[keys[labels.INPUT_TRIAL]], item[keys["lr"]]) for item in step["withItems"])
     return SweepManifest(name, body, tuple(facts))
 
 

@@ -139,8 +139,15 @@ class WorkflowDesk:
         if record.finished:
             message = f"Workflow {record.name} is over."
             raise OverError(message)
-        begun = [step.definition.id for step in record.steps.values() if not (step.succeeded or step.failed)]
-        return [formatting.short_id(trial) for trial in (*begun, *(one.id for one in record.to_come))]
+        begun = {step.definition.id: step.succeeded or step.failed for step in record.steps.values()}
+        if record.unread:
+            from hera_specon.cluster.access import read_pods  # noqa: PLC0415 - as above
+            from hera_specon.cluster.sweep_state import trial_states  # noqa: PLC0415 - as above
+
+            pods = [pod for pod in read_pods(self.access, record.name) if pod.workflow_uid == record.uid]
+            begun = {name: state.phase.ended for name, state in trial_states(record, pods).items()}
+        to_come = [one.id for one in record.to_come if one.id not in begun]
+        return [formatting.short_id(name) for name in (*(one for one, ended in begun.items() if not ended), *to_come)]
 
     def asks(self) -> Mapping[str, Ask]:
         """Return what is asked by now."""

@@ -124,6 +124,12 @@ def parameters_option(command: Command) -> Command:
     )(command)
 
 
+def offloaded_option(command: Command) -> Command:
+    """Give ``command`` the option that says where Argo keeps its record of large workflows."""
+    meaning = "Argo keeps its record of large workflows in a database there (nodeStatusOffLoad): more trials fit."
+    return click.option("--offloaded", is_flag=True, help=meaning)(command)
+
+
 def cluster_options(command: Command) -> Command:
     """Give ``command`` the options that say which cluster and namespace it is about."""
     for option in (

@@ -10,7 +10,7 @@ from controllers.core.errors import SpeconError
 from controllers.policies.kit.settings import DEFAULT_POLICY
 from hera_specon.cli.backend import parsed
 from hera_specon.cli.group import Failure
-from hera_specon.cli.options import POLICY_SPEC, cluster_options, state_dir_option
+from hera_specon.cli.options import POLICY_SPEC, cluster_options, offloaded_option, state_dir_option
 from hera_specon.cli.output import open_console, print_how_it_went, say, say_lines, this_command
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Request:
     everything: bool
     policy: str
     dry_run: bool
+    offloaded: bool
     plain: bool
     namespace: str | None
     kubeconfig: str | None
@@ -50,6 +51,7 @@ class Request:
 @click.option("--trial", "trials", multiple=True, metavar="TRIAL", help="One of them. Can be given several times.")
 @click.option("--policy", default=DEFAULT_POLICY, show_default=True, metavar=POLICY_SPEC, help="Policy to run under.")
 @click.option("--dry-run", is_flag=True, help="Only list the trials and why they were ended.")
+@offloaded_option
 @click.option("--plain", "--no-live", is_flag=True, help="Print plain lines instead of live tables, as in a pipe.")
 @state_dir_option("Folder that `specon run` keeps its runs in.")
 def resume(**options: Any) -> None:  # noqa: ANN401 - options as click hands them over
@@ -159,6 +161,7 @@ def _resume_in_a_cluster(request: Request) -> None:
     from hera_specon.cluster.channel import KubeChannel  # noqa: PLC0415
     from hera_specon.submission.edits import Overrides, canonical_policy, edited  # noqa: PLC0415
     from hera_specon.submission.resuming import continued, ended_early  # noqa: PLC0415
+    from hera_specon.submission.size import check_size  # noqa: PLC0415
 
     access = open_cluster(request.kubeconfig, request.context, request.namespace)
     workflow = find_workflow(access, request.sweep)
@@ -172,6 +175,7 @@ def _resume_in_a_cluster(request: Request) -> None:
     pods = read_pods(access, record.name)
     points = {pod.definition.id: pod.definition.point for pod in pods if pod.definition and pod.definition.point}
     manifest = continued(workflow, record, request.chosen, points)
+    check_size(manifest, offloaded=request.offloaded)
     channel = KubeChannel(access.api)
     manifest = edited(manifest, Overrides(policy=canonical_policy(request.policy)))
     created = channel.create(access.namespace, manifest)

@@ -12,7 +12,7 @@ import click
 
 from hera_specon.cli.backend import check_parameters
 from hera_specon.cli.group import Failure
-from hera_specon.cli.options import POLICY_SPEC, cluster_options, parameters_option
+from hera_specon.cli.options import POLICY_SPEC, cluster_options, offloaded_option, parameters_option
 from hera_specon.cli.output import say, write_out
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Request:
     gate_first: bool
     first_nodes_of: str | None
     extend: str | None
+    offloaded: bool
     wait: bool
     as_json: bool
     dry_run: bool
@@ -86,6 +87,7 @@ class Request:
     metavar="WORKFLOW",
     help="Train only the trials that FILE has by now and this workflow has not, as a part of its sweep.",
 )
+@offloaded_option
 @click.option("--wait", "--watch", "wait", is_flag=True, help="Wait until the workflow ends, and show its progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was created as JSON, for scripts.")
 @click.option("--dry-run", is_flag=True, help="Check everything and print the YAML instead of sending it.")
@@ -138,6 +140,7 @@ def submit(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
 def _submit(request: Request) -> "tuple[Created, Channel] | None":
     """Create the workflow; None if it was only printed."""
     from hera_specon.submission.edits import Overrides, canonical_policy, edited, in_namespace, prepared  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.submission.size import check_size  # noqa: PLC0415 - as above
 
     overrides = Overrides(
         parameters=request.parameters,
@@ -149,6 +152,7 @@ def _submit(request: Request) -> "tuple[Created, Channel] | None":
     file, manifest = prepared(request.file, overrides)
     check_parameters(request.parameters, file.manifest, request.file)
     if request.dry_run and request.first_nodes_of is None and request.extend is None:
+        check_size(manifest, offloaded=request.offloaded)
         _print_yaml(manifest if request.namespace is None else in_namespace(manifest, request.namespace))
         return None
     channel, namespace, access = _open_channel(request, (manifest.get("metadata") or {}).get("namespace"))
@@ -164,6 +168,7 @@ def _submit(request: Request) -> "tuple[Created, Channel] | None":
 
         before = channel.workflow(namespace, request.extend)
         manifest = extended(manifest, before, workflow_record(before))
+    check_size(manifest, offloaded=request.offloaded)
     if request.dry_run:
         _print_yaml(manifest)
         return None

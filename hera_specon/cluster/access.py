@@ -213,6 +213,9 @@ def first_nodes(workflow: Json, sweeps: tuple[str, ...]) -> Mapping[str, str]:
     steps = [step for step in record.steps.values() if step.definition.sweep in sweeps]
     found = {step.definition.name: step.attempts[0].node for step in steps if step.attempts and step.attempts[0].node}
     if not found:
-        message = f"workflow {record.name!r} has no trial of {', '.join(sweeps)} that ran, as far as Argo still knows"
+        why = f": the nodes of its record {record.unread}" if record.unread else ""
+        message = (
+            f"workflow {record.name!r} has no trial of {', '.join(sweeps)} that ran, as far as Argo still knows{why}"
+        )
         raise SpeconError(message)
     return found

@@ -200,9 +200,10 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
     pods = [pod for pod in read_pods(access, record.name) if pod.workflow_uid == record.uid]
     known, missing = _tracked(record, tracking_uri)
     tracked = known.trials
-    states = _trial_states(record, pods)
-    if record.finished and states and not record.steps:
-        missing = (*missing, "Argo keeps the steps of this workflow in a database: trials without pods are not shown.")
+    states = trial_states(record, pods)
+    if record.unread:
+        lost = "trials without pods are not shown, and none as failed before the workflow ends"
+        missing = (*missing, f"The nodes of Argo's record {record.unread}: {lost}.")
     if record.finished:
         steered = "it is over"
     elif record.annotations.get(labels.ANNOTATION_ADOPTED) == record.uid:
@@ -242,8 +243,10 @@ def objective_warnings(workflow: Mapping[str, Any], tracking_uri: str | None) ->
     record = record_of(dict(workflow))
     if record is None:
         return ()
+    if record.unread:
+        return (f"the nodes of Argo's record {record.unread}: whether trials lack their objective is not known here",)
     known, missing = _tracked(record, tracking_uri)
-    return () if missing else _objective_lines(record, _trial_states(record, ()), known)
+    return () if missing else _objective_lines(record, trial_states(record, ()), known)
 
 
 def _objective_lines(
@@ -259,7 +262,8 @@ def _policies(record: WorkflowRecord) -> str:
     return ", ".join(sorted({sweep.policy or "of the controller" for sweep in record.sweeps}))
 
 
-def _trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[TrialId, TrialState]:
+def trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[TrialId, TrialState]:
+    """Return the trials that have a step or a pod."""
     steps = {step.definition.id: step for step in record.steps.values()}
     by_trial = group_by_trial(pods)
     facts = {pod.definition.id: pod.definition for pod in pods if pod.definition is not None}

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from controllers.core import labels
+from controllers.worlds.argo.planned import item_keys
 from controllers.worlds.argo.workflows import WorkflowRecord
 from hera_specon.errors import SubmissionError
 from hera_specon.manifest import Manifest, run_for_each, sweep_of, trial_templates
@@ -40,8 +41,9 @@ def extended(manifest: Manifest, earlier: Manifest, record: WorkflowRecord) -> d
             if wanted.get(number) != item:
                 problem = f"trial {sweep}.{number} of workflow {record.name!r} is another one in the file: {_DIFFERENT}"
                 raise SubmissionError([problem])
-        items = [item for number, item in wanted.items() if number not in trained.get(sweep, {})]
-        run_for_each(step, _at_once(items))
+        keys = item_keys(step)
+        items = [item for item in step["withItems"] if _number(item, keys) not in trained.get(sweep, {})]
+        run_for_each(step, _at_once(items, keys[labels.INPUT_DELAY]))
         left += len(items)
     if not left:
         raise SubmissionError([f"workflow {record.name!r} has all trials of the file already: raise trials= there"])
@@ -61,14 +63,21 @@ def _fan_outs(manifest: Manifest) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _by_number(step: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {str(item.get(labels.INPUT_TRIAL)): item for item in step["withItems"]}
+    """Return the items by number of their trials, each value under the name of its input."""
+    keys = item_keys(step)
+    names = {key: name for name, key in keys.items()}
+    return {
+        _number(item, keys): {names.get(key, key): value for key, value in item.items()} for item in step["withItems"]
+    }
 
 
-def _at_once(items: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Let the first of ``items`` come at once, where each comes after a delay."""
-    delays = [float(str(item[labels.INPUT_DELAY]).removesuffix("s")) for item in items if labels.INPUT_DELAY in item]
+def _number(item: Mapping[str, Any], keys: Mapping[str, str]) -> str:
+    return str(item.get(keys[labels.INPUT_TRIAL]))
+
+
+def _at_once(items: list[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
+    """Let the first of ``items`` come at once, where each comes after a delay, which stands under ``key``."""
+    delays = [float(str(item[key]).removesuffix("s")) for item in items if key in item]
     if not delays:
         return items
-    return [
-        {**item, labels.INPUT_DELAY: f"{delay - min(delays):g}s"} for item, delay in zip(items, delays, strict=True)
-    ]
+    return [{**item, key: f"{delay - min(delays):g}s"} for item, delay in zip(items, delays, strict=True)]

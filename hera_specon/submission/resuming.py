@@ -12,6 +12,7 @@ from typing import Any, Final
 from controllers.core import labels
 from controllers.core.expressions import gates
 from controllers.core.model import Point, TrialId
+from controllers.worlds.argo.planned import item_keys
 from controllers.worlds.argo.workflows import WorkflowRecord
 from hera_specon.errors import SubmissionError
 from hera_specon.manifest import Manifest, program, run_for_each, sweep_of, trial_templates
@@ -60,8 +61,10 @@ def continued(
         for steps in spec["templates"]:
             for step in (step for group in steps.get("steps") or [] for step in group):
                 if steps.get("name") == sweep and step.get("withItems"):
-                    items = [item for item in step["withItems"] if chosen(f"{sweep}.{item.get(labels.INPUT_TRIAL)}")]
-                    items = [_with_point(item, record, sweep, points) for item in items] if names else items
+                    key = item_keys(step)[labels.INPUT_TRIAL]
+                    items = [item for item in step["withItems"] if chosen(f"{sweep}.{item.get(key)}")]
+                    if names:
+                        items = [_with_point(item, f"{sweep}.{item.get(key)}", record, points) for item in items]
                     run_for_each(step, items)
                 if names and step.get("template") in {sweep + labels.SUFFIX_TRIAL, sweep + labels.SUFFIX_ARRIVAL}:
                     source = "item" if {"withItems", "withParam"} & step.keys() else "inputs.parameters"
@@ -105,11 +108,10 @@ def _freed_of_its_search(template: dict[str, Any]) -> list[str]:
 
 
 def _with_point(
-    item: Mapping[str, Any], record: WorkflowRecord, sweep: str, points: Mapping[TrialId, Point]
+    item: Mapping[str, Any], trial: str, record: WorkflowRecord, points: Mapping[TrialId, Point]
 ) -> dict[str, Any]:
     """Return the item of a trial with the hyperparameters that its search gave it."""
-    number = item.get(labels.INPUT_TRIAL)
-    point = points.get(TrialId(f"{record.sweep_uid}.{sweep}.{number}"))
+    point = points.get(TrialId(f"{record.sweep_uid}.{trial}"))
     if not point:
-        raise SubmissionError([f"the hyperparameters of trial {sweep}.{number} are not known: its pods are gone"])
+        raise SubmissionError([f"the hyperparameters of trial {trial} are not known: its pods are gone"])
     return {**item, labels.INPUT_PARAMS: dict(point), **{input_name(name): value_text(value) for name, value in point}}

@@ -153,10 +153,13 @@ def workflow(
     phase: str = "Running",
     *,
     packed: bool = False,
+    offloaded: bool = False,
     **more: Any,  # noqa: ANN401
 ) -> Json:
     status: Json = {"phase": phase}
-    if packed:
+    if offloaded:
+        status["offloadNodeStatusVersion"] = "fnv:1234567"
+    elif packed:
         status["compressedNodes"] = base64.b64encode(gzip.compress(json.dumps(nodes).encode())).decode()
     elif nodes is not None:
         status["nodes"] = nodes

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from controllers.worlds.argo.nodes import project_node
 from controllers.worlds.argo.pods import ResizeState, project_other, project_pod, requests_of
 from controllers.worlds.argo.untrusted import quantity
-from controllers.worlds.argo.workflows import project_workflow
+from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
 from tests.argo_world.objects import node, pod, steps, template, workflow
 
 Json = dict[str, Any]
@@ -118,6 +118,21 @@ def test_inputs_fill_in_the_templates_placeholders() -> None:
     assert found is not None
     (step,) = found.steps.values()
     assert (step.definition.id, step.definition.name) == ("uid-of-workflow.vae.t007", "sweep.t007")
+
+
+def record(**changes: object) -> WorkflowRecord:
+    item = workflow(steps("a", "Running", ("n1", None)))
+    item["status"] = {"phase": "Running"} | changes
+    found = project_workflow(item)
+    assert found is not None
+    return found
+
+
+def test_why_the_nodes_of_argos_record_are_not_to_be_read_is_told() -> None:
+    assert record().unread == ""
+    assert "in a database (nodeStatusOffLoad)" in record(offloadNodeStatusVersion="fnv:1234567").unread
+    # WORKFLOW_COMPRESSION_ALGORITHM of Argo 4.1 may be zstd: these are the first bytes of what it packs.
+    assert "cannot be unpacked" in record(compressedNodes="KLUv/SQA").unread
 
 
 def planned(items: list[object], **more: object) -> Json:

@@ -61,6 +61,28 @@ def test_trials_of_a_workflow_that_is_over_have_ended(bench: Bench) -> None:
     assert (bench.world.finished, bench.world.failed) == (True, True)
 
 
+def test_where_argo_offloads_its_record_pods_tell_how_trials_go(bench: Bench) -> None:
+    bench.put("workflows", workflow(offloaded=True))
+    bench.put("pods", pod("a", on="n1"))
+    bench.put("pods", over(0, "b", on="n1"))
+    bench.begin()
+    assert bench.trial("a").phase is Phase.RUNNING
+    assert bench.trial("b").phase is Phase.SUCCEEDED
+    bench.put("workflows", workflow(phase="Failed", offloaded=True))
+    bench.until(lambda: bench.trial("a").phase is Phase.FAILED)
+
+
+def test_what_argo_recorded_before_it_offloads_its_record_stays_known(bench: Bench) -> None:
+    bench.put("workflows", workflow(steps("a", "Failed", ("n1", "1")) | steps("b", "Running", ("n1", None))))
+    bench.put("pods", pod("b", on="n1"))
+    bench.begin()
+    assert bench.trial("a").phase is Phase.FAILED
+    bench.put("workflows", workflow(offloaded=True))
+    bench.put("pods", over(0, "b", on="n1"))
+    bench.until(lambda: bench.trial("b").phase is Phase.SUCCEEDED)
+    assert bench.trial("a").phase is Phase.FAILED
+
+
 def test_a_deleted_workflow_is_over(bench: Bench) -> None:
     bench.begin()
     assert not bench.world.finished

@@ -6,6 +6,7 @@ from hera.workflows import Artifact, Parameter, Workflow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controllers.worlds.argo.planned import item_keys
 from hera_specon import at_random, choice, every
 from hera_specon.space import points, value_text
 from tests.authoring.built_sweeps import as_argo_puts_it, built, items, params_of, sweep
@@ -28,7 +29,9 @@ def test_a_failed_trial_stops_no_other() -> None:
 
 
 def test_trial_numbers_of_a_large_sweep_sort_as_they_count() -> None:
-    names = [item["trial"] for item in items(built(trials=1001))]
+    templates = built(trials=1001)
+    key = item_keys(templates["vae"]["steps"][0][0])["trial"]
+    names = [item[key] for item in items(templates)]
     assert names == sorted(names)
     assert names[-1] == "t1000"
 

@@ -9,7 +9,7 @@ import pytest
 from controllers.core.labels import ANNOTATION_ADOPTED, ANNOTATION_ASKED, ANNOTATION_SET_POLICY
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
 from tests.cli.api_server import Cluster
-from tests.cli.cluster_objects import WORKFLOWS, listed, workflow
+from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
 from tests.cli.conftest import Specon
 
 
@@ -144,3 +144,19 @@ def test_in_a_cluster_another_policy_is_an_annotation(specon_there: Specon, clus
     assert result.exit_code == 0, result.stderr
     (patch,) = [asked.body for asked in cluster.asked if asked.method == "PATCH"]
     assert patch["metadata"]["annotations"] == {ANNOTATION_SET_POLICY: "specon"}
+
+
+def test_where_argo_offloads_its_record_the_trials_are_known_by_their_pods(
+    specon_there: Specon, cluster: Cluster
+) -> None:
+    held = workflow(nodes=None, offloadNodeStatusVersion="fnv:1234567", annotations={})
+    hold(cluster, held)
+    del held["status"]["nodes"]
+    over = pod(1, phase="Succeeded", state={"terminated": {"exitCode": 0}})
+    cluster.objects[PODS] = listed(pod(0), over, pod(2))
+
+    result = specon_there("pause", "vae-x1", "--all")
+
+    assert result.exit_code == 0, result.stderr
+    (patch,) = [asked.body for asked in cluster.asked if asked.method == "PATCH"]
+    assert json.loads(patch["metadata"]["annotations"][ANNOTATION_ASKED]) == {"vae.t000": "pause", "vae.t002": "pause"}

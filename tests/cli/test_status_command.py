@@ -188,6 +188,21 @@ def test_a_trial_that_has_ended_is_told_with_where_it_ran_last(specon_there: Spe
     assert (trial["phase"], trial["node"]) == ("succeeded", "n2")
 
 
+def test_where_argo_offloads_its_record_pods_are_shown_and_what_is_missing_said(
+    specon_there: Specon, cluster: Cluster
+) -> None:
+    over = pod(1, phase="Succeeded", state={"terminated": {"exitCode": 0}})
+    hold(cluster, workflow(nodes=None, offloadNodeStatusVersion="fnv:1234567"), pods=(pod(0), over))
+    track(cluster)
+
+    state = told(specon_there, cluster)
+
+    phases = {one["trial"]: one["phase"] for one in state["trials"]}
+    assert phases == {"vae.t000": "running", "vae.t001": "succeeded"}
+    assert "are in a database (nodeStatusOffLoad)" in " ".join(state["missing"])
+    assert "trials without pods are not shown" in " ".join(state["missing"])
+
+
 def test_without_mlflow_the_rest_is_shown_and_what_is_missing_said(specon_there: Specon, cluster: Cluster) -> None:
     hold(cluster, workflow(mlflow="http://127.0.0.1:9"), pods=(pod(0),))
 

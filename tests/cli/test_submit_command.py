@@ -311,3 +311,28 @@ def test_a_search_that_no_controller_takes_is_refused_and_one_machine_may_run_it
     told = specon_there("submit", sweep).stderr
     assert "the controller of a cluster allows" in told
     assert not [one for one in cluster.asked if one.method == "POST"]
+
+
+@pytest.mark.parametrize("way", [(), ("--dry-run",)])
+def test_a_sweep_too_large_for_argos_record_is_refused_before_it_is_sent_unless_that_is_offloaded(
+    specon_there: Specon, cluster: Cluster, sweep: str, way: tuple[str, ...]
+) -> None:
+    large = "space={'lr': log_uniform(1e-4, 1)}, trials=4000"
+    written_so = SWEEP.replace('space={"lr": choice(0.1, 0.2)},\n        search="grid"', large)
+    Path(sweep).write_text(written_so.replace("choice, ", "log_uniform, "))
+
+    refused = specon_there("submit", sweep, *way)
+    assert refused.exit_code == 2
+    assert "4,000 trials are too many for one workflow" in refused.stderr
+    assert not [one for one in cluster.asked if one.method == "POST"]
+
+    assert specon_there("submit", sweep, "--offloaded", *way).exit_code == 0
+
+
+def test_waiting_says_that_objectives_were_not_looked_at_where_argo_offloads_its_record(
+    specon_there: Specon, cluster: Cluster, sweep: str
+) -> None:
+    cluster.status = {"phase": "Succeeded", "offloadNodeStatusVersion": "fnv:1234567"}
+    result = specon_there("submit", sweep, "--wait")
+    assert result.exit_code == 0
+    assert "whether trials lack their objective is not known here" in result.stderr

@@ -171,6 +171,9 @@ def _trial_states(
     last: CampaignSnapshot | None,
 ) -> dict[TrialId, TrialState]:
     steps: dict[TrialId, Step] = {}
+    if workflow is not None and workflow.unread and last is not None:
+        # What Argo recorded before it put its record where nobody can read it: a failed trial stays one.
+        steps = {trial: state.step for trial, state in last.states.items() if state.step is not None}
     for step in workflow.steps.values() if workflow is not None else ():
         if campaign.owns(step.definition):
             steps.setdefault(step.definition.id, step)

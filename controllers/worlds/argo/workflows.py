@@ -109,8 +109,9 @@ class WorkflowRecord:
     """A workflow that has sweeps.
 
     ``sweep_uid`` begins the ids of its trials: its own uid, or that of the workflow which it continues.
-    ``steps`` is by Argo's name of the step; empty where Argo keeps them in a database. ``to_come`` are trials that
+    ``steps`` is by Argo's name of the step; empty where they are not to be read. ``to_come`` are trials that
     have no step yet. ``pod_ids`` is how Argo's record calls the pods that it made; empty where it is not to be read.
+    ``unread`` says of the nodes of Argo's record why they are not to be read, empty where they are.
     """
 
     uid: str
@@ -125,6 +126,7 @@ class WorkflowRecord:
     steps: Mapping[str, Step] = field(default_factory=dict)
     to_come: tuple[ComingTrial, ...] = ()
     pod_ids: frozenset[str] = frozenset()
+    unread: str = ""
 
     def made(self, pod: PodRecord) -> bool:
         """Return whether Argo made ``pod`` for this workflow, as far as can be seen: anybody may name it as its owner.
@@ -197,7 +199,10 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
     sweep_uid = continued or uid
     known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
     annotations = strings(workflow, "metadata", "annotations")
-    nodes = _nodes(workflow)
+    nodes, unread = _nodes(workflow)
+    if unread:
+        name = known["workflow.name"]
+        warn_once(f"nodes {uid}", f"the nodes of workflow {name} {unread}; only its pods tell how trials went")
     sweeps, steps = _sweeps(templates, known), _steps(workflow, nodes, templates, known)
     return WorkflowRecord(
         uid=uid,
@@ -212,6 +217,7 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
         steps=steps,
         to_come=_to_come(workflow, templates, sweeps, steps),
         pod_ids=frozenset(key for key, node in nodes.items() if text(node, "type") == "Pod"),
+        unread=unread,
     )
 
 
@@ -332,15 +338,16 @@ def _children(node: Mapping[str, Any]) -> Iterator[str]:
     yield from (child for child in (found if isinstance(found, list) else []) if isinstance(child, str))
 
 
-def _nodes(workflow: Json) -> dict[str, Mapping[str, Any]]:
-    """Return the nodes of the status, unpacked where Argo packed them; none where it keeps them in a database."""
-    plain = at(workflow, "status", "nodes")
+def _nodes(workflow: Json) -> tuple[dict[str, Mapping[str, Any]], str]:
+    """Return the nodes of the status, unpacked where Argo packed them; and why not, where they are not to be read."""
+    plain, unread = at(workflow, "status", "nodes"), ""
     packed = at(workflow, "status", "compressedNodes")
     if not plain and isinstance(packed, str) and packed:
         try:
             plain = parsed(gunzipped(packed, _MOST_NODES_BYTES), _MOST_NODES_PARTS)
         except (ValueError, PackedError, TooManyPartsError, RecursionError) as error:
-            name = text(workflow, "metadata", "name")
-            warn_once(f"nodes {name}", f"the nodes of workflow {name} cannot be unpacked: {str(error)[:200]}")
+            unread = f"cannot be unpacked: {str(error)[:200]}"
+    elif not plain and at(workflow, "status", "offloadNodeStatusVersion"):
+        unread = "are in a database (nodeStatusOffLoad)"
     nodes = plain if isinstance(plain, Mapping) else {}
-    return {key: node for key, node in nodes.items() if isinstance(node, Mapping)}
+    return {key: node for key, node in nodes.items() if isinstance(node, Mapping)}, unread
