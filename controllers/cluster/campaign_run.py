@@ -1,6 +1,5 @@
 """One campaign: its world, its engine, and what reports on it. Made again whenever anything failed."""
 
-import json
 import logging
 import os.path
 from collections import Counter
@@ -17,7 +16,8 @@ from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
 from controllers.cluster.sweep_record import Ending, NoResultError, SweepRecord
 from controllers.cluster.trial_runs import TrialRuns
-from controllers.core import labels
+from controllers.core import labels, trial_lists
+from controllers.core.annotations import most_read_of
 from controllers.core.asks import AsksInText
 from controllers.core.errors import SpeconError
 from controllers.core.model import Phase
@@ -287,12 +287,8 @@ def first_nodes(campaign: Campaign) -> Mapping[str, str]:
     written = campaign.annotations.get(labels.ANNOTATION_FIRST_NODES)
     if not written:
         return {}
-    try:
-        found = json.loads(written)
-    except (ValueError, RecursionError):
-        found = None
-    if isinstance(found, dict) and all(isinstance(node, str) for node in found.values()):
-        return found
-    about = fields(namespace=campaign.namespace, workflow=campaign.workflow)
-    _LOG.warning("annotation %s is no JSON object of node names", labels.ANNOTATION_FIRST_NODES, extra=about)
-    return {}
+    found = trial_lists.read(written, most_read_of(labels.ANNOTATION_FIRST_NODES))
+    if not found:
+        about = fields(namespace=campaign.namespace, workflow=campaign.workflow)
+        _LOG.warning("annotation %s is no JSON object of node names", labels.ANNOTATION_FIRST_NODES, extra=about)
+    return found

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from controllers.core.annotations import of_sweep
 from controllers.core.labels import (
     ANNOTATION_ADOPTED,
     ANNOTATION_GANG,
@@ -144,7 +145,7 @@ def _stopped(sweep: str) -> str:
 
 def _of_trial(sweep: str, name: str) -> str:
     """Return the expression of a trial's own annotation of the workflow, nil where there is none."""
-    return f"workflow.annotations['{_DOMAIN}']?.['{name}{sweep}-' + inputs.parameters.{INPUT_TRIAL}]"
+    return f"workflow.annotations['{_DOMAIN}']?.['{of_sweep(name, sweep)}' + inputs.parameters.{INPUT_TRIAL}]"
 
 
 def _for_any_sweep(expression: str) -> re.Pattern[str]:

@@ -5,6 +5,9 @@ A workflow manifest that uses these names is a sweep, whether Hera wrote it or a
 
 from typing import Final
 
+DOMAIN: Final = "hera-specon.io/"
+"""Begins whatever is ours."""
+
 LABEL_SWEEP: Final = "hera-specon.io/sweep"
 """On a trial's pod: name of its sweep, unique in the workflow."""
 LABEL_TRIAL: Final = "hera-specon.io/trial"

@@ -4,16 +4,16 @@ A run on this machine reads it from a file in its folder, a controller from an a
 writes under one's own permissions.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from controllers.core import labels
+from controllers.core.annotations import check_fits, check_room_for_stops
 from controllers.core.asks import asks_in, asks_written
 from controllers.core.errors import SpeconError
 from controllers.core.model import Ask
-from hera_specon import formatting
 
 if TYPE_CHECKING:
     from controllers.core.actions import Action
@@ -41,6 +41,10 @@ class Desk(Protocol):
 
     def trials(self) -> Sequence[str]:
         """Return the short ids of the trials that have not ended."""
+        ...
+
+    def ended(self) -> Collection[str]:
+        """Return the short ids of the trials that are known to have ended."""
         ...
 
     def asks(self) -> Mapping[str, Ask]:
@@ -84,6 +88,12 @@ class RunDesk:
             message = f"Run {self.name} is over."
             raise OverError(message)
         return [str(trial.id) for trial in run_states(self.folder)[-1].snapshot.unended]
+
+    def ended(self) -> Collection[str]:
+        """Return the trials that have ended."""
+        from hera_specon.records.run_folder import run_states  # noqa: PLC0415 - as above
+
+        return {str(trial.id) for trial in run_states(self.folder)[-1].snapshot.trials if trial.phase.ended}
 
     def asks(self) -> Mapping[str, Ask]:
         """Return what is asked by now."""
@@ -140,15 +150,29 @@ class WorkflowDesk:
             message = f"Workflow {record.name} is over."
             raise OverError(message)
         begun = [step.definition.id for step in record.steps.values() if not (step.succeeded or step.failed)]
-        return [formatting.short_id(trial) for trial in (*begun, *(one.id for one in record.to_come))]
+        return [self._short(trial) for trial in (*begun, *(one.id for one in record.to_come))]
+
+    def ended(self) -> Collection[str]:
+        """Return the trials that Argo has seen to their ends."""
+        over = (step for step in self.record.steps.values() if step.succeeded or step.failed)
+        return {self._short(step.definition.id) for step in over}
 
     def asks(self) -> Mapping[str, Ask]:
         """Return what is asked by now."""
         return asks_in(self.record.annotations.get(labels.ANNOTATION_ASKED, ""))
 
     def ask(self, asks: Mapping[str, Ask]) -> None:
-        """Ask for that."""
-        self._annotate(labels.ANNOTATION_ASKED, asks_written(asks) if asks else None)
+        """Ask for that.
+
+        Raises:
+            AnnotationError: the list of trials, or the marks of those that are to stop, take more room than there is.
+        """
+        beside = self.record.annotations
+        notes = {labels.ANNOTATION_ASKED: asks_written(asks)} if asks else {}
+        check_fits(notes, beside, f"what is asked of {len(asks)} trials")
+        stops = [trial.partition(".")[::2] for trial, ask in asks.items() if ask is Ask.STOP]
+        check_room_for_stops(stops, {**beside, **notes})
+        self._annotate(labels.ANNOTATION_ASKED, notes.get(labels.ANNOTATION_ASKED))
 
     @property
     def can(self) -> "tuple[frozenset[type[Action]], str]":
@@ -158,8 +182,17 @@ class WorkflowDesk:
         return ArgoWorld.can, "Argo"
 
     def set_policy(self, spec: str) -> None:
-        """Ask for that policy."""
+        """Ask for that policy.
+
+        Raises:
+            AnnotationError: its spec string is longer than an annotation may be.
+        """
+        check_fits({labels.ANNOTATION_SET_POLICY: spec}, self.record.annotations, "the policy")
         self._annotate(labels.ANNOTATION_SET_POLICY, spec)
+
+    def _short(self, trial: str) -> str:
+        # As the controller calls it: what a sweep is continued under may hold dots, too.
+        return trial.removeprefix(f"{self.record.sweep_uid}.")
 
     def _annotate(self, name: str, written: str | None) -> None:
         from controllers.worlds.argo.api import WORKFLOWS  # noqa: PLC0415 - as above
@@ -187,7 +220,9 @@ def ask_for(desk: Desk, ask: Ask, trials: Sequence[str], *, everything: bool, te
     # One that is to stop does not only pause.
     before = desk.asks()
     asks = {trial: Ask.STOP if before.get(trial) is Ask.STOP else ask for trial in chosen}
-    desk.ask({**{trial: one for trial, one in before.items() if trial in known}, **asks})
+    # What was asked before may not be done yet, also of trials that have not begun.
+    ended = desk.ended()
+    desk.ask({**{trial: one for trial, one in before.items() if trial not in ended}, **asks})
     for trial in chosen:
         tell(f"{trial}: asked to {ask}")
 

@@ -45,8 +45,6 @@ _SHOWS_WITHIN_S = 5.0
 _AGAIN_AFTER_S = 1.0
 RunOf = Callable[[str, Mapping[str, Any]], str]
 """Finds or makes the run in MLflow of a trial with some hyperparameters; empty where that cannot be now."""
-MOST_REASON: Final = 48
-"""Letters of the reason why a trial was stopped: all annotations of a workflow share 256 KiB."""
 _MOST_NOTE: Final = 900
 """Letters of an Event's note; Kubernetes takes 1024."""
 Annotations = Mapping[str, str | None]
@@ -129,18 +127,16 @@ class Executor:
         body = {"metadata": {"uid": pod.workflow_uid, "annotations": {**annotations}}}
         self._api.patch(WORKFLOWS.path(pod.namespace, pod.workflow), body)
 
-    def stop(self, pod: PodRecord, mark: str, why: str, plan: Annotations, given_up: Callable[[], None]) -> bool:
+    def stop(self, pod: PodRecord, notes: Annotations, why: str, given_up: Callable[[], None]) -> bool:
         """Mark the workflow so that the next pod of a trial only ends, then let the newest one go.
 
         Args:
             pod: the newest.
-            mark: name of the workflow's annotation.
+            notes: annotations of the workflow: the mark, and of a gang its plan.
             why: a few words.
-            plan: further annotations of the workflow, none but for a gang.
             given_up: called if the mark could not be made.
         """
         self._events.tell(pod, "Stopping", f"the trial ends early: {why}")
-        notes = {**plan, mark: why[:MOST_REASON]}
         ask = not any(one.gated for one in pod.pods)
         return self._mark_and_ask(pod, lambda: self._annotate_workflow(pod, notes), given_up, ask=ask)
 

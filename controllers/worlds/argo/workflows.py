@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from controllers.core import labels
+from controllers.core.annotations import most_read_of, size_of
 from controllers.core.devices import Devices
 from controllers.core.expressions import LEFT, SWEEP_UID
 from controllers.core.ports import ComingTrial
@@ -34,7 +35,6 @@ from controllers.worlds.argo.untrusted import (
     gunzipped,
     mappings,
     parsed,
-    strings,
     text,
 )
 from mlflow_hooks import contract
@@ -45,7 +45,6 @@ _MOST_NODES_PARTS = 1_000_000
 _MOST_STEPS = 20_000
 _MOST_PARAMETER = 2**13
 _MOST_UID = 253
-_OURS = "hera-specon.io/"
 _ONE_AT_A_TIME = threading.Lock()
 _BAD_ENDS = frozenset({"Failed", "Error"})
 _ENDS = frozenset({"Succeeded", *_BAD_ENDS})
@@ -143,7 +142,7 @@ class WorkflowRecord:
         """How much room it takes, in kilobytes, roughly."""
         texts = sum(step.definition.length for step in self.steps.values())
         texts += sum(len(one.policy or "") + len(one.experiment) + len(one.tracking_uri) for one in self.sweeps)
-        return 1 + len(self.steps) + len(self.to_come) + texts // 1024
+        return 1 + len(self.steps) + len(self.to_come) + (texts + size_of(self.annotations)) // 1024
 
     @property
     def finished(self) -> bool:
@@ -196,7 +195,6 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
     )
     sweep_uid = continued or uid
     known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
-    annotations = strings(workflow, "metadata", "annotations")
     nodes = _nodes(workflow)
     sweeps, steps = _sweeps(templates, known), _steps(workflow, nodes, templates, known)
     return WorkflowRecord(
@@ -207,12 +205,20 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
         phase=text(workflow, "status", "phase"),
         created_at=epoch(workflow, "metadata", "creationTimestamp") or 0.0,
         finished_at=epoch(workflow, "status", "finishedAt"),
-        annotations={name: value for name, value in annotations.items() if name.startswith(_OURS)},
+        annotations=_annotations(workflow),
         sweeps=sweeps,
         steps=steps,
         to_come=_to_come(workflow, templates, sweeps, steps),
         pod_ids=frozenset(key for key, node in nodes.items() if text(node, "type") == "Pod"),
     )
+
+
+def _annotations(workflow: Json) -> dict[str, str]:
+    """Return the workflow's annotations of ours, each as long as whoever writes it may make it."""
+    found = at(workflow, "metadata", "annotations")
+    names = [name for name in found if isinstance(name, str)] if isinstance(found, Mapping) else []
+    ours = {name: text(found, name, most=most_read_of(name)) for name in names if name.startswith(labels.DOMAIN)}
+    return {name: value for name, value in ours.items() if value}
 
 
 def _to_come(

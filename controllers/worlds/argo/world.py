@@ -7,6 +7,7 @@ from typing import assert_never
 
 from controllers.core import labels
 from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, nodes_of
+from controllers.core.annotations import AnnotationError, check_fits, reason_that_fits
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
@@ -226,8 +227,15 @@ class ArgoWorld:
         waits = state.suspended or state.waits_to_begin
         if not waits and (why_not := self._why_it_cannot_leave(state, pod)):
             return refused(why_not)
-        mark, plan = state.definition.stop_mark, _plan_notes(state, pod, 1)
-        begun = self._executor.stop(pod, mark, action.why, plan, lambda: self._drop(action.trial))
+        workflow, mark = self._snapshot.workflow, state.definition.stop_mark
+        trials = len(self._snapshot.states) + (0 if workflow is None else len(workflow.to_come))
+        noted = {mark: reason_that_fits(action.why, mark, trials)}
+        try:
+            check_fits(noted, {} if workflow is None else workflow.annotations, "the mark of the stop")
+        except AnnotationError as error:
+            return refused(str(error))
+        notes = {**_plan_notes(state, pod, 1), **noted}
+        begun = self._executor.stop(pod, notes, action.why, lambda: self._drop(action.trial))
         return self._take_on(action, pod, begun=begun)
 
     def _why_it_cannot_leave(self, state: TrialState, pod: PodRecord) -> str:
