@@ -97,6 +97,11 @@ class TrialDefinition:
         """Name of the workflow's annotation that says after how many attempts a failure is the last."""
         return notes.of_trial(labels.ANNOTATION_TRIES, self.sweep, self.number)
 
+    @property
+    def idle_mark(self) -> str:
+        """Name of the workflow's annotation that says after how many attempts one that leaves is the last."""
+        return notes.of_trial(labels.ANNOTATION_IDLE, self.sweep, self.number)
+
     def hyperparameters(self) -> dict[str, Any]:
         """Return the hyperparameters; none where the text is no JSON object."""
         try:

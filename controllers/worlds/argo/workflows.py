@@ -20,8 +20,10 @@ from controllers.worlds.argo.pods import PodRecord, Resources
 from controllers.worlds.argo.templates import (
     EXPERIMENT,
     MOST_TEXT,
+    NO_RETRIES,
     TRACKING_URI,
     Definitions,
+    Retries,
     Template,
     filled,
     trial_templates,
@@ -58,18 +60,25 @@ class Attempt:
     """One attempt of a step as Argo recorded it; it outlives the pods.
 
     ``node`` is where it ran, of a gang rank 0. ``exit_code`` is None where it is not known; that of a gang tells that
-    it left only if all its workers did.
+    it left only if all its workers did. ``killed`` tells that it was ended by force for a move.
     """
 
     node: str
     exit_code: int | None
+    killed: bool = False
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it left, or was lost once it had run, of an attempt that is over."""
+        return self.exit_code in LEFT or self.killed or (self.exit_code is None and bool(self.node))
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A trial's step over all its attempts; it has ended only when Argo is done with it or has given up.
 
-    ``cpu`` in cores, ``memory`` in bytes and ``devices`` are what its template asks for, 0 where that is not plain.
+    ``cpu`` in cores, ``memory`` in bytes and ``devices`` are what its template asks for, 0 where that is not plain;
+    ``retries`` is what it says of further attempts.
     """
 
     name: str
@@ -81,6 +90,7 @@ class Step:
     cpu: float
     memory: float
     devices: Devices
+    retries: Retries = NO_RETRIES
 
     @property
     def succeeded(self) -> bool:
@@ -161,6 +171,11 @@ class WorkflowRecord:
     def tries(self, trial: TrialDefinition) -> int | None:
         """Return after how many attempts a failure of ``trial`` is the last, None where no controller has said."""
         written = self.annotations.get(trial.tries_mark, "")
+        return count(written) if written else None
+
+    def idle(self, trial: TrialDefinition) -> int | None:
+        """Return after how many attempts one that leaves is the last, None where no controller has said."""
+        written = self.annotations.get(trial.idle_mark, "")
         return count(written) if written else None
 
     def plan(self, trial: TrialDefinition) -> GangPlan:
@@ -305,11 +320,17 @@ def _step(
         phase=text(node, "phase"),
         started_at=epoch(node, "startedAt"),
         finished_at=epoch(node, "finishedAt"),
-        attempts=tuple(Attempt(text(pods[0], "hostNodeName", most=253), _exit_code_of(pods)) for pods in tries),
+        attempts=tuple(_attempt(pods) for pods in tries),
         cpu=template.cpu,
         memory=template.memory,
         devices=template.devices,
+        retries=template.retries,
     )
+
+
+def _attempt(pods: list[Mapping[str, Any]]) -> Attempt:
+    killed = any(labels.MOVED_MESSAGE in text(one, "message") for one in pods)
+    return Attempt(text(pods[0], "hostNodeName", most=253), _exit_code_of(pods), killed)
 
 
 def _pods_below(attempt: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
