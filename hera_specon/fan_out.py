@@ -59,6 +59,19 @@ class FanOut:
         return names if len(self.points) <= _MOST_NAMED else tuple(map(str, range(len(names))))
 
     @property
+    def last_number(self) -> str:
+        """Number of the last trial; the numbers of all are equally long."""
+        return self.number(len(self.points) - 1)
+
+    def number(self, place: int) -> str:
+        """Return the number of the trial at ``place``, from 0."""
+        return f"t{place:0{self._width}}"
+
+    @property
+    def _width(self) -> int:
+        return max(3, len(str(len(self.points) - 1)))
+
+    @property
     def gives_json(self) -> bool:
         """Whether each trial gets its hyperparameters as JSON too, since its template cannot make that."""
         return params_text(self.points) == placeholder(labels.INPUT_PARAMS)
@@ -120,10 +133,13 @@ def delay_template(fan_out: FanOut) -> Template:
 def _items(fan_out: FanOut) -> Iterable[dict[str, object]]:
     width, gives_json = max(3, len(str(len(fan_out.points) - 1))), fan_out.gives_json
     keys = dict(zip(fan_out.names, fan_out.keys, strict=True))
+
+    @property
+    gives_json = fan_out.gives_json
     for number, point in enumerate(fan_out.points):
         # Argo puts a string of an item in as its JSON without the quotes, so JSON inside a string would arrive
         # escaped; an object arrives as JSON. Values of their own are text, so that no number is written differently.
-        item: dict[str, object] = {labels.INPUT_TRIAL: f"t{number:0{width}}"}
+        item: dict[str, object] = {labels.INPUT_TRIAL: fan_out.number(number)}
         if gives_json:
             item[labels.INPUT_PARAMS] = point
         item |= {input_name(name): value_text(value) for name, value in point.items()}

@@ -10,6 +10,7 @@ from hera.workflows.models import Arguments, Template
 from hera.workflows.models import Parameter as ParameterModel
 
 from controllers.core import labels
+from controllers.core.annotations import why_unnameable
 from controllers.core.labels import PARAMETER_CONTINUE
 from controllers.policies.kit.settings import DEFAULT_POLICY
 from hera_specon.devices import check_custom_resources
@@ -198,6 +199,9 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         self._search()
         fan_out, _ = self._fan_out(), self._build_trial()
+        if wrong := why_unnameable(fan_out.sweep, fan_out.last_number):
+            problem = f"a sweep of {len(fan_out.points)} trials cannot have this name: {wrong}"
+            raise SweepError(problem)
         added = [parameter.name for parameter in fan_out.added.parameters or []]
         check_distinct([*fan_out.names, *added], "inputs= declares an input twice, or one that every trial already has")
 

@@ -25,7 +25,7 @@ from hera.workflows.models import (
 from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
-from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, retries, workers
+from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, leaves, losses, retries, workers
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import most_moves
 from hera_specon.devices import device_problems, tolerations
@@ -43,8 +43,11 @@ FLUSH_S = "300"
 """Seconds for which a trial that has ended waits for MLflow: in a cluster nobody else sends what it would leave."""
 
 
+LIMIT: Final = 1000
+"""Argo's ``limit``: attempts after the first, of any kind. It counts moves and pauses, too: a controller moves a trial
+no more that comes near it."""
 MOST_RETRIES: Final = 50
-"""Attempts after the first, of any kind: bounds a pod that can never be created."""
+"""Attempts after the first that fail or are lost: bounds a pod that can never be created."""
 MOST_GANG_RETRIES: Final = 200
 """The same of a gang, which also moves to grow and shrink."""
 MOVES_WITHOUT_LIMIT: Final = 10
@@ -291,11 +294,12 @@ def trial_retries(sweep: str, failures: int, policy: str | None) -> RetryStrateg
     """Return the retryStrategy of the trials of ``sweep``, which tells a move from a failure.
 
     Argo counts every attempt, moves included, and an expression sees only the last one. So two kinds of attempts
-    always get another: one that was asked to leave (exit 75; 143 if SIGTERM met no hooks; or killed for its move),
-    and one whose pod was lost (no exit code, shown as -1). For real failures the limit is ``failures`` plus
-    the expected moves: at least ``failures`` of them are forgiven, and more if the trial moved less often, unless a
-    controller sees it fail twice alike at once. With 0 no failure is forgiven. There is no backoff, because a moved
-    trial should continue at once.
+    get another: one that was asked to leave (exit 75; 143 if SIGTERM met no hooks; or killed for its move), unless a
+    controller sees the trial leave by itself and come no further, and one whose pod was lost (no exit code, shown as
+    -1). For real failures the limit is ``failures`` plus the expected moves: at least ``failures`` of them are
+    forgiven, and more if the trial moved less often, unless a controller sees it fail twice alike at once. Of a trial
+    that was interrupted more often, it says so in an annotation. With 0 no failure is forgiven. There is no backoff,
+    because a moved trial should continue at once.
 
     Args:
         sweep: Name of the sweep.
@@ -306,10 +310,13 @@ def trial_retries(sweep: str, failures: int, policy: str | None) -> RetryStrateg
         SweepError: ``failures`` is no whole number from 0 to 40.
     """
     _check_failures(failures)
-    reasons = [MOVED, _LOST]
-    if failures:
-        reasons.append(retries(sweep, failures + expected_moves(policy)))
-    strategy = RetryStrategy(limit=MOST_RETRIES, retry_policy="Always", expression=" || ".join(reasons))
+    most = failures + expected_moves(policy) if failures else 0
+    reasons = (
+        f"{MOVED} && {leaves(sweep, LIMIT)}",
+        f"{_LOST} && {losses(sweep, most, MOST_RETRIES)}",
+        retries(sweep, most),
+    )
+    strategy = RetryStrategy(limit=LIMIT, retry_policy="Always", expression=" || ".join(reasons))
     return strategy.build()
 
 

@@ -1,6 +1,5 @@
 """One campaign: its world, its engine, and what reports on it. Made again whenever anything failed."""
 
-import json
 import logging
 import os.path
 from collections import Counter
@@ -17,7 +16,8 @@ from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
 from controllers.cluster.sweep_record import Ending, NoResultError, SweepRecord
 from controllers.cluster.trial_runs import TrialRuns
-from controllers.core import labels
+from controllers.core import labels, trial_lists
+from controllers.core.annotations import most_read_of
 from controllers.core.asks import AsksInText
 from controllers.core.errors import SpeconError
 from controllers.core.model import Phase
@@ -116,8 +116,8 @@ class CampaignRun:
 
     @property
     def done(self) -> bool:
-        """Whether the workflow is over and its record complete."""
-        return self._record.closed
+        """Whether the workflow is over and its record complete, or another's."""
+        return self._record.closed or (self._record.foreign and self._campaign.finished)
 
     def step(self, campaign: Campaign) -> None:
         """Take in what has happened, and tick the engine if it is time.
@@ -125,9 +125,10 @@ class CampaignRun:
         Raises:
             Exception: whatever failed. Close the run then, and make another later.
         """
+        self._campaign = campaign
         self._record.keep(campaign.sweeps)
         self._asks.take(campaign.annotations.get(labels.ANNOTATION_ASKED, ""))
-        if self._over or self.done or not self._record.looked_up:
+        if self._over or self.done or not self._record.looked_up or not self._record.at_home:
             return
         if self._change.take(campaign.annotations.get(labels.ANNOTATION_SET_POLICY, "")):
             # What the engine remembers goes on; what the policy before it remembered does not.
@@ -212,7 +213,8 @@ class CampaignRun:
         self._steering = steers.name
         title = f"{campaign.workflow} · {self._steering}"
         steering = Steering(title, self._steering, campaign.uid, campaign.namespace, spec_or_name(steers))
-        record = self._record = SweepRecord(services.client, steering, over=campaign.finished)
+        continues = "" if campaign.home_known else campaign.sweep_uid
+        record = self._record = SweepRecord(services.client, steering, over=campaign.finished, continues=continues)
 
         def scope() -> Scope:
             prefix = os.path.commonprefix(sorted(record.sweep_ids()))  # noqa: RUF071 - ids, not paths
@@ -287,12 +289,8 @@ def first_nodes(campaign: Campaign) -> Mapping[str, str]:
     written = campaign.annotations.get(labels.ANNOTATION_FIRST_NODES)
     if not written:
         return {}
-    try:
-        found = json.loads(written)
-    except (ValueError, RecursionError):
-        found = None
-    if isinstance(found, dict) and all(isinstance(node, str) for node in found.values()):
-        return found
-    about = fields(namespace=campaign.namespace, workflow=campaign.workflow)
-    _LOG.warning("annotation %s is no JSON object of node names", labels.ANNOTATION_FIRST_NODES, extra=about)
-    return {}
+    found = trial_lists.read(written, most_read_of(labels.ANNOTATION_FIRST_NODES))
+    if not found:
+        about = fields(namespace=campaign.namespace, workflow=campaign.workflow)
+        _LOG.warning("annotation %s is no JSON object of node names", labels.ANNOTATION_FIRST_NODES, extra=about)
+    return found

@@ -22,9 +22,11 @@ from controllers.record.forecasts import ToldForecast
 from controllers.record.timeline import TimelineEvent
 from controllers.tracking.access import MlflowAwayError, shown
 from controllers.tracking.sweep_runs import (
+    ElsewhereError,
     ForeignSweepError,
     Steering,
     SweepRun,
+    check_home,
     close_sweep,
     open_sweep,
     sweep_is_closed,
@@ -87,12 +89,15 @@ class SweepRecord:
         client: a client of the tracking server.
         steering: what steers the campaign; part of the parent runs' identity.
         over: whether the workflow was over when this controller first saw it: its record may be complete already.
+        continues: what the ids of its sweeps begin with, where only MLflow knows in which namespace they are at home;
+            else empty.
     """
 
-    def __init__(self, client: MlflowClient, steering: Steering, *, over: bool) -> None:
+    def __init__(self, client: MlflowClient, steering: Steering, *, over: bool, continues: str = "") -> None:
         self._client = client
         self._steering = steering
         self._over = over
+        self._continues = continues
         self._wanted: Mapping[str, str] = {}
         self._opened: dict[str, SweepRun] = {}
         self._waiting: dict[str, deque[Line]] = {name: deque() for name in (TIMELINE, FORECASTS)}
@@ -108,6 +113,10 @@ class SweepRecord:
         """Whether it is known if the record is complete already: a question only where the workflow was over before."""
         self.closed = False
         """Whether nothing is left to write."""
+        self.at_home = not continues
+        """Whether the sweeps are known to be those of the workflow's namespace: until then, they are left alone."""
+        self.foreign = False
+        """Whether they are known to be another's."""
 
     def start(self, sweeps: Mapping[str, str]) -> None:
         """Begin with ``sweeps``, which gives the MLflow experiment of each sweep id."""
@@ -192,6 +201,9 @@ class SweepRecord:
                 about = fields(sweep=self._steering.title)
                 _LOG.warning("a record waits for MLflow: %s", shown(str(error))[:200], extra=about)
             self._away = True
+        except ElsewhereError as error:
+            _LOG.warning("a workflow is left alone: %s", error, extra=fields(sweep=self._steering.title))
+            self.foreign = True
         except ForeignSweepError as error:
             if not self._away:
                 _LOG.warning("no record is kept: %s", error, extra=fields(sweep=self._steering.title))
@@ -204,6 +216,10 @@ class SweepRecord:
             self._away = False
 
     def _work(self) -> None:
+        if self.foreign:
+            return
+        if not self.at_home:
+            self._find_home()
         if not self.looked_up:
             wanted = self._wanted.items()
             self.closed = all(sweep_is_closed(self._client, sweep, name, self._steering) for sweep, name in wanted)
@@ -224,6 +240,19 @@ class SweepRecord:
                     end_runs_left_open(self._client, run, ended)
                 close_sweep(self._client, run, result, status=self._ending.status)
             self.closed = True
+
+    def _find_home(self) -> None:
+        """Look up whether the sweeps are those of this namespace.
+
+        Raises:
+            ElsewhereError: They are not.
+        """
+        # The name stands in MLflow's query language.
+        if not _SAFE_ID.fullmatch(self._continues):
+            message = f"{self._continues!r} names no sweep to continue: give it letters, digits, '.', '_' and '-'"
+            raise ElsewhereError(message)
+        check_home(self._client, self._continues, self._steering)
+        self.at_home = True
 
     def _upload(self) -> None:
         """Send what waits piece by piece. A piece that did not reach every run is sent again under the same name."""

@@ -3,31 +3,27 @@
 What is read may have been written by anybody, so it is bounded. Pure.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Final
 
+from controllers.core import trial_lists
+from controllers.core.annotations import MOST_OF_AN_OBJECT
 from controllers.core.model import Ask
 
-MOST_WRITTEN: Final = 2**18
-"""Characters that are read at all: as many as all annotations of an object may have."""
+MOST_WRITTEN: Final = MOST_OF_AN_OBJECT
+"""Characters that are read at all."""
 _KNOWN: Final = frozenset(Ask)
 
 
 def asks_in(written: str) -> dict[str, Ask]:
     """Return what is asked by the short id of each trial, such as ``vae.t007``; nothing where that makes no sense."""
-    try:
-        found = json.loads(written) if 0 < len(written) <= MOST_WRITTEN else {}
-    except (ValueError, RecursionError):
-        return {}
-    if not isinstance(found, dict):
-        return {}
-    return {trial: Ask(ask) for trial, ask in found.items() if isinstance(ask, str) and ask in _KNOWN}
+    found = trial_lists.read(written, MOST_WRITTEN)
+    return {trial: Ask(ask) for trial, ask in found.items() if ask in _KNOWN}
 
 
 def asks_written(asks: Mapping[str, Ask]) -> str:
     """Return the text that ``asks_in`` reads."""
-    return json.dumps(dict(sorted(asks.items())))
+    return trial_lists.written(asks)
 
 
 class AsksInText:

@@ -3,9 +3,11 @@
 import re
 from typing import Final
 
+from controllers.core.annotations import of_sweep
 from controllers.core.labels import (
     ANNOTATION_ADOPTED,
     ANNOTATION_GANG,
+    ANNOTATION_IDLE,
     ANNOTATION_LEFT,
     ANNOTATION_STOP,
     ANNOTATION_TRIES,
@@ -36,6 +38,7 @@ _GATES: Final = f"[{{name: '{GATE_PLACEMENT}'}}]"
 _STOP: Final = ANNOTATION_STOP.partition(".")[2]
 _GANG: Final = ANNOTATION_GANG.partition(".")[2]
 _LEFT: Final = ANNOTATION_LEFT.partition(".")[2]
+_IDLE: Final = ANNOTATION_IDLE.partition(".")[2]
 _TRIES: Final = ANNOTATION_TRIES.partition(".")[2]
 _ATTEMPT: Final = f"inputs.parameters['{INPUT_ATTEMPT}']"
 _ENDS: Final = f"{{name: 'main', command: ['{ARGOEXEC}'], args: ['{ENDING}']}}"
@@ -79,11 +82,29 @@ def workers(sweep: str, most: int) -> str:
 def retries(sweep: str, most: int) -> str:
     """Return the expression that lets a failed attempt be followed by another, where fewer than ``most`` came before.
 
-    Where they fail alike, a controller says in an annotation that fewer are enough.
+    Where they fail alike, a controller says in an annotation that fewer are enough; where it was interrupted, that
+    there may be more.
     """
     # Without an input, Argo would work it out once for all attempts.
     tries = f"inputs.parameters.{INPUT_TRIAL} != '' ? {_of_trial(sweep, _TRIES)} ?? '{most}' : ''"
     return f"asInt(retries) < {{{{={tries}}}}}"
+
+
+def leaves(sweep: str, most: int) -> str:
+    """Return the expression that lets one that left be followed by another attempt, if fewer than ``most`` came before.
+
+    Of a trial that leaves by itself again and again and comes no further, a controller says when it is enough.
+    """
+    # Without an input, Argo would work it out once for all attempts.
+    enough = f"inputs.parameters.{INPUT_TRIAL} != '' ? {_of_trial(sweep, _IDLE)} ?? '{most}' : ''"
+    return f"asInt(retries) < {{{{={enough}}}}}"
+
+
+def losses(sweep: str, most: int, beyond: int) -> str:
+    """Return the expression that lets a lost attempt be followed by another: ``beyond`` more than if it had failed."""
+    tries = f"int({_of_trial(sweep, _TRIES)} ?? '{most}') + {beyond}"
+    # Without an input, Argo would work it out once for all attempts.
+    return f"asInt(retries) < {{{{=inputs.parameters.{INPUT_TRIAL} != '' ? {tries} : 0}}}}"
 
 
 def gang_retries(sweep: str, failures: int) -> str:
@@ -124,7 +145,15 @@ def without_argo(patch: str) -> str:
 
 def retries_without_argo(expression: str) -> str:
     """Return a trial's retry expression for a place where no annotation says how often it is tried."""
-    return _TRIED.sub(r"asInt(retries) < \1", expression)
+    for pattern in (_LEAVES, _LOSSES, _TRIED):
+        expression = pattern.sub(lambda found: f"asInt(retries) < {sum(map(int, found.groups()))}", expression)
+    return expression
+
+
+def tries_given(expression: str) -> int | None:
+    """Return how many attempts an expression of ``retries`` lets come before the last, None where there is none."""
+    found = _TRIED.search(expression)
+    return None if found is None else int(found[1])
 
 
 def is_count_of_workers(text: str) -> bool:
@@ -144,7 +173,7 @@ def _stopped(sweep: str) -> str:
 
 def _of_trial(sweep: str, name: str) -> str:
     """Return the expression of a trial's own annotation of the workflow, nil where there is none."""
-    return f"workflow.annotations['{_DOMAIN}']?.['{name}{sweep}-' + inputs.parameters.{INPUT_TRIAL}]"
+    return f"workflow.annotations['{_DOMAIN}']?.['{of_sweep(name, sweep)}' + inputs.parameters.{INPUT_TRIAL}]"
 
 
 def _for_any_sweep(expression: str) -> re.Pattern[str]:
@@ -165,6 +194,13 @@ _WITHOUT_ARGO: Final = (
 _NUMBER: Final = 424242
 _COUNT: Final = re.compile(_for_any_sweep(workers(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "[0-9]+"))
 _TRIED: Final = re.compile(_for_any_sweep(retries(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))
+_BEYOND: Final = 535353
+_LEAVES: Final = re.compile(_for_any_sweep(leaves(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))
+_LOSSES: Final = re.compile(
+    _for_any_sweep(losses(_ANY, _NUMBER, _BEYOND))
+    .pattern.replace(str(_NUMBER), "([0-9]+)")
+    .replace(str(_BEYOND), "([0-9]+)")
+)
 _FORGIVEN: Final = re.compile(_for_any_sweep(gang_retries(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))
 
 SWEEP_UID: Final = f"{{{{=sprig.coalesce(workflow.parameters['{PARAMETER_CONTINUE}'] ?? '', workflow.uid)}}}}"

@@ -5,6 +5,10 @@ from typing import Final
 
 AT_ONCE_S: Final = 60.0
 """An attempt that fails in fewer seconds, as the one before did and with the same last words, would fail again."""
+MOST_BARREN: Final = 3
+"""The attempt in a row that leaves unasked and has come no further counts as a failure from this one on."""
+FIRST_PAUSE_S: Final = 1.0
+MOST_PAUSE_S: Final = 60.0
 _SIGNALS: Final = 128
 """Exit codes from here on tell of a signal: somebody else ended the program."""
 
@@ -26,6 +30,14 @@ class Failure:
         """Exit code and last words where it failed at once and by itself; empty where it did not, or said nothing."""
         by_itself = 0 < self.code < _SIGNALS
         return f"{self.code}: {self.words}" if self.words and by_itself and self.lasted_s < AT_ONCE_S else ""
+
+
+def pause_s(barren: int, first_s: float = FIRST_PAUSE_S) -> float:
+    """Return the seconds before the next attempt after ``barren`` ones that left unasked and came no further.
+
+    They grow from ``first_s``.
+    """
+    return min(MOST_PAUSE_S, first_s * 2 ** min(barren - 1, 10)) if barren else 0.0
 
 
 def last_line(printed: str) -> str:

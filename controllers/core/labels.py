@@ -5,6 +5,9 @@ A workflow manifest that uses these names is a sweep, whether Hera wrote it or a
 
 from typing import Final
 
+DOMAIN: Final = "hera-specon.io/"
+"""Begins whatever is ours."""
+
 LABEL_SWEEP: Final = "hera-specon.io/sweep"
 """On a trial's pod: name of its sweep, unique in the workflow."""
 LABEL_TRIAL: Final = "hera-specon.io/trial"
@@ -50,8 +53,12 @@ ANNOTATION_LEFT: Final = "hera-specon.io/left-"
 """On a Workflow, followed by ``<sweep>-<number>`` of a gang: the attempts that were asked to leave, such as ``0,2``:
 they count as no failure."""
 ANNOTATION_TRIES: Final = "hera-specon.io/tries-"
-"""On a Workflow, followed by ``<sweep>-<number>`` of a trial that failed twice alike at once: an attempt that fails
-after this many others is the last. Of a gang, others that were asked to leave do not count."""
+"""On a Workflow, followed by ``<sweep>-<number>`` of a trial: an attempt that fails after this many others is the last.
+Fewer than its author allows where it failed twice alike at once, and more where it was interrupted, since that is no
+failure. Of a gang, others that were asked to leave do not count."""
+ANNOTATION_IDLE: Final = "hera-specon.io/idle-"
+"""On a Workflow, followed by ``<sweep>-<number>`` of a trial that leaves again and again unasked and comes no further:
+an attempt that leaves after this many others is the last, too."""
 ANNOTATION_ASKED: Final = "hera-specon.io/asked"
 """On a Workflow: what its owner asks of trials, ``pause`` or ``stop``, as a JSON object of trial (such as ``vae.t007``)
 to that. Who takes a trial out of it lets that go on."""
@@ -65,6 +72,15 @@ GATE_PLACEMENT: Final = "hera-specon.io/placement"
 
 PARAMETER_CONTINUE: Final = "continue-sweep"
 """Workflow parameter: uid of the workflow whose trials go on in this one; empty where they start anew."""
+
+
+def root_of(sweep: str) -> str:
+    """Return what tells whose a sweep is: its id, or what that begins with, up to the first dot.
+
+    A name that somebody chose for ``continue-sweep`` may hold dots, and what follows them could be a sweep's name.
+    """
+    return sweep.partition(".")[0]
+
 
 INPUT_TRIAL: Final = "trial"
 """Input parameter of a trial template: number of the trial in its sweep."""
@@ -114,6 +130,9 @@ ANNOTATION_SUSPENDED: Final = "hera-specon.io/suspended"
 """On a trial's pod that waits to go on after a suspension, and stays once it went on: ``true``."""
 ANNOTATION_SUSPENSIONS: Final = "hera-specon.io/suspensions"
 """On a trial's pod: how often the trial had been suspended before this pod ran."""
+ANNOTATION_IDLING: Final = "hera-specon.io/idling"
+"""On a trial's pod: how many attempts in a row before it left unasked and came no further, the step that the trial had
+come to, and how many of its attempts that left count as failures, such as ``3,120,1``."""
 ANNOTATION_PLACED_ON: Final = "hera-specon.io/placed-on"
 """On a trial's pod: the node that the controller chose for it when it opened the gate."""
 ANNOTATION_OWN_HOST: Final = "hera-specon.io/own-host"

@@ -12,6 +12,7 @@ from mlflow.tracking import MlflowClient
 from controllers.core.errors import SpeconError
 from controllers.core.objectives import missing_objectives
 from controllers.core.results import RunResult
+from controllers.tracking.homes import NAMESPACE_TAG, home_of
 from controllers.tracking.logins import ForeignAddressError, check_artifacts
 from mlflow_hooks import contract
 
@@ -20,7 +21,6 @@ _SPEC: Final = "specon.policy_spec"
 _WORKFLOW: Final = "specon.workflow"
 _MOST_TAG: Final = 4000
 """Characters of a tag that any tracking server takes."""
-_NAMESPACE: Final = "specon.namespace"
 _MISSING: Final = "specon.missing_objective"
 """Which trials never logged their objective, and what they logged instead; on a sweep that is over, where some did
 so."""
@@ -58,6 +58,22 @@ class ForeignSweepError(SpeconError):
     """A sweep belongs to another namespace, whose runs nobody else may write to, or its artifacts to another server."""
 
 
+class ElsewhereError(ForeignSweepError):
+    """A sweep is at home in another namespace: this one's workflow is left alone."""
+
+
+def check_home(client: MlflowClient, sweep_uid: str, steering: Steering) -> None:
+    """Check that a workflow may continue the sweeps whose ids begin with ``sweep_uid``.
+
+    Raises:
+        ElsewhereError: A workflow of another namespace began them.
+    """
+    home = home_of(client, sweep_uid)
+    if home not in {None, steering.namespace}:
+        message = f"sweep {sweep_uid} belongs to namespace {home!r}, not to {steering.namespace!r}"
+        raise ElsewhereError(message)
+
+
 def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: Steering) -> SweepRun:
     """Find or create the parent run of a sweep; a resumed sweep continues in the run it had.
 
@@ -66,9 +82,9 @@ def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: S
     """
     found = client.get_experiment_by_name(experiment)
     experiment_id = found.experiment_id if found else client.create_experiment(experiment)
-    begun = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep_id}' AND tags.`{_NAMESPACE}` != ''"
+    begun = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep_id}' AND tags.`{NAMESPACE_TAG}` != ''"
     for run in client.search_runs([experiment_id], begun, max_results=1, order_by=["attributes.start_time ASC"]):
-        home = run.data.tags[_NAMESPACE]
+        home = run.data.tags[NAMESPACE_TAG]
         if home != steering.namespace:
             message = f"sweep {sweep_id} belongs to namespace {home!r}, not to {steering.namespace!r}"
             raise ForeignSweepError(message)
@@ -81,7 +97,7 @@ def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: S
             client.delete_tag(parent.info.run_id, _MISSING)
         return SweepRun(sweep_id, experiment_id, parent.info.run_id)
     tags = {contract.TAG_SWEEP_ID: sweep_id, _POLICY: steering.policy, _WORKFLOW: steering.workflow}
-    tags |= {_NAMESPACE: steering.namespace} if steering.namespace else {}
+    tags |= {NAMESPACE_TAG: steering.namespace} if steering.namespace else {}
     tags |= {_SPEC: steering.spec[:_MOST_TAG]} if steering.spec else {}
     run = client.create_run(experiment_id, run_name=steering.title, tags=tags)
     _check_home(client, run, steering)

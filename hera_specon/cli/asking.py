@@ -4,16 +4,16 @@ A run on this machine reads it from a file in its folder, a controller from an a
 writes under one's own permissions.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from controllers.core import labels
+from controllers.core.annotations import check_fits, check_room_for_stops
 from controllers.core.asks import asks_in, asks_written
 from controllers.core.errors import SpeconError
 from controllers.core.model import Ask
-from hera_specon import formatting
 
 if TYPE_CHECKING:
     from controllers.core.actions import Action
@@ -41,6 +41,10 @@ class Desk(Protocol):
 
     def trials(self) -> Sequence[str]:
         """Return the short ids of the trials that have not ended."""
+        ...
+
+    def ended(self) -> Collection[str]:
+        """Return the short ids of the trials that are known to have ended."""
         ...
 
     def asks(self) -> Mapping[str, Ask]:
@@ -84,6 +88,12 @@ class RunDesk:
             message = f"Run {self.name} is over."
             raise OverError(message)
         return [str(trial.id) for trial in run_states(self.folder)[-1].snapshot.unended]
+
+    def ended(self) -> Collection[str]:
+        """Return the trials that have ended."""
+        from hera_specon.records.run_folder import run_states  # noqa: PLC0415 - as above
+
+        return {str(trial.id) for trial in run_states(self.folder)[-1].snapshot.trials if trial.phase.ended}
 
     def asks(self) -> Mapping[str, Ask]:
         """Return what is asked by now."""
@@ -139,23 +149,41 @@ class WorkflowDesk:
         if record.finished:
             message = f"Workflow {record.name} is over."
             raise OverError(message)
-        begun = {step.definition.id: step.succeeded or step.failed for step in record.steps.values()}
-        if record.unread:
-            from hera_specon.cluster.access import read_pods  # noqa: PLC0415 - as above
-            from hera_specon.cluster.sweep_state import trial_states  # noqa: PLC0415 - as above
+        begun = self._begun()
+        waiting = [one.id for one in record.to_come if one.id not in begun]
+        return [self._short(trial) for trial in (*(one for one, ended in begun.items() if not ended), *waiting)]
 
-            pods = [pod for pod in read_pods(self.access, record.name) if pod.workflow_uid == record.uid]
-            begun = {name: state.phase.ended for name, state in trial_states(record, pods).items()}
-        to_come = [one.id for one in record.to_come if one.id not in begun]
-        return [formatting.short_id(name) for name in (*(one for one, ended in begun.items() if not ended), *to_come)]
+    def ended(self) -> Collection[str]:
+        """Return the trials that are known to have come to their ends."""
+        return {self._short(trial) for trial, ended in self._begun().items() if ended}
+
+    def _begun(self) -> Mapping[str, bool]:
+        """Return of each trial that has begun whether it has ended, by Argo's record or, where it is not to be read, by pods."""
+        record = self.record
+        if not record.unread:
+            return {step.definition.id: step.succeeded or step.failed for step in record.steps.values()}
+        from hera_specon.cluster.access import read_pods  # noqa: PLC0415 - as above
+        from hera_specon.cluster.sweep_state import trial_states  # noqa: PLC0415 - as above
+
+        pods = [pod for pod in read_pods(self.access, record.name) if pod.workflow_uid == record.uid]
+        return {name: state.phase.ended for name, state in trial_states(record, pods).items()}
 
     def asks(self) -> Mapping[str, Ask]:
         """Return what is asked by now."""
         return asks_in(self.record.annotations.get(labels.ANNOTATION_ASKED, ""))
 
     def ask(self, asks: Mapping[str, Ask]) -> None:
-        """Ask for that."""
-        self._annotate(labels.ANNOTATION_ASKED, asks_written(asks) if asks else None)
+        """Ask for that.
+
+        Raises:
+            AnnotationError: the list of trials, or the marks of those that are to stop, take more room than there is.
+        """
+        beside = self.record.annotations
+        notes = {labels.ANNOTATION_ASKED: asks_written(asks)} if asks else {}
+        check_fits(notes, beside, f"what is asked of {len(asks)} trials")
+        stops = [trial.partition(".")[::2] for trial, ask in asks.items() if ask is Ask.STOP]
+        check_room_for_stops(stops, {**beside, **notes})
+        self._annotate(labels.ANNOTATION_ASKED, notes.get(labels.ANNOTATION_ASKED))
 
     @property
     def can(self) -> "tuple[frozenset[type[Action]], str]":
@@ -165,8 +193,17 @@ class WorkflowDesk:
         return ArgoWorld.can, "Argo"
 
     def set_policy(self, spec: str) -> None:
-        """Ask for that policy."""
+        """Ask for that policy.
+
+        Raises:
+            AnnotationError: its spec string is longer than an annotation may be.
+        """
+        check_fits({labels.ANNOTATION_SET_POLICY: spec}, self.record.annotations, "the policy")
         self._annotate(labels.ANNOTATION_SET_POLICY, spec)
+
+    def _short(self, trial: str) -> str:
+        # As the controller calls it: what a sweep is continued under may hold dots, too.
+        return trial.removeprefix(f"{self.record.sweep_uid}.")
 
     def _annotate(self, name: str, written: str | None) -> None:
         from controllers.worlds.argo.api import WORKFLOWS  # noqa: PLC0415 - as above
@@ -194,7 +231,9 @@ def ask_for(desk: Desk, ask: Ask, trials: Sequence[str], *, everything: bool, te
     # One that is to stop does not only pause.
     before = desk.asks()
     asks = {trial: Ask.STOP if before.get(trial) is Ask.STOP else ask for trial in chosen}
-    desk.ask({**{trial: one for trial, one in before.items() if trial in known}, **asks})
+    # What was asked before may not be done yet, also of trials that have not begun.
+    ended = desk.ended()
+    desk.ask({**{trial: one for trial, one in before.items() if trial not in ended}, **asks})
     for trial in chosen:
         tell(f"{trial}: asked to {ask}")
 

@@ -23,6 +23,7 @@ from controllers.tracking.access import shown
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import ForeignAddressError, check_address
 from controllers.tracking.values import Reported, newest_of
+from controllers.worlds.argo.attempts import given_up
 from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
@@ -277,6 +278,7 @@ def trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[T
             record.why_stopped(of),
             plan=record.plan(of),
             tries=record.tries(of),
+            idle=record.idle(of),
         )
         for name, of in facts.items()
     }
@@ -288,7 +290,7 @@ def _failures(states: Mapping[TrialId, TrialState]) -> dict[TrialId, str]:
     for name, state in states.items():
         pod = state.history.newest
         if state.phase is Phase.FAILED and pod is not None and pod.failure is not None:
-            again = ", twice alike at once: it was not tried again" if state.tries is not None else ""
+            again = ", twice alike at once: it was not tried again" if given_up(state) else ""
             told[name] = f"exit code {pod.failure.code}: {pod.failure.words or 'it said nothing'}{again}"
     return told
 

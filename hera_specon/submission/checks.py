@@ -1,11 +1,13 @@
 """What is refused before a sweep is sent to a cluster: it would fail there, or lose its checkpoints. Pure."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from controllers.core import labels
+from controllers.core.annotations import most_read_of, why_unnameable
 from controllers.core.devices import Devices
 from controllers.core.errors import SearchError
 from controllers.core.expressions import gates, retries_without_argo, worker_gates
@@ -79,7 +81,10 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     yield from _worker_problems(template, spec, gang)
     yield from _state_problems(template, spec)
     notes = (template.get("metadata") or {}).get("annotations") or {}
-    yield from _annotation_problems(notes, len(planned_trials({"spec": spec}, [sweep_of(template)], {})))
+    planned = planned_trials({"spec": spec}, [sweep_of(template)], {})
+    unnameable = (why_unnameable(*one.id.partition(".")[::2]) for one in planned)
+    yield from itertools.islice(filter(None, unnameable), 1)
+    yield from _annotation_problems(notes, len(planned))
     held = (gates(sweep_of(template), every=True), worker_gates(sweep_of(template), first=True))
     if labels.ANNOTATION_SEARCH in notes and not any(gate in str(template.get("podSpecPatch") or "") for gate in held):
         yield "lets a search choose hyperparameters, but has no gate that holds a trial until then; build it with Sweep"
@@ -127,6 +132,9 @@ def _retry_problems(strategy: Manifest) -> Iterator[str]:
 
 
 def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]:
+    for name, value in notes.items():
+        if name.startswith(labels.DOMAIN) and len(str(value)) > most_read_of(name):
+            yield f"has {len(str(value))} characters as annotation {name}, of which {most_read_of(name)} are read"
     if not notes.get(labels.ANNOTATION_OBJECTIVE):
         yield f"lacks the annotation {labels.ANNOTATION_OBJECTIVE}: the metric that says how good the model is"
     direction = notes.get(labels.ANNOTATION_DIRECTION)

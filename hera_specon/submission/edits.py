@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from controllers.core import labels
+from controllers.core import labels, trial_lists
 from controllers.core.actions import Place
+from controllers.core.annotations import AnnotationError, check_fits
 from controllers.core.expressions import gates, worker_gates, workers
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
@@ -41,7 +42,8 @@ def edited(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
     """Return ``manifest`` with the overrides applied.
 
     Raises:
-        SubmissionError: A parameter is given a value that is not among its choices, or a template has no gate of ours.
+        SubmissionError: A parameter is given a value that is not among its choices, a template has no gate of ours, or
+            the list of first nodes is too long for an annotation.
     """
     document: dict[str, Any] = copy.deepcopy(dict(manifest))
     declared = ((document.get("spec") or {}).get("arguments") or {}).get("parameters") or []
@@ -58,7 +60,12 @@ def edited(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
         _edit_gang(document, template)
     if overrides.first_nodes is not None:
         notes = document.setdefault("metadata", {}).setdefault("annotations", {})
-        notes[labels.ANNOTATION_FIRST_NODES] = json.dumps(dict(overrides.first_nodes), sort_keys=True)
+        written = {labels.ANNOTATION_FIRST_NODES: trial_lists.written(overrides.first_nodes)}
+        try:
+            check_fits(written, notes, f"the list of the first nodes of {len(overrides.first_nodes)} trials")
+        except AnnotationError as error:
+            raise SubmissionError([f"{error}: leave --first-nodes-of out, or split the sweep"]) from error
+        notes |= written
     return document
 
 

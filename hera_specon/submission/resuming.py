@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from controllers.core import labels
+from controllers.core.annotations import of_sweep
 from controllers.core.expressions import gates
 from controllers.core.model import Point, TrialId
 from controllers.worlds.argo.planned import item_keys
@@ -22,16 +23,19 @@ from hera_specon.trial_template import placeholder
 from mlflow_hooks import contract
 
 _ANNOTATION: Final = re.compile(r"metadata\.annotations\['([^']+)'\]")
-_OURS: Final = "hera-specon.io/"
 
 
 def ended_early(record: WorkflowRecord) -> dict[str, str]:
     """Return why trials of a workflow were ended early, by ``<sweep>.<number>``."""
+    sweeps = [one.id.removeprefix(f"{record.sweep_uid}.") for one in record.sweeps]
+    # The longest first: one of two sweeps may be called as the other one with its trial.
+    marks = {of_sweep(labels.ANNOTATION_STOP, one): one for one in sorted(sweeps, key=len, reverse=True)}
     found = {}
     for note, why in record.annotations.items():
-        if note.startswith(labels.ANNOTATION_STOP):
-            sweep, _, number = note.removeprefix(labels.ANNOTATION_STOP).rpartition("-")
-            found[f"{sweep}.{number}"] = why
+        for mark, sweep in marks.items():
+            if note.startswith(mark):
+                found[f"{sweep}.{note.removeprefix(mark)}"] = why
+                break
     return dict(sorted(found.items()))
 
 
@@ -73,8 +77,10 @@ def continued(
             if names and steps.get("name") == sweep + labels.SUFFIX_ARRIVAL:
                 steps["inputs"]["parameters"] += [{"name": name} for name in names]
     metadata = workflow.get("metadata") or {}
-    notes = {name: note for name, note in (metadata.get("annotations") or {}).items() if not name.startswith(_OURS)}
-    made: dict[str, Any] = {"generateName": f"{record.name[:40]}-resumed-", "namespace": record.namespace}
+    notes = {
+        name: note for name, note in (metadata.get("annotations") or {}).items() if not name.startswith(labels.DOMAIN)
+    }
+    made: dict[str, Any] = {"generateName": f"{record.name[:40].rstrip('-.')}-resumed-", "namespace": record.namespace}
     return {
         "apiVersion": workflow.get("apiVersion"),
         "kind": "Workflow",

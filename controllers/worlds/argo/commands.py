@@ -3,11 +3,12 @@
 The marks on the pods record how far a move has come, so a controller that is killed at any instant goes on from there.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from controllers.core.failures import AT_ONCE_S
+from controllers.core.failures import AT_ONCE_S, pause_s
 from controllers.core.model import Phase, Point
+from controllers.worlds.argo.attempts import allowance, idles_too_often, idling_of, leaves_alike
 from controllers.worlds.argo.gangs import GangPlan
 from controllers.worlds.argo.nodes import NodeRecord, NodeRoom
 from controllers.worlds.argo.pods import MainState, PodRecord, ResizeState
@@ -15,6 +16,8 @@ from controllers.worlds.argo.trials import TrialState
 
 ENDED_BY_ITSELF: Final = "its last attempt ended by itself, and no node was chosen for the next"
 _MOST_KILLS = 2
+_MOST_BETWEEN_S = 30.0
+"""Seconds between two tries to reach a pod that count as in vain: for longer, nobody tried."""
 _MOST_UNSAVED_RESIZES = 10
 """Resizes that a killed controller may lose count of: to save the count each time would double the writes."""
 
@@ -148,9 +151,9 @@ class HandOverRun:
 
 @dataclass(frozen=True, slots=True)
 class LimitTries:
-    """Say on the workflow, by the annotation ``mark``, after how many attempts a failure is the last.
+    """Say on the workflow, by the annotation ``mark``, after how many attempts one that fails, or leaves, is the last.
 
-    With None its author's limit holds again. ``reason`` is how the trial failed.
+    With None its author's limit holds again. ``reason`` is why it is given up, empty where it is not.
     """
 
     pod: PodRecord
@@ -199,12 +202,20 @@ class Timeouts:
 class LeaveRequest:
     """How the request to leave fares that this process made of a pod. Times are Unix seconds.
 
-    ``delivered_at`` is None until the pod has taken it; ``kills`` counts the attempts to kill the trainer since.
+    ``tried_at`` is when it was last tried at an API server that answered, and ``vain_s`` for how many seconds by then
+    in vain: what was asked for while that server or this process was away has not been tried. ``delivered_at`` is None
+    until the pod has taken it; ``kills`` counts the attempts to kill the trainer since.
     """
 
-    first_tried_at: float
+    tried_at: float | None = None
+    vain_s: float = 0.0
     delivered_at: float | None = None
     kills: int = 0
+
+    def tried(self, now: float) -> "LeaveRequest":
+        """Return it as tried once more."""
+        since = 0.0 if self.tried_at is None else min(_MOST_BETWEEN_S, max(0.0, now - self.tried_at))
+        return replace(self, tried_at=now, vain_s=self.vain_s + since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +256,11 @@ class Planner:
         unsaved_resizes = state.history.resizes - pod.marks.resizes >= _MOST_UNSAVED_RESIZES
         if (unsaved_move or unsaved_resizes) and state.phase is Phase.RUNNING:
             return SaveCounts(pod)
-        if state.tries is not None and pod.runs_since is not None and self.now - pod.runs_since > AT_ONCE_S:
-            # It did not fail again at once: whatever comes now is another failure.
-            return LimitTries(pod, state.definition.tries_mark, None)
+        allowed = allowance(state)
+        settled = pod.runs_since is not None and self.now - pod.runs_since > AT_ONCE_S
+        # Once it did not fail again at once, whatever comes now is another failure.
+        if allowed != state.tries and (settled or state.tries is None):
+            return LimitTries(pod, state.definition.tries_mark, allowed)
         return None
 
     def for_leaving(self, state: TrialState, pod: PodRecord, asked: LeaveRequest | None) -> Command | None:
@@ -257,9 +270,9 @@ class Planner:
         if asked is None:
             return AskToLeave(pod)
         if asked.delivered_at is None:
-            tried = self.now - asked.first_tried_at
-            if tried > self.timeouts.unreachable and not state.stopped:  # a stop is on the workflow, and stays there
-                return AbandonMove(pod, f"the pod could not be asked to leave in {tried:.0f} s")
+            in_vain = asked.vain_s > self.timeouts.unreachable
+            if in_vain and not state.stopped:  # a stop is on the workflow, and stays there
+                return AbandonMove(pod, f"the pod could not be asked to leave in {asked.vain_s:.0f} s")
             return AskToLeave(pod)
         waited = self.now - asked.delivered_at
         if waited <= pod.grace_s + asked.kills * self.timeouts.kill_every:
@@ -273,15 +286,27 @@ class Planner:
             return Hold(pod)
         if state.waits_to_begin or state.suspended:
             return None  # only the policy opens the gate, by a Place
+        if limit := self._limit_before(state, pod):
+            return limit
         targets, previous = state.targets_of_previous, state.history.previous
         point = state.definition.point
         if not targets:
+            if self.now < pod.created_at + pause_s(idling_of(state).barren):
+                return None
             return OpenGate(pod, None, ENDED_BY_ITSELF, point=point)
         target, left = targets[0], previous.node if previous is not None else ""
         why_not = self.room.why_unfit(target, pod.requests, pod.demands, state.definition.id)
         if why_not:
             return OpenGate(pod, None, f"{why_not}; the scheduler finds another node", left, point)
         return OpenGate(pod, self.room.nodes[target], f"it moves from {left} to {target}", left, point)
+
+    def _limit_before(self, state: TrialState, pod: PodRecord) -> LimitTries | None:
+        """Return what Argo is to know before an attempt begins: by its end, that may be too late."""
+        why = idles_too_often(state)
+        if why and (state.idle is None or state.idle >= pod.attempt):
+            return LimitTries(pod, state.definition.idle_mark, pod.attempt - 1, why)
+        allowed = allowance(state)
+        return None if allowed in {None, state.tries} else LimitTries(pod, state.definition.tries_mark, allowed)
 
     def for_unscheduled(self, state: TrialState, pod: PodRecord) -> Recreate | None:
         """Return what a pod needs that was let go and is on no node yet."""
@@ -321,13 +346,17 @@ def limit_tries(state: TrialState) -> LimitTries | None:
 
     Argo's expressions see only the newest attempt. It may have begun another by now: that is the last, then.
     """
-    pod, failure = state.pod, state.fails_alike
-    if pod is None or not failure or state.phase.ended:
+    pod, failure, left = state.pod, state.fails_alike, leaves_alike(state)
+    if pod is None or not (failure or left) or state.phase.ended:
         return None
+    if left:
+        why = f"it left twice alike at once, unasked, and came no further (exit code {left})"
+        known = state.idle is not None and state.idle < pod.attempt
+        return None if known else LimitTries(pod, state.definition.idle_mark, pod.attempt - 1, why)
     tries = pod.attempt - 1 - len(state.plan.left)
     if state.tries is not None and state.tries <= tries:
         return None
-    return LimitTries(pod, state.definition.tries_mark, tries, failure)
+    return LimitTries(pod, state.definition.tries_mark, tries, f"it failed twice alike at once (exit code {failure})")
 
 
 def hand_over(pod: PodRecord) -> Command | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from controllers.core import annotations as notes
 from controllers.core import labels
 from controllers.core.goals import AskedGoals, GoalError, goals_in
 from controllers.core.model import Direction, Parameters, Point, TrialId
@@ -79,22 +80,27 @@ class TrialDefinition:
     @property
     def stop_mark(self) -> str:
         """Name of the workflow's annotation that the trial was stopped; Argo splits such names at every dot."""
-        return f"{labels.ANNOTATION_STOP}{self.sweep}-{self.number}"
+        return notes.of_trial(labels.ANNOTATION_STOP, self.sweep, self.number)
 
     @property
     def gang_mark(self) -> str:
         """Name of the workflow's annotation that has the size of each of its attempts."""
-        return f"{labels.ANNOTATION_GANG}{self.sweep}-{self.number}"
+        return notes.of_trial(labels.ANNOTATION_GANG, self.sweep, self.number)
 
     @property
     def left_mark(self) -> str:
         """Name of the workflow's annotation that has its attempts which were asked to leave."""
-        return f"{labels.ANNOTATION_LEFT}{self.sweep}-{self.number}"
+        return notes.of_trial(labels.ANNOTATION_LEFT, self.sweep, self.number)
 
     @property
     def tries_mark(self) -> str:
         """Name of the workflow's annotation that says after how many attempts a failure is the last."""
-        return f"{labels.ANNOTATION_TRIES}{self.sweep}-{self.number}"
+        return notes.of_trial(labels.ANNOTATION_TRIES, self.sweep, self.number)
+
+    @property
+    def idle_mark(self) -> str:
+        """Name of the workflow's annotation that says after how many attempts one that leaves is the last."""
+        return notes.of_trial(labels.ANNOTATION_IDLE, self.sweep, self.number)
 
     def hyperparameters(self) -> dict[str, Any]:
         """Return the hyperparameters; none where the text is no JSON object."""

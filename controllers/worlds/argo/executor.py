@@ -37,6 +37,7 @@ from controllers.worlds.argo.commands import (
 )
 from controllers.worlds.argo.events import EventSink
 from controllers.worlds.argo.gangs import GangPlan, written_nodes
+from controllers.worlds.argo.idling import NO_IDLING, Idling
 from controllers.worlds.argo.pods import PodRecord
 from controllers.worlds.argo.write_queue import WriteQueue
 
@@ -45,8 +46,6 @@ _SHOWS_WITHIN_S = 5.0
 _AGAIN_AFTER_S = 1.0
 RunOf = Callable[[str, Mapping[str, Any]], str]
 """Finds or makes the run in MLflow of a trial with some hyperparameters; empty where that cannot be now."""
-MOST_REASON: Final = 48
-"""Letters of the reason why a trial was stopped: all annotations of a workflow share 256 KiB."""
 _MOST_NOTE: Final = 900
 """Letters of an Event's note; Kubernetes takes 1024."""
 Annotations = Mapping[str, str | None]
@@ -54,11 +53,12 @@ Annotations = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How often a trial was moved, suspended and resized so far."""
+    """How often a trial was moved, suspended and resized so far, and how often it left for nothing."""
 
     moves: int
     suspensions: int
     resizes: int
+    idling: Idling = NO_IDLING
 
     def annotations(self) -> dict[str, str | None]:
         """Return the annotations that keep them."""
@@ -66,6 +66,7 @@ class Counts:
             labels.ANNOTATION_MOVES: str(self.moves),
             labels.ANNOTATION_SUSPENSIONS: str(self.suspensions),
             labels.ANNOTATION_RESIZES: str(self.resizes),
+            **({labels.ANNOTATION_IDLING: str(self.idling)} if self.idling != NO_IDLING else {}),
         }
 
 
@@ -129,18 +130,16 @@ class Executor:
         body = {"metadata": {"uid": pod.workflow_uid, "annotations": {**annotations}}}
         self._api.patch(WORKFLOWS.path(pod.namespace, pod.workflow), body)
 
-    def stop(self, pod: PodRecord, mark: str, why: str, plan: Annotations, given_up: Callable[[], None]) -> bool:
+    def stop(self, pod: PodRecord, notes: Annotations, why: str, given_up: Callable[[], None]) -> bool:
         """Mark the workflow so that the next pod of a trial only ends, then let the newest one go.
 
         Args:
             pod: the newest.
-            mark: name of the workflow's annotation.
+            notes: annotations of the workflow: the mark, and of a gang its plan.
             why: a few words.
-            plan: further annotations of the workflow, none but for a gang.
             given_up: called if the mark could not be made.
         """
         self._events.tell(pod, "Stopping", f"the trial ends early: {why}")
-        notes = {**plan, mark: why[:MOST_REASON]}
         ask = not any(one.gated for one in pod.pods)
         return self._mark_and_ask(pod, lambda: self._annotate_workflow(pod, notes), given_up, ask=ask)
 
@@ -283,18 +282,21 @@ class Executor:
         pod_changes.of_each(meant, lambda one: pod_changes.remove(self._api, one))
 
     def _ask_to_leave(self, pod: PodRecord) -> None:
-        before = self._asked.setdefault(pod.uid, LeaveRequest(first_tried_at=time.time()))
-        running = pod_changes.running(pod)
+        self._asked.setdefault(pod.uid, LeaveRequest())
+        running, now = pod_changes.running(pod), time.time()
+
+        def ask(one: PodRecord) -> None:
+            pod_changes.check_same_pod(self._api, one)
+            # Before, an API server that does not answer would count as a pod that cannot be reached.
+            self._asked[pod.uid] = self._asked[pod.uid].tried(now)
+            pod_changes.ask_to_leave(self._api, one)
+
         if any(one.phase == "Failed" for one in pod.pods):
-            pod_changes.of_each(running, self._ask)
+            pod_changes.of_each(running, ask)
         else:
             # The workers of a gang tell each other, and leave after the same step: one that can be reached is enough.
-            pod_changes.of_first(running, self._ask)
-        self._asked[pod.uid] = replace(before, delivered_at=time.time())
-
-    def _ask(self, pod: PodRecord) -> None:
-        pod_changes.check_same_pod(self._api, pod)
-        pod_changes.ask_to_leave(self._api, pod)
+            pod_changes.of_first(running, ask)
+        self._asked[pod.uid] = replace(self._asked[pod.uid], delivered_at=time.time())
 
     def _kill(self, pod: PodRecord) -> None:
         pod_changes.check_same_pod(self._api, pod)
@@ -360,9 +362,8 @@ def _event_on(command: Command) -> tuple[str, str, bool] | None:
             return "ResizeWithdrawn", f"{pod.node} cannot give {share.wanted:g} cores; it keeps {share.has:g}", True
         case Hold():
             return "Suspended", "its checkpoint is kept, and it waits for a place to go on", False
-        case LimitTries(tries=tries, reason=reason):
-            told = f"it failed twice alike at once (exit code {reason}), and is not tried again"
-            return None if tries is None else ("GivenUp", told[:_MOST_NOTE], True)
+        case LimitTries(reason=reason):
+            return ("GivenUp", f"{reason}, and is not tried again"[:_MOST_NOTE], True) if reason else None
         case AskToLeave() | SaveCounts() | HandOverRun() | ChoosePlace() | Replan():
             return None
         case _:

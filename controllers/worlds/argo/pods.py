@@ -1,6 +1,5 @@
 """Small records of pods. Whatever a pod says of itself is untrusted."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,10 +9,12 @@ from typing import Any, Final
 from controllers.core import labels
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.expressions import ARGOEXEC, ENDING
-from controllers.core.failures import Failure, last_line
+from controllers.core.failures import Failure
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import MOST_WORKERS, TrialDefinition, read_definition
 from controllers.worlds.argo.demands import ANY_NODE, Demands, demands_of
+from controllers.worlds.argo.idling import Idling
+from controllers.worlds.argo.pod_ends import Leaving, failure_of, leaving_of
 from controllers.worlds.argo.untrusted import (
     at,
     count,
@@ -27,7 +28,7 @@ from controllers.worlds.argo.untrusted import (
     text,
     whole,
 )
-from mlflow_hooks.contract import ENV_RUN, EXIT_MIGRATE, EXIT_PEERS_LOST
+from mlflow_hooks.contract import ENV_RUN
 
 MAIN: Final = "main"
 """Name of the container that Argo runs a template's program in."""
@@ -39,10 +40,6 @@ _ATTEMPT = re.compile(r".*\((\d{1,6})\)", re.DOTALL)
 _WORKER = re.compile(rf".*\((\d{{1,6}})\)\[0\]\.{labels.STEP_WORKER}\((\d{{1,2}}):\d{{1,2}}\)", re.DOTALL)
 _DEFAULT_GRACE_S = 30
 _MOST_TOKEN = 128
-_MOST_WORDS = 300
-# Argo's argoexec runs the program, and says of its end what the exit code says too.
-_ARGOS_WORDS = re.compile(r"^(time=\S+ level=\w+ .*\bargo=true\b.*|Error: exit status \d+)$", re.MULTILINE)
-_NO_FAILURES = frozenset({0, EXIT_MIGRATE, EXIT_PEERS_LOST})
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
@@ -110,6 +107,7 @@ class Marks:
     moves: int = 0
     suspensions: int = 0
     resizes: int = 0
+    idling: Idling | None = None
     base_cpu: float | None = None
     run: str = ""
 
@@ -137,7 +135,8 @@ class PodRecord:
     workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``shares_processes``
     says whom else a signal to its trainer would reach, empty where nobody. ``takes_run`` tells that its program is told
     the trial's run in MLflow by the annotation for that. ``demands`` are its author's on its node. The main
-    container has run since ``runs_since``, None where it does not; ``failure`` is how it failed, None where it did not.
+    container has run since ``runs_since``, None where it does not; ``failure`` is how it failed, and
+    ``leaving`` how it left so that its trial goes on, None where it did not.
 
     The pod of a gang's worker has a ``rank``. ``size`` is how many workers its attempt has, ``token`` what tells this
     attempt from all others. ``workers`` are the pods by rank in the one record of a whole attempt (see ``gangs``).
@@ -170,6 +169,7 @@ class PodRecord:
     demands: Demands = ANY_NODE
     runs_since: float | None = None
     failure: Failure | None = None
+    leaving: Leaving | None = None
     rank: int | None = None
     size: int = 1
     token: str = ""
@@ -199,6 +199,11 @@ class PodRecord:
     def over(self) -> bool:
         """Whether none of its containers will run again."""
         return self.phase in _OVER
+
+    @property
+    def asked(self) -> bool:
+        """Whether it was to leave: by a mark of ours, or since somebody deleted it."""
+        return bool(self.marks.move_to or self.marks.rest or self.deleted_at is not None)
 
     @property
     def on_node(self) -> bool:
@@ -267,7 +272,8 @@ def project_pod(pod: Json) -> PodRecord | None:
         shares_processes=_shares_processes(pod),
         takes_run=any(_is_run(variable) for variable in mappings(main, "env")),
         runs_since=epoch(status, "state", "running", "startedAt"),
-        failure=_failure(status),
+        failure=failure_of(status),
+        leaving=leaving_of(pod, status),
         demands=demands_of(
             pod,
             bound=labels.ANNOTATION_PLACED_ON in annotations and labels.ANNOTATION_OWN_HOST not in annotations,
@@ -349,18 +355,6 @@ def _main_state(status: Mapping[str, Any]) -> MainState:
     return MainState.OVER if at(status, "state", "terminated") is not None else MainState.WAITING
 
 
-def _failure(status: Mapping[str, Any]) -> Failure | None:
-    """Return how the main container failed; None where it runs, ended well, or left so that its trial goes on."""
-    ended = at(status, "state", "terminated")
-    code = whole(ended, "exitCode")
-    if code is None or code in _NO_FAILURES:
-        return None
-    began, until = epoch(ended, "startedAt"), epoch(ended, "finishedAt")
-    lasted_s = math.inf if began is None or until is None else until - began
-    said = _ARGOS_WORDS.sub("", text(ended, "message"))
-    return Failure(code, last_line(said)[:_MOST_WORDS], lasted_s)
-
-
 def _condition(pod: Json, kind: str) -> Mapping[str, Any]:
     return next((c for c in mappings(pod, "status", "conditions") if text(c, "type") == kind), {})
 
@@ -391,6 +385,7 @@ def _marks(written: Mapping[str, str], *, of_a_gang: bool) -> Marks:
         moved_from=written.get(labels.ANNOTATION_MOVED_FROM, ""),
         moves=count(written.get(labels.ANNOTATION_MOVES, "")),
         resizes=count(written.get(labels.ANNOTATION_RESIZES, "")),
+        idling=Idling.read(written.get(labels.ANNOTATION_IDLING, "")),
         base_cpu=number(written.get(labels.ANNOTATION_BASE_CPU, "")),
         run=written.get(labels.ANNOTATION_RUN, "")[:64],
     )

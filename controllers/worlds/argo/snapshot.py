@@ -193,12 +193,15 @@ def _trial_states(
         plan = NO_PLAN if workflow is None else workflow.plan(definition)
         stopped = "" if workflow is None else workflow.why_stopped(definition)
         tries = None if workflow is None else workflow.tries(definition)
+        idle = None if workflow is None else workflow.idle(definition)
         before = None if last is None else last.states.get(trial)
         if before is None or before.history is not history or before.step != found:
-            states[trial] = TrialState(definition, found, history, over_since, stopped, targets, rest, plan, tries)
+            states[trial] = TrialState(
+                definition, found, history, over_since, stopped, targets, rest, plan, tries, idle
+            )
             continue
         said = (before.pending_targets, before.pending_rest, before.stopped, before.over_since, before.plan)
-        if (*said, before.tries) == (targets, rest, stopped, over_since, plan, tries):
+        if (*said, before.tries, before.idle) == (targets, rest, stopped, over_since, plan, tries, idle):
             states[trial] = before
         else:
             states[trial] = replace(
@@ -209,6 +212,7 @@ def _trial_states(
                 over_since=over_since,
                 plan=plan,
                 tries=tries,
+                idle=idle,
             )
     return states
 

@@ -6,12 +6,12 @@ Whatever a workflow holds is untrusted: a short text may stand for a long one, t
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from controllers.core import labels
 from controllers.core.devices import Devices
-from controllers.core.expressions import SWEEP_UID
+from controllers.core.expressions import SWEEP_UID, tries_given
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, read_definition
 from controllers.worlds.argo.pods import env_of
@@ -38,8 +38,24 @@ MOST_TEXT: Final = 2**24
 """Characters of all definitions of a workflow's steps together, and of those that are remembered."""
 _MOST_FILLED = 2**14
 """Characters of a text with its values filled in: one may stand in it often."""
+_MOST_DIGITS = 9
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
 Values = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """What a trial's retryStrategy allows; None where that is not plain.
+
+    ``limit`` is how many attempts Argo makes at most after the first, ``tries`` how many may come before one that
+    fails and is not forgiven any more.
+    """
+
+    limit: int | None = None
+    tries: int | None = None
+
+
+NO_RETRIES: Final = Retries()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +68,7 @@ class Template:
     cpu: float
     memory: float
     devices: Devices
+    retries: Retries = NO_RETRIES
 
 
 def trial_templates(workflow: Json) -> dict[str, Template]:
@@ -70,9 +87,17 @@ def trial_templates(workflow: Json) -> dict[str, Template]:
         given = strings(template, "metadata", "labels")
         if labels.LABEL_SWEEP in given and labels.LABEL_TRIAL in given:
             found.setdefault(text(template, "name"), _read(template, given))
-    gangs = {text(template, "name"): worker for template in everywhere if (worker := _worker_of(template)) in found}
-    workers = {worker: found.pop(worker) for worker in set(gangs.values())}
-    return found | {trial: workers[worker] for trial, worker in gangs.items()}
+    gangs = {text(template, "name"): template for template in everywhere if _worker_of(template) in found}
+    workers = {worker: found.pop(worker) for worker in set(map(_worker_of, gangs.values()))}
+    return found | {
+        trial: replace(workers[_worker_of(template)], retries=_retries(template)) for trial, template in gangs.items()
+    }
+
+
+def _retries(template: Mapping[str, Any]) -> Retries:
+    limit = str(at(template, "retryStrategy", "limit"))
+    known = int(limit) if limit.isdecimal() and len(limit) <= _MOST_DIGITS else None
+    return Retries(known, tries_given(text(template, "retryStrategy", "expression")))
 
 
 def _worker_of(template: Mapping[str, Any]) -> str:
@@ -97,6 +122,7 @@ def _read(template: Mapping[str, Any], given: Mapping[str, str]) -> Template:
         cpu=quantity(container, "resources", "requests", "cpu"),
         memory=quantity(container, "resources", "requests", "memory"),
         devices=devices_of(device_kinds(limits), lambda kind: quantity(limits, kind)),
+        retries=_retries(template),
     )
 
 

@@ -8,6 +8,7 @@ from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.expressions import LEFT
 from controllers.core.model import NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.results import TrialResult
+from controllers.worlds.argo.attempts import given_up
 from controllers.worlds.argo.definitions import TrialDefinition
 from controllers.worlds.argo.demands import ANY_NODE, Demands
 from controllers.worlds.argo.gangs import NO_PLAN, GangPlan, attempts_of, written_nodes
@@ -81,7 +82,8 @@ class TrialState:
     ``over_since`` is when its workflow ended, in Unix seconds, None while that runs. ``stopped`` is why it was stopped,
     empty where it was not. ``pending_targets`` has the node of each worker of a move that was just taken on, before the
     API server has shown its mark; ``pending_rest`` tells the same of a suspension or a stop. ``plan`` is a gang's.
-    ``tries`` is after how many attempts a failure is the last, None where no controller has said.
+    ``tries`` is after how many attempts a failure is the last, and ``idle`` after how many one that leaves is, None
+    where no controller has said.
     """
 
     definition: TrialDefinition
@@ -93,6 +95,7 @@ class TrialState:
     pending_rest: Phase | None = None
     plan: GangPlan = NO_PLAN
     tries: int | None = None
+    idle: int | None = None
 
     @property
     def pod(self) -> PodRecord | None:
@@ -336,7 +339,7 @@ class TrialState:
             suspensions=self.suspensions,
             stopped=self.stopped if self.phase is Phase.STOPPED else "",
             resizes=self.history.resizes,
-            given_up=self.tries is not None and self.phase is Phase.FAILED,
+            given_up=self.phase is Phase.FAILED and given_up(self),
             scales=sum(one != other for one, other in pairwise(sizes)),
             workers=self.workers,
             first_node=nodes[0] if nodes else "",

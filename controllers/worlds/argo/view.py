@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
 
 from controllers.core import labels
+from controllers.core.labels import root_of
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
 from controllers.worlds.argo.definitions import TrialDefinition, warn_once
 from controllers.worlds.argo.nodes import Claims, NodeRequests, project_node
@@ -42,7 +43,8 @@ class Campaign:
     ``created_epoch_s`` (Unix seconds) is zero on the sweep's clock. ``finished`` tells that the workflow is over; a
     retry makes it unfinished again. ``sweeps`` gives the MLflow experiment of each sweep id, as far as the workflow has
     got; ``annotations`` the workflow's annotations of ours. ``takes_unset`` tells that trials whose author named no
-    policy belong here too.
+    policy belong here too. ``home_known`` tells that the sweep's first workflow is there, and in the same namespace:
+    where it is gone, only MLflow knows whose sweep this one continues.
     """
 
     namespace: str
@@ -55,6 +57,7 @@ class Campaign:
     sweeps: Mapping[str, str]
     annotations: Mapping[str, str]
     takes_unset: bool
+    home_known: bool = True
 
     def owns(self, trial: TrialDefinition) -> bool:
         """Whether a trial of the workflow belongs to this campaign."""
@@ -183,18 +186,19 @@ class ClusterView:
         """Return every campaign: one for each policy that the sweeps of a workflow name, as far as that is believed."""
         # Those of a namespace that may not be looked at any more stay: their worlds do nothing by what is too old.
         known = sorted(self.workflows(), key=lambda one: (one.created_at, one.uid))
-        homes = {workflow.uid: workflow.namespace for workflow in known}
+        homes = {root_of(workflow.uid): workflow.namespace for workflow in known}
+        here = frozenset(homes)
         for workflow in known:
-            # Of a sweep whose first workflow is gone, whoever continued it first is at home.
-            homes.setdefault(workflow.sweep_uid, workflow.namespace)
+            # Of a sweep whose first workflow is gone, whoever continued it first is at home, if MLflow knows no other.
+            homes.setdefault(root_of(workflow.sweep_uid), workflow.namespace)
         found: list[Campaign] = []
         of_namespace: Counter[str] = Counter()
         for workflow in known:
-            if (home := homes[workflow.sweep_uid]) != workflow.namespace:
+            if (home := homes[root_of(workflow.sweep_uid)]) != workflow.namespace:
                 where = f"workflow {workflow.namespace}/{workflow.name}"
                 warn_once(where, f"{where} is left alone: it wants to continue a sweep of namespace {home}")
                 continue
-            campaigns = _campaigns_of(workflow, default_policy)
+            campaigns = _campaigns_of(workflow, default_policy, home_known=root_of(workflow.sweep_uid) in here)
             running = 0 if workflow.finished else len(campaigns)
             if len(campaigns) > _MOST_POLICIES or of_namespace[workflow.namespace] + running > _MOST_CAMPAIGNS:
                 where = f"workflow {workflow.namespace}/{workflow.name}"
@@ -298,7 +302,7 @@ def rest_s(took: float) -> float:
     return min(_MOST_REST_S, _REST * took)
 
 
-def _campaigns_of(workflow: WorkflowRecord, default_policy: str) -> list[Campaign]:
+def _campaigns_of(workflow: WorkflowRecord, default_policy: str, *, home_known: bool) -> list[Campaign]:
     by_policy: dict[str, list[str]] = {}
     for sweep in workflow.sweeps:
         by_policy.setdefault(sweep.policy or default_policy, []).append(sweep.id)
@@ -315,6 +319,7 @@ def _campaigns_of(workflow: WorkflowRecord, default_policy: str) -> list[Campaig
             sweeps={sweep: sweeps[sweep].experiment for sweep in ids},
             annotations=workflow.annotations,
             takes_unset=policy == default_policy,
+            home_known=home_known,
         )
         for policy, ids in by_policy.items()
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from controllers.core import labels
+from controllers.core.annotations import most_read_of, size_of
 from controllers.core.devices import Devices
 from controllers.core.expressions import LEFT, SWEEP_UID
 from controllers.core.ports import ComingTrial
@@ -19,8 +20,10 @@ from controllers.worlds.argo.pods import PodRecord, Resources
 from controllers.worlds.argo.templates import (
     EXPERIMENT,
     MOST_TEXT,
+    NO_RETRIES,
     TRACKING_URI,
     Definitions,
+    Retries,
     Template,
     filled,
     trial_templates,
@@ -34,7 +37,6 @@ from controllers.worlds.argo.untrusted import (
     gunzipped,
     mappings,
     parsed,
-    strings,
     text,
 )
 from mlflow_hooks import contract
@@ -45,7 +47,6 @@ _MOST_NODES_PARTS = 1_000_000
 _MOST_STEPS = 20_000
 _MOST_PARAMETER = 2**13
 _MOST_UID = 253
-_OURS = "hera-specon.io/"
 _ONE_AT_A_TIME = threading.Lock()
 _BAD_ENDS = frozenset({"Failed", "Error"})
 _ENDS = frozenset({"Succeeded", *_BAD_ENDS})
@@ -59,18 +60,25 @@ class Attempt:
     """One attempt of a step as Argo recorded it; it outlives the pods.
 
     ``node`` is where it ran, of a gang rank 0. ``exit_code`` is None where it is not known; that of a gang tells that
-    it left only if all its workers did.
+    it left only if all its workers did. ``killed`` tells that it was ended by force for a move.
     """
 
     node: str
     exit_code: int | None
+    killed: bool = False
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it left, or was lost once it had run, of an attempt that is over."""
+        return self.exit_code in LEFT or self.killed or (self.exit_code is None and bool(self.node))
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A trial's step over all its attempts; it has ended only when Argo is done with it or has given up.
 
-    ``cpu`` in cores, ``memory`` in bytes and ``devices`` are what its template asks for, 0 where that is not plain.
+    ``cpu`` in cores, ``memory`` in bytes and ``devices`` are what its template asks for, 0 where that is not plain;
+    ``retries`` is what it says of further attempts.
     """
 
     name: str
@@ -82,6 +90,7 @@ class Step:
     cpu: float
     memory: float
     devices: Devices
+    retries: Retries = NO_RETRIES
 
     @property
     def succeeded(self) -> bool:
@@ -145,7 +154,7 @@ class WorkflowRecord:
         """How much room it takes, in kilobytes, roughly."""
         texts = sum(step.definition.length for step in self.steps.values())
         texts += sum(len(one.policy or "") + len(one.experiment) + len(one.tracking_uri) for one in self.sweeps)
-        return 1 + len(self.steps) + len(self.to_come) + texts // 1024
+        return 1 + len(self.steps) + len(self.to_come) + (texts + size_of(self.annotations)) // 1024
 
     @property
     def finished(self) -> bool:
@@ -164,6 +173,11 @@ class WorkflowRecord:
     def tries(self, trial: TrialDefinition) -> int | None:
         """Return after how many attempts a failure of ``trial`` is the last, None where no controller has said."""
         written = self.annotations.get(trial.tries_mark, "")
+        return count(written) if written else None
+
+    def idle(self, trial: TrialDefinition) -> int | None:
+        """Return after how many attempts one that leaves is the last, None where no controller has said."""
+        written = self.annotations.get(trial.idle_mark, "")
         return count(written) if written else None
 
     def plan(self, trial: TrialDefinition) -> GangPlan:
@@ -198,7 +212,6 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
     )
     sweep_uid = continued or uid
     known = {"workflow.uid": uid, "workflow.name": text(workflow, "metadata", "name"), SWEEP_UID: sweep_uid}
-    annotations = strings(workflow, "metadata", "annotations")
     nodes, unread = _nodes(workflow)
     if unread:
         name = known["workflow.name"]
@@ -212,13 +225,21 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
         phase=text(workflow, "status", "phase"),
         created_at=epoch(workflow, "metadata", "creationTimestamp") or 0.0,
         finished_at=epoch(workflow, "status", "finishedAt"),
-        annotations={name: value for name, value in annotations.items() if name.startswith(_OURS)},
+        annotations=_annotations(workflow),
         sweeps=sweeps,
         steps=steps,
         to_come=_to_come(workflow, templates, sweeps, steps),
         pod_ids=frozenset(key for key, node in nodes.items() if text(node, "type") == "Pod"),
         unread=unread,
     )
+
+
+def _annotations(workflow: Json) -> dict[str, str]:
+    """Return the workflow's annotations of ours, each as long as whoever writes it may make it."""
+    found = at(workflow, "metadata", "annotations")
+    names = [name for name in found if isinstance(name, str)] if isinstance(found, Mapping) else []
+    ours = {name: text(found, name, most=most_read_of(name)) for name in names if name.startswith(labels.DOMAIN)}
+    return {name: value for name, value in ours.items() if value}
 
 
 def _to_come(
@@ -305,11 +326,17 @@ def _step(
         phase=text(node, "phase"),
         started_at=epoch(node, "startedAt"),
         finished_at=epoch(node, "finishedAt"),
-        attempts=tuple(Attempt(text(pods[0], "hostNodeName", most=253), _exit_code_of(pods)) for pods in tries),
+        attempts=tuple(_attempt(pods) for pods in tries),
         cpu=template.cpu,
         memory=template.memory,
         devices=template.devices,
+        retries=template.retries,
     )
+
+
+def _attempt(pods: list[Mapping[str, Any]]) -> Attempt:
+    killed = any(labels.MOVED_MESSAGE in text(one, "message") for one in pods)
+    return Attempt(text(pods[0], "hostNodeName", most=253), _exit_code_of(pods), killed)
 
 
 def _pods_below(attempt: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:

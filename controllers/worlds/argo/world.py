@@ -7,21 +7,24 @@ from typing import assert_never
 
 from controllers.core import labels
 from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, nodes_of
+from controllers.core.annotations import AnnotationError
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.api import WORKFLOWS, ApiError
+from controllers.worlds.argo.attempts import idling_of, why_no_more, why_not_the_last
 from controllers.worlds.argo.commands import ChoosePlace, Command, OpenGate, Planner, Recreate, Timeouts
 from controllers.worlds.argo.definitions import warn_once
 from controllers.worlds.argo.events import EventSink
 from controllers.worlds.argo.executor import Counts, Executor, RunOf
-from controllers.worlds.argo.gang_planner import GangPlanner, plan_of
+from controllers.worlds.argo.gang_planner import GangPlanner
 from controllers.worlds.argo.gangs import MOST_ATTEMPTS, why_unwritable, written_nodes
 from controllers.worlds.argo.pod_changes import whole_milli
 from controllers.worlds.argo.pods import MainState, PodRecord
 from controllers.worlds.argo.snapshot import CampaignSnapshot, PendingAction, take_snapshot
 from controllers.worlds.argo.trials import PodHistory, TrialState
 from controllers.worlds.argo.view import Campaign, ClusterView, rest_s
+from controllers.worlds.argo.workflow_notes import plan_notes, stop_notes
 
 _LOOK_EVERY_S = 0.2
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
@@ -191,7 +194,7 @@ class ArgoWorld:
         return "" if lacking is None else f"{cpu:g} cores do not fit on {lacking}"
 
     def _migrate(self, state: TrialState, pod: PodRecord, action: Migrate) -> Outcome:
-        if why_not := self._why_it_cannot_leave(state, pod):
+        if why_not := self._why_it_cannot_leave(state, pod) or why_no_more(state, pod):
             return refused(why_not)
         nodes = nodes_of(action, self._snapshot.trials[action.trial])
         if nodes == pod.nodes:
@@ -202,7 +205,7 @@ class ArgoWorld:
             why_not = self._snapshot.room.why_unfit(action.node, state.next_requests, state.demands, action.trial)
         if why_not:
             return refused(why_not)
-        plan = _plan_notes(state, pod, len(nodes))
+        plan = plan_notes(state, pod, len(nodes))
         begun = self._executor.move(pod, nodes, plan, lambda: self._drop(action.trial))
         return self._take_on(action, pod, begun=begun)
 
@@ -217,17 +220,22 @@ class ArgoWorld:
         return why_unwritable(nodes) or room.why_no_gang(nodes, state.next_requests, pod.demands, trial.id, pod.workers)
 
     def _suspend(self, state: TrialState, pod: PodRecord, action: Suspend) -> Outcome:
-        if why_not := self._why_it_cannot_leave(state, pod):
+        if why_not := self._why_it_cannot_leave(state, pod) or why_no_more(state, pod):
             return refused(why_not)
-        plan = _plan_notes(state, pod, state.definition.min_workers)
+        plan = plan_notes(state, pod, state.definition.min_workers)
         return self._take_on(action, pod, begun=self._executor.suspend(pod, plan, lambda: self._drop(action.trial)))
 
     def _stop(self, state: TrialState, pod: PodRecord, action: Stop) -> Outcome:
         waits = state.suspended or state.waits_to_begin
         if not waits and (why_not := self._why_it_cannot_leave(state, pod)):
             return refused(why_not)
-        mark, plan = state.definition.stop_mark, _plan_notes(state, pod, 1)
-        begun = self._executor.stop(pod, mark, action.why, plan, lambda: self._drop(action.trial))
+        if why_not := why_not_the_last(state, pod):
+            return refused(why_not)
+        try:
+            notes = stop_notes(self._snapshot, state, pod, action.why)
+        except AnnotationError as error:
+            return refused(str(error))
+        begun = self._executor.stop(pod, notes, action.why, lambda: self._drop(action.trial))
         return self._take_on(action, pod, begun=begun)
 
     def _why_it_cannot_leave(self, state: TrialState, pod: PodRecord) -> str:
@@ -373,12 +381,5 @@ class ArgoWorld:
         self._view.writes.submit(workflow.uid, call, done, namespace=self._campaign.namespace)
 
 
-def _plan_notes(state: TrialState, pod: PodRecord, next_size: int) -> Mapping[str, str | None]:
-    """Return the annotations of the workflow for a gang that is asked to leave; none for a trial of one worker."""
-    if not pod.workers:
-        return {}
-    return plan_of(state, pod, next_size, leaves=True).annotations(state.definition)
-
-
 def _counts(state: TrialState) -> Counts:
-    return Counts(state.moves, state.suspensions, state.history.resizes)
+    return Counts(state.moves, state.suspensions, state.history.resizes, idling_of(state))

@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Final
 
+from controllers.core import failures
 from controllers.core.expressions import EXIT_TERMINATED
 from controllers.worlds.local.processes import Exit
 from mlflow_hooks.contract import EXIT_MIGRATE
 from mlflow_hooks.journal import POINTS, Point
 from mlflow_hooks.presence import Presence
 
-MOST_BARREN: Final = 3
-"""The attempt that leaves unasked and has come no further counts as a failure from this one on."""
-_FIRST_PAUSE_S, _MOST_PAUSE_S = 1.0, 60.0
+MOST_BARREN: Final = failures.MOST_BARREN
+_FIRST_PAUSE_S = failures.FIRST_PAUSE_S
 _HIDDEN: Final = 1
 """Exit code of a program of which only is known that it did not come to its end."""
 _TAIL: Final = 65_536
@@ -39,7 +39,7 @@ def true_code(end: Exit, said: Presence | None, *, hooked: bool) -> int:
 
 def pause_s(barren: int) -> float:
     """Return the seconds before the next attempt after ``barren`` ones that left unasked and came no further."""
-    return min(_MOST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(barren - 1, 10)) if barren else 0.0
+    return failures.pause_s(barren, _FIRST_PAUSE_S)
 
 
 def owned_by(folder: Path, token: str) -> bool:
