@@ -113,7 +113,7 @@ def mean_cores(progress: Progress, since: Mark) -> float | None:
     if progress.cpu_seconds is None or since.cpu_seconds is None or seconds <= 0:
         return None
     cores = (progress.cpu_seconds - since.cpu_seconds) / seconds
-    return cores if cores >= IDLE_CORES else None
+    return min(cores, sys.float_info.max) if cores >= IDLE_CORES else None
 
 
 def growth_efficiency(gain: float, progress: Progress, since: Mark) -> float | None:

@@ -30,6 +30,8 @@ BOUNDS: Final = 20
 FAR_SCORE: Final = 5.0
 TINY: Final = 1e-9
 MOST_LOG: Final = 60.0
+LEAST_LENGTH, MOST_LENGTH = 1e-9, 1e15
+"""Core seconds beyond which reports make no sense: powers of the ratio of two lengths would overflow."""
 OWN_SPREAD: Final = 0.2
 """Part of the lengths' uncertainty that each trial has for itself; the rest is common to all that are drawn."""
 LIKE: Final = 3
@@ -113,8 +115,9 @@ class Lengths:
     """
 
     def __init__(self, totals: Sequence[float], draws: int) -> None:
-        self._deck = Deck((total, True) for total in totals)
-        logs = sorted(math.log(total) for total in totals)
+        sane = [min(max(total, LEAST_LENGTH), MOST_LENGTH) for total in totals]
+        self._deck = Deck((total, True) for total in sane)
+        logs = sorted(math.log(total) for total in sane)
         usual = statistics.fmean(logs)
         spread = PRIOR_WEIGHT * PRIOR_SPREAD**2 + sum((log - usual) ** 2 for log in logs)
         # Of n lengths, the next one's logarithm is 1 + 1 / n times as uncertain as they are spread. Drawing from the n

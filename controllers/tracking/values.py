@@ -8,10 +8,12 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
+
+_MOST_STEP: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,9 @@ def newest_in_json(metric: Mapping[str, Any]) -> Reported:
     """
     # Zero is left out of protobuf's JSON, and NaN and infinities are strings in it: all are what float and int take.
     value, step, at = (metric.get(name, 0) for name in ("value", "step", "timestamp"))
+    if abs(int(step)) > _MOST_STEP:
+        message = f"step {str(step)[:40]} is beyond the 64 bits that MLflow counts with"
+        raise ValueError(message)
     return Reported(as_logged(float(value)), int(step), int(at) / 1000)
 
 

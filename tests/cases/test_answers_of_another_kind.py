@@ -32,6 +32,10 @@ NO_RUNS = (
         '{"runs": [{"info": {"run_id": "r"}, "data": {"tags": [{"key": "specon.trial_id", "value": "uid.s.a"}],'
         ' "metrics": [{"key": "loss", "value": 1, "step": 1e400, "timestamp": 1}]}}]}'
     ),
+    (
+        '{"runs": [{"info": {"run_id": "r"}, "data": {"tags": [{"key": "specon.trial_id", "value": "uid.s.a"}],'
+        f' "metrics": [{{"key": "loss", "value": 1, "step": {10**400}, "timestamp": 1}}]}}}}]}}'
+    ),
     '{"runs": [], "next_page_token": [1]}',
 )
 NOTHING_MADE = ('{"experiment": {}, "run": {}}', '{"experiment": 5, "run": []}', '{"run": {"info": {"run_id": null}}}')

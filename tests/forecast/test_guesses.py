@@ -1,3 +1,4 @@
+import math
 import statistics
 
 import pytest
@@ -52,6 +53,11 @@ def test_trials_of_one_length_are_taken_for_of_about_that_length_the_more_so_the
 
     assert statistics.median(few) == pytest.approx(100.0, rel=0.1)
     assert few[-4] / few[3] > many[-4] / many[3] > 1.0
+
+
+@pytest.mark.parametrize("totals", [[1e-300, 1e10], [1e-300, 1e300], [1e-300] * 9 + [1e300] * 2])
+def test_lengths_that_make_no_sense_leave_what_is_drawn_finite(totals: list[float]) -> None:
+    assert 0 < lengths(totals)[-1] < math.inf
 
 
 def test_a_trial_may_be_longer_than_all_that_were_seen_the_more_so_the_more_these_differ() -> None:

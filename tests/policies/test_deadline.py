@@ -1,5 +1,6 @@
 """Worked examples of the deadline policy. Every trial here makes one step per core second."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from controllers.core.actions import Decision, Place
 from controllers.core.model import Goals, Node, Phase, Progress, Snapshot, Trial
 from controllers.policies import Deadline, Edf
-from controllers.policies.deadline.forecast import Forecast, Prospect
+from controllers.policies.deadline.forecast import Forecast, Prospect, outlook, share_reason
 from controllers.policies.deadline.sharing import together
 from controllers.policies.kit.paces import Pace
 from tests.policies.policy_fakes import moves, node, resizes, run, snapshot, trial
@@ -237,3 +238,12 @@ def keepable(chosen: list[Forecast], cores: int) -> bool:
         if done > cores * one.left:
             return False
     return True
+
+
+@pytest.mark.parametrize("left", [1e9, 1e300])
+def test_durations_beyond_a_life_of_training_are_told_without_their_digits(left: float) -> None:
+    known = Pace(points=((1.0, 1.0),))
+    never = Forecast(trial("t", "n"), Prospect.OUT_OF_REACH, known, 1.0, 60.0, 1, math.inf)
+    assert outlook(never, 1.0, given_up=False) == "will miss its deadline by years at the most it can get (1 cores)"
+    far = Forecast(trial("t", "n"), Prospect.WITHIN_REACH, known, 1.0, left, 2, 2.0)
+    assert share_reason(far, given_up=False) == "deadline in years: 1 cores do for its 2 steps"

@@ -108,3 +108,13 @@ def test_speed_rises_with_cores_and_the_fewest_cores_for_a_speed_give_it(
         fewest = pace.cores_for(wanted * (1 - 1e-9))
         assert fewest <= cores * (1 + 1e-6)
         assert pace.rate(fewest) == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "steps", "cpu_seconds"), [(1e-300, 1, 1e308), (1e308, 1, 1e308), (1.0, 10**30, 1e308)]
+)
+def test_a_pace_that_makes_no_sense_stays_finite_and_forwards(seconds: float, steps: int, cpu_seconds: float) -> None:
+    pace = after(seen(0, 0.0, 0.0), seen(steps, seconds, cpu_seconds))
+    for cores in (0.1, 1.0, 64.0):
+        assert 0 < pace.rate(cores) < math.inf
+        assert 0 < pace.cores_for(pace.rate(cores)) < math.inf

@@ -143,6 +143,15 @@ def test_growth_efficiency_is_unknown_where_the_use_is_unknown_or_near_zero(cpu:
     assert growth_efficiency(0.25, now, Mark(4.0, 1, 10.0, cpu_seconds=60.0)) is None
 
 
+def test_growth_efficiency_stays_finite_whatever_cpu_seconds_are_reported() -> None:
+    now = Progress(1e308, -1e308, -1e308, 3, 10.0 + 1e-9, cpu_seconds=1e308)
+    since = Mark(1e308, 1, 10.0, cpu_seconds=-1e308)
+    assert mean_cores(now, since) == sys.float_info.max
+    efficiency = growth_efficiency(sys.float_info.max, now, since)
+    assert efficiency is not None
+    assert math.isfinite(efficiency)
+
+
 def test_a_report_is_stale_only_beyond_the_bound() -> None:
     known = Progress(1.0, 1.0, 1.0, 1, 10.0)
     assert not is_stale(known, 70.0, 60.0)

@@ -12,6 +12,8 @@ _MINUTE: Final = 60
 _COARSE_S: Final = 10
 _COARSE_FROM: Final = 2
 """Minutes from which a duration is told in minutes, and hours from which in hours."""
+_YEARS_S: Final = 2 * 365 * 24 * 3600
+"""Nobody trains for longer: such a duration comes of odd reports or deadlines, and may be infinite."""
 _UNTOLD: Final = (
     "its end can't be foreseen: it never said how many steps it makes; use trial().steps(total) or log "
     "specon.steps_total"
@@ -142,6 +144,8 @@ def share_reason(one: Forecast, *, given_up: bool) -> str:
 
 def about(seconds: float) -> str:
     """Return a duration coarse enough not to change with every look, such as ``40 s``, ``12 min`` or ``3 h 05 min``."""
+    if seconds > _YEARS_S:
+        return "years"
     minutes = round(seconds / _MINUTE)
     if minutes < _COARSE_FROM:
         return f"{max(_COARSE_S, math.ceil(seconds / _COARSE_S) * _COARSE_S)} s"

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Final
 
 from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.progress import Mark, mark, mean_cores, reported_since, usable
@@ -13,6 +14,11 @@ SIMILAR = 0.15
 MOST_POINTS = 8
 UNUSED = 0.25
 """Part of a share that must stay unused before the trial is taken to be unable to use more."""
+
+LEAST_STEP_S: Final = 1e-9
+MOST_STEP_S: Final = 1e12
+MOST_CORES: Final = 1e9
+"""Beyond these, reports make no sense: whatever trials report, all that follows from their pace stays finite."""
 
 Points = tuple[tuple[float, float], ...]
 
@@ -62,7 +68,8 @@ def _timed(trial: Trial, memo: StepMemo, now: float, stale_after: float) -> Step
     cores, seconds = mean_cores(progress, memo.mark), progress.at - memo.mark.at
     if cores is None:
         return begun
-    return replace(begun, latest=StepTime(seconds / (progress.step - memo.mark.step), cores))
+    of_step = min(max(seconds / (progress.step - memo.mark.step), LEAST_STEP_S), MOST_STEP_S)
+    return replace(begun, latest=StepTime(of_step, min(cores, MOST_CORES)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,13 +259,14 @@ def _measured_trial(
     if progress is None or report is None:
         return memo
     old = report.at <= (memo.running_since if last is None and memo.cost is not None else -math.inf)
-    if old or (last is not None and report.at < last.at + LEAST_APART_S):
+    # Differences here and below: beside huge numbers, a sum of one and a tiny one is the huge one.
+    if old or (last is not None and report.at - last.at < LEAST_APART_S):
         return memo
     apart = not memo.reports or report.step - memo.reports[-1].step >= max(1, report.step // KEPT_REPORTS)
     reports = (*memo.reports, report)[-KEPT_REPORTS:] if apart else memo.reports
     after = _with_cost(replace(memo, reports=reports, newest=report, steps_total=progress.steps_total))
     after = _with_move(after)
-    if memo.counted is not None and report.core_seconds < memo.counted.core_seconds + LEAST_CORE_S:
+    if memo.counted is not None and report.core_seconds - memo.counted.core_seconds < LEAST_CORE_S:
         return _with_quiet(after, trial, nodes)  # what it used will be told of later, if it used anything
     return _with_conditions(replace(after, counted=report), memo.counted, trial, nodes, cores_of)
 
