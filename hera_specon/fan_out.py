@@ -131,11 +131,8 @@ def delay_template(fan_out: FanOut) -> Template:
 
 
 def _items(fan_out: FanOut) -> Iterable[dict[str, object]]:
-    width, gives_json = max(3, len(str(len(fan_out.points) - 1))), fan_out.gives_json
-    keys = dict(zip(fan_out.names, fan_out.keys, strict=True))
-
-    @property
     gives_json = fan_out.gives_json
+    keys = dict(zip(fan_out.names, fan_out.keys, strict=True))
     for number, point in enumerate(fan_out.points):
         # Argo puts a string of an item in as its JSON without the quotes, so JSON inside a string would arrive
         # escaped; an object arrives as JSON. Values of their own are text, so that no number is written differently.

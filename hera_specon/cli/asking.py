@@ -158,7 +158,7 @@ class WorkflowDesk:
         return {self._short(trial) for trial, ended in self._begun().items() if ended}
 
     def _begun(self) -> Mapping[str, bool]:
-        """Return of each trial that has begun whether it has ended, by Argo's record or, where it is not to be read, by pods."""
+        """Return whether each trial that has begun is over; pods tell it where Argo's record is not to be read."""
         record = self.record
         if not record.unread:
             return {step.definition.id: step.succeeded or step.failed for step in record.steps.values()}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlflow_hooks import BadEnvironmentError, GangError, MigrationExit, checkpoints, gang, trial
+from mlflow_hooks import BadEnvironmentError, GangError, MigrationExit, checkpoints, contract, gang, trial
 from mlflow_hooks.data_parallel import on_grid
 from mlflow_hooks.gang import Gang
 from mlflow_hooks.settings import read_settings
@@ -132,6 +132,7 @@ def test_a_worker_that_cannot_read_the_checkpoint_tells_the_others_that_it_leave
         t.track(Weights())
         list(t.steps(1))
     full.setenv("WORLD_SIZE", "3")
+    full.setenv(contract.ENV_ATTEMPT, "the next")
     trial()  # rank 0, as long as this worker needs it
     full.setenv("RANK", "1")
     full.setattr(owner, reads, broken)
