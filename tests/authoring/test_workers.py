@@ -13,6 +13,7 @@ from hera_specon.errors import SubmissionError
 from hera_specon.gang_request import GangRequest
 from hera_specon.submission.checks import asked_gangs, check_for_cluster
 from hera_specon.submission.edits import Overrides, edited
+from hera_specon.trial_template import LIMIT
 from mlflow_hooks import contract
 
 
@@ -77,7 +78,7 @@ def test_a_workflow_that_limits_its_pods_runs_no_gangs() -> None:
 def test_a_trial_of_one_worker_is_one_pod_as_ever() -> None:
     built = templates(1)
     assert list(built) == ["a", "a-trial"]
-    assert built["a-trial"]["retryStrategy"]["limit"] == 50
+    assert built["a-trial"]["retryStrategy"]["limit"] == LIMIT
     assert "RANK" not in {one["name"] for one in built["a-trial"]["container"]["env"]}
 
 
