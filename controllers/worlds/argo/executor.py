@@ -77,9 +77,13 @@ class Executor:
         writes: makes its calls.
         events: told of what was done.
         run_of: called on a thread of ``writes``, which may wait for it a few seconds.
+        epoch: Unix seconds of a clock that nobody sets: that by which the planner tells how long a pod has had.
     """
 
-    def __init__(self, api: KubeApi, writes: WriteQueue, events: EventSink, run_of: RunOf) -> None:
+    def __init__(
+        self, api: KubeApi, writes: WriteQueue, events: EventSink, run_of: RunOf, epoch: Callable[[], float]
+    ) -> None:
+        self._epoch = epoch
         self._run_of = run_of
         self._api = api
         self._writes = writes
@@ -283,14 +287,14 @@ class Executor:
         pod_changes.of_each(meant, lambda one: pod_changes.remove(self._api, one))
 
     def _ask_to_leave(self, pod: PodRecord) -> None:
-        before = self._asked.setdefault(pod.uid, LeaveRequest(first_tried_at=time.time()))
+        before = self._asked.setdefault(pod.uid, LeaveRequest(first_tried_at=self._epoch()))
         running = pod_changes.running(pod)
         if any(one.phase == "Failed" for one in pod.pods):
             pod_changes.of_each(running, self._ask)
         else:
             # The workers of a gang tell each other, and leave after the same step: one that can be reached is enough.
             pod_changes.of_first(running, self._ask)
-        self._asked[pod.uid] = replace(before, delivered_at=time.time())
+        self._asked[pod.uid] = replace(before, delivered_at=self._epoch())
 
     def _ask(self, pod: PodRecord) -> None:
         pod_changes.check_same_pod(self._api, pod)
