@@ -220,7 +220,9 @@ class CampaignRun:
             prefix = os.path.commonprefix(sorted(record.sweep_ids()))  # noqa: RUF071 - ids, not paths
             return Scope(record.experiment_ids(), prefix)
 
-        self._source = MlflowSource(services.client, scope, world.objectives, self._clock.from_epoch)
+        self._source = MlflowSource(
+            services.client, scope, world.objectives, self._clock.from_epoch, epoch=self._clock.epoch
+        )
         self._trial_runs = TrialRuns(
             services.client, lambda sweep: record.wait_for(sweep, _PARENT_S), lambda: self._source.run_ids
         )
@@ -258,6 +260,8 @@ class CampaignRun:
                 requests=self._asks,
                 search=searches,
             )
+            # The clock of whoever drove it before may have been ahead of this one: nothing happened in the future.
+            self._clock.not_before(engine.saved_at)
             return Driver(engine, world, self._beats, self._clock.now())
 
         # Last of all: where anything failed before, nobody has to wait for what it writes.

@@ -76,7 +76,7 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
             searches=stack.enter_context(SearchQueue()),
             instruments=instruments,
             leading=lambda: leadership.leading,
-            epoch=time.time,
+            epoch=lambda: api.epoch() or time.time(),
             interval=settings.interval,
             recommend=settings.recommend,
         )

@@ -1,5 +1,6 @@
 """The level-triggered heart: observe, decide, recheck, act, record. Never sleeps, knows no world."""
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,7 @@ S = TypeVar("S")
 class Memory:
     """What the engine itself must remember between ticks, beside the policy's state.
 
-    ``points`` are the hyperparameters that searches found.
+    ``points`` are the hyperparameters that searches found. It was last changed ``at`` seconds of the sweep's clock.
     """
 
     policy: str
@@ -41,6 +42,7 @@ class Memory:
     progress: Mapping[TrialId, Progress] = field(default_factory=dict)
     reasons: Mapping[TrialId, str] = field(default_factory=dict)
     points: Mapping[TrialId, Point] = field(default_factory=dict)
+    at: float = 0.0
 
 
 _MEMORY = TypeAdapter(Memory)
@@ -89,11 +91,14 @@ class Engine(Generic[S]):
         memory, self._state = self._restored()
         self._reasons, self._points = dict(memory.reasons), dict(memory.points)
         self._sight = Sight(memory.progress)
+        self.saved_at = memory.at if math.isfinite(memory.at) else 0.0
+        """When what was restored had last changed, in seconds of the sweep's clock; 0 where nothing was."""
         self._dumped: tuple[tuple[object, ...], str] = (), ""
+        self._now = self.saved_at
 
     def tick(self, now: float) -> Tick:
         """Look, decide and act once, at ``now`` seconds of the sweep's clock."""
-        snapshot = self._snapshot(now)
+        self._now, snapshot = now, self._snapshot(now)
         decision = self._policy.decide(snapshot, self._state)
         self._state = decision.state
         self._save(urgent=bool(decision.proposals))
@@ -165,13 +170,13 @@ class Engine(Generic[S]):
                 assert_never(action)
 
     def _save(self, *, urgent: bool) -> None:
-        state, progress = self._state, dict(self._sight.progress)
+        now, state, progress = self._now, self._state, dict(self._sight.progress)
         reasons, points = dict(self._reasons), dict(self._points)
 
         def dumped() -> str:
             of, text = self._dumped
             if of != (state, progress, reasons, points):
-                memory = Memory(self._policy.name, dump_state(self._policy, state), progress, reasons, points)
+                memory = Memory(self._policy.name, dump_state(self._policy, state), progress, reasons, points, now)
                 text = _MEMORY.dump_json(memory).decode()
                 self._dumped = (state, progress, reasons, points), text
             return text

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from controllers.core import labels
@@ -18,20 +19,34 @@ class LastWord:
     Args:
         source: read while the sweep runs.
         journalled: reads the newest sample of each trial that keeps a journal.
+        now: seconds of the sweep's clock.
 
     Attributes:
         ended: whether all trials have ended.
     """
 
-    def __init__(self, source: MetricSource, journalled: Callable[[], Mapping[TrialId, Sample]]) -> None:
+    def __init__(
+        self, source: MetricSource, journalled: Callable[[], Mapping[TrialId, Sample]], now: Callable[[], float]
+    ) -> None:
         self._source = source
         self._journalled = journalled
+        self._now = now
         self.ended = False
 
     def poll(self) -> Mapping[TrialId, Sample]:
         """Return the newest sample of each trial."""
         samples = self._source.poll()
-        return {**samples, **self._journalled()} if self.ended else samples
+        if not self.ended:
+            return samples
+        return {
+            **samples,
+            **{trial: self._dated(last, samples.get(trial)) for trial, last in self._journalled().items()},
+        }
+
+    def _dated(self, last: Sample, before: Sample | None) -> Sample:
+        """Return ``last`` with a time that can be: the clock that stamped it may have been set since ``before``."""
+        at = min(last.at, self._now())
+        return replace(last, at=at if before is None else max(at, before.at))
 
 
 def journalled_samples(

@@ -114,10 +114,12 @@ class LocalSweep:
             world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
             stack.push(lambda kind, *_: self._keep(world, cut=kind is not None))
             scope = Scope(sorted({run.experiment_id for run in self._runs}), f"{self._plan.uid}.")
-            source = MlflowSource(self._client, lambda: scope, world.objectives, clock.from_epoch)
+            source = MlflowSource(self._client, lambda: scope, world.objectives, clock.from_epoch, epoch=clock.epoch)
             reader = stack.enter_context(BackgroundReader(_HEARTBEAT_S))
             background = stack.enter_context(reader.follow(source))
-            samples = LastWord(background, lambda: journalled_samples(self._state, world.jobs(), clock.from_epoch))
+            samples = LastWord(
+                background, lambda: journalled_samples(self._state, world.jobs(), clock.from_epoch), clock.now
+            )
             writer = stack.enter_context(TagWriter(self._client))
             tags = stack.enter_context(writer.board(lambda: source.run_ids, trial_tags))
             timeline = TimelineFile(self._plan.folder / "timeline.jsonl")

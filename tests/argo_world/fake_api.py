@@ -3,6 +3,7 @@
 import copy
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -71,11 +72,15 @@ class Store:
 
 
 class FakeApi:
-    """The server. ``fault`` may answer a call in its place with (status, message); ``calls`` holds all that came."""
+    """The server. ``fault`` may answer a call in its place with (status, message); ``calls`` holds all that came.
+
+    ``date`` is its clock, in Unix seconds.
+    """
 
     def __init__(self) -> None:
         self.store = Store()
         self.calls: list[Call] = []
+        self.date: Callable[[], float] = time.time
         self.fault: Callable[[Call], tuple[int, str] | None] = lambda _call: None
         self.cut_watches = threading.Event()
         self.closing = threading.Event()
@@ -123,6 +128,9 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
             del format, args
+
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            return super().date_time_string(api.date() if timestamp is None else timestamp)
 
         def do_GET(self) -> None:
             self._serve("GET")

@@ -90,6 +90,29 @@ def test_the_clock_of_a_sweep_begins_with_its_workflow_for_every_controller_that
         run.close()
 
 
+def test_a_sweep_is_no_earlier_for_a_controller_whose_clock_is_behind(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    it.epoch = partial(float, it.campaign.created_epoch_s + 4000.0)
+    run = it.start()
+    it.step_until(run, it.parents)
+    it.report(0.9, 0.5)
+    it.step_until(run, lambda: _is_told(it, EventKind.REPORT))
+    run.close()
+    it.epoch = partial(float, it.campaign.created_epoch_s - 3600.0)
+    again = it.start()
+    it.step_until(again, lambda: it.world.clock >= 4000.0)
+    again.close()
+
+
+def test_a_sweep_that_began_in_the_future_of_its_controller_begins_now(stage: Callable[..., Stage]) -> None:
+    it = stage()
+    it.epoch = partial(float, it.campaign.created_epoch_s - 3600.0)
+    run = it.start()
+    it.step_until(run, it.parents)
+    assert 0 <= it.world.clock < 3000
+    run.close()
+
+
 def _is_past(world: MemoryWorld, clock: float) -> bool:
     return world.clock >= clock
 

@@ -1,10 +1,13 @@
 """Whatever the clock of a trial's node says, its reports are as old as they are."""
 
+import time
+
 import pytest
 from mlflow.entities import Metric
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import TrialId
+from controllers.driving.clock import SweepClock
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from tests.mlflow_side.test_mlflow_source import BEGAN, experiment, trial
 
@@ -43,6 +46,30 @@ def test_a_stamp_from_the_future_is_as_new_as_its_reading_and_delays_no_later_on
     # After a move, the clock of the new node is right.
     assert watched.reported_at(4, BEGAN + 20, 20.0) == 20.0
     assert watched.reported_at(5, BEGAN + 29, 30.0) == 29.0
+
+
+@pytest.mark.parametrize("off_s", [3600.0, -3600.0])
+def test_reports_go_on_while_the_clock_of_everybody_is_set(
+    client: MlflowClient, monkeypatch: pytest.MonkeyPatch, off_s: float
+) -> None:
+    where = experiment(client, f"all set by {off_s:g}")
+    run, clock, real = trial(client, where, "uid.s.a"), SweepClock(100.0), time.time
+    source = MlflowSource(
+        client,
+        lambda: Scope([where], "uid."),
+        lambda: {TrialId("uid.s.a"): "loss"},
+        clock.from_epoch,
+        clock.epoch,
+    )
+    times: list[float] = []
+    for step in range(4):
+        if step == 2:
+            monkeypatch.setattr(time, "time", lambda: real() + off_s)
+        client.log_batch(run, metrics=[Metric("loss", 1.0, int(time.time() * 1000), step)])
+        (sample,) = source.poll().values()
+        times.append(sample.at)
+    assert times == sorted(times)
+    assert 99.0 <= times[0] <= times[-1] <= clock.now() + 1
 
 
 def test_a_report_that_is_read_again_keeps_its_time(client: MlflowClient) -> None:

@@ -4,12 +4,14 @@ The ``kubernetes`` package loads the configuration and keeps the connections; it
 since they cost several times the memory of the JSON.
 """
 
+import email.utils
 import json
 import logging
 import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -162,6 +164,9 @@ class KubeApi:
     ``may_write`` is asked before each call that changes something, on whatever thread it is made.
     """
 
+    _ahead_s: float | None = None
+    """By how many seconds the server's Unix time is ahead of the monotonic clock; None before it has told."""
+
     def __init__(self, configuration: client.Configuration, read_s: float = _READ_S) -> None:
         configuration.connection_pool_maxsize = _CONNECTIONS
         configuration.retries = False  # callers know better when to try again, and what by then
@@ -201,6 +206,13 @@ class KubeApi:
     def host(self) -> str:
         """URL of the API server."""
         return str(self.configuration.host).rstrip("/")
+
+    def epoch(self) -> float | None:
+        """Return Unix seconds by the API server's clock, to the second; None before it has answered.
+
+        That clock stamps all objects. Ours may be set at any time, and moves this by nothing.
+        """
+        return None if self._ahead_s is None else time.monotonic() + self._ahead_s
 
     def headers(self) -> dict[str, str]:
         """Return the headers of authorisation; an expired token is read again."""
@@ -350,6 +362,9 @@ class KubeApi:
         except (HTTPError, OSError) as error:
             message = f"{method} {path}: the API server does not answer: {str(error)[:200]}"
             raise UnavailableError(message) from error
+        with suppress(ValueError, OverflowError, TypeError):  # it tells none, or none that makes sense
+            dated = email.utils.parsedate_to_datetime(response.headers.get("Date", ""))
+            self._ahead_s = dated.timestamp() - time.monotonic()
         asked = response.headers.get("Retry-After", "")
         if response.status == _TOO_MANY or (response.status == _AWAY and asked):
             rest.begin(asked)

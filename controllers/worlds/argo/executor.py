@@ -78,9 +78,13 @@ class Executor:
         writes: makes its calls.
         events: told of what was done.
         run_of: called on a thread of ``writes``, which may wait for it a few seconds.
+        epoch: Unix seconds of a clock that nobody sets: that by which the planner tells how long a pod has had.
     """
 
-    def __init__(self, api: KubeApi, writes: WriteQueue, events: EventSink, run_of: RunOf) -> None:
+    def __init__(
+        self, api: KubeApi, writes: WriteQueue, events: EventSink, run_of: RunOf, epoch: Callable[[], float]
+    ) -> None:
+        self._epoch = epoch
         self._run_of = run_of
         self._api = api
         self._writes = writes
@@ -215,8 +219,7 @@ class Executor:
             case AskToLeave():
                 self._ask_to_leave(pod)
             case Kill():
-                asked = self._asked[pod.uid]
-                self._asked[pod.uid] = replace(asked, kills=asked.kills + 1)
+                self._note_asked(pod, lambda asked: replace(asked, kills=asked.kills + 1))
                 pod_changes.of_each(pod_changes.running(pod), self._kill)
             case OpenGates() | ChoosePlace() | Replan():
                 self._do_for_gang(command, counts)
@@ -283,12 +286,12 @@ class Executor:
 
     def _ask_to_leave(self, pod: PodRecord) -> None:
         self._asked.setdefault(pod.uid, LeaveRequest())
-        running, now = pod_changes.running(pod), time.time()
+        running, now = pod_changes.running(pod), self._epoch()
 
         def ask(one: PodRecord) -> None:
             pod_changes.check_same_pod(self._api, one)
             # Before, an API server that does not answer would count as a pod that cannot be reached.
-            self._asked[pod.uid] = self._asked[pod.uid].tried(now)
+            self._note_asked(pod, lambda asked: asked.tried(now))
             pod_changes.ask_to_leave(self._api, one)
 
         if any(one.phase == "Failed" for one in pod.pods):
@@ -296,7 +299,13 @@ class Executor:
         else:
             # The workers of a gang tell each other, and leave after the same step: one that can be reached is enough.
             pod_changes.of_first(running, ask)
-        self._asked[pod.uid] = replace(self._asked[pod.uid], delivered_at=time.time())
+        self._note_asked(pod, lambda asked: replace(asked, delivered_at=self._epoch()))
+
+    def _note_asked(self, pod: PodRecord, change: Callable[[LeaveRequest], LeaveRequest]) -> None:
+        """Note what was asked of a pod, unless it is gone and was forgotten while that went on."""
+        known = self._asked.get(pod.uid)
+        if known is not None:
+            self._asked[pod.uid] = change(known)
 
     def _kill(self, pod: PodRecord) -> None:
         pod_changes.check_same_pod(self._api, pod)

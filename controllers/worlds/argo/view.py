@@ -97,7 +97,7 @@ class ClusterView:
             Reflector(
                 self.api,
                 Collection(WORKFLOWS.path(namespace), {}, _WORKFLOWS_PAGE, most=_MOST_ROOM),
-                project_workflow,
+                lambda item: project_workflow(item, api.epoch()),
                 self._news.set,
                 self._timing,
                 lambda record: record.weight,

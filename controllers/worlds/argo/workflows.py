@@ -190,10 +190,15 @@ class WorkflowRecord:
         return (self.finished_at or math.inf) if self.finished else None
 
 
-def project_workflow(workflow: Json) -> WorkflowRecord | None:
-    """Return the record of a workflow; None where it has no sweep, or ended long ago."""
+def project_workflow(workflow: Json, now: float | None = None) -> WorkflowRecord | None:
+    """Return the record of a workflow; None where it has no sweep, or ended long ago.
+
+    Args:
+        workflow: any JSON.
+        now: Unix seconds by the clock that stamped it, None for those of our own.
+    """
     finished = epoch(workflow, "status", "finishedAt")
-    if finished is not None and time.time() - finished > FORGET_AFTER_S:
+    if finished is not None and (time.time() if now is None else now) - finished > FORGET_AFTER_S:
         return None
     # Several that are small and unpack to much would together take more than there is.
     with _ONE_AT_A_TIME:

@@ -56,7 +56,8 @@ class ArgoWorld:
         self._campaign = campaign
         self._events = events
         self._timeouts = timeouts or Timeouts()
-        self._executor = Executor(view.api, view.writes, events, run_of)
+        self._epoch_ahead_s = campaign.created_epoch_s - time.monotonic()
+        self._executor = Executor(view.api, view.writes, events, run_of, self._epoch)
         self._histories: dict[TrialId, PodHistory] = {}
         self._pending: dict[TrialId, PendingAction] = {}
         self._abandoned: set[TrialId] = set()
@@ -78,11 +79,12 @@ class ArgoWorld:
     def advance(self, now: float) -> bool:
         """Do what is due at ``now`` seconds of the sweep's clock; return whether any trial or node has changed."""
         began = time.monotonic()
+        self._epoch_ahead_s = self._campaign.created_epoch_s + now - began
         if began < self._rest_until or self._age_s() > self._timeouts.stale:
             return False
         before, self._snapshot = self._snapshot, self._look()
         self._adopt_workflow()
-        planner = Planner(self._snapshot.room, self._campaign.created_epoch_s + now, self._timeouts)
+        planner = Planner(self._snapshot.room, self._epoch(), self._timeouts)
         gangs = GangPlanner(planner)
         for trial, state in self._snapshot.states.items():
             self._tell_changes(before.trials.get(trial), state)
@@ -93,6 +95,10 @@ class ArgoWorld:
         ended = time.monotonic()
         self._rest_until = ended + rest_s(ended - began)
         return (before.trials, before.nodes) != (self._snapshot.trials, self._snapshot.nodes)
+
+    def _epoch(self) -> float:
+        """Return the Unix time by the sweep's clock."""
+        return time.monotonic() + self._epoch_ahead_s
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial that Argo has begun so far."""

@@ -17,7 +17,9 @@ _CLOCK = "clock.json"
 class StateFile:
     """Keeps ``engine.json``: the newest state, and how much of the sweep's time had passed.
 
-    While the state stays the same, only the time is kept, in ``clock.json``: a large sweep's state is megabytes.
+    While the state stays the same, only the time is kept, in ``clock.json``: a large sweep's state is megabytes. When
+    the sweep began is kept as it is by the machine's clock of the moment, so that setting that clock while the sweep
+    runs makes no interruption.
 
     Args:
         folder: of the run under one policy.
@@ -28,13 +30,9 @@ class StateFile:
         self._file = folder / "engine.json"
         self._now = now
         self._kept: str | None = None
-        began = _read(self._file).get("began_epoch_s")
-        self._began = time.time() - now() if began is None else float(began)
-
-    @property
-    def interrupted_s(self) -> float:
+        began = _newest(folder).get("began_epoch_s")
+        self.interrupted_s = 0.0 if began is None else max(0.0, time.time() - float(began) - now())
         """Seconds since the sweep first began in which no controller drove it; the sweep's clock stood still."""
-        return max(0.0, time.time() - self._began - self._now())
 
     def load(self) -> str | None:
         """Return the state saved last, None at the first start."""
@@ -44,12 +42,12 @@ class StateFile:
     def save(self, state: Callable[[], str], *, urgent: bool) -> None:
         """Keep ``state`` together with the time on the sweep's clock; a file is cheap enough for every tick."""
         del urgent
-        newest, elapsed = state(), {"elapsed_s": self._now()}
+        newest, now = state(), self._now()
+        clock = {"elapsed_s": now, "began_epoch_s": time.time() - now - self.interrupted_s}
         if newest == self._kept:
-            write_whole(self._file.with_name(_CLOCK), json.dumps(elapsed).encode())
+            write_whole(self._file.with_name(_CLOCK), json.dumps(clock).encode())
             return
-        kept = {**elapsed, "began_epoch_s": self._began, "state": newest}
-        write_whole(self._file, json.dumps(kept).encode())
+        write_whole(self._file, json.dumps({**clock, "state": newest}).encode())
         self._kept = newest
 
 
@@ -95,7 +93,16 @@ class PolicyFile:
 
 def elapsed_before(folder: Path) -> float:
     """Return the seconds of the sweep's clock that an earlier controller of this run had driven."""
-    return max(float(_read(folder / name).get("elapsed_s", 0.0)) for name in ("engine.json", _CLOCK))
+    return _elapsed(_newest(folder))
+
+
+def _newest(folder: Path) -> dict[str, Any]:
+    """Return what was kept last of the sweep's time."""
+    return max((_read(folder / name) for name in ("engine.json", _CLOCK)), key=_elapsed)
+
+
+def _elapsed(kept: Mapping[str, Any]) -> float:
+    return float(kept.get("elapsed_s", 0.0))
 
 
 def _read(path: Path) -> dict[str, Any]:
