@@ -25,6 +25,8 @@ COSTS: Final[Mapping[str, Callable[[], Costs]]] = {
     "free": Costs.free,
 }
 """What things may cost where the past sweep does not tell."""
+MOST_BEATS: Final = 200_000
+"""Looks at a sweep in its replay, at most: two days of one a second. Of longer sweeps, each is so much later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,8 @@ def replay(
     """
     source = source_of(past.sweeps)
     others = [sweep for sweep in past.sweeps if sweep is not source]
-    ground = TargetCluster(nodes_for(source, what_if), COSTS[what_if.costs or past.origin](), what_if.cores_per_trial)
+    costs = _with_beats_for(past, COSTS[what_if.costs or past.origin]())
+    ground = TargetCluster(nodes_for(source, what_if), costs, what_if.cores_per_trial)
     checks = []
     for sweep in past.sweeps:
         as_it_was = replace(ground, nodes=with_measured_supply(sweep) if sweep.nodes else ground.nodes)
@@ -108,6 +111,12 @@ def replay(
     assumed = [f"{name} is taken to have had its default parameters" for name in unknown]
     recording = replace(recording, assumptions=(*recording.assumptions, *assumed))
     return Replayed(source, recording, seeds, tuple(checks), tuple(forecast(recording, policies, seeds, advanced)))
+
+
+def _with_beats_for(past: Past, costs: Costs) -> Costs:
+    """Return ``costs`` with so few looks at a sweep of months that its replay ends: policies look at any beat."""
+    lasted = max((trial.completed_at for sweep in past.sweeps for trial in sweep.trials), default=0.0)
+    return replace(costs, heartbeat_s=max(costs.heartbeat_s, lasted / MOST_BEATS))
 
 
 def simulations(past: Past, policies: Sequence[str], seeds: int) -> int:

@@ -14,6 +14,8 @@ from controllers.worlds.simulated.workload import NodeSpec
 _LEAST_WINDOW_S: Final = 5.0
 _GAPS_IN_WINDOW: Final = 4
 """CPU seconds are known at reports only: a window in which there are few would blame the node for what it missed."""
+_LEAST_MOST_WINDOWS: Final = 1000
+"""No sweep is cut into more windows than this, or than its trials logged points: they would tell nothing more."""
 _ALL: Final = 0.97
 """Part of a node's cores from which on it got them all."""
 _LEAST_CORES: Final = 1e-3
@@ -29,7 +31,9 @@ def with_measured_supply(sweep: PastSweep) -> tuple[NodeSpec, ...]:
     if sweep.began_epoch_s is None or not sweep.counted:
         return sweep.nodes
     curves = [(trial, _CpuCurve(trial, sweep.began_epoch_s)) for trial in sweep.trials]
-    width = max(_LEAST_WINDOW_S, _GAPS_IN_WINDOW * max(curve.gap_s for _, curve in curves))
+    points = sum(len(trial.cpu_seconds) for trial in sweep.trials)
+    shortest = max(trial.completed_at for trial in sweep.trials) / max(_LEAST_MOST_WINDOWS, points)
+    width = max(_LEAST_WINDOW_S, _GAPS_IN_WINDOW * max(curve.gap_s for _, curve in curves), shortest)
     return tuple(replace(node, supply=tuple(_supply(node, curves, width))) for node in sweep.nodes)
 
 
