@@ -90,8 +90,34 @@ def test_every_other_number_stays_what_it_is(value: float) -> None:
     assert math.isnan(as_logged(math.nan))
 
 
-def test_metrics_are_read_out_of_mlflow_in_one_module_only() -> None:
-    reading = re.compile(r"get_metric_history|data\.metrics|\.to_proto\(\)\.metrics|latest_metrics")
+@pytest.mark.parametrize("value", [sys.float_info.max, math.inf])
+def test_both_ends_of_what_a_store_keeps_are_infinities_again(value: float) -> None:
+    assert (as_logged(value), as_logged(-value)) == (math.inf, -math.inf)
+
+
+def test_values_of_metrics_are_read_out_of_mlflow_in_one_module_only() -> None:
     files = [path for name in ("controllers", "hera_specon", "mlflow_hooks") for path in (ROOT / name).rglob("*.py")]
-    readers = {str(path.relative_to(ROOT)) for path in files if reading.search(path.read_text())}
+    readers = {str(path.relative_to(ROOT)) for path in files if reads_values(path.read_text())}
     assert readers == {"controllers/tracking/values.py"}
+
+
+@pytest.mark.parametrize(
+    ("source", "reads"),
+    [
+        ("x = run.data.metrics['loss']", True),
+        ("y = dict(run.data.metrics)", True),
+        ("for m in run.data.to_proto().metrics: print(m)", True),
+        ("client.get_metric_history(run, 'loss')", True),
+        ("sorted(runs, key=lambda run: not run.data.metrics)", False),
+        ("any(run.data.metrics for run in runs)", False),
+    ],
+)
+def test_whether_a_run_has_any_metrics_is_no_value_of_theirs(source: str, reads: bool) -> None:  # noqa: FBT001 - as parametrized
+    assert reads_values(source) is reads
+
+
+def reads_values(source: str) -> bool:
+    """Return whether a module reads values of metrics, and not just whether a run has any."""
+    asked_only = re.compile(r"not \w+\.data\.metrics\b|any\(\w+\.data\.metrics for ")
+    reading = re.compile(r"get_metric_history|data\.metrics|\.to_proto\(\)\.metrics|latest_metrics")
+    return bool(reading.search(asked_only.sub("", source)))
