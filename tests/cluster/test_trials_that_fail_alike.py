@@ -1,13 +1,14 @@
-"""A mistake in a trial's program shows in seconds, and is not tried over and over."""
+"""What fails in seconds, or leaves for nothing, is not tried over and over."""
 
 import json
 
 import pytest
 from click.testing import CliRunner
 
+from controllers.core.failures import MOST_BARREN
 from controllers.worlds.argo.untrusted import at
 from hera_specon.cli import main
-from tests.cluster.sweeps import broken_sweep
+from tests.cluster.sweeps import broken_sweep, leaving_sweep
 from tests.cluster.sweeps.bench import Bench
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
@@ -31,3 +32,14 @@ def test_a_trial_that_fails_twice_alike_at_once_is_given_up_and_says_why(bench: 
     reasons = [trial["reason"] for trial in json.loads(told.stdout)["trials"]]
     expected = f"exit code {broken_sweep.CODE}: {broken_sweep.WORDS}, twice alike at once: it was not tried again"
     assert reasons == [expected] * 2
+
+
+def test_a_trial_that_leaves_unasked_and_comes_no_further_fails_after_a_few_attempts(bench: Bench) -> None:
+    bench.controller().start().wait_ready()
+    workflow = bench.submit(leaving_sweep)
+    bench.wait(lambda: bench.phase(workflow) == "Failed", "the workflow has failed", 300)
+
+    nodes = at(bench.workflow(workflow), "status", "nodes").values()
+    attempts = [node for node in nodes if node["type"] == "Pod"]
+    # The third in a row counts as a failure, its author allows one more, and Argo may have begun another by then.
+    assert 2 * (MOST_BARREN + 1) <= len(attempts) <= 2 * (MOST_BARREN + 3), [node["message"] for node in attempts]
