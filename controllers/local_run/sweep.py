@@ -159,6 +159,18 @@ class LocalSweep:
                 tags.settle(_LAST_TAGS_S)
             return result, lacking
 
+    def go_on_delivering(self, result: RunResult) -> tuple[RunResult, str]:
+        """Return what ``deliver`` does, of a sweep that was cut short after its last trial had ended.
+
+        Raises:
+            SweepInterrupted: it was told to stop; the same command sends the rest.
+        """
+        ledger = load_ledger(self._ledger_path)
+        self._end_leftovers(ledger)
+        # Of a controller that was killed, the control groups are left, though nothing runs in them any more.
+        choose_shares(self._plan.uid).close()
+        return self.deliver(result, ledger.jobs)
+
     def deliver(self, result: RunResult, jobs: Mapping[str, LocalJob]) -> tuple[RunResult, str]:
         """Give MLflow what it lacks of a sweep that has ended, and end its runs.
 

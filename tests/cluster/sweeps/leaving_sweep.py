@@ -15,6 +15,6 @@ with Workflow(generate_name="leaving-", entrypoint="leaving") as w:
         space={"lr": choice(*RATES)},
         search="grid",
         objective=minimize("loss"),
-        retries=1,
+        retries=0,
         state_volume=HostPathVolume(name="state", path="/tmp"),  # noqa: S108 - nothing is kept there
     )
