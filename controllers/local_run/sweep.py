@@ -153,23 +153,13 @@ class LocalSweep:
                 raise SpeconError(message)
             result = RunResult(self._plan.policy.name, trials, round(store.interrupted_s, 1))
             save_ledger(self._ledger_path, world.ledger)
+            # A controller killed from here on comes back to deliver at most, and would leave its control groups.
+            shares.close()
             write_result(self._plan.folder, result, delivered=False)
             result, lacking = self.deliver(result, world.ledger.jobs)
             if not lacking:
                 tags.settle(_LAST_TAGS_S)
             return result, lacking
-
-    def go_on_delivering(self, result: RunResult) -> tuple[RunResult, str]:
-        """Return what ``deliver`` does, of a sweep that was cut short after its last trial had ended.
-
-        Raises:
-            SweepInterrupted: it was told to stop; the same command sends the rest.
-        """
-        ledger = load_ledger(self._ledger_path)
-        self._end_leftovers(ledger)
-        # Of a controller that was killed, the control groups are left, though nothing runs in them any more.
-        choose_shares(self._plan.uid).close()
-        return self.deliver(result, ledger.jobs)
 
     def deliver(self, result: RunResult, jobs: Mapping[str, LocalJob]) -> tuple[RunResult, str]:
         """Give MLflow what it lacks of a sweep that has ended, and end its runs.

@@ -16,7 +16,7 @@ from controllers.local_run.run_folder import RunFolder, is_delivered, read_resul
 from controllers.local_run.services import RunServices
 from controllers.local_run.sweep import LocalSweep, Plan
 from controllers.worlds.local.gpus import gpus_here, shared_out
-from controllers.worlds.local.jobs import file_name
+from controllers.worlds.local.jobs import file_name, load_ledger
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 
@@ -110,7 +110,7 @@ def _plan(
 def _run_one(plan: Plan, services: RunServices, before: RunResult | None) -> tuple[RunResult, str]:
     """Return the result and what MLflow lacks; ``before`` is the result where only MLflow still has to get it."""
     sweep = LocalSweep(plan, services)
-    return sweep.run() if before is None else sweep.go_on_delivering(before)
+    return sweep.run() if before is None else sweep.deliver(before, load_ledger(plan.folder / "ledger.json").jobs)
 
 
 def _sweeps_of(steps: Sequence[PodStep], fallback: str) -> dict[str, str]:
