@@ -260,7 +260,7 @@ class CampaignRun:
                 requests=self._asks,
                 search=searches,
             )
-            # The clock of whoever drove it before may have been ahead of this one: nothing happened in the future.
+            # The clock of the controller before may have been ahead of this one: nothing happened in the future.
             self._clock.not_before(engine.saved_at)
             return Driver(engine, world, self._beats, self._clock.now())
 

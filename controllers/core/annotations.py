@@ -1,7 +1,7 @@
 """What our annotations may hold, and what those of a trial are called: one place for who writes and for who reads them.
 
 Kubernetes takes 63 characters after the prefix of a name, and 256 KiB for all annotations of an object together, names
-included. What does not fit is an error for whoever wants to write it. Pure.
+included. What does not fit is an error where it is to be written. Pure.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class AnnotationError(SpeconError):
 
 
 def most_read_of(name: str) -> int:
-    """Return how many characters the annotation ``name`` may have; whoever reads it takes a longer one for none."""
+    """Return how many characters the annotation ``name`` may have; its readers take a longer one for none."""
     return MOST_OF_AN_OBJECT if name in _LISTS else MOST_OF_ONE
 
 

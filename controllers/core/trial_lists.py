@@ -30,7 +30,7 @@ def read(text: str, most: int) -> dict[str, str]:
     """Return what ``text`` says of each trial; nothing where it makes no sense.
 
     Args:
-        text: Of which anything may be amiss.
+        text: Anything may be amiss in it.
         most: Characters that it may have; of a longer one nothing is read.
     """
     try:

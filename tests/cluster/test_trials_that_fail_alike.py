@@ -41,5 +41,5 @@ def test_a_trial_that_leaves_unasked_and_comes_no_further_fails_after_a_few_atte
 
     nodes = at(bench.workflow(workflow), "status", "nodes").values()
     attempts = [node for node in nodes if node["type"] == "Pod"]
-    # The third in a row counts as a failure, and Argo has begun another by then, which is made the last.
+    # The third in a row counts as a failure. Argo has begun another by then, and a controller makes that the last.
     assert 2 * MOST_BARREN <= len(attempts) <= 2 * (MOST_BARREN + 2), [node["message"] for node in attempts]

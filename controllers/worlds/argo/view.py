@@ -189,7 +189,7 @@ class ClusterView:
         homes = {root_of(workflow.uid): workflow.namespace for workflow in known}
         here = frozenset(homes)
         for workflow in known:
-            # Of a sweep whose first workflow is gone, whoever continued it first is at home, if MLflow knows no other.
+            # A sweep whose first workflow is gone is at home where it was continued first, if MLflow knows no other.
             homes.setdefault(root_of(workflow.sweep_uid), workflow.namespace)
         found: list[Campaign] = []
         of_namespace: Counter[str] = Counter()

@@ -240,7 +240,7 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
 
 
 def _annotations(workflow: Json) -> dict[str, str]:
-    """Return the workflow's annotations of ours, each as long as whoever writes it may make it."""
+    """Return the workflow's annotations of ours, each as long as its writers may make it."""
     found = at(workflow, "metadata", "annotations")
     names = [name for name in found if isinstance(name, str)] if isinstance(found, Mapping) else []
     ours = {name: text(found, name, most=most_read_of(name)) for name in names if name.startswith(labels.DOMAIN)}
