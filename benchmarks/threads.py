@@ -172,6 +172,10 @@ class Stage:
         self._shares.adopt(key, trial.pid)
 
 
+def _warmth(job: str) -> Warmth | None:
+    return warmth_of(_program(job), {**os.environ, **dict.fromkeys(_SETTINGS, "1")}, Path.cwd())
+
+
 def _program(job: str) -> tuple[str, ...]:
     return (sys.executable, "-m", MODELS[job.rsplit(maxsplit=1)[-1]])
 
@@ -235,7 +239,7 @@ def main() -> None:
         for job in jobs:
             # One fork server at a time: PyTorch's threads and TensorFlow's do not share a process.
             with ExitStack() as own:
-                launcher = Launcher(preloads([_program(job)], [], Path.cwd()), 1.0, folder / "log")
+                launcher = Launcher(most_wanted([_warmth(job)]), 1.0, folder / "log")
                 own.callback(launcher.close, 0.0)
                 stage = Stage(cells)
                 own.callback(stage.close)

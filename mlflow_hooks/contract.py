@@ -50,6 +50,8 @@ ENV_NODE: Final = "SPECON_NODE"
 """Name of the node that this attempt runs on."""
 ENV_CPUS: Final = "SPECON_CPUS"
 """Cores this attempt may use at most (a decimal number); thread counts follow it."""
+ENV_THREADS: Final = "SPECON_THREADS"
+"""``OMP_NUM_THREADS`` where this world chose it, so that it may follow the share; absent where the user did."""
 ENV_FLUSH: Final = "SPECON_FLUSH_S"
 """Seconds for which a trial that has ended waits for MLflow to take the rest: long where nobody sends what is left."""
 

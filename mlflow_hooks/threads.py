@@ -67,7 +67,8 @@ def follow_share(most: int | None = None) -> None:
 
 
 def _may_choose() -> bool:
-    return "torch" in sys.modules and "OMP_NUM_THREADS" not in os.environ
+    chosen = os.environ.get("OMP_NUM_THREADS")
+    return "torch" in sys.modules and chosen in {None, os.environ.get(contract.ENV_THREADS)}
 
 
 class ThreadSearch:

@@ -2,8 +2,8 @@
 
 import os
 import threading
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -14,10 +14,13 @@ from controllers.core.results import RunResult
 from controllers.driving.stop_signals import stop_on_signals
 from controllers.local_run.order import Order
 from controllers.local_run.run_folder import RunFolder
-from controllers.tracking.access import shown
+from controllers.tracking.access import environment_as_given, shown
+from controllers.worlds.local import environment
+from controllers.worlds.local.attempts import cores_at_most
+from controllers.worlds.local.environment import composed
 from controllers.worlds.local.mlflow_server import HUNG_AFTER_S, LocalMlflow
 from controllers.worlds.local.processes import Launcher
-from controllers.worlds.local.processes.preload import preloads
+from controllers.worlds.local.processes.warmth import Warmth, most_wanted, warmth_of
 from controllers.worlds.local.workflow import PlannedTrial
 
 TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
@@ -49,7 +52,8 @@ class Screen(Observer, Protocol):
 class RunServices:
     """What a run is given by its starter: a screen, a request to stop, a launcher, and where MLflow is.
 
-    ``server`` is the MLflow that was started for the run, None where the user has one.
+    ``server`` is the MLflow that was started for the run, None where the user has one. ``inherited`` and ``imposed``
+    are what trials find in their environment, below and above that of their step.
     """
 
     screen: Screen
@@ -57,6 +61,8 @@ class RunServices:
     launcher: Launcher
     tracking_uri: str
     server: LocalMlflow | None
+    inherited: Mapping[str, str]
+    imposed: Mapping[str, str]
 
     def keep_alive(self, hung_after_s: float = HUNG_AFTER_S) -> None:
         """Start the run's own MLflow anew if it has died, or has not answered for ``hung_after_s`` seconds."""
@@ -82,6 +88,9 @@ def start_services(
     """Start what a run needs around it, to be ended with ``stack``; MLflow may not answer yet."""
     stack.enter_context(folder.lock())
     stop = stack.enter_context(stop_on_signals())
+    inherited = environment.inherited(environment_as_given())
+    imposed = {"PYTHONUNBUFFERED": "1", **environment.without_proxy(os.environ)}
+    stack.enter_context(_set_here(environment.without_proxy(os.environ)))
     uri, server = os.environ.get(TRACKING_URI), None
     if not uri:
         server = LocalMlflow(order.settings.state_dir / "mlflow")
@@ -89,11 +98,40 @@ def start_services(
         server.start()
         uri = server.uri
         # The hooks' deliver_leftovers looks there, as every MLflow client does.
-        os.environ[TRACKING_URI] = uri
-        stack.callback(os.environ.pop, TRACKING_URI, None)
-    commands = [trial.step.command + trial.step.args for trial in planned]
-    sources = [trial.step.source for trial in planned if trial.step.source is not None]
+        stack.enter_context(_set_here({TRACKING_URI: uri}))
+    imposed[TRACKING_URI] = uri
     # Its imports take seconds, in which MLflow gets ready too.
-    launcher = Launcher(preloads(commands, sources, Path.cwd()), GRACE_S, folder.path / "launcher.log")
+    launcher = Launcher(_warmths(order, planned, inherited, imposed), GRACE_S, folder.path / "launcher.log")
     stack.callback(launcher.close, GRACE_S)
-    return RunServices(screen, stop, launcher, uri, server)
+    return RunServices(screen, stop, launcher, uri, server, inherited, imposed)
+
+
+@contextmanager
+def _set_here(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of this process for a while."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _warmths(
+    order: Order, planned: Sequence[PlannedTrial], inherited: Mapping[str, str], imposed: Mapping[str, str]
+) -> tuple[Warmth, ...]:
+    """Return what is worth doing once for the trials that are known, on nodes of any size that there is."""
+    return most_wanted(
+        warmth_of(
+            trial.step.command + trial.step.args,
+            composed(inherited, trial.step.environment, imposed, cores_at_most(trial.step, cpu)),
+            Path.cwd(),
+            trial.step.source,
+        )
+        for trial in planned
+        for cpu in set(order.settings.cores)
+    )

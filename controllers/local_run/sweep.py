@@ -31,7 +31,7 @@ from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastR
 from controllers.record.recorder import Recorder
 from controllers.record.silence import SilenceWatch
 from controllers.record.timeline import TimelineFile
-from controllers.tracking.access import MlflowAwayError, environment_as_given, shown
+from controllers.tracking.access import MlflowAwayError, shown
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.mlflow_source import MlflowSource, Scope
@@ -241,8 +241,8 @@ class LocalSweep:
         return Surroundings(
             folder=self._plan.folder.resolve(),
             cwd=Path.cwd(),
-            inherited=environment_as_given(),
-            imposed={"MLFLOW_TRACKING_URI": self._plan.tracking_uri, "PYTHONUNBUFFERED": "1"},
+            inherited=self._services.inherited,
+            imposed=self._services.imposed,
             node_cpu=self._plan.machine.nodes,
             parents={run.sweep_id: run.run_id for run in self._runs},
             gives_gpus=any(self._plan.machine.gpus.values()),

@@ -4,12 +4,12 @@ import json
 import os
 import select
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from typing import Any, Final
 
 from controllers.core.errors import SearchError
+from controllers.core.own_program import own_command, own_environment
 
 _MODULE: Final = "controllers.search.worker"
 _MOST_ANSWER: Final = 2**20
@@ -48,11 +48,11 @@ class SearchProcess:
             return
         self.close()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", _MODULE, str(self._most_bytes)],
+            own_command(_MODULE, str(self._most_bytes)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **_QUIET},
+            env=own_environment(os.environ) | _QUIET,
         )
         self.started += 1
         self._fresh = True

@@ -74,7 +74,3 @@ def main() -> None:
     # Whatever a library prints must not stand among the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     serve(sys.stdin, answers, Studies())
-
-
-if __name__ == "__main__":
-    main()

@@ -187,7 +187,7 @@ def _keepers(*, of_attempts: bool = True) -> Iterator[psutil.Process]:
     for child in psutil.Process().children():
         with suppress(psutil.Error):
             command = " ".join(child.cmdline())
-            if "fork_server" in command and of_attempts != ('"preload": []' in command):
+            if "fork_server" in command and of_attempts != ('"steps": []' in command):
                 yield child
 
 

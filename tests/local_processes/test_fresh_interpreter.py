@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from controllers.worlds.local.processes import Exit, Launcher, ProcessSpec
+from controllers.worlds.local.processes.warmth import Warmth, warmth_of
 
 Run = Callable[..., Exit]
 DESCRIBE = """
@@ -132,22 +133,40 @@ def test_a_program_may_have_modules_of_the_same_name_as_ours(run: Run, tmp_path:
     assert (tmp_path / "trial.log").read_text() == "mine\n"
 
 
-def test_each_attempt_draws_chance_of_its_own(tmp_path: Path) -> None:
-    pytest.importorskip("numpy")
-    (tmp_path / "draw.py").write_text("import random, numpy; print(random.random(), numpy.random.random())")
-    launcher = Launcher(["numpy"], 1.0, tmp_path / "server.log")
-    for key in "ab":
-        spec = ProcessSpec(key, ("python", "draw.py"), dict(os.environ), tmp_path, tmp_path / f"{key}.log")
-        launcher.start(spec)
-    deadline = time.monotonic() + 60
-    ended = 0
-    while ended < 2 and time.monotonic() < deadline:
+DRAWS = {
+    "random": "import random; print(random.random())",
+    "numpy": "import numpy; print(numpy.random.random())",
+    "torch": "import torch; print(torch.rand(1).item(), torch.nn.Linear(1, 1).weight.item())",
+    "keras": "import keras; print(keras.random.uniform((1,)), keras.layers.Dense(1)(keras.ops.ones((1, 1))))",
+}
+
+
+@pytest.mark.parametrize("library", DRAWS)
+def test_each_attempt_draws_chance_of_its_own(tmp_path: Path, library: str) -> None:
+    pytest.importorskip(library)
+    (tmp_path / "draw.py").write_text(DRAWS[library])
+    first, second = said_by(Launcher(warm("draw.py", tmp_path), 1.0, tmp_path / "server.log"), tmp_path, "draw.py", 2)
+    assert first != second
+
+
+def warm(script: str, folder: Path, **env: str) -> list[Warmth]:
+    found = warmth_of(("python", script), {**os.environ, **env}, folder)
+    assert found is not None
+    assert found.steps
+    return [found]
+
+
+def said_by(launcher: Launcher, folder: Path, script: str, attempts: int = 1, **env: str) -> list[str]:
+    """Run a script as several attempts, and return what each has printed last."""
+    for key in map(str, range(attempts)):
+        log = folder / f"{key}.log"
+        launcher.start(ProcessSpec(key, ("python", script), {**os.environ, **env}, folder, log))
+    deadline, ended = time.monotonic() + 120, 0
+    while ended < attempts and time.monotonic() < deadline:
         ended += len(launcher.exits())
         time.sleep(0.02)
     launcher.close(0.0)
-    first, second = ((tmp_path / f"{key}.log").read_text().split() for key in "ab")
-    assert len(first) == len(second) == 2
-    assert not set(first) & set(second)
+    return [(folder / f"{key}.log").read_text().strip().splitlines()[-1] for key in range(attempts)]
 
 
 def test_ctrl_c_sent_to_a_program_ends_it_as_a_shell_says(
@@ -166,11 +185,58 @@ def test_ctrl_c_sent_to_a_program_ends_it_as_a_shell_says(
 def test_preloaded_torch_uses_the_threads_of_the_attempts_environment(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "threads.py").write_text("import torch; print(torch.get_num_threads())")
-    launcher = Launcher(["torch"], 1.0, tmp_path / "server.log")
-    env = {**os.environ, "OMP_NUM_THREADS": "2"}
-    launcher.start(ProcessSpec("a", ("python", "threads.py"), env, tmp_path, tmp_path / "a.log"))
-    deadline = time.monotonic() + 60
-    while not launcher.exits() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    launcher.close(0.0)
-    assert (tmp_path / "a.log").read_text() == "2\n"
+    launcher = Launcher(warm("threads.py", tmp_path, OMP_NUM_THREADS="1"), 1.0, tmp_path / "server.log")
+    assert said_by(launcher, tmp_path, "threads.py", OMP_NUM_THREADS="2") == ["2"]
+
+
+def test_a_variable_that_differs_from_the_servers_gets_a_new_process(tmp_path: Path) -> None:
+    """Libraries read variables while they are imported, and only they know which."""
+    (tmp_path / "seen.py").write_text("import sys\nwas = 'numpy' in sys.modules\nimport numpy\nprint(was)")
+    for given, forked in (({}, "True"), ({"RANK": "1"}, "True"), ({"A_LIBRARYS_SETTING": "1"}, "False")):
+        launcher = Launcher(warm("seen.py", tmp_path), 1.0, tmp_path / "server.log")
+        assert said_by(launcher, tmp_path, "seen.py", **given) == [forked], given
+
+
+def test_a_file_beside_the_script_hides_a_module_from_libraries_too(tmp_path: Path) -> None:
+    (tmp_path / "seen.py").write_text("import numpy\nimport random\nprint(random.MINE)")
+    launcher = Launcher(warm("seen.py", tmp_path), 1.0, tmp_path / "server.log")
+    (tmp_path / "random.py").write_text("from secrets import *\nMINE = 'mine'\ndef __getattr__(name): return None\n")
+    said = said_by(launcher, tmp_path, "seen.py")
+    assert said == [fresh(["seen.py"], tmp_path, dict(os.environ))[1].strip().splitlines()[-1]]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.pytorch
+def test_a_backend_chosen_at_the_top_of_a_script_is_the_one_that_keras_has(tmp_path: Path) -> None:
+    pytest.importorskip("keras")
+    pytest.importorskip("torch")
+    (tmp_path / "own.py").write_text(
+        "import os\nos.environ['KERAS_BACKEND'] = 'torch'\nimport keras\nprint(keras.backend.backend())"
+    )
+    assert said_by(Launcher(warm("own.py", tmp_path), 1.0, tmp_path / "server.log"), tmp_path, "own.py") == ["torch"]
+    (tmp_path / "given.py").write_text("import keras\nprint(keras.backend.backend())")
+    launcher = Launcher(warm("given.py", tmp_path), 1.0, tmp_path / "server.log")
+    assert said_by(launcher, tmp_path, "given.py", KERAS_BACKEND="torch") == ["torch"]
+
+
+CLOSED = {
+    "stdout": "import sys; print('x'); sys.stdout.close()",
+    "stderr": "import sys; sys.stderr.close()",
+    "both": "import sys; sys.stdout.close(); sys.stderr.close()",
+    "none": "import sys; sys.stdout = sys.stderr = None",
+    "text_without_stderr": "import sys; sys.stderr.close(); sys.exit('told to nobody')",
+    "error_without_stderr": "import sys; sys.stderr.close(); raise ValueError",
+    "bad_hook": "import sys; sys.excepthook = lambda *a: 1 / 0\nraise ValueError('bad')",
+    "replaced": "import sys\nclass Tee:\n    def write(self, text): pass\nsys.stdout = Tee(); print('x')",
+    "broken": (
+        "import sys\nclass Tee:\n    def write(self, text): pass\n    def flush(self): raise OSError(28, 'full')\n"
+        "sys.stdout = Tee()"
+    ),
+    "descriptor": "import os; print('x', flush=True); os.close(1)",
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_a_program_may_close_or_replace_its_streams(run: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / "program.py").write_text(CLOSED[name])
+    assert run("python", "program.py").code == fresh(["program.py"], tmp_path, dict(os.environ))[0]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from controllers.worlds.local.processes import Exit, Launcher, LaunchError, ProcessSpec, proctree
+from controllers.worlds.local.processes.warmth import Warmth
 
 Spec = Callable[..., ProcessSpec]
 WaitExits = Callable[[int], list[Exit]]
@@ -157,7 +158,7 @@ def test_a_killed_fork_server_takes_its_attempts_along_and_is_replaced(
     script = "trap '' TERM; sleep 1000 & wait; sleep 1000"
     pids = {key: launcher.start(spec("/bin/sh", "-c", script, key=key)) for key in "ab"}
     tree = [pid for root in pids.values() for pid in proctree.tree(root)]
-    launcher._server._process.kill()
+    launcher._servers[0]._process.kill()
     assert sorted(wait_exits(2), key=lambda ended: ended.key) == [Exit(key, pid, 137) for key, pid in pids.items()]
     assert wait_for(lambda: not any(map(proctree.alive, tree)))
     launcher.start(spec("true"))
@@ -165,9 +166,8 @@ def test_a_killed_fork_server_takes_its_attempts_along_and_is_replaced(
 
 
 def test_a_module_that_can_not_be_preloaded_is_reported_and_the_rest_goes_on(tmp_path: Path) -> None:
-    launcher = Launcher(["no_such_module", "json"], 1.0, tmp_path / "server.log")
-    show = "import sys; print('json' in sys.modules)"
-    (tmp_path / "show.py").write_text(show)
+    launcher = Launcher([Warmth(dict(os.environ), ("no_such_module", "json"))], 1.0, tmp_path / "server.log")
+    (tmp_path / "show.py").write_text("print(1)")
     launcher.start(ProcessSpec("a", ("python", "show.py"), dict(os.environ), tmp_path, tmp_path / "a.log"))
     launcher.close(30.0)
     assert "not preloaded: no_such_module" in (tmp_path / "server.log").read_text()

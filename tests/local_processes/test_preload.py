@@ -1,11 +1,14 @@
 """What is imported before the first attempt, judged from the program's own files."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from controllers.worlds.local.processes import preload
-from controllers.worlds.local.processes.preload import ALWAYS, preloads
+from controllers.worlds.local.processes.preload import plan
+
+HOOKS = ("mlflow_hooks", "mlflow.tracking")
 
 
 @pytest.fixture(autouse=True)
@@ -20,42 +23,106 @@ def write(root: Path, **files: str) -> None:
         path.write_text(text)
 
 
-def test_a_program_that_imports_nothing_slow_gets_only_the_hooks(tmp_path: Path) -> None:
-    write(tmp_path, train="import json\n")
-    assert preloads([["python", "train.py"]], [], tmp_path) == ALWAYS
+def planned(root: Path, text: str, env: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    write(root, train=text)
+    return plan(("python", "train.py"), root, env or {})
+
+
+def test_nothing_is_imported_for_a_program_that_imports_nothing_slow(tmp_path: Path) -> None:
+    assert planned(tmp_path, "import json\n") == ()
+
+
+def test_imports_come_in_the_programs_own_order(tmp_path: Path) -> None:
+    text = "import os\nimport tensorflow as tf\nfrom torch.utils.data import Dataset\nimport numpy as np\nwork()\n"
+    assert planned(tmp_path, text)[:3] == ("tensorflow", "torch.utils.data", "numpy")
+
+
+def test_nothing_is_imported_beyond_a_statement_that_may_have_a_say_in_it(tmp_path: Path) -> None:
+    for statement in (
+        "os.environ.update(OMP_NUM_THREADS='4')",
+        "for name in ('a', 'b'): os.environ[name] = '1'",
+        "import some_library",
+        "os.environ['KERAS_BACKEND'] = sys.argv[1]",
+        "sys.path.insert(0, 'vendored')",
+        "os.environ |= {'KERAS_BACKEND': 'jax'}",
+        "settings = os.environ",
+        "from dotenv import load_dotenv",
+    ):
+        text = f"import os, sys\nimport numpy\n{statement}\nimport keras, torch\n"
+        assert planned(tmp_path, text) == ("numpy",), statement
+
+
+def test_what_a_program_sets_before_an_import_is_set_before_it_here_too(tmp_path: Path) -> None:
+    text = (
+        '"""Trains."""\nimport os\nos.environ["KERAS_BACKEND"] = "torch"\nos.environ.setdefault("A", "1")\n'
+        'os.environ.setdefault("B", "1")\nimport keras\n'
+    )
+    assert planned(tmp_path, text, {"B": "2"})[:4] == ("KERAS_BACKEND=torch", "A=1", "B=2", "keras")
+
+
+def test_a_backend_of_keras_that_does_not_outlive_a_fork_is_left_to_the_program(tmp_path: Path) -> None:
+    assert planned(tmp_path, "import numpy\nimport keras\n", {"KERAS_BACKEND": "jax"}) == ("numpy",)
+    assert planned(tmp_path, "import os\nos.environ['KERAS_BACKEND'] = 'jax'\nimport keras\n") == ("KERAS_BACKEND=jax",)
+
+
+def test_statements_that_only_describe_are_passed_over(tmp_path: Path) -> None:
+    text = (
+        "from __future__ import annotations\nimport logging, warnings\nfrom pathlib import Path\nimport tqdm\n"
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import some_library\n"
+        "ROOT = Path(__file__).resolve().parent\nEPOCHS: int = 5\nlog = logging.getLogger(__name__)\n"
+        "warnings.filterwarnings('ignore')\ndef f():\n    return work()\nclass A:\n    x = 1\n"
+        "try:\n    import numpy\nexcept ImportError:\n    numpy = None\n"
+        "if __name__ == '__main__':\n    import torch\n    work()\n"
+    )
+    assert planned(tmp_path, text)[:2] == ("numpy", "torch")
 
 
 def test_imports_are_followed_through_the_programs_own_modules(tmp_path: Path) -> None:
-    write(tmp_path, jobs__vae="from jobs import loop\n", jobs__loop="def fit():\n    import torch.nn\n")
-    assert "torch" in preloads([["python", "-m", "jobs.vae", "--lr=1"]], [], tmp_path)
+    write(
+        tmp_path, jobs__vae="from . import loop\nfrom jobs.data import rows\n", jobs__data="import pandas\nrows = []\n"
+    )
+    write(tmp_path, jobs__loop="import scipy\n")
+    (tmp_path / "jobs" / "__init__.py").write_text("import numpy\n")
+    found = plan(("python", "-m", "jobs.vae", "--lr=1"), tmp_path, {})
+    assert found[:3] == ("numpy", "scipy", "pandas")
 
 
-def test_modules_named_by_a_string_are_followed_too(tmp_path: Path) -> None:
-    write(tmp_path, train="MODELS = {'a': 'jobs.a'}\n", jobs__a="import keras\n")
-    assert "tensorflow" in preloads([["python", "train.py"]], [], tmp_path)
+def test_a_calm_programs_later_imports_are_done_too(tmp_path: Path) -> None:
+    text = "import importlib\nMODELS = {'a': 'jobs.a'}\ndef main():\n    import mlflow_hooks\nmain()\n"
+    write(tmp_path, jobs__a="import keras\nimport torch\n")
+    assert planned(tmp_path, text) == (*HOOKS, "torch", "torch._dynamo", "keras")
 
 
-def test_pytorch_comes_before_tensorflow_whose_llvm_would_not_have_it_after(tmp_path: Path) -> None:
-    write(tmp_path, train="import tensorflow\nimport torch\n")
-    found = preloads([["python", "train.py"]], [], tmp_path)
-    assert found.index("torch._dynamo") < found.index("tensorflow")
+def test_later_imports_of_a_program_that_is_not_calm_are_left_to_it(tmp_path: Path) -> None:
+    for statement in ("os.environ['A'] = '1'", "sys.path.append('x')", "import some_library", "os.putenv('A', '1')"):
+        text = f"import os, sys\ndef main():\n    {statement}\n    import torch\nmain()\n"
+        assert planned(tmp_path, text) == (), statement
+
+
+def test_the_compiler_of_pytorch_is_left_out_where_tensorflows_llvm_is_there_before(tmp_path: Path) -> None:
+    assert "torch._dynamo" not in planned(tmp_path, "import tensorflow\nimport torch\n")
+
+
+def test_a_module_beside_the_script_comes_before_what_is_installed(tmp_path: Path) -> None:
+    write(tmp_path, torch="import numpy\n")
+    assert planned(tmp_path, "import torch\n") == ("numpy",)
 
 
 def test_a_script_of_its_own_is_read_as_well(tmp_path: Path) -> None:
-    assert "pandas" in preloads([["python"]], ["import pandas as pd\n"], tmp_path)
+    assert "pandas" in plan(("python",), tmp_path, {}, "import pandas as pd\n")
 
 
 def test_modules_that_import_each_other_end(tmp_path: Path) -> None:
-    write(tmp_path, a="import b\n", b="import a\nimport numpy\n")
-    assert "numpy" in preloads([["python", "a.py"]], [], tmp_path)
+    write(tmp_path, b="import train\nimport numpy\n")
+    assert "numpy" in planned(tmp_path, "import b\n")
 
 
 def test_what_is_no_python_is_left_alone(tmp_path: Path) -> None:
-    write(tmp_path, broken="import torch ((\n")
-    assert preloads([["python", "broken.py"], ["/bin/sh", "-c", "true"], []], [], tmp_path) == ALWAYS
+    assert planned(tmp_path, "import torch ((\n") == ()
+    for command in (("/bin/sh", "-c", "true"), ("python", "-c", "import torch"), ("python", "none.py"), ("python",)):
+        assert plan(command, tmp_path, {}) == ()
 
 
-def test_what_is_not_installed_is_not_preloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_ends_the_first_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preload, "_installed", lambda package: package != "torch")
-    write(tmp_path, train="import torch\nimport numpy\n")
-    assert preloads([["python", "train.py"]], [], tmp_path) == (*ALWAYS, "numpy")
+    assert planned(tmp_path, "import numpy\nimport torch\nimport pandas\n")[:1] == ("numpy",)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controllers.worlds.local.endings import owned_by, steps_gained, true_code
+from controllers.worlds.local.environment import composed
 from controllers.worlds.local.gangs import NOT_STARTED, Crew, Ended, Meeting
 from controllers.worlds.local.jobs import LocalJob, file_name
 from controllers.worlds.local.last_words import last_line
@@ -57,12 +58,11 @@ class Surroundings:
 
         ``token`` fences: an attempt that finds another's in its run writes no checkpoint.
         """
-        cpus = min(self.node_cpu[node], step.cpu_limit or self.node_cpu[node])
+        cpus = cores_at_most(step, self.node_cpu[node])
         ours = {
             contract.ENV_STATE_ROOT: str(self.state_root),
             contract.ENV_ATTEMPT: token,
             contract.ENV_NODE: node,
-            contract.ENV_CPUS: f"{cpus:g}",
             contract.ENV_FLUSH: FLUSH_S,
         }
         if step.workers > 1:
@@ -74,7 +74,12 @@ class Surroundings:
         # The others of a gang log nothing: two that logged into one run would double every step.
         if rank == 0 and (run := self.run_of(step)):
             ours[contract.ENV_RUN] = run
-        return {**self.inherited, **step.environment, **self.imposed, **ours}
+        return composed(self.inherited, step.environment, self.imposed, cpus) | ours
+
+
+def cores_at_most(step: PodStep, node_cpu: float) -> float:
+    """Return the cores that an attempt of ``step`` may use on a node of so many."""
+    return min(node_cpu, step.cpu_limit or node_cpu)
 
 
 class Attempts:

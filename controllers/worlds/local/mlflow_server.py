@@ -4,7 +4,6 @@ import contextlib
 import os
 import shlex
 import socket
-import sys
 import time
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 import psutil
 
 from controllers.core.errors import SpeconError
+from controllers.core.own_program import own_command, own_environment
 from controllers.worlds.local import serve_mlflow
 from controllers.worlds.local.processes import Tethered, proctree, start_tethered
 from controllers.worlds.local.pulse import Pulse, answers
@@ -58,8 +58,8 @@ class LocalMlflow:
 
     def start(self) -> None:
         """Start the server; returns at once."""
-        command = [sys.executable, "-m", serve_mlflow.__name__, str(self._port), str(self._folder)]
-        env = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+        command = own_command(serve_mlflow.__name__, str(self._port), str(self._folder))
+        env = own_environment(os.environ) | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "PYTHONSAFEPATH": "1"}
         # By the time of a restart it names this very server, which must not be its own client.
         env.pop("MLFLOW_TRACKING_URI", None)
         self._process = start_tethered(command, env, self._folder / "mlflow-server.log")

@@ -44,5 +44,7 @@ def serve(port: int, store: str, artifacts: str) -> None:
     uvicorn.run(app, host=_HOST, port=port)
 
 
-if __name__ == "__main__":
-    serve(int(sys.argv[1]), f"sqlite:///{Path(sys.argv[2]) / 'mlflow.db'}", str(Path(sys.argv[2]) / "artifacts"))
+def main() -> None:
+    """Serve on the port that the first argument names, out of the folder that the second one names."""
+    folder = Path(sys.argv[2])
+    serve(int(sys.argv[1]), f"sqlite:///{folder / 'mlflow.db'}", str(folder / "artifacts"))

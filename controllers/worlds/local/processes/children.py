@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from controllers.worlds.local.processes import interpreter, proctree
+from controllers.worlds.local.processes import interpreter, proctree, pythons
 from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.messages import LaunchError, ProcessSpec
 from controllers.worlds.local.processes.trees import Trees
@@ -132,32 +132,40 @@ def _take_over(spec: ProcessSpec, log: int) -> None:
 
 
 def _run(spec: ProcessSpec, site_path: Sequence[str]) -> int:
-    program = interpreter.parsed(spec.command, spec.env)
+    top = __name__.partition(".")[0]
+    is_python = pythons.is_this_python(spec.command, spec.env)
+    program = None if spec.fresh or not is_python else interpreter.program_of(spec.command)
+    if program is not None and interpreter.would_find_others(program, spec.cwd, spec.env, top):
+        program = None
     os.environ.clear()
     os.environ.update(spec.env)
     if program is None:
         _replace(spec)
     # From here on: what a fresh interpreter would have done at its start, and the fork has not.
     time.tzset()
-    # All children of a server would draw the same numbers.
-    random.seed(os.urandom(32))
-    if numpy := sys.modules.get("numpy"):
-        numpy.random.seed(list(os.urandom(32)))
-    # PyTorch reads its number of threads when it is imported, which was before the trial's environment was known.
-    threads = spec.env.get("OMP_NUM_THREADS", "")
-    if threads.isdecimal() and int(threads) and (torch := sys.modules.get("torch")):
-        torch.set_num_threads(int(threads))
+    _draw_other_numbers()
     # The program may have modules of its own by the names of the server's.
-    top = __name__.partition(".")[0]
     for name in [name for name in sys.modules if name.partition(".")[0] == top]:
         del sys.modules[name]
     return interpreter.run(program, site_path)
 
 
+def _draw_other_numbers() -> None:
+    """Seed each generator that was made before the fork: all children of a server would draw the same numbers.
+
+    Keras takes its seeds from that of Python, and TensorFlow makes its own when the first operation runs.
+    """
+    random.seed(os.urandom(32))
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(list(os.urandom(32)))
+    if torch := sys.modules.get("torch"):
+        torch.default_generator.seed()
+
+
 def _replace(spec: ProcessSpec) -> NoReturn:
     """Turn into the command, with this interpreter where it says Python."""
     # Python finds its virtual environment by the name it was started under.
-    first = sys.executable if interpreter.means_this_python(spec.command) else spec.command[0]
+    first = pythons.interpreter_of(spec.command, spec.env) or spec.command[0]
     for number in _IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
     try:

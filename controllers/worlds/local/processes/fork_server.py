@@ -112,9 +112,13 @@ class ForkServer:
         self._ended = True
 
 
-def preload(modules: Sequence[str]) -> None:
-    """Import ``modules``; name on stderr those that cannot be imported."""
-    for name in modules:
+def warm_up(steps: Sequence[str]) -> None:
+    """Take the steps of a ``Warmth``; name on stderr the modules that cannot be imported."""
+    for step in steps:
+        name, is_setting, value = step.partition("=")
+        if is_setting:
+            os.environ[name] = value
+            continue
         try:
             importlib.import_module(name)
         except Exception as error:  # noqa: BLE001 - a preload only saves time
@@ -131,10 +135,6 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     told = keeper.keep(settings["grace_s"], settings["control"], settings["events"])
     proctree.adopt_orphans()
-    preload(settings["preload"])
+    warm_up(settings["steps"])
     with socket.socket(fileno=settings["control"]) as control, socket.socket(fileno=settings["events"]) as events, told:
         ForkServer(control, events, told, settings["grace_s"]).serve()
-
-
-if __name__ == "__main__":
-    main()

@@ -15,10 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Final
+from typing import Final, TextIO
 
-_INTERPRETERS: Final = frozenset({"python", "python3", f"python3.{sys.version_info.minor}", sys.executable})
-_APPLIED_HERE: Final = frozenset({"PYTHONPATH", "PYTHONUNBUFFERED"})
 _HERE: Final = str(Path(__file__).parent)
 _FLUSH_FAILED: Final = 120
 
@@ -33,19 +31,11 @@ class PythonProgram:
     unbuffered: bool
 
 
-def means_this_python(command: Sequence[str]) -> bool:
-    """Return whether a command starts the interpreter that runs now."""
-    return command[0] in _INTERPRETERS
+def program_of(command: Sequence[str]) -> PythonProgram | None:
+    """Return the program that a command of some Python means, None if only a new process does it justice.
 
-
-def parsed(command: Sequence[str], env: Mapping[str, str]) -> PythonProgram | None:
-    """Return the program that ``command`` means, None if only a new process does it justice.
-
-    That is so for other programs, for other options of Python, and for variables in ``env`` that
-    Python reads only when it starts and that differ from this process's.
+    That is so for other options of Python than ``-u`` and ``-m``, and for what is no ``.py`` file.
     """
-    if not means_this_python(command) or _python_settings(env) != _python_settings(os.environ):
-        return None
     rest = list(command[1:])
     unbuffered = rest[:1] == ["-u"]
     rest = rest[unbuffered:]
@@ -53,7 +43,42 @@ def parsed(command: Sequence[str], env: Mapping[str, str]) -> PythonProgram | No
     rest = rest[is_module:]
     if not rest or rest[0].startswith("-") or not (is_module or rest[0].endswith(".py")):
         return None
-    return PythonProgram(rest[0], tuple(rest[1:]), is_module, unbuffered or bool(env.get("PYTHONUNBUFFERED")))
+    return PythonProgram(rest[0], tuple(rest[1:]), is_module, unbuffered)
+
+
+def would_find_others(program: PythonProgram, cwd: Path, env: Mapping[str, str], ours: str) -> bool:
+    """Return whether the program, run by hand, would get another module than one that is imported here already.
+
+    A file ``random.py`` beside a script hides that of Python, for every library too.
+
+    Args:
+        program: what to run.
+        cwd: its folder.
+        env: its environment.
+        ours: a package of this process that the program will not see.
+    """
+    if env.get("PYTHONSAFEPATH"):
+        return True
+    first = cwd if program.is_module else Path(os.path.realpath(cwd / program.target)).parent
+    elsewhere = [cwd / entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    here = {name.partition(".")[0] for name in sys.modules} - {ours, "__main__"}
+    return any(_hides(folder, here) for folder in (first, *elsewhere))
+
+
+def _hides(folder: Path, here: set[str]) -> bool:
+    """Return whether ``folder`` has another module or package by the name of one that is imported."""
+    try:
+        found = os.listdir(folder)  # noqa: PTH208 - names are all that counts
+    except OSError:
+        return False
+    files = {name.partition(".")[0] for name in found if name.endswith(tuple(importlib.machinery.all_suffixes()))}
+    packages = {name for name in here & set(found) if (folder / name / "__init__.py").exists()}
+    return any(not _came_from(folder, name) for name in here & files | packages)
+
+
+def _came_from(folder: Path, name: str) -> bool:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return file is not None and Path(file).resolve().is_relative_to(folder.resolve())
 
 
 def run(program: PythonProgram, site_path: Sequence[str]) -> int:
@@ -63,7 +88,7 @@ def run(program: PythonProgram, site_path: Sequence[str]) -> int:
         program: what to run; the environment and the working folder are set already.
         site_path: ``sys.path`` without the first entry and without those of PYTHONPATH.
     """
-    if program.unbuffered:
+    if program.unbuffered or os.environ.get("PYTHONUNBUFFERED"):
         sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), write_through=True)
     main = ModuleType("__main__")
     main.__dict__["__builtins__"] = builtins
@@ -108,15 +133,28 @@ def _outcome(call: Callable[[], None]) -> int:
         return _exit_code(stop)
     except BaseException as error:  # noqa: BLE001 - the last frame of a program
         error.with_traceback(_without_us(error.__traceback__))
-        sys.excepthook(type(error), error, error.__traceback__)
+        _show(error)
         return 128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     return 0
+
+
+def _show(error: BaseException) -> None:
+    """Show an error as Python does; a hook of the program's that fails, or a stream it has closed, changes no code."""
+    try:
+        sys.excepthook(type(error), error, error.__traceback__)
+    except Exception:  # noqa: BLE001 - the program's own hook
+        with contextlib.suppress(Exception):
+            sys.stderr.write("Error in sys.excepthook:\n")
+            sys.__excepthook__(*sys.exc_info())
+            sys.stderr.write("\nOriginal exception was:\n")
+            sys.__excepthook__(type(error), error, error.__traceback__)
 
 
 def _exit_code(stop: SystemExit) -> int:
     if stop.code is None or isinstance(stop.code, int):
         return (stop.code or 0) & 0xFF
-    sys.stderr.write(f"{stop.code}\n")
+    with contextlib.suppress(Exception):
+        sys.stderr.write(f"{stop.code}\n")
     return 1
 
 
@@ -127,13 +165,18 @@ def _without_us(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _flush() -> int:
-    with contextlib.suppress(OSError):
-        sys.stderr.flush()
+    """Flush the streams as Python does at its end: one that the program has closed is no failure."""
+    failed = [not _flushed(stream) for stream in (sys.stdout, sys.stderr)]
+    return _FLUSH_FAILED if any(failed) else 0
+
+
+def _flushed(stream: TextIO | None) -> bool:
     try:
-        sys.stdout.flush()
-    except OSError:
-        return _FLUSH_FAILED
-    return 0
+        if stream is not None and not getattr(stream, "closed", False):
+            stream.flush()
+    except Exception:  # noqa: BLE001 - the program may have put anything in its place
+        return False
+    return True
 
 
 def _from_environment() -> list[str]:
@@ -141,10 +184,5 @@ def _from_environment() -> list[str]:
 
 
 def site_path() -> list[str]:
-    """Return ``sys.path`` of this process, itself run by ``-m``, without what its start put in front."""
-    ours = set(_from_environment())
-    return [entry for entry in sys.path[1:] if os.path.realpath(entry) not in ours]
-
-
-def _python_settings(env: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in env.items() if name.startswith("PYTHON") and name not in _APPLIED_HERE}
+    """Return ``sys.path`` of this process, which was started by ``own_command``, without what that has added."""
+    return sys.path[:-1]

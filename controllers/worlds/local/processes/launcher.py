@@ -1,50 +1,50 @@
-"""The controller's side of the fork server, and servers that never outlive their controller."""
+"""The controller's side of the fork servers, and servers that never outlive their controller."""
 
-import json
 import os
 import select
 import signal
-import socket
 import subprocess
-import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from controllers.worlds.local.processes import proctree
 from controllers.worlds.local.processes.attempt_tree import AttemptId
-from controllers.worlds.local.processes.messages import Exit, LaunchError, Lines, ProcessSpec, line
+from controllers.worlds.local.processes.messages import Exit, LaunchError, ProcessSpec
+from controllers.worlds.local.processes.server import PATIENCE_S, Server
 from controllers.worlds.local.processes.trees import end_others
+from controllers.worlds.local.processes.warmth import Warmth, warmth_of
 
-_SERVER: Final = "controllers.worlds.local.processes.fork_server"
-_PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
-_READ_BYTES: Final = 65_536
 _CODE_UNKNOWN: Final = 128 + signal.SIGKILL
-_PATIENCE_S: Final = 15.0
 
 
 class Launcher:
-    """Starts attempts out of a process that has the expensive imports done already.
+    """Starts attempts out of processes that have the expensive imports done already.
+
+    An attempt that would notice what a fork server has done for it gets a new process of its own.
 
     A fork server that dies takes its attempts along, which are asked to save before, and is replaced.
 
     Args:
-        preload: modules to import before the first fork; ``log`` names those that cannot be imported.
+        warmths: what fork servers do ahead, one for each; by default one that has done nothing in this environment.
         grace_s: seconds between SIGTERM and SIGKILL for attempts whose controller or fork server died.
-        log: file for what the fork server itself says.
+        log: file for what the fork servers themselves say, such as which modules cannot be imported.
     """
 
-    def __init__(self, preload: Sequence[str], grace_s: float, log: Path) -> None:
-        self._preload, self._grace_s, self._log = tuple(preload), grace_s, log
+    def __init__(self, warmths: Sequence[Warmth], grace_s: float, log: Path) -> None:
+        self._grace_s, self._log = grace_s, log
         self._running: dict[str, AttemptId] = {}
         self._exits: list[Exit] = []
         self._closed = False
-        self._server = _Server(self._preload, grace_s, log)
+        self._events = select.epoll()
+        self._servers = [self._served(warmth) for warmth in warmths or (Warmth(dict(os.environ)),)]
+        self._of: dict[str, int] = {}
 
     def wait_ready(self) -> None:
         """Wait until the imports are done, so that the first attempt starts as cheaply as all others."""
-        self._server.ask({"ready": True})
+        for server in self._servers:
+            server.ask({"ready": True})
 
     def start(self, spec: ProcessSpec) -> int:
         """Start an attempt and return its pid, which leads a session and process group of its own.
@@ -55,26 +55,29 @@ class Launcher:
         if spec.key in self._running or self._closed:
             msg = f"{spec.key!r} is running already or the launcher is closed"
             raise LaunchError(msg)
+        number, spec = self._suited(spec)
         for _ in range(2):
-            reply = self._server.ask({"start": spec.packed()})
-            if not self._server.lost:
+            reply = self._servers[number].ask({"start": spec.packed()})
+            if not self._servers[number].lost:
                 break
-            self._replace_server()
+            self._replace_server(number)
         if "started" not in reply:
             msg = f"cannot start {spec.key!r}: {reply.get('error', 'the fork server died, twice')}"
             raise LaunchError(msg)
         self._running[spec.key] = AttemptId.unpacked(reply["started"])
+        self._of[spec.key] = number
         return self._running[spec.key].root
 
     def exits(self) -> list[Exit]:
         """Return the attempts that ended since the last call.
 
-        Does not wait, unless the fork server died: then up to the grace period for its attempts to end.
+        Does not wait, unless a fork server died: then up to the grace period for its attempts to end.
         """
         if not self._closed:
-            self._collect()
-            if self._server.lost:
-                self._replace_server()
+            for number, server in enumerate(self._servers):
+                self._collect(server)
+                if server.lost:
+                    self._replace_server(number)
         exits, self._exits = self._exits, []
         return exits
 
@@ -87,137 +90,66 @@ class Launcher:
         self._signal(key, signal.SIGKILL)
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable when ``exits`` has something; ask anew before each wait."""
-        return self._server.events.fileno()
+        """Return a descriptor that is readable when ``exits`` has something."""
+        return self._events.fileno()
 
     def close(self, grace_s: float) -> None:
-        """End every attempt (asked, after ``grace_s`` seconds killed) and the fork server. May be called twice."""
+        """End every attempt (asked, after ``grace_s`` seconds killed) and the fork servers. May be called twice."""
         if self._closed:
             return
         self._closed = True
-        self._server.end(grace_s)
-        self._collect()
-        self._end_lost(0.0)
-        self._server.close()
+        for server in self._servers:
+            server.begin_end(grace_s)
+        for server in self._servers:
+            server.wait_end(grace_s + PATIENCE_S)
+            self._collect(server)
+        self._end_lost(self._running, 0.0)
+        for server in self._servers:
+            server.close()
+        self._events.close()
+
+    def _served(self, warmth: Warmth) -> Server:
+        server = Server(warmth, self._grace_s, self._log)
+        self._events.register(server.events, select.EPOLLIN)
+        return server
+
+    def _suited(self, spec: ProcessSpec) -> tuple[int, ProcessSpec]:
+        """Return the server that has done the most of what the attempt would do, and how it is to start there."""
+        wanted = warmth_of(spec.command, spec.env, spec.cwd)
+        if wanted is None:
+            return 0, spec
+        suited = [
+            (len(server.warmth.steps), -number)
+            for number, server in enumerate(self._servers)
+            if server.warmth.fits(wanted)
+        ]
+        return (-max(suited)[1], spec) if suited else (0, replace(spec, fresh=True))
 
     def _signal(self, key: str, number: signal.Signals) -> None:
         if key in self._running and not self._closed:
-            self._server.tell({"signal": int(number), "key": key})
+            self._servers[self._of[key]].tell({"signal": int(number), "key": key})
 
-    def _collect(self) -> None:
-        for ended in self._server.exits():
+    def _collect(self, server: Server) -> None:
+        for ended in server.exits():
             # An attempt whose start was never answered was reported as not started: its exit is no news.
             if self._running.pop(ended.key, None) is not None:
                 self._exits.append(ended)
 
-    def _replace_server(self) -> None:
+    def _replace_server(self, number: int) -> None:
         """Wait until what is left of a lost server, or its keeper, has ended the attempts, and start another."""
-        self._server.wait_end(self._grace_s + _PATIENCE_S)
-        self._collect()
-        self._end_lost(self._grace_s)
-        self._server.close()
-        self._server = _Server(self._preload, self._grace_s, self._log)
+        lost = self._servers[number]
+        lost.wait_end(self._grace_s + PATIENCE_S)
+        self._collect(lost)
+        self._end_lost([key for key in self._running if self._of[key] == number], self._grace_s)
+        self._events.unregister(lost.events)
+        lost.close()
+        self._servers[number] = self._served(lost.warmth)
 
-    def _end_lost(self, grace_s: float) -> None:
+    def _end_lost(self, keys: Iterable[str], grace_s: float) -> None:
         """End the attempts that nobody has ended, since server and keeper were both killed."""
-        end_others(self._running.values(), grace_s)
-        for known in self._running.values():
-            self._exits.append(Exit(known.key, known.root, _CODE_UNKNOWN, asked=True))
-        self._running.clear()
-
-
-class _Server:
-    """One fork server's keeper, which is the process that is started, and the sockets to the server."""
-
-    def __init__(self, preload: Sequence[str], grace_s: float, log: Path) -> None:
-        self._control, control = socket.socketpair()
-        self.events, events = socket.socketpair()
-        self._replies, self._lines = Lines(), Lines()
-        self._exits: list[Exit] = []
-        self.lost = self._gone = False
-        settings = {"preload": preload, "grace_s": grace_s, "control": control.fileno(), "events": events.fileno()}
-        with control, events, log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", _SERVER, json.dumps(settings)],
-                cwd=_PACKAGE_ROOT,
-                # Read by the libraries when they are imported; a trial is rarely given a whole core.
-                env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                pass_fds=(control.fileno(), events.fileno()),
-                start_new_session=True,
-            )
-
-    def tell(self, message: dict[str, Any]) -> None:
-        """Send a message."""
-        try:
-            self._control.sendall(line(message))
-        except ConnectionError:
-            self.lost = True
-
-    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send a message and return the reply; an empty one if the server died."""
-        self.tell(message)
-        while not self.lost:
-            try:
-                data = self._control.recv(_READ_BYTES)
-            except ConnectionError:
-                data = b""
-            self.lost = not data
-            for reply in self._replies.feed(data):
-                return reply
-        return {}
-
-    def exits(self) -> list[Exit]:
-        """Return the exits reported since the last call."""
-        self._look_for_end()
-        while True:
-            try:
-                data = self.events.recv(_READ_BYTES, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                break
-            except ConnectionError:
-                data = b""
-            if not data:
-                self.lost = self._gone = True
-                break
-            self._exits += [Exit(**ended) for ended in self._lines.feed(data)]
-        exits, self._exits = self._exits, []
-        return exits
-
-    def _look_for_end(self) -> None:
-        """Take note of a server that has died: its keeper still has the other socket."""
-        try:
-            self.lost = self.lost or not self._control.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
-        except BlockingIOError:
-            return
-        except ConnectionError:
-            self.lost = True
-
-    def wait_end(self, within_s: float) -> None:
-        """Wait until neither the server nor its keeper can tell of any exit more."""
-        deadline = time.monotonic() + within_s
-        while not self._gone and (left := deadline - time.monotonic()) > 0:
-            select.select([self.events], [], [], left)
-            self._exits = self.exits()
-
-    def end(self, grace_s: float) -> None:
-        """Let the server end its attempts and itself."""
-        self.tell({"close": grace_s})
-        self.wait_end(grace_s + _PATIENCE_S)
-
-    def close(self) -> None:
-        """Make sure that the server is gone. Its keeper ends what it has left behind, and then by itself."""
-        if not self._gone:
-            proctree.send(proctree.children(self._process.pid), signal.SIGKILL)
-        try:
-            self._process.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._control.close()
-        self.events.close()
+        left = [self._running.pop(key) for key in list(keys)]
+        end_others(left, grace_s)
+        self._exits += [Exit(known.key, known.root, _CODE_UNKNOWN, asked=True) for known in left]
 
 
 _KEY: Final = "tethered"

@@ -17,9 +17,9 @@ class LaunchError(SpeconError):
 class ProcessSpec:
     """An attempt to start.
 
-    ``env`` is the whole environment. ``log`` gets stdout and stderr appended. The pid goes into
-    each file of ``join`` before the attempt does any work. Hooks of the program say in ``folder``, under the name
-    ``attempt``, which process trains; None where nobody would.
+    ``env`` is the whole environment. A ``fresh`` one gets a new process, whatever the server has imported. ``log`` gets
+    stdout and stderr appended. The pid goes into each file of ``join`` before the attempt does any work. Hooks of the
+    program say in ``folder``, under the name ``attempt``, which process trains; None where nobody would.
     """
 
     key: str
@@ -30,6 +30,7 @@ class ProcessSpec:
     join: tuple[str, ...] = ()
     folder: Path | None = None
     attempt: str = ""
+    fresh: bool = False
 
     def packed(self) -> dict[str, Any]:
         """Return it as JSON's own types, with paths that hold in any folder."""
@@ -42,6 +43,7 @@ class ProcessSpec:
             "join": self.join,
             "folder": folder,
             "attempt": self.attempt,
+            "fresh": self.fresh,
             **paths,
         }
 
@@ -57,6 +59,7 @@ class ProcessSpec:
             join=tuple(packed["join"]),
             folder=None if packed["folder"] is None else Path(packed["folder"]),
             attempt=packed["attempt"],
+            fresh=packed["fresh"],
         )
 
 

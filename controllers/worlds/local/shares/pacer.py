@@ -1,18 +1,17 @@
 """Shares for an ordinary user: a helper process stops and continues the trials' processes."""
 
 import json
+import os
 import signal
 import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
+from controllers.core.own_program import own_command, own_environment
 from controllers.worlds.local.processes import proctree
 from controllers.worlds.local.shares.base import SharesError, SharesNameError, checked_cpu, checked_name
 
 _PROCESS: Final = "controllers.worlds.local.shares.pacer_process"
-_PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
 
 
 @dataclass(slots=True)
@@ -144,8 +143,8 @@ class Pacer:
 
 def _start_helper() -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", _PROCESS],
-        cwd=_PACKAGE_ROOT,
+        own_command(_PROCESS),
+        env=own_environment(os.environ),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,

@@ -82,6 +82,7 @@ class PacerLoop:
         return next(node for node in self._nodes.values() if key in node.trials)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Pace until the controller is gone or says so."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     PacerLoop().run()

@@ -1,0 +1,26 @@
+"""How a process of ours is started, so that nothing in the user's folder can stand in for a module of ours.
+
+A project may well have a package ``controllers``, or a ``random.py``. ``python -m`` looks in the current folder first,
+and PYTHONPATH comes before everything else.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+def own_command(module: str, *arguments: str) -> list[str]:
+    """Return the command that calls ``main()`` of a module of ours, with ``arguments`` in ``sys.argv[1:]``.
+
+    Its ``sys.path`` is Python's own, and after that, in case we are not installed, the folder of our packages.
+    """
+    path = f"sys.path[:] = [*filter(None, sys.path), {str(_ROOT)!r}]"
+    return [sys.executable, "-c", f"import sys; {path}; from {module} import main; main()", *arguments]
+
+
+def own_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return ``env`` without what leads Python to the user's modules."""
+    return {name: value for name, value in env.items() if name != "PYTHONPATH"}

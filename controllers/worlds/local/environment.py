@@ -1,0 +1,57 @@
+"""The environment of an attempt: the user's own, and what this machine promises on top of it."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from mlflow_hooks import contract
+
+_OF_OTHER_LAUNCHES: Final = {
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK"),
+    *("ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG", "MLFLOW_RUN_ID", "PMI_RANK", "PMI_SIZE"),
+    *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+}
+_BEGINNINGS_OF_OTHER_LAUNCHES: Final = ("SPECON_", "TORCHELASTIC_")
+_THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+_LOOPBACK: Final = ("127.0.0.1", "localhost")
+
+
+def inherited(env: Mapping[str, str]) -> dict[str, str]:
+    """Return what trials get of the environment that a sweep is started in.
+
+    Whoever starts it inside a job of torchrun, of MPI or of another sweep has variables that tell *that* job's worker
+    who it is. A trial that believed them would wait for workers that nobody starts, or log into a stranger's run.
+    """
+    return {
+        name: value
+        for name, value in env.items()
+        if name not in _OF_OTHER_LAUNCHES and not name.startswith(_BEGINNINGS_OF_OTHER_LAUNCHES)
+    }
+
+
+def without_proxy(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that keep a proxy from what listens on this machine, both as they are spelt."""
+    given = env.get("no_proxy") or env.get("NO_PROXY") or ""
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    whole = ",".join([*names, *(name for name in _LOOPBACK if name not in names)])
+    return {"no_proxy": whole, "NO_PROXY": whole}
+
+
+def composed(
+    inherited: Mapping[str, str], of_step: Mapping[str, str], imposed: Mapping[str, str], cpus: float
+) -> dict[str, str]:
+    """Return the environment of an attempt, but for what tells it from other attempts of its step.
+
+    Args:
+        inherited: what it has of the sweep's environment.
+        of_step: what its step names.
+        imposed: what has the last word.
+        cpus: cores that it may use at most; its libraries compute with as many threads, unless the user chose a number.
+    """
+    whole = {**inherited, **of_step, **imposed, contract.ENV_CPUS: f"{cpus:g}"}
+    # More threads than cores cost more than they save, most of all where they wait for each other by spinning.
+    whole.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if not any(whole.get(name) for name in _THREADS):
+        threads = str(max(1, math.floor(cpus)))
+        whole |= {"OMP_NUM_THREADS": threads, contract.ENV_THREADS: threads}
+    return whole

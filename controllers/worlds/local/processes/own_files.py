@@ -1,0 +1,79 @@
+"""The files of a training program that are its author's own, as Python would find them."""
+
+import ast
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+
+@dataclass(frozen=True, eq=False)
+class OwnFile:
+    """A file of a program, the same object for as long as it has not changed.
+
+    ``package`` is what relative imports in it start from, ``tree`` its statements, None where it is no Python.
+    """
+
+    package: str
+    text: str
+    tree: ast.Module | None
+
+
+@dataclass(frozen=True)
+class OwnFiles:
+    """Finds modules in ``roots``, the folders of ``sys.path`` that come before what is installed."""
+
+    roots: tuple[Path, ...]
+
+    def has(self, module: str) -> bool:
+        """Return whether the first part of a module's name is found here, so that an import takes that one."""
+        top = module.partition(".")[0]
+        return any((root / f"{top}.py").is_file() or (root / top).is_dir() for root in self.roots)
+
+    def of(self, module: str) -> list[OwnFile]:
+        """Return what an import of ``module`` runs: its packages from the outermost on, then itself, where found."""
+        parts = module.split(".")
+        names = [parts[: end + 1] for end in range(len(parts))]
+        return [file for name in names for file in self._at(name)]
+
+    def _at(self, name: Sequence[str]) -> Iterator[OwnFile]:
+        for root in self.roots:
+            base = root.joinpath(*name)
+            if (base / "__init__.py").is_file():
+                yield read(base / "__init__.py", ".".join(name))
+                return
+            if base.with_suffix(".py").is_file():
+                yield read(base.with_suffix(".py"), ".".join(name[:-1]))
+                return
+
+
+def read(path: Path, package: str) -> OwnFile:
+    """Return a file; one that cannot be read is no Python."""
+    try:
+        state = os.stat(path)  # noqa: PTH116 - as a key, with the path as it is
+        return _read(str(path), package, state.st_mtime_ns, state.st_size)
+    except OSError:
+        return OwnFile(package, "", None)
+
+
+@lru_cache(maxsize=512)
+def _read(path: str, package: str, _mtime_ns: int, _size: int) -> OwnFile:
+    return parsed(Path(path).read_text(encoding="utf-8", errors="replace"), package)
+
+
+def parsed(text: str, package: str = "") -> OwnFile:
+    """Return the file that has this text."""
+    try:
+        return OwnFile(package, text, ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return OwnFile(package, text, None)
+
+
+def base_of(statement: ast.ImportFrom, package: str) -> str:
+    """Return the full name of what ``from ... import`` names; empty where it leads out of the program."""
+    if not statement.level:
+        return statement.module or ""
+    parts = package.split(".")
+    kept = parts[: len(parts) - (statement.level - 1)]
+    return ".".join([*kept, *([statement.module] if statement.module else [])]) if package else ""

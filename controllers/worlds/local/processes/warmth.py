@@ -1,0 +1,67 @@
+"""What a fork server has done before its first fork, and for which attempts that is what they would have done too.
+
+A fork saves an attempt the seconds of its imports. It is worth nothing where it changes what the program does: so the
+environment is compared whole, and the imports are the program's own (see ``preload``).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from controllers.worlds.local.processes.interpreter import program_of
+from controllers.worlds.local.processes.preload import plan
+from controllers.worlds.local.processes.pythons import is_this_python
+
+_MOST_SERVERS: Final = 3
+"""Each takes up to half a gigabyte for what it has imported."""
+_OF_AN_ATTEMPT: Final = frozenset({"MLFLOW_RUN_ID", "RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES"})
+"""Differ between attempts. No library reads them while it is imported: they count once a device or a run is opened."""
+_OURS: Final = "SPECON_"
+_APPLIED_TO_A_FORK: Final = frozenset({"PYTHONPATH", "PYTHONUNBUFFERED"})
+
+
+@dataclass(frozen=True)
+class Warmth:
+    """An environment, and what was imported in it.
+
+    ``steps`` are names of modules in the order of their import, and settings of the environment between them, such as
+    ``KERAS_BACKEND=torch``.
+    """
+
+    env: Mapping[str, str]
+    steps: tuple[str, ...] = ()
+
+    def fits(self, wanted: "Warmth") -> bool:
+        """Return whether a program that wants another warmth would not notice that it has this one."""
+        return wanted.steps[: len(self.steps)] == self.steps and common(wanted.env) == common(self.env)
+
+
+def common(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of an attempt's environment that libraries may read while they are imported."""
+    differing = _OF_AN_ATTEMPT | _APPLIED_TO_A_FORK
+    return {name: value for name, value in env.items() if name not in differing and not name.startswith(_OURS)}
+
+
+def warmth_of(command: tuple[str, ...], env: Mapping[str, str], cwd: Path, source: str | None = None) -> Warmth | None:
+    """Return what a fork server may do ahead for a command; None where it is no Python program of this interpreter.
+
+    Args:
+        command: of the attempt.
+        env: its whole environment.
+        cwd: its folder.
+        source: the text of the program where that is in no file yet.
+    """
+    if not is_this_python(command, env):
+        return None
+    if source is None and program_of(command) is None:
+        return None
+    return Warmth(common(env), plan(command, cwd, env, source))
+
+
+def most_wanted(found: Iterable[Warmth | None]) -> tuple[Warmth, ...]:
+    """Return what the most attempts want, each once, the most wanted first; three at most."""
+    kinds = {(tuple(sorted(one.env.items())), one.steps): one for one in found if one is not None}
+    counts = Counter((tuple(sorted(one.env.items())), one.steps) for one in found if one is not None)
+    return tuple(kinds[key] for key, _ in counts.most_common(_MOST_SERVERS))
