@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from controllers.worlds.local.processes import Launcher, ProcessSpec, proctree
+from controllers.worlds.local.processes.warmth import Warmth
 
 _PRELOAD: Final = ("torch", "mlflow")
 _PROGRAM: Final = "import torch, mlflow\n"
@@ -67,7 +68,7 @@ def main() -> None:
         folder = Path(name)
         (folder / "program.py").write_text(_PROGRAM)
         slow = measured(lambda: fresh(folder), attempts)
-        launcher = Launcher(_PRELOAD, 1.0, folder / "server.log")
+        launcher = Launcher([Warmth(dict(os.environ), _PRELOAD)], 1.0, folder / "server.log")
         quick = measured(lambda: forked(launcher, folder), attempts)
         launcher.close(1.0)
     table = Table("start", "CPU s", "wall s", title=f"import torch, mlflow: mean of {attempts}")

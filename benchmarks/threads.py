@@ -26,7 +26,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from controllers.worlds.local.processes import Launcher, ProcessSpec
-from controllers.worlds.local.processes.preload import preloads
+from controllers.worlds.local.processes.warmth import Warmth, most_wanted, warmth_of
 from controllers.worlds.local.shares import choose_shares
 from mlflow_hooks import contract
 from workflows.jobs.train import MODELS

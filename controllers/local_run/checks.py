@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from controllers.core.errors import SpeconError
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
 from controllers.search import read_search
+from controllers.worlds.local.processes.pythons import interpreter_of, is_same_interpreter
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.stand_ins import VOLUMES
-from controllers.worlds.local.workflow import PlannedTrial, Program
+from controllers.worlds.local.workflow import PlannedTrial, PodStep, Program
 from controllers.worlds.local.workflow.fields import GPU, SELECTORS
 from mlflow_hooks.contract import ENV_TRIAL_FOLDER
 
@@ -76,6 +78,23 @@ def stand_ins(planned: Sequence[PlannedTrial], folder: Path) -> list[str]:
     return lines
 
 
+def pythons_told(planned: Sequence[PlannedTrial]) -> list[str]:
+    """Return a line for each interpreter that the word ``python`` means in a trial and that may surprise."""
+    lines = dict[str, None]()
+    for step in (trial.step for trial in planned if trial.step.command):
+        env, word = _with_path(step), step.command[0]
+        meant, found = interpreter_of(step.command, env), shutil.which(word, path=env.get("PATH"))
+        if meant and sys.executable not in {word, meant}:
+            lines[f"{word} is {meant}, the first one of PATH; specon itself runs in {sys.prefix}"] = None
+        elif meant and found and not is_same_interpreter(found):
+            lines[f"{word} is {meant}, specon's own: {found} of PATH belongs to no environment that is active"] = None
+    return list(lines)
+
+
+def _with_path(step: PodStep) -> dict[str, str]:
+    return {**os.environ, **step.env}
+
+
 def check_gpus(planned: Sequence[PlannedTrial], gpus: Sequence[str]) -> int:
     """Return how many GPUs a trial's worker asks for at most.
 
@@ -109,7 +128,10 @@ def _check_trial(trial: PlannedTrial, machine: Machine) -> None:
         read_search(search)
     for command in step.words(step.command)[:1]:
         # Without it, each attempt of each trial would fail for itself.
-        if shutil.which(command, path=step.env.get("PATH")) is None:
+        if (
+            not interpreter_of((command,), _with_path(step))
+            and shutil.which(command, path=step.env.get("PATH")) is None
+        ):
             message = f"step {step.id}: there is no command {command!r} on this machine"
             raise SpeconError(message)
     if step.cpu > largest:

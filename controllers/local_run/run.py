@@ -11,7 +11,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.local_run.changes import trial_that_differs
-from controllers.local_run.checks import left_aside, stand_ins
+from controllers.local_run.checks import left_aside, pythons_told, stand_ins
 from controllers.local_run.cut_short import begun_run, check_nothing_is_dropped
 from controllers.local_run.order import LocalSettings, Order
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, find_run_of_sweep, find_smaller_run
@@ -82,7 +82,7 @@ def run_locally(
         services.wait_for_mlflow()
         folder.describe(order.facts(planned, services.tracking_uri))
         folder.keep_order({**identity, "source": str(order.source)})
-        for line in (*notes, *left_aside(order.workflow), *stand_ins(planned, folder.path)):
+        for line in (*notes, *left_aside(order.workflow), *pythons_told(planned), *stand_ins(planned, folder.path)):
             screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed and not (settings.adds_policies or settings.extends):

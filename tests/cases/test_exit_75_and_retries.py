@@ -96,7 +96,7 @@ def test_interruptions_and_moves_leave_the_retries_for_failures(local_trial: Loc
 def test_a_fork_server_that_is_killed_costs_no_retry(local_trial: LocalTrial) -> None:
     trial = local_trial.start([sys.executable, "-c", WAITS])
     trial.until_said("begins")
-    (server,) = proctree.children(trial.launcher._server._process.pid)
+    (server,) = proctree.children(trial.launcher._servers[0]._process.pid)
     os.kill(server, signal.SIGKILL)
     trial.drive(lambda: len(trial.lines("begins")) == 2)
     assert (trial.job.failures, trial.job.attempt) == (0, 2)

@@ -74,7 +74,7 @@ def waited(
     screen, asked = Screen(), threading.Event()
     if stop:
         asked.set()
-    services = RunServices(cast("Any", screen), asked, cast("Any", None), "http://user:secret@there", None)
+    services = RunServices(cast("Any", screen), asked, cast("Any", None), "http://user:secret@there", None, {}, {})
     courier = Courier(of, conclude, cast("Any", server))
     courier.start()
     return wait_for(courier, services), courier, screen

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -156,11 +156,13 @@ def warm(script: str, folder: Path, **env: str) -> list[Warmth]:
     return [found]
 
 
-def said_by(launcher: Launcher, folder: Path, script: str, attempts: int = 1, **env: str) -> list[str]:
+def said_by(
+    launcher: Launcher, folder: Path, script: str, attempts: int = 1, *, env: Mapping[str, str] | None = None
+) -> list[str]:
     """Run a script as several attempts, and return what each has printed last."""
     for key in map(str, range(attempts)):
         log = folder / f"{key}.log"
-        launcher.start(ProcessSpec(key, ("python", script), {**os.environ, **env}, folder, log))
+        launcher.start(ProcessSpec(key, ("python", script), {**os.environ, **(env or {})}, folder, log))
     deadline, ended = time.monotonic() + 120, 0
     while ended < attempts and time.monotonic() < deadline:
         ended += len(launcher.exits())
@@ -186,7 +188,7 @@ def test_preloaded_torch_uses_the_threads_of_the_attempts_environment(tmp_path: 
     pytest.importorskip("torch")
     (tmp_path / "threads.py").write_text("import torch; print(torch.get_num_threads())")
     launcher = Launcher(warm("threads.py", tmp_path, OMP_NUM_THREADS="1"), 1.0, tmp_path / "server.log")
-    assert said_by(launcher, tmp_path, "threads.py", OMP_NUM_THREADS="2") == ["2"]
+    assert said_by(launcher, tmp_path, "threads.py", env={"OMP_NUM_THREADS": "2"}) == ["2"]
 
 
 def test_a_variable_that_differs_from_the_servers_gets_a_new_process(tmp_path: Path) -> None:
@@ -194,7 +196,7 @@ def test_a_variable_that_differs_from_the_servers_gets_a_new_process(tmp_path: P
     (tmp_path / "seen.py").write_text("import sys\nwas = 'numpy' in sys.modules\nimport numpy\nprint(was)")
     for given, forked in (({}, "True"), ({"RANK": "1"}, "True"), ({"A_LIBRARYS_SETTING": "1"}, "False")):
         launcher = Launcher(warm("seen.py", tmp_path), 1.0, tmp_path / "server.log")
-        assert said_by(launcher, tmp_path, "seen.py", **given) == [forked], given
+        assert said_by(launcher, tmp_path, "seen.py", env=given) == [forked], given
 
 
 def test_a_file_beside_the_script_hides_a_module_from_libraries_too(tmp_path: Path) -> None:
@@ -216,7 +218,7 @@ def test_a_backend_chosen_at_the_top_of_a_script_is_the_one_that_keras_has(tmp_p
     assert said_by(Launcher(warm("own.py", tmp_path), 1.0, tmp_path / "server.log"), tmp_path, "own.py") == ["torch"]
     (tmp_path / "given.py").write_text("import keras\nprint(keras.backend.backend())")
     launcher = Launcher(warm("given.py", tmp_path), 1.0, tmp_path / "server.log")
-    assert said_by(launcher, tmp_path, "given.py", KERAS_BACKEND="torch") == ["torch"]
+    assert said_by(launcher, tmp_path, "given.py", env={"KERAS_BACKEND": "torch"}) == ["torch"]
 
 
 CLOSED = {

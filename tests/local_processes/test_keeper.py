@@ -26,7 +26,7 @@ command = ("/bin/sh", "-c", script)
 attempt = launcher.start(ProcessSpec("trial", command, dict(os.environ), folder, folder / "trial.log"))
 while "ready" not in (folder / "trial.log").read_text():
     time.sleep(0.02)
-keeper = launcher._server._process.pid
+keeper = launcher._servers[0]._process.pid
 print(json.dumps([attempt, keeper, *proctree.children(keeper)]), flush=True)
 time.sleep(1000)
 """
@@ -41,7 +41,7 @@ def wait_for(condition: Callable[[], bool]) -> bool:
 
 def server_of(launcher: Launcher) -> int:
     """Return the fork server's own process."""
-    (server,) = proctree.children(launcher._server._process.pid)
+    (server,) = proctree.children(launcher._servers[0]._process.pid)
     return server
 
 
@@ -82,7 +82,7 @@ def test_a_killed_keeper_has_its_server_end_all_attempts_in_good_order(
     tree, server = proctree.tree(pid), server_of(launcher)
     # As a pacer leaves it in the middle of a period.
     os.killpg(pid, signal.SIGSTOP)
-    launcher._server._process.kill()
+    launcher._servers[0]._process.kill()
     assert [(ended.code, ended.asked) for ended in wait_exits(1)] == [(75, True)]
     assert wait_for(lambda: not any(map(proctree.alive, [server, *tree])))
     launcher.start(spec("true"))
@@ -95,7 +95,7 @@ def test_the_controller_ends_what_a_keeper_and_a_server_leave_that_are_killed_at
     pid = launcher.start(spec("/bin/sh", "-c", f"(trap '' TERM; setsid sleep 1000 &) ; {SAVES}"))
     log = tmp_path / "trial.log"
     assert wait_for(lambda: log.exists() and "ready" in log.read_text())
-    tree, keeper = proctree.tree(pid), launcher._server._process.pid
+    tree, keeper = proctree.tree(pid), launcher._servers[0]._process.pid
     os.killpg(pid, signal.SIGSTOP)
     server = server_of(launcher)
     os.kill(server, signal.SIGSTOP)

@@ -26,7 +26,7 @@ def interpreter_of(command: Sequence[str], env: Mapping[str, str]) -> str:
     if word not in NAMES:
         return ""
     found = shutil.which(word, path=env.get("PATH", os.defpath))
-    if found is None or _same(found) or _means_our_environment(found, env):
+    if found is None or is_same_interpreter(found) or _means_our_environment(found, env):
         return sys.executable
     return found
 
@@ -46,8 +46,8 @@ def _means_our_environment(found: str, env: Mapping[str, str]) -> bool:
     return sys.prefix != sys.base_prefix and not is_tool and not theirs
 
 
-def _same(found: str) -> bool:
-    """Return whether ``found`` is this interpreter, in this environment."""
+def is_same_interpreter(found: str) -> bool:
+    """Return whether the file ``found`` is this interpreter, in this environment."""
     there, here = Path(found).absolute(), Path(sys.executable).absolute()
     # Links of two environments may lead to the same program: the folder that they are in tells them apart.
     return there.resolve() == here.resolve() and there.parent.resolve() == here.parent.resolve()
