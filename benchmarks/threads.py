@@ -26,6 +26,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from controllers.worlds.local.processes import Launcher, ProcessSpec
+from controllers.worlds.local.processes.preload import Plans
 from controllers.worlds.local.processes.warmth import Warmth, most_wanted, warmth_of
 from controllers.worlds.local.shares import choose_shares
 from mlflow_hooks import contract
@@ -173,7 +174,7 @@ class Stage:
 
 
 def _warmth(job: str) -> Warmth | None:
-    return warmth_of(_program(job), {**os.environ, **dict.fromkeys(_SETTINGS, "1")}, Path.cwd())
+    return warmth_of(Plans(), _program(job), {**os.environ, **dict.fromkeys(_SETTINGS, "1")}, Path.cwd())
 
 
 def _program(job: str) -> tuple[str, ...]:

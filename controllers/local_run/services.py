@@ -20,6 +20,7 @@ from controllers.worlds.local.attempts import cores_at_most
 from controllers.worlds.local.environment import composed
 from controllers.worlds.local.mlflow_server import HUNG_AFTER_S, LocalMlflow
 from controllers.worlds.local.processes import Launcher
+from controllers.worlds.local.processes.preload import Plans
 from controllers.worlds.local.processes.warmth import Warmth, most_wanted, warmth_of
 from controllers.worlds.local.workflow import PlannedTrial
 
@@ -125,8 +126,10 @@ def _warmths(
     order: Order, planned: Sequence[PlannedTrial], inherited: Mapping[str, str], imposed: Mapping[str, str]
 ) -> tuple[Warmth, ...]:
     """Return what is worth doing once for the trials that are known, on nodes of any size that there is."""
+    plans = Plans()
     return most_wanted(
         warmth_of(
+            plans,
             trial.step.command + trial.step.args,
             composed(inherited, trial.step.environment, imposed, cores_at_most(trial.step, cpu)),
             Path.cwd(),

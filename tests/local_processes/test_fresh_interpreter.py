@@ -1,5 +1,6 @@
 """A forked program must not notice that it was forked: the same files run both ways must say the same."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from controllers.worlds.local.processes import Exit, Launcher, ProcessSpec
+from controllers.worlds.local.processes.preload import Plans
 from controllers.worlds.local.processes.warmth import Warmth, warmth_of
 
 Run = Callable[..., Exit]
@@ -134,7 +136,7 @@ def test_a_program_may_have_modules_of_the_same_name_as_ours(run: Run, tmp_path:
 
 
 DRAWS = {
-    "random": "import random; print(random.random())",
+    "random": "import mlflow_hooks; import random; print(random.random())",
     "numpy": "import numpy; print(numpy.random.random())",
     "torch": "import torch; print(torch.rand(1).item(), torch.nn.Linear(1, 1).weight.item())",
     "keras": "import keras; print(keras.random.uniform((1,)), keras.layers.Dense(1)(keras.ops.ones((1, 1))))",
@@ -143,14 +145,20 @@ DRAWS = {
 
 @pytest.mark.parametrize("library", DRAWS)
 def test_each_attempt_draws_chance_of_its_own(tmp_path: Path, library: str) -> None:
-    pytest.importorskip(library)
+    needs("mlflow" if library == "random" else library)
     (tmp_path / "draw.py").write_text(DRAWS[library])
     first, second = said_by(Launcher(warm("draw.py", tmp_path), 1.0, tmp_path / "server.log"), tmp_path, "draw.py", 2)
     assert first != second
 
 
+def needs(library: str) -> None:
+    """Skip where a library is not installed, without the seconds of its import."""
+    if importlib.util.find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+
+
 def warm(script: str, folder: Path, **env: str) -> list[Warmth]:
-    found = warmth_of(("python", script), {**os.environ, **env}, folder)
+    found = warmth_of(Plans(), ("python", script), {**os.environ, **env}, folder)
     assert found is not None
     assert found.steps
     return [found]
@@ -185,7 +193,7 @@ def test_ctrl_c_sent_to_a_program_ends_it_as_a_shell_says(
 
 @pytest.mark.pytorch
 def test_preloaded_torch_uses_the_threads_of_the_attempts_environment(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
+    needs("torch")
     (tmp_path / "threads.py").write_text("import torch; print(torch.get_num_threads())")
     launcher = Launcher(warm("threads.py", tmp_path, OMP_NUM_THREADS="1"), 1.0, tmp_path / "server.log")
     assert said_by(launcher, tmp_path, "threads.py", env={"OMP_NUM_THREADS": "2"}) == ["2"]
@@ -210,8 +218,8 @@ def test_a_file_beside_the_script_hides_a_module_from_libraries_too(tmp_path: Pa
 @pytest.mark.tensorflow
 @pytest.mark.pytorch
 def test_a_backend_chosen_at_the_top_of_a_script_is_the_one_that_keras_has(tmp_path: Path) -> None:
-    pytest.importorskip("keras")
-    pytest.importorskip("torch")
+    needs("keras")
+    needs("torch")
     (tmp_path / "own.py").write_text(
         "import os\nos.environ['KERAS_BACKEND'] = 'torch'\nimport keras\nprint(keras.backend.backend())"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controllers.worlds.local.processes import preload
-from controllers.worlds.local.processes.preload import plan
+from controllers.worlds.local.processes.preload import Plans, plan
 
 HOOKS = ("mlflow_hooks", "mlflow.tracking")
 
@@ -126,3 +126,11 @@ def test_what_is_no_python_is_left_alone(tmp_path: Path) -> None:
 def test_what_is_not_installed_ends_the_first_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preload, "_installed", lambda package: package != "torch")
     assert planned(tmp_path, "import numpy\nimport torch\nimport pandas\n")[:1] == ("numpy",)
+
+
+def test_a_plan_is_made_again_once_one_of_the_programs_files_has_changed(tmp_path: Path) -> None:
+    write(tmp_path, train="import own\n", own="import numpy\n")
+    plans, command = Plans(), ("python", "train.py")
+    assert plans.of(command, tmp_path, {}) == ("numpy",)
+    write(tmp_path, own="import pandas\n")
+    assert plans.of(command, tmp_path, {}) == ("pandas",)

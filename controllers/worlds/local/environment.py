@@ -12,6 +12,10 @@ _OF_OTHER_LAUNCHES: Final = {
     *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
 }
 _BEGINNINGS_OF_OTHER_LAUNCHES: Final = ("SPECON_", "TORCHELASTIC_")
+_OF_AN_ATTEMPT: Final = frozenset({"MLFLOW_RUN_ID", "RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES"})
+"""Differ between attempts. No library reads them while it is imported: they count once a device or a run is opened."""
+_OURS: Final = "SPECON_"
+_APPLIED_TO_A_FORK: Final = frozenset({"PYTHONPATH", "PYTHONUNBUFFERED"})
 _THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _LOOPBACK: Final = ("127.0.0.1", "localhost")
 
@@ -35,6 +39,12 @@ def without_proxy(env: Mapping[str, str]) -> dict[str, str]:
     names = [name.strip() for name in given.split(",") if name.strip()]
     whole = ",".join([*names, *(name for name in _LOOPBACK if name not in names)])
     return {"no_proxy": whole, "NO_PROXY": whole}
+
+
+def common(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of an attempt's environment that libraries may read while they are imported."""
+    differing = _OF_AN_ATTEMPT | _APPLIED_TO_A_FORK
+    return {name: value for name, value in env.items() if name not in differing and not name.startswith(_OURS)}
 
 
 def composed(

@@ -12,6 +12,7 @@ from typing import Final
 
 from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.messages import Exit, LaunchError, ProcessSpec
+from controllers.worlds.local.processes.preload import Plans
 from controllers.worlds.local.processes.server import PATIENCE_S, Server
 from controllers.worlds.local.processes.trees import end_others
 from controllers.worlds.local.processes.warmth import Warmth, warmth_of
@@ -36,6 +37,7 @@ class Launcher:
         self._grace_s, self._log = grace_s, log
         self._running: dict[str, AttemptId] = {}
         self._exits: list[Exit] = []
+        self._plans = Plans()
         self._closed = False
         self._events = select.epoll()
         self._servers = [self._served(warmth) for warmth in warmths or (Warmth(dict(os.environ)),)]
@@ -115,7 +117,7 @@ class Launcher:
 
     def _suited(self, spec: ProcessSpec) -> tuple[int, ProcessSpec]:
         """Return the server that has done the most of what the attempt would do, and how it is to start there."""
-        wanted = warmth_of(spec.command, spec.env, spec.cwd)
+        wanted = warmth_of(self._plans, spec.command, spec.env, spec.cwd)
         if wanted is None:
             return 0, spec
         suited = [

@@ -1,7 +1,6 @@
 """The files of a training program that are its author's own, as Python would find them."""
 
 import ast
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,16 +19,25 @@ class OwnFile:
     tree: ast.Module | None
 
 
-@dataclass(frozen=True)
+_State = tuple[int, int]
+
+
 class OwnFiles:
     """Finds modules in ``roots``, the folders of ``sys.path`` that come before what is installed."""
 
-    roots: tuple[Path, ...]
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._roots = roots
+        self._states: dict[Path, _State | None] = {}
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether each file that was read is as it was then."""
+        return all(_state(path) == state for path, state in self._states.items())
 
     def has(self, module: str) -> bool:
         """Return whether the first part of a module's name is found here, so that an import takes that one."""
         top = module.partition(".")[0]
-        return any((root / f"{top}.py").is_file() or (root / top).is_dir() for root in self.roots)
+        return any((root / f"{top}.py").is_file() or (root / top).is_dir() for root in self._roots)
 
     def of(self, module: str) -> list[OwnFile]:
         """Return what an import of ``module`` runs: its packages from the outermost on, then itself, where found."""
@@ -37,28 +45,35 @@ class OwnFiles:
         names = [parts[: end + 1] for end in range(len(parts))]
         return [file for name in names for file in self._at(name)]
 
+    def read(self, path: Path, package: str = "") -> OwnFile:
+        """Return a file; one that cannot be read is no Python."""
+        self._states[path] = state = _state(path)
+        try:
+            return OwnFile(package, "", None) if state is None else _read(str(path), package, state)
+        except OSError:
+            return OwnFile(package, "", None)
+
     def _at(self, name: Sequence[str]) -> Iterator[OwnFile]:
-        for root in self.roots:
+        for root in self._roots:
             base = root.joinpath(*name)
             if (base / "__init__.py").is_file():
-                yield read(base / "__init__.py", ".".join(name))
+                yield self.read(base / "__init__.py", ".".join(name))
                 return
             if base.with_suffix(".py").is_file():
-                yield read(base.with_suffix(".py"), ".".join(name[:-1]))
+                yield self.read(base.with_suffix(".py"), ".".join(name[:-1]))
                 return
 
 
-def read(path: Path, package: str) -> OwnFile:
-    """Return a file; one that cannot be read is no Python."""
+def _state(path: Path) -> _State | None:
     try:
-        state = os.stat(path)  # noqa: PTH116 - as a key, with the path as it is
-        return _read(str(path), package, state.st_mtime_ns, state.st_size)
+        found = path.stat()
     except OSError:
-        return OwnFile(package, "", None)
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=512)
-def _read(path: str, package: str, _mtime_ns: int, _size: int) -> OwnFile:
+def _read(path: str, package: str, _: _State) -> OwnFile:
     return parsed(Path(path).read_text(encoding="utf-8", errors="replace"), package)
 
 

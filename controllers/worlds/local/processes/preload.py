@@ -11,12 +11,13 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from controllers.worlds.local.environment import common
 from controllers.worlds.local.processes import own_files
-from controllers.worlds.local.processes.interpreter import program_of
+from controllers.worlds.local.processes.interpreter import PythonProgram, program_of
 from controllers.worlds.local.processes.own_files import OwnFile, OwnFiles, base_of
 
 LATER: Final[Mapping[str, tuple[str, ...]]] = {
@@ -62,6 +63,26 @@ _DOTTED: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 _MAIN: Final = "__name__ == '__main__'"
 
 
+class Plans:
+    """Remembers what programs begin with, for as long as their files do not change."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[OwnFiles, tuple[str, ...]]] = {}
+
+    def of(
+        self, command: Sequence[str], cwd: Path, env: Mapping[str, str], source: str | None = None
+    ) -> tuple[str, ...]:
+        """Return the same as ``plan``."""
+        program = program_of(command)
+        begun = program and (program.target, program.is_module)
+        key = (begun, cwd, source, frozenset(common(env).items()), env.get("PYTHONPATH", ""))
+        if key in self._known and self._known[key][0].unchanged:
+            return self._known[key][1]
+        files, entry = _begun(program, cwd, env, source)
+        self._known[key] = files, _steps(files, entry, env)
+        return self._known[key][1]
+
+
 def plan(command: Sequence[str], cwd: Path, env: Mapping[str, str], source: str | None = None) -> tuple[str, ...]:
     """Return the steps to take before the first fork: modules to import, and settings such as ``NAME=value`` between.
 
@@ -73,18 +94,27 @@ def plan(command: Sequence[str], cwd: Path, env: Mapping[str, str], source: str 
         env: the trial's environment.
         source: the program's text where that is in no file yet.
     """
-    program = program_of(command)
-    elsewhere = tuple(cwd / entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry)
+    return Plans().of(command, cwd, env, source)
+
+
+def _begun(
+    program: PythonProgram | None, cwd: Path, env: Mapping[str, str], source: str | None
+) -> tuple[OwnFiles, list[OwnFile]]:
+    """Return where a program's own modules are, and the files that it begins with, its main one last."""
+    elsewhere = [cwd / entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry]
     if source is not None:
-        files, entry = OwnFiles(elsewhere), [own_files.parsed(source)]
-    elif program is None:
-        return ()
-    elif program.is_module:
+        return OwnFiles(elsewhere), [own_files.parsed(source)]
+    if program is None:
+        return OwnFiles(()), []
+    if program.is_module:
         files = OwnFiles((cwd, *elsewhere))
-        entry = [*files.of(program.target), *files.of(f"{program.target}.__main__")[-1:]]
-    else:
-        file = Path(os.path.realpath(cwd / program.target))
-        files, entry = OwnFiles((file.parent, *elsewhere)), [own_files.read(file, "")]
+        return files, [*files.of(program.target), *files.of(f"{program.target}.__main__")[-1:]]
+    file = Path(os.path.realpath(cwd / program.target))
+    files = OwnFiles((file.parent, *elsewhere))
+    return files, [files.read(file)]
+
+
+def _steps(files: OwnFiles, entry: Sequence[OwnFile], env: Mapping[str, str]) -> tuple[str, ...]:
     if not entry:
         return ()
     first = _FirstSteps(files, env)

@@ -5,21 +5,18 @@ environment is compared whole, and the imports are the program's own (see ``prel
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from controllers.worlds.local.environment import common
 from controllers.worlds.local.processes.interpreter import program_of
-from controllers.worlds.local.processes.preload import plan
+from controllers.worlds.local.processes.preload import Plans
 from controllers.worlds.local.processes.pythons import is_this_python
 
 _MOST_SERVERS: Final = 3
 """Each takes up to half a gigabyte for what it has imported."""
-_OF_AN_ATTEMPT: Final = frozenset({"MLFLOW_RUN_ID", "RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES"})
-"""Differ between attempts. No library reads them while it is imported: they count once a device or a run is opened."""
-_OURS: Final = "SPECON_"
-_APPLIED_TO_A_FORK: Final = frozenset({"PYTHONPATH", "PYTHONUNBUFFERED"})
 
 
 @dataclass(frozen=True)
@@ -38,16 +35,13 @@ class Warmth:
         return wanted.steps[: len(self.steps)] == self.steps and common(wanted.env) == common(self.env)
 
 
-def common(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the part of an attempt's environment that libraries may read while they are imported."""
-    differing = _OF_AN_ATTEMPT | _APPLIED_TO_A_FORK
-    return {name: value for name, value in env.items() if name not in differing and not name.startswith(_OURS)}
-
-
-def warmth_of(command: tuple[str, ...], env: Mapping[str, str], cwd: Path, source: str | None = None) -> Warmth | None:
+def warmth_of(
+    plans: Plans, command: Sequence[str], env: Mapping[str, str], cwd: Path, source: str | None = None
+) -> Warmth | None:
     """Return what a fork server may do ahead for a command; None where it is no Python program of this interpreter.
 
     Args:
+        plans: remembers what programs begin with.
         command: of the attempt.
         env: its whole environment.
         cwd: its folder.
@@ -57,7 +51,7 @@ def warmth_of(command: tuple[str, ...], env: Mapping[str, str], cwd: Path, sourc
         return None
     if source is None and program_of(command) is None:
         return None
-    return Warmth(common(env), plan(command, cwd, env, source))
+    return Warmth(common(env), plans.of(command, cwd, env, source))
 
 
 def most_wanted(found: Iterable[Warmth | None]) -> tuple[Warmth, ...]:
