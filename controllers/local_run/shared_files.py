@@ -88,7 +88,7 @@ class SharedFilesWatch:
         self._next_at = now + max(_LEAST_REST_S, _REST * seen.took_s)
         if not seen.whole and not self._partial:
             self._partial = True
-            yield f"{self._folder} holds many files: not in all of them it is seen whether trials overwrite each other's"
+            yield f"{self._folder} holds many files: whether trials overwrite each other's is seen in a part of them"
         found = [*self._note_changes(seen.changed), *self._not_one_each(trials, last=last)]
         yield from self._warnings(found)
         if last and (more := len(self._told) - _MOST_TOLD) > 0:
@@ -128,9 +128,7 @@ class SharedFilesWatch:
         kinds = {path: kind_of(path) for path in self._files}
         alike = Counter(kinds.values())
         return [
-            path
-            for path, file in self._files.items()
-            if file.times > 1 and alike[kinds[path]] < len(file.ever & well)
+            path for path, file in self._files.items() if file.times > 1 and alike[kinds[path]] < len(file.ever & well)
         ]
 
     def _warnings(self, found: Iterable[str]) -> Iterator[str]:
@@ -142,7 +140,9 @@ class SharedFilesWatch:
 
     def _warning(self, path: str, file: _Written) -> str:
         names = sorted(map(self._short, file.ever))
-        some = ", ".join(names[:_MOST_TRIALS]) + (f" and {more} more" if (more := len(names) - _MOST_TRIALS) > 0 else "")
+        some = ", ".join(names[:_MOST_TRIALS])
+        if (more := len(names) - _MOST_TRIALS) > 0:
+            some += f" and {more} more"
         wrote = "several trials seem to write" if file.always else "several trials wrote"
         return (
             f"{wrote} {self._folder / path}: {some} ran when it changed. Unless they only add to it, it holds what "
@@ -169,19 +169,19 @@ def written_by_us(folders: Iterable[Path]) -> frozenset[tuple[int, int]]:
 
     Each is given as device and inode.
     """
-    paths = [*map(str, folders)]
-    for pid in (int(name) for name in os.listdir("/proc") if name.isdecimal()):
+    paths = [*folders]
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if os.getpgid(pid) == os.getpgrp():
-                paths += [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]
+            if os.getpgid(int(process.name)) == os.getpgrp():
+                paths += (process / "fd").iterdir()
         except OSError:
             continue  # it is gone, or somebody else's
     return frozenset(filter(None, map(_identity, paths)))
 
 
-def _identity(path: str) -> tuple[int, int] | None:
+def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        found = path.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino

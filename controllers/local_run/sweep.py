@@ -32,7 +32,7 @@ from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastR
 from controllers.record.recorder import Recorder
 from controllers.record.silence import SilenceWatch
 from controllers.record.timeline import TimelineFile
-from controllers.tracking.access import MlflowAwayError, environment_as_given, shown
+from controllers.tracking.access import MlflowAwayError, absolute, environment_as_given, shown
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.mlflow_source import MlflowSource, Scope
@@ -251,10 +251,12 @@ class LocalSweep:
             folder=self._plan.folder.resolve(),
             cwd=Path.cwd(),
             inherited=environment_as_given(),
-            imposed={"MLFLOW_TRACKING_URI": self._plan.tracking_uri, "PYTHONUNBUFFERED": "1"},
+            imposed={"MLFLOW_TRACKING_URI": absolute(self._plan.tracking_uri, Path.cwd()), "PYTHONUNBUFFERED": "1"},
             node_cpu=self._plan.machine.nodes,
             parents={run.sweep_id: run.run_id for run in self._runs},
             gives_gpus=any(self._plan.machine.gpus.values()),
+            # Where the sweep was started in the very folder that keeps runs, what it keeps beside them is copied too.
+            leave_out=self._state_dir / "runs" if Path.cwd().is_relative_to(self._state_dir) else self._state_dir,
             run_of=TrialRuns(self._client, state_root, sweeps).of,
         )
 

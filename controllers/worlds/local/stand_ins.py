@@ -14,7 +14,8 @@ from mlflow_hooks import contract
 CUDA: Final = "CUDA_VISIBLE_DEVICES"
 VOLUMES: Final = "volumes"
 FILES: Final = "files"
-"""Folders of a run: for the volumes of its workflow, and in it a folder for each trial to write into."""
+WORK: Final = "work"
+"""Folders of a run: for the volumes of its workflow, and for each trial one to write into and its own to work in."""
 
 
 def stood_in(step: PodStep, run: Path, name: str, gpus: Sequence[str] | None) -> PodStep:
