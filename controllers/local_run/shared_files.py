@@ -88,7 +88,10 @@ class SharedFilesWatch:
         self._next_at = now + max(_LEAST_REST_S, _REST * seen.took_s)
         if not seen.whole and not self._partial:
             self._partial = True
-            yield f"{self._folder} holds many files: whether trials overwrite each other's is seen in a part of them"
+            yield (
+                f"{self._folder} holds more files, or deeper folders, than one look takes in: in the rest it is not seen "
+                f"whether trials overwrite each other's files ({_PAGE})"
+            )
         found = [*self._note_changes(seen.changed), *self._not_one_each(trials, last=last)]
         yield from self._warnings(found)
         if last and (more := len(self._told) - _MOST_TOLD) > 0:
