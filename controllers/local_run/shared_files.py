@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from controllers.core.model import Phase
-from controllers.worlds.local.changed_files import Look, look_at
+from controllers.worlds.local.changed_files import Looking
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks.contract import ENV_TRIAL_FOLDER
 
@@ -18,9 +18,12 @@ _MOST_TOLD: Final = 5
 """Files that are named of a sweep."""
 _MOST_TRIALS: Final = 5
 """Trials that are named of a file."""
-_REST: Final = 50.0
-"""Looks are so many times further apart than one takes: all of them take two hundredths of a core at most."""
+_REST: Final = 30.0
+"""Looks are so many times further apart than one takes: all of them take about 3 % of a core at most."""
 _LEAST_REST_S: Final = 0.5
+_AT_ONCE_S: Final = 0.02
+_LAST_S: Final = 5.0
+"""Seconds that a look takes of the sweep's loop at a time, and that the last one may take in all."""
 _PAGE: Final = "docs/how-to/keep-trials-files-apart.md"
 _NUMBER: Final = re.compile(r"[a-z]*[0-9][a-z0-9]*")
 
@@ -50,7 +53,7 @@ class SharedFilesWatch:
         short: gives the short id of a trial.
         since: files that changed before are not looked at; seconds since 1970.
         leave_out: files and folders that trials do not write, as device and inode.
-        look: as ``look_at``.
+        looking: begins a look.
     """
 
     def __init__(
@@ -59,9 +62,11 @@ class SharedFilesWatch:
         short: Callable[[str], str],
         since: float,
         leave_out: Collection[tuple[int, int]] = (),
-        look: Callable[[Path, float, Collection[tuple[int, int]]], Look] = look_at,
+        looking: Callable[[Path, float, Collection[tuple[int, int]]], Looking] = Looking,
     ) -> None:
-        self._folder, self._short, self._since, self._leave_out, self._look = folder, short, since, leave_out, look
+        self._folder, self._short = folder, short
+        self._since, self._leave_out, self._begin = since, leave_out, looking
+        self._looking: Looking | None = None
         self._spans: dict[tuple[str, int], tuple[float, float]] = {}
         self._files: dict[str, _Written] = {}
         self._told: set[str] = set()
@@ -72,7 +77,9 @@ class SharedFilesWatch:
     def look(
         self, now: float, jobs: Iterable[LocalJob], to_epoch: Callable[[float], float], *, last: bool = False
     ) -> Iterator[str]:
-        """Yield a warning for each file that is newly known to be written by several trials.
+        """Yield a warning for each file that several trials wrote, as it becomes known.
+
+        A look may take several calls.
 
         Args:
             now: seconds of the sweep's clock.
@@ -82,15 +89,20 @@ class SharedFilesWatch:
         """
         if now < self._next_at and not last:
             return
+        if self._looking is None or last:
+            self._looking = self._begin(self._folder, self._since, self._leave_out)
+        seen = self._looking.go_on(_LAST_S if last else _AT_ONCE_S)
+        if seen is None:
+            return
+        self._looking = None
         trials = [job for job in jobs if job.trial and job.attempt]
         self._note_spans(trials, now, to_epoch)
-        seen = self._look(self._folder, self._since, self._leave_out)
         self._next_at = now + max(_LEAST_REST_S, _REST * seen.took_s)
         if not seen.whole and not self._partial:
             self._partial = True
             yield (
-                f"{self._folder} holds more files, or deeper folders, than one look takes in: in the rest it is not seen "
-                f"whether trials overwrite each other's files ({_PAGE})"
+                f"{self._folder} holds more files, or deeper folders, than one look takes in: whether trials overwrite "
+                f"each other's files is not seen in the rest ({_PAGE})"
             )
         found = [*self._note_changes(seen.changed), *self._not_one_each(trials, last=last)]
         yield from self._warnings(found)

@@ -5,15 +5,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from controllers.core import labels
 from controllers.core.model import Phase
 from controllers.local_run.shared_files import SharedFilesWatch, written_by_us
-from controllers.worlds.local.changed_files import Look, look_at
+from controllers.worlds.local.changed_files import MOST_FILES, Look, Looking
 from controllers.worlds.local.jobs import LocalJob
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
@@ -28,9 +29,9 @@ class Sweep:
         self.params = params
         self.jobs: dict[str, LocalJob] = {}
         self.files: dict[str, float] = {}
-        self.watch = SharedFilesWatch(FOLDER, str, 0.0, look=self._look)
+        self.watch = SharedFilesWatch(FOLDER, str, 0.0, looking=lambda *_: cast("Looking", self))
 
-    def _look(self, folder: Path, since: float, leave_out: Collection[tuple[int, int]]) -> Look:
+    def go_on(self, _: float) -> Look:
         return Look(dict(self.files), whole=True, took_s=0.0)
 
     def start(self, now: float, *names: str) -> None:
@@ -126,8 +127,10 @@ def test_of_many_files_a_few_are_named_and_the_rest_counted() -> None:
     ]
 
 
-def changed(folder: Path, leave_out: Sequence[Path] = (), **bounds: int) -> Look:
-    return look_at(folder, 0.0, written_by_us(leave_out), **bounds)
+def changed(folder: Path, leave_out: Sequence[Path] = (), since: float = 0.0, most: int = MOST_FILES) -> Look:
+    look = Looking(folder, since, written_by_us(leave_out), most).go_on(60.0)
+    assert look is not None
+    return look
 
 
 def test_a_look_finds_what_trials_write_and_nothing_of_tools_or_behind_links(tmp_path: Path) -> None:
@@ -143,7 +146,7 @@ def test_a_look_finds_what_trials_write_and_nothing_of_tools_or_behind_links(tmp
     (project / "link.bin").symlink_to(outside / "big.bin")
     look = changed(project, [project / ".specon"])
     assert (sorted(look.changed), look.whole) == (sorted(found), True)
-    assert look_at(project, time.time() + 1, ()).changed == {}
+    assert changed(project, since=time.time() + 1).changed == {}
 
 
 def test_a_look_is_bounded_and_says_so(tmp_path: Path) -> None:
@@ -151,6 +154,7 @@ def test_a_look_is_bounded_and_says_so(tmp_path: Path) -> None:
         (tmp_path / f"{number}.bin").touch()
     look = changed(tmp_path, most=10)
     assert (len(look.changed), look.whole) == (10, False)
+    assert sum(looked is None for looked in map(Looking(tmp_path, 0.0).go_on, [0.0, 0.0, 60.0])) == 2
     deep = tmp_path.joinpath(*"abcdefghijkl")
     deep.mkdir(parents=True)
     (deep / "x.bin").touch()
@@ -160,8 +164,8 @@ def test_a_look_is_bounded_and_says_so(tmp_path: Path) -> None:
 def test_what_the_sweeps_own_command_is_piped_into_is_no_file_of_trials(tmp_path: Path) -> None:
     body = (
         "import sys; from pathlib import Path; from controllers.local_run.shared_files import written_by_us as w; "
-        "from controllers.worlds.local.changed_files import look_at; "
-        "print(sorted(look_at(Path('.'), 0.0, w([])).changed), file=sys.stderr)"
+        "from controllers.worlds.local.changed_files import Looking as L; "
+        "print(sorted(L(Path('.'), 0.0, w([])).go_on(60).changed), file=sys.stderr)"
     )
     (tmp_path / "model.pt").touch()
     shell = f'{sys.executable} -c "{body}" 2>&1 >log.txt | tee tee.txt'

@@ -152,7 +152,9 @@ def test_git_tells_of_a_copy_what_it_tells_of_the_project(tmp_path: Path) -> Non
 
 
 def git(folder: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["/usr/bin/env", "git", *words], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
 
 
 @pytest.mark.parametrize(
