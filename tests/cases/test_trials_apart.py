@@ -174,6 +174,23 @@ def test_with_folders_of_their_own_trials_find_what_they_find_by_hand_and_keep_w
     assert sorted(path.read_text() for path in it.run.glob("work/*/work/model.pt")) == ["1", "2"]
 
 
+SAVES = """
+import sys, time
+for _ in range(3):
+    open(sys.argv[2], "w").write(sys.argv[1])
+    time.sleep(0.5)
+print("tested", open(sys.argv[2]).read())
+"""
+
+
+def test_trials_that_save_into_their_trial_folder_keep_their_models_apart(tmp_path: Path, stack: ExitStack) -> None:
+    (tmp_path / "train.py").write_text(SAVES)
+    commands = {f"t{lr}": ["python", "train.py", f"{lr}", "$(SPECON_TRIAL_FOLDER)/model.pt"] for lr in (1, 2)}
+    it = Sweep(tmp_path, commands, "", stack).finish()
+    assert (it.said(), it.warnings) == (["tested 1", "tested 2"], [])
+    assert sorted(path.read_text() for path in it.run.glob("files/*/model.pt")) == ["1", "2"]
+
+
 MOVES = """
 import os, signal, sys, time
 from pathlib import Path
