@@ -115,6 +115,18 @@ def test_large_files_and_folders_are_linked_unless_they_are_named(
     assert not (named / "images" / "train" / "0.png").is_symlink()
 
 
+@pytest.mark.parametrize("link", ["project", "above"])
+def test_the_state_folder_is_left_out_also_behind_a_link(tmp_path: Path, link: str) -> None:
+    state, folder = tmp_path / "disk" / "state", tmp_path / "home" / "project"
+    write(folder / "train.py", "")
+    state.mkdir(parents=True)
+    place = folder if link == "project" else folder.parent
+    (place / ".specon").symlink_to(state)
+    own = working_folder(Project(folder, state), state / "runs" / "r-1" / "work" / "t0")
+    assert [path.name for path in own.iterdir()] == ["train.py"]
+    assert not os.path.lexists(own.parent / ".specon")
+
+
 def test_a_folder_that_holds_the_runs_is_copied_without_them(project: Path) -> None:
     state = project / "out" / "specon"
     write(project / "out" / "ckpt.pt", "x")

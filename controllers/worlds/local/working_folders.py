@@ -163,7 +163,9 @@ class _Copying:
 
     def _link(self, entry: os.DirEntry[str]) -> None:
         own, key = self._at(Path(entry.path)), self._key(Path(entry.path))
-        if Path(entry.path) == self.project.leave_out or key in self.record or os.path.lexists(own):
+        if key in self.record or os.path.lexists(own):
+            return
+        if Path(entry.path) == self.project.leave_out or Path(entry.path).resolve() == self.project.leave_out:
             return
         own.symlink_to(entry.path)
         self.record[key] = None
