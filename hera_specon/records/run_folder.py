@@ -20,6 +20,7 @@ from controllers.record.timeline import EventKind, TimelineError, TimelineEvent,
 from controllers.worlds.local.engine_files import PolicyFile
 from controllers.worlds.local.jobs import file_name, load_ledger
 from controllers.worlds.local.stand_ins import WORK
+from controllers.worlds.local.working_folders import made_before
 from hera_specon import formatting
 from hera_specon.records.comparison import labels
 from hera_specon.records.history import History, history
@@ -115,7 +116,7 @@ def newest_checkpoint(part: Path, trial: str) -> Path | None:
 
 def own_folder(part: Path, trial: str) -> Path | None:
     """Return the working folder of a trial's own under the policy whose folder ``part`` is; None where it has none."""
-    return next((path.resolve() for path in (part / WORK).glob(f"*.{escape(trial)}") if path.is_dir()), None)
+    return next(filter(None, map(made_before, (part / WORK).glob(f"*.{escape(trial)}"))), None)
 
 
 def combined(records: Sequence[RunRecord]) -> RunRecord:
@@ -217,8 +218,8 @@ def _places(part: Path) -> dict[TrialId, Place]:
     places = {}
     for job in (job for job in jobs if job.trial):
         pids = tuple(one.pid for one in job.processes if job.placed and one.alive)
-        own = part / WORK / file_name(job.trial)
-        places[TrialId(job.trial.partition(".")[2])] = Place(pids, str(own.resolve()) if own.is_dir() else "")
+        own = made_before(part / WORK / file_name(job.trial))
+        places[TrialId(job.trial.partition(".")[2])] = Place(pids, str(own or ""))
     return places
 
 

@@ -15,7 +15,8 @@ from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
 from controllers.worlds.local.jobs import JobLedger, LocalJob, save_ledger
 from controllers.worlds.local.processes import ProcessMark
 from controllers.worlds.local.workflow import PodStep
-from hera_specon.records.run_folder import run_states
+from controllers.worlds.local.working_folders import Project, working_folder
+from hera_specon.records.run_folder import own_folder, run_states
 from mlflow_hooks.contract import ENV_TRIAL_ID
 from tests.cli.api_server import Cluster
 from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
@@ -359,13 +360,15 @@ def test_the_processes_and_own_folders_of_trials_on_this_machine_are_told(specon
         step = PodStep(name, "t", (), env={ENV_TRIAL_ID: f"uid.s.{name}"}, labels={LABEL_SWEEP: "s"})
         jobs[name] = LocalJob(step, 0.0, 0.1, phase=Phase.RUNNING, processes=(mark,))
     save_ledger(part / "ledger.json", JobLedger(jobs))
-    (part / "work" / "uid.s.a").mkdir(parents=True)
+    (tmp_path / "project").mkdir()
+    own = working_folder(Project(tmp_path / "project", tmp_path / "runs"), part / "work" / "uid.s.a")
 
     command = ("status", "s-1", "--state-dir", str(tmp_path))
     (first, second) = json.loads(specon_there(*command, "--json").stdout)["trials"]
 
-    assert (first["pids"], first["folder"]) == ([os.getpid()], str(part / "work" / "uid.s.a"))
+    assert (first["pids"], first["folder"]) == ([os.getpid()], str(own))
     assert (second["pids"], second["folder"]) == ([], None)
+    assert (own_folder(part, "s.a"), own_folder(part, "s.b")) == (own, None)
     table = specon_there(*command).stdout
     assert "pid" in table
     assert str(os.getpid()) in table

@@ -137,6 +137,7 @@ def test_a_folder_that_holds_the_runs_is_copied_without_them(project: Path) -> N
 def test_links_of_the_project_lead_where_they_led(project: Path, make: Make) -> None:
     (project / "data").symlink_to("../../../data")
     (project / "broken").symlink_to("nowhere")
+    (project / "loop").symlink_to("loop")
     own = make()
     assert (own / "data" / "train.bin").read_text() == "data"
     assert (own / "broken").is_symlink()

@@ -23,6 +23,8 @@ MOST_AT_TOP: Final = 10_000
 _LINKED: Final = frozenset({".git", ".hg", ".svn", "node_modules"})
 _ENVIRONMENT: Final = "pyvenv.cfg"
 _RECORD: Final = ".specon-copied.json"
+_HERE: Final = ".specon-here"
+"""Beside the copies of what is above the project: a link to the working folder."""
 _NEW: Final = ".new"
 
 _Stamp = tuple[int, int]
@@ -81,6 +83,12 @@ def working_folder(project: Project, root: Path) -> Path:
     return root / within
 
 
+def made_before(root: Path) -> Path | None:
+    """Return the working folder that was made under ``root``; None where none was."""
+    here = root / _HERE
+    return here.resolve() if here.exists() else None
+
+
 @dataclass(slots=True)
 class _Copying:
     """Copies and links; ``record`` tells of each path that was made when its original was changed, None of a link."""
@@ -100,6 +108,8 @@ class _Copying:
                 if Path(entry.path) != then:
                     self._link(entry)
         self._copy_project()
+        if not os.path.lexists(self.root / _HERE):
+            (self.root / _HERE).symlink_to(self.project.folder.relative_to(self.project.top))
         part = self.root / f"{_RECORD}{_NEW}"
         part.write_text(json.dumps(self.record), encoding="utf-8")
         part.rename(self.root / _RECORD)
@@ -165,7 +175,7 @@ class _Copying:
         own, key = self._at(Path(entry.path)), self._key(Path(entry.path))
         if key in self.record or os.path.lexists(own):
             return
-        if Path(entry.path) == self.project.leave_out or Path(entry.path).resolve() == self.project.leave_out:
+        if str(self.project.leave_out) in {entry.path, os.path.realpath(entry.path)}:
             return
         own.symlink_to(entry.path)
         self.record[key] = None
