@@ -13,6 +13,7 @@ from controllers.core.model import Direction
 from controllers.core.policy import Policy
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.policies.wrappers.stacked import Stacked
+from controllers.worlds.local.working_folders import check_own
 from hera_specon.errors import SpaceError, SweepError
 
 # What MLflow takes as a metric's name.
@@ -212,6 +213,25 @@ def workers_range(given: object) -> Workers:
 
 PolicyChoice = str | Policy[Any] | Sequence[Policy[Any]]
 """A policy, several stacked, or a spec string such as ``specon:alpha=0.01,interval=30``."""
+
+
+def own_paths(given: object) -> tuple[str, ...] | None:
+    """Return the paths that ``own_folder=`` names, none for True; None where trials share their working folder.
+
+    Raises:
+        SweepError: it is neither a bool nor a list of paths within the folder.
+    """
+    if isinstance(given, bool):
+        return () if given else None
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        problem = f"own_folder= is True, False or a list of paths such as ['checkpoints'], not {given!r}"
+        raise SweepError(problem)
+    try:
+        check_own(given)
+    except ValueError as error:
+        problem = f"own_folder= names {error}"
+        raise SweepError(problem) from error
+    return tuple(given)
 
 
 def policy_text(policy: PolicyChoice) -> str:

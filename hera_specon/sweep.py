@@ -1,7 +1,7 @@
 """A hyperparameter sweep as a Hera template."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from hera_specon.settings import (
     check_sweep_name,
     input_name,
     is_whole,
+    own_paths,
     policy_text,
     workers_range,
 )
@@ -71,6 +72,7 @@ class _SweepTemplates(SweepTemplateBase):
     experiment: str | None = None
     mlflow_tracking_uri: str = "http://mlflow:5000"
     flags: Mapping[str, str] | None = None
+    own_folder: bool | Sequence[str] = False
 
     def __post_init__(self) -> None:
         self._workflow: Workflow | None = None
@@ -151,6 +153,7 @@ class _SweepTemplates(SweepTemplateBase):
             state_root=self.state_root,
             experiment=self.experiment or name,
             mlflow_tracking_uri=self.mlflow_tracking_uri,
+            own_folder=own_paths(self.own_folder),
             own_security=self._workflow is not None and self._workflow.security_context is not None,
         )
 
@@ -190,6 +193,7 @@ class _SweepTemplates(SweepTemplateBase):
             problem = f"grace= is a whole number of seconds above 0, not {self.grace!r}"
             raise SweepError(problem)
         workers_range(self.workers)
+        own_paths(self.own_folder)
         if self.policy is not None:
             check_served(self.policy, self._asked())
         self._policy()
@@ -276,6 +280,9 @@ class Sweep(_SweepTemplates, Container):
         mlflow_tracking_uri: Where the trials find MLflow.
         flags: How a hyperparameter stands on the command line where that is not ``--name=value``, with ``{}`` for the
             value: ``{"lr": "--optim.lr={}", "width": "model.width={}"}``.
+        own_folder: On one machine (``specon run``), run each trial in a working folder of its own, so that no trial
+            overwrites another's files: a copy of the folder that the sweep is started in, with links to its large
+            files and folders. A list of paths, such as ``["checkpoints"]``, has these copied too, however large.
         parallelism: Greatest number of trials at a time.
         resources: Must request CPU, the share a policy starts from; by default 0.1 core without a limit. With
             ``Resources(gpus=1)`` each trial holds a GPU of its own; ``gpu_flag`` names another kind of device.

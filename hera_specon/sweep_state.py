@@ -1,7 +1,7 @@
 """A sweep at one moment, wherever it runs: its trials, its nodes, how many have ended, when it will end. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from controllers.core.actions import Assessment
@@ -33,7 +33,8 @@ class TrialRow:
     CPU is in cores, of each of its ``workers``. ``share`` runs from 0 to 1 and is the part of its (first) node that a
     live trial holds; 0 where the size of the node is not known. ``category`` and ``growth`` are None unless the trial
     is at work. ``outlook`` is what its policy foresees, ``reason`` why it was acted on last. ``left`` is in how many
-    seconds it will end. None stands for what is not known.
+    seconds it will end. None stands for what is not known. ``pids`` are the processes that were started for it and
+    still run, ``folder`` is its own working folder; both only on this machine.
     """
 
     id: TrialId
@@ -55,6 +56,8 @@ class TrialRow:
     left: EndRange | None
     diverged: bool = False
     workers: int = 1
+    pids: tuple[int, ...] = ()
+    folder: str = ""
 
     @property
     def outcome(self) -> str:
@@ -194,12 +197,21 @@ def tally(snapshot: Snapshot, total: int) -> Tally:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a trial runs on this machine: the first process of each worker, and the working folder of its own."""
+
+    pids: tuple[int, ...] = ()
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SweepState:
     """What is known of a sweep now.
 
     ``name`` is what people call it, ``where`` the place it runs, ``total`` the trials it has in all. ``steered`` says
     who acts on it. ``missing`` says what could not be learnt and why, ``warnings`` what is wrong with it. ``forecast``
-    is what whoever steers it foresaw last. Times of ``snapshot`` and ``forecast`` are seconds since the sweep began.
+    is what whoever steers it foresaw last. ``places`` tells where trials run, on this machine. Times of ``snapshot``
+    and ``forecast`` are seconds since the sweep began.
     """
 
     name: str
@@ -215,6 +227,7 @@ class SweepState:
     forecast: Forecast | None = None
     over: bool = False
     warnings: tuple[str, ...] = ()
+    places: Mapping[TrialId, Place] = field(default_factory=dict)
 
     @property
     def counted(self) -> Tally:
@@ -231,7 +244,9 @@ class SweepState:
     @property
     def rows(self) -> list[TrialRow]:
         """A line for each trial."""
-        return trial_rows(self.snapshot, self.assessments, self.reasons, self.forecast)
+        rows = trial_rows(self.snapshot, self.assessments, self.reasons, self.forecast)
+        places = [self.places.get(row.id, Place()) for row in rows]
+        return [replace(row, pids=at.pids, folder=at.folder) for row, at in zip(rows, places, strict=True)]
 
 
 def to_json(state: SweepState) -> dict[str, Any]:
@@ -267,6 +282,8 @@ def to_json(state: SweepState) -> dict[str, Any]:
                 "metric": row.metric,
                 "reason": row.reason,
                 "outlook": row.outlook,
+                "pids": list(row.pids),
+                "folder": row.folder or None,
                 **_left(row.left),
             }
             for row in state.rows

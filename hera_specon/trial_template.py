@@ -1,5 +1,6 @@
 """Turn the template of a container or script into the template of a sweep's trials."""
 
+import json
 from collections.abc import Mapping
 from collections.abc import Sequence as Ordered
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ class TrialSettings:
     ``flags`` tells how each hyperparameter stands on the command line, with ``{}`` for its value.
     ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
     hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
+    ``own_folder`` names what is copied into the working folder of each trial's own; None where they share one.
     """
 
     sweep: str
@@ -81,6 +83,7 @@ class TrialSettings:
     params: str
     own_security: bool = False
     search: str | None = None
+    own_folder: Ordered[str] | None = None
 
     @property
     def hyperparameters(self) -> tuple[str, ...]:
@@ -230,6 +233,8 @@ def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
         notes[labels.ANNOTATION_POLICY] = settings.policy
     if settings.search is not None:
         notes[labels.ANNOTATION_SEARCH] = settings.search
+    if settings.own_folder is not None:
+        notes[labels.ANNOTATION_OWN_FOLDER] = json.dumps(settings.own_folder)
     notes |= settings.goals.annotations(placeholder)
     written, annotated = (given and given.labels) or {}, (given and given.annotations) or {}
     check_distinct([*written, *ours], "labels= sets what the sweep sets")

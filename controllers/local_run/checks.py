@@ -14,9 +14,10 @@ from controllers.core.model import Direction
 from controllers.search import read_search
 from controllers.worlds.local.processes.pythons import interpreter_of, is_same_interpreter
 from controllers.worlds.local.room import Machine
-from controllers.worlds.local.stand_ins import VOLUMES
+from controllers.worlds.local.stand_ins import VOLUMES, WORK
 from controllers.worlds.local.workflow import PlannedTrial, PodStep, Program
 from controllers.worlds.local.workflow.fields import GPU, SELECTORS
+from controllers.worlds.local.working_folders import read_own
 from mlflow_hooks.contract import ENV_TRIAL_FOLDER
 
 
@@ -70,7 +71,10 @@ def left_aside(workflow: Mapping[str, Any]) -> list[str]:
 
 def stand_ins(planned: Sequence[PlannedTrial], folder: Path) -> list[str]:
     """Return a line for each thing that stands in for what a pod would have, in a run that is kept in ``folder``."""
-    lines = [f"trials run in {Path.cwd()}; each may write into a folder of its own, {ENV_TRIAL_FOLDER}"]
+    where = Path.cwd()
+    lines = [f"trials run in {where}; each may write into a folder of its own, {ENV_TRIAL_FOLDER}"]
+    if any(labels.ANNOTATION_OWN_FOLDER in trial.step.annotations for trial in planned):
+        lines = [f"each trial runs in a copy of {where} of its own, under {WORK} of each run under {folder}"]
     for mount in dict.fromkeys(mount for trial in planned for mount in trial.step.mounts):
         whose = ", one for each trial" if mount.own else ""
         place = mount.folder or f"{VOLUMES}/{mount.name} of each run under {folder}{whose}"
@@ -109,8 +113,8 @@ def check_gpus(planned: Sequence[PlannedTrial], gpus: Sequence[str]) -> int:
     return max((trial.step.gpus for trial in planned), default=0)
 
 
-def _check_trial(trial: PlannedTrial, machine: Machine) -> None:
-    step, largest = trial.step, max(machine.nodes.values())
+def _check_annotations(step: PodStep) -> None:
+    """Refuse a trial that does not say what it trains for, or that says something which means nothing."""
     for name in (labels.ANNOTATION_OBJECTIVE, labels.ANNOTATION_DIRECTION):
         if name not in step.annotations:
             message = f"template {step.template!r}: the annotation {name} is missing"
@@ -124,14 +128,22 @@ def _check_trial(trial: PlannedTrial, machine: Machine) -> None:
     except GoalError as error:
         message = f"step {step.id}: {error}"
         raise SpeconError(message) from error
+    try:
+        read_own(step.annotations.get(labels.ANNOTATION_OWN_FOLDER, ""))
+    except ValueError as error:
+        message = f"step {step.id}: the annotation {labels.ANNOTATION_OWN_FOLDER} names {error}"
+        raise SpeconError(message) from error
     if search := step.annotations.get(labels.ANNOTATION_SEARCH):
         read_search(search)
+
+
+def _check_trial(trial: PlannedTrial, machine: Machine) -> None:
+    step, largest = trial.step, max(machine.nodes.values())
+    _check_annotations(step)
     for command in step.words(step.command)[:1]:
         # Without it, each attempt of each trial would fail for itself.
-        if (
-            not interpreter_of((command,), _with_path(step))
-            and shutil.which(command, path=step.env.get("PATH")) is None
-        ):
+        found = interpreter_of((command,), _with_path(step)) or shutil.which(command, path=step.env.get("PATH"))
+        if not found:
             message = f"step {step.id}: there is no command {command!r} on this machine"
             raise SpeconError(message)
     if step.cpu > largest:

@@ -14,7 +14,7 @@ from controllers.core.results import RunResult
 from controllers.driving.stop_signals import stop_on_signals
 from controllers.local_run.order import Order
 from controllers.local_run.run_folder import RunFolder
-from controllers.tracking.access import environment_as_given, shown
+from controllers.tracking.access import absolute, environment_as_given, shown
 from controllers.worlds.local import environment
 from controllers.worlds.local.attempts import cores_at_most
 from controllers.worlds.local.environment import composed
@@ -100,7 +100,8 @@ def start_services(
         uri = server.uri
         # The hooks' deliver_leftovers looks there, as every MLflow client does.
         stack.enter_context(_set_here({TRACKING_URI: uri}))
-    imposed[TRACKING_URI] = uri
+    # Trials may run in other folders than this process.
+    imposed[TRACKING_URI] = absolute(uri, Path.cwd())
     # Its imports take seconds, in which MLflow gets ready too.
     launcher = Launcher(_warmths(order, planned, inherited, imposed), GRACE_S, folder.path / "launcher.log")
     stack.callback(launcher.close, GRACE_S)

@@ -1,7 +1,7 @@
 """One sweep under one policy on this machine: what it needs around it, the loop that drives it, and its result."""
 
 import select
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import LastWord, journalled_samples
 from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
+from controllers.local_run.shared_files import SharedFilesWatch, written_by_us
 from controllers.local_run.trial_runs import TrialRuns
 from controllers.policies import Pinned
 from controllers.policies.registry import spec_or_name
@@ -79,6 +80,7 @@ class LocalSweep:
         self._ledger_path = plan.folder / "ledger.json"
         name, spec = plan.policy.name, spec_or_name(plan.policy)
         self._state = plan.folder / "state"
+        self._state_dir = plan.folder.resolve().parents[2]
         self._runs = self._opened(Steering(f"{plan.title} · {name}", name, plan.uid, spec=spec))
 
     def _opened(self, steering: Steering) -> Sequence[SweepRun]:
@@ -214,6 +216,8 @@ class LocalSweep:
         change = PolicyChange(self._plan.policy, world.can, "local", self._services.screen.say)
         change.take(asked.read())
         driver = steered_by(change.policy)
+        left_out = written_by_us([self._state_dir])
+        shared = SharedFilesWatch(Path.cwd(), world.short, clock.to_epoch(clock.now()), left_out)
         while not world.finished:
             if change.take(asked.read()):
                 driver = steered_by(change.policy)
@@ -224,16 +228,21 @@ class LocalSweep:
                 # A controller killed from here on finds what runs by now, and can end it.
                 save_ledger(self._ledger_path, world.ledger)
             now = clock.now()
+            self._warn(shared.look(now, world.jobs(), clock.to_epoch))
             if now >= driver.due_at:
                 driver.tick(now)
-                for warning in watch.look(now, world, source.logged).values():
-                    self._services.screen.say(f"Warning: {warning}")
+                self._warn(watch.look(now, world, source.logged).values())
                 self._services.keep_alive()
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             select.select([self._services.launcher.fileno()], [], [], _STEP_S)
+        self._warn(shared.look(clock.now(), world.jobs(), clock.to_epoch, last=True))
         # Once more, for the last phases and reports to get into the record and onto the runs.
         samples.ended = True
         driver.tick(clock.now())
+
+    def _warn(self, warnings: Iterable[str]) -> None:
+        for warning in warnings:
+            self._services.screen.say(f"Warning: {warning}")
 
     def _surroundings(self) -> Surroundings:
         sweeps = {run.sweep_id: run for run in self._runs}
@@ -246,6 +255,8 @@ class LocalSweep:
             node_cpu=self._plan.machine.nodes,
             parents={run.sweep_id: run.run_id for run in self._runs},
             gives_gpus=any(self._plan.machine.gpus.values()),
+            # Where the sweep was started in the very folder that keeps runs, what it keeps beside them is copied too.
+            leave_out=self._state_dir / "runs" if Path.cwd().is_relative_to(self._state_dir) else self._state_dir,
             run_of=TrialRuns(self._client, state_root, sweeps).of,
         )
 

@@ -7,6 +7,7 @@ import importlib
 import os
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from controllers.core.errors import SpeconError
@@ -56,6 +57,18 @@ def import_slim() -> None:
 def shown(text: str) -> str:
     """Return an address, or a message with addresses, as it may be shown and kept: without user, password or token."""
     return _TOKENS.sub(r"\1***", _LOGINS.sub("://***@", text))
+
+
+def absolute(uri: str, folder: Path) -> str:
+    """Return a tracking URI as it holds in any folder: that of a file or data base may be relative to ``folder``."""
+    scheme, colon, rest = uri.partition(":")
+    if not colon:
+        return str(folder / uri) if uri and not uri.startswith("databricks") else uri
+    if scheme == "file" and not rest.startswith("/"):
+        return f"file://{folder / rest}"
+    if scheme.partition("+")[0] == "sqlite" and rest.startswith("///") and rest[3:4] not in {"", "/", ":"}:
+        return f"{scheme}:///{folder / rest[3:]}"
+    return uri
 
 
 def be_impatient() -> None:

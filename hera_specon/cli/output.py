@@ -48,7 +48,7 @@ def open_console(json_out: Path | None, wide: int | None = None) -> Console:
 
 
 def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: Path) -> None:
-    """Print how a sweep went under each policy, the best trials under the last, and where the best one's checkpoint is.
+    """Print how a sweep went under each policy, the best trials under the last, and where the best one's files are.
 
     Args:
         console: Where to.
@@ -56,7 +56,7 @@ def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: 
         folder: The run's.
     """
     from hera_specon.display.tables import comparison_table, leaderboard, repeats_table  # noqa: PLC0415 - `specon --help` must not wait for these
-    from hera_specon.records.run_folder import newest_checkpoint, parts_of  # noqa: PLC0415
+    from hera_specon.records.run_folder import newest_checkpoint, own_folder, parts_of  # noqa: PLC0415
 
     last = results[-1]
     console.print(comparison_table(results))
@@ -64,8 +64,9 @@ def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: 
     console.print(leaderboard(last))
     for part in parts_of(folder)[-1:]:
         for best, *_ in last.ranked().values():
-            if checkpoint := newest_checkpoint(part, best.id):
-                told = f"Checkpoint of {best.id}: {checkpoint}"
+            kept = {"Checkpoint": newest_checkpoint(part, best.id), "Working folder": own_folder(part, best.id)}
+            for what in (what for what, where in kept.items() if where):
+                told = f"{what} of {best.id}: {kept[what]}"
                 console.print(told, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -204,9 +204,11 @@ def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
         search_warning,
         state_claims,
     )
+    from hera_specon.submission.working_folders import folder_warnings  # noqa: PLC0415
 
     warnings = [host_path_warning(manifest), search_warning(manifest), *submission_warnings(manifest)]
     policies = policies_in(named_policies(manifest))
+    warnings += folder_warnings(manifest)
     warnings += risks(policies) + deaf_searches(manifest, policies)
     if access is not None:
         warnings += claim_warnings(access, state_claims(manifest))

@@ -151,7 +151,7 @@ def status_table(state: SweepState, most: int | None = None) -> RenderableType:
 
 
 def _status_rows(rows: Sequence[TrialRow]) -> Table:
-    """Return the table of ``rows``; it has columns for forecasts and outlooks only if there are any."""
+    """Return the table of ``rows``; it has columns for forecasts, processes and outlooks only if there are any."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for row in rows:
         category = (row.category.value, CATEGORY_STYLE[row.category]) if row.category else (formatting.DASH, "dim")
@@ -172,6 +172,8 @@ def _status_rows(rows: Sequence[TrialRow]) -> Table:
         }
         if any(other.left for other in rows):
             cells["ends in"] = (in_words(row.left), "")
+        if any(other.pids for other in rows):
+            cells["pid"] = (", ".join(map(str, row.pids)), "dim")
         cells["reason"] = (row.reason, "dim")
         if any(other.outlook for other in rows):
             cells["outlook"] = (row.outlook, "yellow")

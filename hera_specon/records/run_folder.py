@@ -18,10 +18,13 @@ from controllers.core.results import RunResult
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
 from controllers.worlds.local.engine_files import PolicyFile
+from controllers.worlds.local.jobs import file_name, load_ledger
+from controllers.worlds.local.stand_ins import WORK
+from controllers.worlds.local.working_folders import made_before
 from hera_specon import formatting
 from hera_specon.records.comparison import labels
 from hera_specon.records.history import History, history
-from hera_specon.sweep_state import SweepState
+from hera_specon.sweep_state import Place, SweepState
 
 RUN_FILE = "run.json"
 Events = Sequence[TimelineEvent]
@@ -111,6 +114,11 @@ def newest_checkpoint(part: Path, trial: str) -> Path | None:
     return max(kept, key=lambda folder: formatting.natural(folder.name), default=None)
 
 
+def own_folder(part: Path, trial: str) -> Path | None:
+    """Return the working folder of a trial's own under the policy whose folder ``part`` is; None where it has none."""
+    return next(filter(None, map(made_before, (part / WORK).glob(f"*.{escape(trial)}"))), None)
+
+
 def combined(records: Sequence[RunRecord]) -> RunRecord:
     """Return several records as one, to be compared with the first; policies are told apart by their runs."""
     if len(records) == 1:
@@ -197,7 +205,22 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
         forecast=_newest(run.forecasts),
         over=run.result is not None,
         warnings=missing_objectives(run.result).lines if run.result else (),
+        places=_places(part),
     )
+
+
+def _places(part: Path) -> dict[TrialId, Place]:
+    """Return where the trials run, by their short ids; nothing where the ledger cannot be read."""
+    try:
+        jobs = load_ledger(part / "ledger.json").jobs.values()
+    except (OSError, SpeconError):
+        return {}
+    places = {}
+    for job in (job for job in jobs if job.trial):
+        pids = tuple(one.pid for one in job.processes if job.placed and one.alive)
+        own = made_before(part / WORK / file_name(job.trial))
+        places[TrialId(job.trial.partition(".")[2])] = Place(pids, str(own or ""))
+    return places
 
 
 def _newest(told: Sequence[ToldForecast]) -> Forecast | None:

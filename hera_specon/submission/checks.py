@@ -24,6 +24,7 @@ from hera_specon.errors import SubmissionError
 from hera_specon.gang_request import GangRequest
 from hera_specon.manifest import Manifest, program, runs_gang, sweep_of, trial_templates, variable
 from hera_specon.settings import MOST_WORKERS
+from hera_specon.submission.working_folders import folder_problems
 from mlflow_hooks import contract
 
 TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
@@ -80,6 +81,7 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     yield from _retry_problems((template if gang is None else gang).get("retryStrategy") or {})
     yield from _worker_problems(template, spec, gang)
     yield from _state_problems(template, spec)
+    yield from folder_problems(template)
     notes = (template.get("metadata") or {}).get("annotations") or {}
     planned = planned_trials({"spec": spec}, [sweep_of(template)], {})
     unnameable = (why_unnameable(*one.id.partition(".")[::2]) for one in planned)

@@ -1,4 +1,6 @@
 import json
+import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -6,10 +8,16 @@ from typing import Any
 import pytest
 
 from controllers.core.forecast import EndRange
-from controllers.core.labels import ANNOTATION_MOVE_TO
+from controllers.core.labels import ANNOTATION_MOVE_TO, LABEL_SWEEP
+from controllers.core.model import Phase
 from controllers.record.forecasts import ForecastFile, ToldForecast
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
-from hera_specon.records.run_folder import run_states
+from controllers.worlds.local.jobs import JobLedger, LocalJob, save_ledger
+from controllers.worlds.local.processes import ProcessMark
+from controllers.worlds.local.workflow import PodStep
+from controllers.worlds.local.working_folders import Project, working_folder
+from hera_specon.records.run_folder import own_folder, run_states
+from mlflow_hooks.contract import ENV_TRIAL_ID
 from tests.cli.api_server import Cluster
 from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
 from tests.cli.conftest import Specon
@@ -81,6 +89,8 @@ def test_each_trial_is_told_with_what_kubernetes_and_mlflow_know(specon_there: S
         "metric": 0.25,
         "reason": "fell behind",
         "outlook": "",
+        "pids": [],
+        "folder": None,
         "left_s": None,
         "left_low_s": None,
         "left_high_s": None,
@@ -335,6 +345,33 @@ def test_steps_in_all_are_told_of_a_run_on_this_machine(tmp_path: Path) -> None:
     assert trial.progress is not None
     assert (trial.progress.step, trial.progress.steps_total) == (79, 200)
     assert (trial.progress.best, trial.progress.latest) == (0.9, 0.8)
+
+
+def test_the_processes_and_own_folders_of_trials_on_this_machine_are_told(specon_there: Specon, tmp_path: Path) -> None:
+    part = tmp_path / "runs" / "s-1" / "00-ahead"
+    part.mkdir(parents=True)
+    (part.parent / "run.json").write_text("{}")
+    TimelineFile(part / "timeline.jsonl").append(
+        [TimelineEvent(0.0, EventKind.PHASE, f"s.{name}", phase="running", node="n", attempt=1) for name in "ab"]
+    )
+    gone = replace(ProcessMark.of(os.getpid()), started=1)
+    jobs = {}
+    for name, mark in (("a", ProcessMark.of(os.getpid())), ("b", gone)):
+        step = PodStep(name, "t", (), env={ENV_TRIAL_ID: f"uid.s.{name}"}, labels={LABEL_SWEEP: "s"})
+        jobs[name] = LocalJob(step, 0.0, 0.1, phase=Phase.RUNNING, processes=(mark,))
+    save_ledger(part / "ledger.json", JobLedger(jobs))
+    (tmp_path / "project").mkdir()
+    own = working_folder(Project(tmp_path / "project", tmp_path / "runs"), part / "work" / "uid.s.a")
+
+    command = ("status", "s-1", "--state-dir", str(tmp_path))
+    (first, second) = json.loads(specon_there(*command, "--json").stdout)["trials"]
+
+    assert (first["pids"], first["folder"]) == ([os.getpid()], str(own))
+    assert (second["pids"], second["folder"]) == ([], None)
+    assert (own_folder(part, "s.a"), own_folder(part, "s.b")) == (own, None)
+    table = specon_there(*command).stdout
+    assert "pid" in table
+    assert str(os.getpid()) in table
 
 
 def test_the_end_of_a_run_on_this_machine_is_told_as_it_foresaw_it_last(specon_there: Specon, tmp_path: Path) -> None:

@@ -83,6 +83,16 @@ def test_paths_of_volumes_in_commands_and_variables_become_folders_that_are_made
     assert own.is_dir()
 
 
+def test_a_variable_may_name_the_trials_folder_and_variables_before_it(tmp_path: Path) -> None:
+    given = {"TORCH_HOME": "$(SPECON_TRIAL_FOLDER)/torch", "HUB": "$(TORCH_HOME)/hub", "LATE": "$(LAST) $$(HUB)"}
+    env = stood_in(
+        PodStep("s", "t", (), env={**given, "LAST": "x", "SPECON_TRIAL_FOLDER": "/scratch"}), tmp_path, "t000", None
+    ).env
+    own = env["SPECON_TRIAL_FOLDER"]
+    assert own == str(tmp_path / "files" / "t000")
+    assert (env["TORCH_HOME"], env["HUB"], env["LATE"]) == (f"{own}/torch", f"{own}/torch/hub", "$(LAST) $(HUB)")
+
+
 def test_a_trial_has_a_folder_of_its_own_that_all_its_attempts_share(tmp_path: Path) -> None:
     folders = {stood_in(PodStep("s", "t", ()), tmp_path, "t000", None).env["SPECON_TRIAL_FOLDER"] for _ in range(2)}
     assert folders == {str(tmp_path / "files" / "t000")}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from controllers.core import labels
 from controllers.worlds.local.endings import owned_by, steps_gained, true_code
 from controllers.worlds.local.environment import composed
 from controllers.worlds.local.gangs import NOT_STARTED, Crew, Ended, Meeting
@@ -16,8 +17,9 @@ from controllers.worlds.local.processes import Exit, Launcher, LaunchError, Proc
 from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.trees import end_others
 from controllers.worlds.local.shares import Shares, SharesError
-from controllers.worlds.local.stand_ins import stood_in
+from controllers.worlds.local.stand_ins import WORK, stood_in
 from controllers.worlds.local.workflow import PodStep
+from controllers.worlds.local.working_folders import Project, read_own, working_folder
 from mlflow_hooks import contract
 from mlflow_hooks.presence import presences
 
@@ -32,6 +34,7 @@ class Surroundings:
     ``inherited`` is the environment that a step's own comes on top of, ``imposed`` what comes on top
     of both; ``parents`` names the MLflow run of each sweep id. ``run_of`` gives that of a trial which is about to
     start, empty where there is none. With ``gives_gpus`` each attempt sees the GPUs that it was given, and no others.
+    ``leave_out`` is what no working folder of a trial's own gets: where runs are kept.
     """
 
     folder: Path
@@ -42,6 +45,18 @@ class Surroundings:
     parents: Mapping[str, str]
     run_of: Callable[[PodStep], str] = lambda _: ""
     gives_gpus: bool = False
+    leave_out: Path = Path(".specon")
+
+    def working_folder(self, job: LocalJob) -> Path:
+        """Return where ``job`` runs: in the user's folder, or in a copy of it that the trial has for all its attempts.
+
+        Raises:
+            WorkingFolderError: such a copy cannot be made.
+        """
+        own = read_own(job.step.annotations.get(labels.ANNOTATION_OWN_FOLDER, "")) if job.trial else None
+        if own is None:
+            return self.cwd
+        return working_folder(Project(self.cwd, self.leave_out, own), self.folder / WORK / file_name(job.trial))
 
     @property
     def state_root(self) -> Path:
@@ -102,8 +117,9 @@ class Attempts:
         Of a gang all workers start, or those that did are ended again: ``ended`` tells of it as of a failure.
 
         Raises:
-            SpeconError: the only process of a job could not be started.
+            SpeconError: the only process of a job could not be started, or it got no working folder of its own.
         """
+        cwd = self._around.working_folder(job)
         token = uuid.uuid4().hex
         step, name = job.step.attempt(job.attempt - 1, job.exit_code), file_name(job.trial or job.id)
         crew = Crew(job, token, Meeting(self._around.state_root / job.trial, token) if job.gang else None)
@@ -115,9 +131,11 @@ class Attempts:
             gpus = job.gpus[rank * step.gpus : (rank + 1) * step.gpus] if self._around.gives_gpus else None
             own = stood_in(step, self._around.folder, name, gpus)
             env = self._around.env_of(own, node, token, rank, job.size)
+            if cwd != self._around.cwd:
+                env["PWD"] = str(cwd)
             folder = self._around.state_root / job.trial if job.trial else None
             command = self._command(job, own)
-            spec = ProcessSpec(job.keys[rank], command, env, self._around.cwd, log, folder=folder, attempt=token)
+            spec = ProcessSpec(job.keys[rank], command, env, cwd, log, folder=folder, attempt=token)
             try:
                 pids.append(self._start(spec, node, job))
             except (LaunchError, SharesError) as error:

@@ -12,7 +12,7 @@ _OF_OTHER_LAUNCHES: Final = {
     *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
 }
 _BEGINNINGS_OF_OTHER_LAUNCHES: Final = ("SPECON_", "TORCHELASTIC_")
-_OF_AN_ATTEMPT: Final = frozenset({"MLFLOW_RUN_ID", "RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES"})
+_OF_AN_ATTEMPT: Final = frozenset({"MLFLOW_RUN_ID", "RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "PWD"})
 """Differ between attempts. No library reads them while it is imported: they count once a device or a run is opened."""
 _OURS: Final = "SPECON_"
 _APPLIED_TO_A_FORK: Final = frozenset({"PYTHONPATH", "PYTHONUNBUFFERED"})

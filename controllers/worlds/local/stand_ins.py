@@ -14,7 +14,8 @@ from mlflow_hooks import contract
 CUDA: Final = "CUDA_VISIBLE_DEVICES"
 VOLUMES: Final = "volumes"
 FILES: Final = "files"
-"""Folders of a run: for the volumes of its workflow, and in it a folder for each trial to write into."""
+WORK: Final = "work"
+"""Folders of a run: for the volumes of its workflow, and for each trial one to write into and its own to work in."""
 
 
 def stood_in(step: PodStep, run: Path, name: str, gpus: Sequence[str] | None) -> PodStep:
@@ -36,9 +37,13 @@ def stood_in(step: PodStep, run: Path, name: str, gpus: Sequence[str] | None) ->
     }
     for folder in (own, *folders.values()):
         folder.mkdir(parents=True, exist_ok=True)
-    env = {key: _with_folders(value, folders) for key, value in step.env.items()}
+    env = {contract.ENV_TRIAL_FOLDER: str(own)}
+    for key, value in step.env.items():
+        if key != contract.ENV_TRIAL_FOLDER:
+            # A variable may name those before it, as in Kubernetes.
+            (text,) = replace(step, env=env).words((value,))
+            env[key] = _with_folders(text, folders)
     env |= {key: _secret(key) for key in step.secrets if key not in os.environ}
-    env[contract.ENV_TRIAL_FOLDER] = str(own)
     if gpus is not None:
         env[CUDA] = ",".join(gpus)
     return replace(
