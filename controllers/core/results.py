@@ -26,7 +26,8 @@ class TrialResult:
     where the world tells it. ``given_up`` tells that it failed twice alike at once, and was not tried again. ``scales``
     is how often it went on with another number of workers, ``workers`` how many it had last. ``first_nodes`` are those
     of the workers of its first attempt, by rank, where the world tells them. ``logged_instead`` names the metrics of a
-    trial that never logged its objective; it is None where the trial did, or nobody knows.
+    trial that never logged its objective; it is None where the trial did, or nobody knows. ``begun_again`` is how
+    many of its attempts began from nothing although one before had trained, where the world counts them.
     """
 
     id: str
@@ -53,6 +54,7 @@ class TrialResult:
     workers: int = 1
     first_nodes: tuple[str, ...] = ()
     logged_instead: tuple[str, ...] | None = None
+    begun_again: int = 0
 
     @property
     def loss(self) -> float | None:

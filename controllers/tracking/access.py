@@ -24,6 +24,8 @@ _DEFAULTS: Final = {
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
 _NOT_FOR_TRIALS: Final = frozenset(name for name in _DEFAULTS if name.startswith(("MLFLOW_HTTP_", "MLFLOW_ENABLE_")))
+_OF_ONE_RUN: Final = frozenset({"MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID"})
+"""Variables of whoever started us from within a run of theirs: all trials would log into that one."""
 _ours: set[str] = set()
 """Variables that this process set itself."""
 _LOGINS: Final = re.compile(r"://[^/\s\"]*@")
@@ -67,8 +69,9 @@ def be_impatient() -> None:
 
 
 def environment_as_given() -> dict[str, str]:
-    """Return this process's environment without our own settings of MLflow: trials have theirs."""
-    return {name: value for name, value in os.environ.items() if name not in _ours & _NOT_FOR_TRIALS}
+    """Return this process's environment without our own settings of MLflow, and without a run: trials have theirs."""
+    left_out = (_ours & _NOT_FOR_TRIALS) | _OF_ONE_RUN
+    return {name: value for name, value in os.environ.items() if name not in left_out}
 
 
 def problem_with(client: "MlflowClient") -> str | None:
