@@ -80,10 +80,10 @@ class TrialRuns:
     def hid_a_failure(self, step: PodStep, attempt: str) -> bool:
         """Return whether MLflow knows that an attempt without hooks has failed, whatever its launcher's exit code."""
         trial = step.environment.get(contract.ENV_TRIAL_ID, "")
-        return self._asked(lambda: ended_badly(self._client, self._experiments(), trial, attempt), default=False)
+        return bool(self._asked(lambda: ended_badly(self._client, self._experiments(), trial, attempt), default=False))
 
     def _going_on(self, step: PodStep, sweep: SweepRun) -> dict[str, str]:
-        """Return the run to go on with, if it is in the sweep's experiment: scripts that named another cannot use it."""
+        """Return the run to go on with, if it is in the sweep's experiment: one that named another cannot use it."""
         trial, objective = _names(step)
         runs = self._asked(lambda: runs_of_trial(self._client, [sweep.experiment_id], trial, objective)[:1], default=[])
         return {contract.ENV_RUN: runs[0].run_id} if runs else {}

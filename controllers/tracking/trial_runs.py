@@ -64,7 +64,7 @@ def add_params(
         client: of the tracking server.
         sweep: the parent run.
         experiments: where its trials log to.
-        known: the hyperparameters of trials by their ids; of others, the tag of their run tells them.
+        known: the hyperparameters of those trials by their ids; where there are none, the tag of a run tells them.
 
     Raises:
         MlflowException: MLflow is away or refuses.
@@ -74,8 +74,10 @@ def add_params(
     trials: set[str] = set()
     for run in _all(client, experiments, wanted):
         trial = run.data.tags[contract.TAG_TRIAL_ID]
+        if trial not in known:
+            continue
         trials.add(trial)
-        params = known.get(trial) or _params_in(run)
+        params = known[trial] or _params_in(run)
         told = [Param(sendable(key), sendable(value)[:_LONGEST]) for key, value in params.items()]
         told = [param for param in told if param.key not in run.data.params]
         for start in range(0, len(told), _MOST):
