@@ -237,7 +237,7 @@ class SweepRecord:
                 if result is not None:
                     uid = sweep.rpartition(".")[0]
                     ended = {f"{uid}.{one.id}": one.succeeded for one in result.trials}
-                    add_params(self._client, run, [run.experiment_id], dict.fromkeys(ended, {}))
+                    add_params(self._client, run, [run.experiment_id], {trial: {} for trial in ended})
                     end_runs_left_open(self._client, run, ended)
                 close_sweep(self._client, run, result, status=self._ending.status)
             self.closed = True

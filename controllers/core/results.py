@@ -2,13 +2,15 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from operator import itemgetter
 from typing import Any
 
 from controllers.core.errors import SpeconError
 from controllers.core.model import Direction
+
+_MOST_TOLD = 5
 
 
 class ComparisonError(SpeconError):
@@ -83,6 +85,21 @@ class TrialResult:
     def met_deadline(self) -> bool | None:
         """Whether it ended well before its deadline; None where it had none."""
         return None if self.deadline_s is None else self.succeeded and self.completion_s <= self.deadline_s
+
+
+def told_again(begun_again: Mapping[str, int]) -> list[str]:
+    """Return in words which trials began again from nothing; the first few of many.
+
+    Args:
+        begun_again: how many attempts of each trial did, by its short id.
+    """
+    told = [
+        f"{trial} began again from nothing {'once' if times == 1 else f'{times} times'}: it kept no checkpoint, and what "
+        "it had trained before is lost"
+        for trial, times in begun_again.items()
+        if times
+    ]
+    return told if len(told) <= _MOST_TOLD else [*told[:_MOST_TOLD], f"and {len(told) - _MOST_TOLD} more began again"]
 
 
 @dataclass(frozen=True, slots=True)

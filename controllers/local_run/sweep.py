@@ -53,6 +53,7 @@ from mlflow_hooks.delivery import end_untold
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
 _LAST_TAGS_S = 15.0
+_MOST_BEGINNINGS = 5
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class LocalSweep:
         self._runs = self._opened(Steering(f"{plan.title} · {name}", name, plan.uid, spec=spec))
         home = sorted({run.experiment_id for run in self._runs})
         self._told: set[str] = set()
+        self._begun: dict[str, int] = {}
         self._where = Whereabouts(self._client, home, f"{plan.uid}.")
 
     def _opened(self, steering: Steering) -> Sequence[SweepRun]:
@@ -243,6 +245,7 @@ class LocalSweep:
                     self._services.screen.say(f"Warning: {warning}")
                 self._services.keep_alive()
                 self._tell_of_other_experiments()
+                self._tell_of_beginnings(world)
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             select.select([self._services.launcher.fileno()], [], [], _STEP_S)
         # Once more, for the last phases and reports to get into the record and onto the runs.
@@ -266,6 +269,16 @@ class LocalSweep:
                 f"there. Sweep(experiment={name!r}) keeps the whole sweep together"
             )
             self._told.add(where)
+
+    def _tell_of_beginnings(self, world: LocalWorld) -> None:
+        """Say of each trial that it began again from nothing, when it does; of the first few, where there are many."""
+        for job in world.jobs():
+            before, self._begun[job.id] = self._begun.get(job.id, 0), job.begun_again
+            if job.begun_again > before and sum(map(bool, self._begun.values())) <= _MOST_BEGINNINGS:
+                self._services.screen.say(
+                    f"{world.short(job.trial)} began again from nothing, as it keeps no checkpoint; what it logged "
+                    "before does not count. A script with hooks goes on (docs/how-to/instrument-a-training-script.md)"
+                )
 
     def _surroundings(self) -> Surroundings:
         sweeps = {run.sweep_id: run for run in self._runs}

@@ -282,7 +282,7 @@ def test_a_trials_run_is_made_under_its_sweep_before_its_pod_starts(stage: Calla
     assert it.cluster.run_of[it.uid](it.trial, {}) == made
 
 
-def test_a_run_that_nobody_else_ended_ends_with_its_sweep_and_gets_the_parameters_it_lacks(
+def test_a_run_that_nobody_else_ended_ends_with_its_sweep_and_gets_parameters(
     stage: Callable[..., Stage],
 ) -> None:
     it = stage()
