@@ -131,9 +131,9 @@ def _nobody(sweep: str, objective: str, silent: Sequence[TrialResult]) -> str:
     told = f"no trial of {sweep or 'the sweep'} logged its objective {objective!r}, although {len(silent)} ended well"
     if not names:
         return (
-            f"{told}; they logged nothing at all: log it with t.log({objective}=...), or by mlflow.log_metric; a script "
-            "that calls mlflow.set_tracking_uri() logs to another server: leave that out, or run specon with "
-            "MLFLOW_TRACKING_URI set to the same"
+            f"{told}; they logged nothing at all: log it with t.log({objective}=...), or by mlflow.log_metric. A "
+            "script that calls mlflow.set_tracking_uri() logs to another server: leave the call out, or set "
+            "MLFLOW_TRACKING_URI to that server for specon"
         )
     return (
         f"{told}; logged were: {', '.join(names)}{_meant(objective, names)}. "
