@@ -79,7 +79,7 @@ def test_a_plain_script_trains_as_in_a_shell_and_what_is_told_of_it_is_true(tmp_
     (tmp_path / "train.py").write_text(TRAIN)
     command = ("run", "sweep.py", "--plain", "--nodes", "3", "--cpus-per-node", "0.6", "--json", "out.json")
     process = workbench.start(*command)
-    workbench.wait_for(lambda: logged(tmp_path) == 3)
+    workbench.wait_for(lambda: logged(tmp_path) == 3, within_s=400)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=200)
     assert "keeps no checkpoint and begins again" in output
