@@ -3,7 +3,7 @@
 import os
 import select
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,8 @@ class LocalSweep:
             world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
             if begun := world.standings():
                 self._services.screen.say(f"going on: {said(begun)}")
+                with suppress(MlflowException, OSError):
+                    self._where.look()  # what began again may have runs where its script said
             stack.push(lambda kind, *_: self._keep(world, cut=kind is not None))
             source = MlflowSource(
                 self._client,
