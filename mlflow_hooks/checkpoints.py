@@ -26,6 +26,7 @@ MANIFEST: Final = "manifest.json"
 STUTTERS: Final = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT})
 """Errors that tell of a disk or a server of files, not of a mistake."""
 _PAUSES_S: Final = (0.01, 0.1)
+_TOLD: Final = "told-of-plain-variables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +215,19 @@ class Saving(Restoring):
         self._due_at = time.monotonic() + every_s
         self._warned = False
         self._failing = False
+
+    def tell_of_plain_variables(self) -> None:
+        """Tell once in a trial's life what comes back where only the parts of a model are tracked."""
+        if not self.found or not all(getattr(state, "of_model", False) for state in self._states.values()):
+            return
+        try:
+            (self._checkpoints.folder / _TOLD).touch(exist_ok=False)
+        except OSError:  # it was told before, or would be told each time
+            return
+        report(
+            f"going on at step {self.saved_step} with {', '.join(self._states)}; plain variables of the script, such "
+            "as a best value or a patience, start again from their first values: keep them by t.track_values()"
+        )
 
     def due(self) -> bool:
         """Return whether it is time for a periodic checkpoint."""

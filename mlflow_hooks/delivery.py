@@ -4,7 +4,6 @@ Everything here may fail with MLflow's errors at any point and be called again: 
 acknowledged is counted, and MLflow drops a point that is identical to one it has.
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -36,6 +35,7 @@ from mlflow_hooks.tracking_server import (
     TrackingError,
     TrackingServer,
     tracking_server,
+    tracking_uri,
 )
 
 BATCH: Final = 1000
@@ -148,7 +148,7 @@ def end_untold(folder: Path, *, succeeded: bool) -> None:
 
 def sending_wanted() -> bool:
     """Return whether the user said where MLflow is (``mlflow.set_tracking_uri`` sets the variable too)."""
-    return bool(os.environ.get("MLFLOW_TRACKING_URI"))
+    return bool(tracking_uri())
 
 
 def deliver_leftovers(folder: Path, *, deadline_s: float) -> int:

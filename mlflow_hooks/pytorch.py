@@ -22,7 +22,13 @@ class HasStateDict(Protocol):
 
 
 class TorchState:
-    """The state of some parts of a PyTorch training and of the random generators."""
+    """The state of some parts of a PyTorch training and of the random generators.
+
+    Attributes:
+        of_model: it holds what belongs to a model, and none of the script's own variables.
+    """
+
+    of_model = True
 
     def __init__(self, parts: tuple[HasStateDict, ...]) -> None:
         self._parts = parts

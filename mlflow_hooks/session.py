@@ -21,6 +21,7 @@ from mlflow_hooks.settings import Settings, read_settings
 from mlflow_hooks.state_folder import report
 from mlflow_hooks.states import State
 from mlflow_hooks.threads import ThreadSearch, follow_share, prepare_threads
+from mlflow_hooks.values import Values
 
 LEAVING_FLUSH_S: Final = 2.0
 """How long an attempt that leaves waits for MLflow; the next attempt sends the rest."""
@@ -99,6 +100,7 @@ class Trial:
             with self._leaving_where_a_disk_stutters():
                 self._states = Restoring(Checkpoints(settings.folder / "checkpoints").at(step) if step else None)
         self.step = self.next_step = self._states.saved_step
+        self._values_tracked = 0
         self._threads = ThreadSearch(settings.folder)
         self._said = Announcement(settings.folder, settings.attempt, settings.rank)
 
@@ -139,6 +141,25 @@ class Trial:
         self._block.check_here()
         with self._leaving_where_a_disk_stutters():
             self._states.track(state, name)
+
+    def track_values(self, **first: Any) -> Values:  # noqa: ANN401 - whatever the script needs back
+        """Keep plain values in each checkpoint: ``v = t.track_values(best=1e9)``, then ``v.best = ...``.
+
+        Args:
+            first: the values by name, as they are before the first step.
+
+        Returns:
+            An object with the values as attributes: those of the checkpoint, if there is a whole one.
+
+        Raises:
+            TypeError: a value is no number, text, bool, None, or list or dict of these.
+            MigrationExit: as ``track`` does.
+            SecondTrialError: as ``track`` does.
+        """
+        values = Values(first)
+        self._values_tracked += 1
+        self.track(values, "values" if self._values_tracked == 1 else f"values-{self._values_tracked}")
+        return values
 
     def steps(self, total: int) -> Iterator[int]:
         """Yield the steps that are left of ``total``; between two of them the trial may save or leave."""
@@ -186,6 +207,7 @@ class Trial:
         self._leave_if_asked()
         self._states.check_complete()
         if self._record:
+            self._record.saving.tell_of_plain_variables()
             self._record.begin(total, self.next_step)
             self._record.start_sending()
 

@@ -30,7 +30,12 @@ class SklearnState:
 
     Args:
         estimator: it stays the same object when it is restored.
+
+    Attributes:
+        of_model: it holds what belongs to a model, and none of the script's own variables.
     """
+
+    of_model = True
 
     def __init__(self, estimator: Any) -> None:  # noqa: ANN401 - scikit-learn ships no types
         self._estimator = estimator

@@ -86,6 +86,11 @@ def read_identity(folder: Path) -> Identity | None:
     return _read(folder / _IDENTITY, Identity)
 
 
+def forget_identity(folder: Path) -> None:
+    """Forget whose folder this is: no attempt in it has hooks."""
+    (folder / _IDENTITY).unlink(missing_ok=True)
+
+
 def write_ending(folder: Path, ending: Ending) -> None:
     """Write ``ended.json``."""
     write_whole(folder / _ENDED, json.dumps(asdict(ending)))

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from mlflow_hooks import contract
 from mlflow_hooks.journal import Point
 
 if TYPE_CHECKING:
@@ -115,9 +116,17 @@ class TrackingServer(Protocol):
 
 
 def tracking_server() -> TrackingServer:
-    """Return the server that ``MLFLOW_TRACKING_URI`` names, without MLflow's library where nothing needs it."""
-    uri = os.environ.get("MLFLOW_TRACKING_URI", "")
+    """Return the server that the hooks log to, without MLflow's library where nothing needs it."""
+    uri = tracking_uri()
     return RestServer(uri) if _plain(uri) else LibraryServer()
+
+
+def tracking_uri() -> str:
+    """Return where the hooks log to, empty where nobody told.
+
+    A sweep's own address comes first: a script may tell MLflow another one, for runs of its own.
+    """
+    return os.environ.get(contract.ENV_TRACKING) or os.environ.get("MLFLOW_TRACKING_URI", "")
 
 
 def _plain(uri: str) -> bool:
@@ -281,7 +290,7 @@ class LibraryServer:
     def __init__(self) -> None:
         import mlflow  # noqa: PLC0415 - takes seconds, and only who needs it shall pay
 
-        self._client: MlflowClient = mlflow.MlflowClient()
+        self._client: MlflowClient = mlflow.MlflowClient(tracking_uri() or None)
 
     def experiment(self, name: str) -> str | None:
         """See ``TrackingServer``."""

@@ -31,7 +31,7 @@ from controllers.tracking.sweep_runs import (
     open_sweep,
     sweep_is_closed,
 )
-from controllers.tracking.trial_runs import end_runs_left_open
+from controllers.tracking.trial_runs import add_params, end_runs_left_open
 
 _LOG = logging.getLogger(__name__)
 _FLUSH_S = 10.0
@@ -237,6 +237,7 @@ class SweepRecord:
                 if result is not None:
                     uid = sweep.rpartition(".")[0]
                     ended = {f"{uid}.{one.id}": one.succeeded for one in result.trials}
+                    add_params(self._client, run, [run.experiment_id], {trial: {} for trial in ended})
                     end_runs_left_open(self._client, run, ended)
                 close_sweep(self._client, run, result, status=self._ending.status)
             self.closed = True

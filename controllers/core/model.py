@@ -88,7 +88,8 @@ class Sample:
     """The newest report of a trial's training, as a metric source found it.
 
     ``value`` may be NaN or infinite: it is what was logged. ``cpu_seconds`` counts over all attempts. ``best`` is the
-    best value so far, from a source that knows of values which no poll has shown.
+    best value so far, from a source that knows of values which no poll has shown. ``training`` tells one training of
+    the trial from another that began again from nothing; empty where there is only one.
     """
 
     value: float
@@ -98,6 +99,7 @@ class Sample:
     first: float | None = None
     steps_total: int | None = None
     best: float | None = None
+    training: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ class Progress:
 
     ``first`` and ``best`` normalise the objective; ``dropped`` counts NaN and infinite reports, and
     ``dropped_report`` is time and step of the newest of them, so that reading it again does not count it again.
+    ``training`` is that of the reports: what was known of an earlier one does not count.
     """
 
     first: float
@@ -117,6 +120,7 @@ class Progress:
     steps_total: int | None = None
     dropped: int = 0
     dropped_report: tuple[float, int] | None = None
+    training: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,11 @@ def _nobody(sweep: str, objective: str, silent: Sequence[TrialResult]) -> str:
     names = others(objective, (name for trial in silent for name in trial.logged_instead or ()))
     told = f"no trial of {sweep or 'the sweep'} logged its objective {objective!r}, although {len(silent)} ended well"
     if not names:
-        return f"{told}; they logged nothing at all: log it with t.log({objective}=...), or by mlflow.log_metric"
+        return (
+            f"{told}; they logged nothing at all: log it with t.log({objective}=...), or by mlflow.log_metric. A "
+            "script that calls mlflow.set_tracking_uri() logs to another server: leave the call out, or set "
+            "MLFLOW_TRACKING_URI to that server for specon"
+        )
     return (
         f"{told}; logged were: {', '.join(names)}{_meant(objective, names)}. "
         f"Name one of these in Sweep(objective=...), or log {objective!r}"

@@ -33,13 +33,16 @@ def merge(previous: Progress | None, sample: Sample, direction: Direction) -> Pr
 
     A NaN or infinite value is counted once and otherwise changes nothing. A repeated poll of the same
     report, or one that is older than what is known, changes nothing either. Reports are ordered by time and
-    then by step, since an attempt that resumes from an older checkpoint reports smaller steps later.
+    then by step, since an attempt that resumes from an older checkpoint reports smaller steps later. Of a training that
+    began again, nothing counts that was known before.
 
     Returns:
         None as long as no finite value was reported.
     """
     if not math.isfinite(sample.at):
         return previous
+    if previous is not None and previous.training != sample.training:
+        previous = None
     order = _order(sample)
     if not math.isfinite(sample.value):
         if previous is None or order <= max(_order(previous), previous.dropped_report or (-math.inf, 0)):
@@ -65,6 +68,7 @@ def merge(previous: Progress | None, sample: Sample, direction: Direction) -> Pr
         steps_total=steps_total,
         dropped=0 if previous is None else previous.dropped,
         dropped_report=None if previous is None else previous.dropped_report,
+        training=sample.training,
     )
 
 

@@ -2,13 +2,15 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from operator import itemgetter
 from typing import Any
 
 from controllers.core.errors import SpeconError
 from controllers.core.model import Direction
+
+_MOST_TOLD = 5
 
 
 class ComparisonError(SpeconError):
@@ -26,7 +28,8 @@ class TrialResult:
     where the world tells it. ``given_up`` tells that it failed twice alike at once, and was not tried again. ``scales``
     is how often it went on with another number of workers, ``workers`` how many it had last. ``first_nodes`` are those
     of the workers of its first attempt, by rank, where the world tells them. ``logged_instead`` names the metrics of a
-    trial that never logged its objective; it is None where the trial did, or nobody knows.
+    trial that never logged its objective; it is None where the trial did, or nobody knows. ``begun_again`` is how
+    many of its attempts began from nothing although one before had trained, where the world counts them.
     """
 
     id: str
@@ -53,6 +56,7 @@ class TrialResult:
     workers: int = 1
     first_nodes: tuple[str, ...] = ()
     logged_instead: tuple[str, ...] | None = None
+    begun_again: int = 0
 
     @property
     def loss(self) -> float | None:
@@ -81,6 +85,21 @@ class TrialResult:
     def met_deadline(self) -> bool | None:
         """Whether it ended well before its deadline; None where it had none."""
         return None if self.deadline_s is None else self.succeeded and self.completion_s <= self.deadline_s
+
+
+def told_again(begun_again: Mapping[str, int]) -> list[str]:
+    """Return in words which trials began again from nothing; the first few of many.
+
+    Args:
+        begun_again: how many attempts of each trial did, by its short id.
+    """
+    told = [
+        f"{trial} began again from nothing {'once' if times == 1 else f'{times} times'}: it kept no checkpoint, and "
+        "what it had trained before is lost"
+        for trial, times in begun_again.items()
+        if times
+    ]
+    return told if len(told) <= _MOST_TOLD else [*told[:_MOST_TOLD], f"and {len(told) - _MOST_TOLD} more began again"]
 
 
 @dataclass(frozen=True, slots=True)

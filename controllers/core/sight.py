@@ -78,6 +78,9 @@ class Sight:
         merged = None if sample is None else merge(self.progress.get(trial.id), sample, trial.direction)
         if merged is not None:
             self.progress[trial.id] = merged
+        elif sample is not None:
+            # It began again, and has no finite value yet.
+            self.progress.pop(trial.id, None)
         progress = self.progress.get(trial.id)
         diverged = sample is not None and _diverged(sample, progress)
         known = None if shown is not trial else self._informed[trial.id]

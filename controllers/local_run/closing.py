@@ -1,6 +1,7 @@
 """Ends the MLflow runs of a sweep on this machine, once MLflow has all that its trials logged."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,10 +15,13 @@ from controllers.local_run.journals import journalled_samples
 from controllers.local_run.logged import NamesLogged
 from controllers.record.forecasts import FORECASTS_FILE
 from controllers.tracking.access import MlflowAwayError
-from controllers.tracking.mlflow_source import MlflowSource, Scope
+from controllers.tracking.mlflow_source import MlflowSource
+from controllers.tracking.script_runs import Whereabouts, settle
 from controllers.tracking.sweep_runs import SweepRun, close_sweep
-from controllers.tracking.trial_runs import end_runs_left_open
+from controllers.tracking.trial_runs import add_params, end_runs_left_open, open_trial_run
+from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob
+from mlflow_hooks import contract
 
 
 @dataclass(slots=True)
@@ -27,6 +31,7 @@ class Closing:
     Attributes:
         client: of the tracking server.
         runs: the parent runs.
+        where: the experiments that the trials log to.
         folder: of the run under one policy.
         uid: what the ids of its trials begin with.
         jobs: those of its trials.
@@ -35,6 +40,7 @@ class Closing:
 
     client: MlflowClient
     runs: Sequence[SweepRun]
+    where: Whereabouts
     folder: Path
     uid: str
     jobs: Sequence[LocalJob]
@@ -48,21 +54,42 @@ class Closing:
             MlflowException: it is away or refuses.
             OSError: it is away.
         """
+        hooked = {job.trial for job in self.jobs if is_hooked(self.folder / "state" / job.trial)}
+        if any(job.trial not in hooked for job in self.jobs):
+            self.where.look()
         self.result = replace(self.result, trials=self._with_what_mlflow_alone_knows())
         succeeded = {job.trial: job.exit_code == 0 for job in self.jobs if job.phase.ended}
         records = [path for name in ("timeline.jsonl", FORECASTS_FILE) if (path := self.folder / name).exists()]
         for run in self.runs:
+            self._settle(run, succeeded, hooked)
             end_runs_left_open(self.client, run, succeeded)
             close_sweep(self.client, run, self.result, records)
+
+    def _settle(self, run: SweepRun, succeeded: Mapping[str, bool], hooked: AbstractSet[str]) -> None:
+        """Leave each trial of a sweep whose script made its runs itself, or none, with one that has its parameters."""
+        experiments = self.where.experiments()
+        settle(self.client, run, experiments, succeeded, self._objectives())
+        of_scripts = {
+            job.trial: job.params
+            for job in self.jobs
+            if job.trial not in hooked and job.step.env.get(contract.ENV_SWEEP_ID) == run.sweep_id
+        }
+        if of_scripts:
+            with_run = add_params(self.client, run, experiments, of_scripts)
+            for trial in of_scripts.keys() & succeeded.keys() - with_run:
+                open_trial_run(self.client, run, trial, of_scripts[trial], may_exist=True)
+            add_params(self.client, run, experiments, of_scripts)
+
+    def _objectives(self) -> dict[TrialId, str]:
+        return {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in self.jobs}
 
     def _with_what_mlflow_alone_knows(self) -> tuple[TrialResult, ...]:
         """Return the trials with the final values of those that keep no journal."""
         journalled = journalled_samples(self.folder / "state", self.jobs, float)
-        objectives = {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in self.jobs}
-        silent = {trial: objective for trial, objective in objectives.items() if trial not in journalled}
+        silent = {trial: objective for trial, objective in self._objectives().items() if trial not in journalled}
         if not silent:
             return self.result.trials
-        scope = Scope(sorted({run.experiment_id for run in self.runs}), f"{self.uid}.")
+        scope = self.where.scope(lacking=False)
         source = MlflowSource(self.client, lambda: scope, lambda: silent, float)
         samples = source.poll(whole=True)
         if source.away:

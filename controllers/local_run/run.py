@@ -86,7 +86,7 @@ def run_locally(
             screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if folder.resumed and not (settings.adds_policies or settings.extends):
-            screen.say(f"run {folder.name} was cut short: going on where it stopped (--fresh starts anew)")
+            screen.say(f"run {folder.name} was cut short: going on with it (--fresh begins another)")
         turns = run_each(order, folder, services)
         # What MLflow lacks is sent by the same command, which only finds a run that has not finished.
         serve_again = services.server.serve_again if services.server else ""

@@ -23,6 +23,7 @@ from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.processes.preload import Plans
 from controllers.worlds.local.processes.warmth import Warmth, most_wanted, warmth_of
 from controllers.worlds.local.workflow import PlannedTrial
+from mlflow_hooks import contract
 
 TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
 GRACE_S: Final = 30.0
@@ -101,7 +102,7 @@ def start_services(
         # The hooks' deliver_leftovers looks there, as every MLflow client does.
         stack.enter_context(_set_here({TRACKING_URI: uri}))
     # Trials may run in other folders than this process.
-    imposed[TRACKING_URI] = absolute(uri, Path.cwd())
+    imposed |= dict.fromkeys((TRACKING_URI, contract.ENV_TRACKING), absolute(uri, Path.cwd()))
     # Its imports take seconds, in which MLflow gets ready too.
     launcher = Launcher(_warmths(order, planned, inherited, imposed), GRACE_S, folder.path / "launcher.log")
     stack.callback(launcher.close, GRACE_S)

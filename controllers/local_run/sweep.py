@@ -1,8 +1,9 @@
 """One sweep under one policy on this machine: what it needs around it, the loop that drives it, and its result."""
 
+import os
 import select
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ from controllers.record.timeline import TimelineFile
 from controllers.tracking.access import MlflowAwayError, shown
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.client import CarefulClient
-from controllers.tracking.mlflow_source import MlflowSource, Scope
+from controllers.tracking.mlflow_source import MlflowSource
+from controllers.tracking.script_runs import Whereabouts
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, end_leftovers
@@ -43,13 +45,16 @@ from controllers.worlds.local.engine_files import AskedFile, PolicyFile, StateFi
 from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import choose_shares
+from controllers.worlds.local.standing import said
 from controllers.worlds.local.workflow import Program
 from controllers.worlds.local.world import LocalWorld
+from mlflow_hooks import contract
 from mlflow_hooks.delivery import end_untold
 
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
 _LAST_TAGS_S = 15.0
+_MOST_BEGINNINGS = 5
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,10 @@ class LocalSweep:
         self._state = plan.folder / "state"
         self._state_dir = plan.folder.resolve().parents[2]
         self._runs = self._opened(Steering(f"{plan.title} · {name}", name, plan.uid, spec=spec))
+        home = sorted({run.experiment_id for run in self._runs})
+        self._told: set[str] = set()
+        self._begun: dict[str, int] = {}
+        self._where = Whereabouts(self._client, home, f"{plan.uid}.")
 
     def _opened(self, steering: Steering) -> Sequence[SweepRun]:
         try:
@@ -114,9 +123,18 @@ class LocalSweep:
             self._services.launcher.wait_ready()
             clock = SweepClock(elapsed_before(self._plan.folder))
             world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
+            if begun := world.standings():
+                self._services.screen.say(f"going on: {said(begun)}")
+                with suppress(MlflowException, OSError):
+                    self._where.look()  # what began again may have runs where its script said
             stack.push(lambda kind, *_: self._keep(world, cut=kind is not None))
-            scope = Scope(sorted({run.experiment_id for run in self._runs}), f"{self._plan.uid}.")
-            source = MlflowSource(self._client, lambda: scope, world.objectives, clock.from_epoch, epoch=clock.epoch)
+            source = MlflowSource(
+                self._client,
+                lambda: self._where.scope(lacking=len(source.run_ids) < len(world.objectives())),
+                world.objectives,
+                clock.from_epoch,
+                epoch=clock.epoch,
+            )
             reader = stack.enter_context(BackgroundReader(_HEARTBEAT_S))
             background = stack.enter_context(reader.follow(source))
             samples = LastWord(
@@ -181,7 +199,7 @@ class LocalSweep:
             if job.phase.ended and (self._state / job.trial).is_dir():
                 # Of one that was stopped, killed or knows no hooks, nobody else tells MLflow that it is over.
                 end_untold(self._state / job.trial, succeeded=job.exit_code == 0)
-        closing = Closing(self._client, self._runs, self._plan.folder, self._plan.uid, of_trials, result)
+        closing = Closing(self._client, self._runs, self._where, self._plan.folder, self._plan.uid, of_trials, result)
         courier = courier_for([self._state / job.trial for job in of_trials], closing.conclude)
         courier.start()
         lack = wait_for(courier, self._services)
@@ -222,8 +240,7 @@ class LocalSweep:
             if change.take(asked.read()):
                 driver = steered_by(change.policy)
             if self._services.stop.is_set():
-                message = "interrupted: the trials save their state; run the same command again to go on"
-                raise SweepInterrupted(message)
+                raise SweepInterrupted(self._interrupted(world))
             if driver.advance(clock.now()):
                 # A controller killed from here on finds what runs by now, and can end it.
                 save_ledger(self._ledger_path, world.ledger)
@@ -233,6 +250,8 @@ class LocalSweep:
                 driver.tick(now)
                 self._warn(watch.look(now, world, source.logged).values())
                 self._services.keep_alive()
+                self._tell_of_other_experiments()
+                self._tell_of_beginnings(world)
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             select.select([self._services.launcher.fileno()], [], [], _STEP_S)
         self._warn(shared.look(clock.now(), world.jobs(), clock.to_epoch, last=True))
@@ -243,6 +262,34 @@ class LocalSweep:
     def _warn(self, warnings: Iterable[str]) -> None:
         for warning in warnings:
             self._services.screen.say(f"Warning: {warning}")
+
+    def _interrupted(self, world: LocalWorld) -> str:
+        """End the attempts, and say where the trials go on."""
+        self._services.launcher.close(GRACE_S)
+        world.count_cut()
+        standings = world.standings()
+        told = f" ({said(standings)})" if standings else ""
+        return f"interrupted{told}; run the same command again to go on"
+
+    def _tell_of_other_experiments(self) -> None:
+        """Say once of each experiment that trials log to another than that of the sweep."""
+        for where in self._where.elsewhere.keys() - self._told:
+            name, home = self._where.elsewhere[where], ", ".join(sorted({*self._plan.sweeps.values()}))
+            self._services.screen.say(
+                f"trials log to the experiment {name!r} that their script names, not to {home!r}; they are followed "
+                f"there. Sweep(experiment={name!r}) keeps the whole sweep together"
+            )
+            self._told.add(where)
+
+    def _tell_of_beginnings(self, world: LocalWorld) -> None:
+        """Say of each trial that it began again from nothing, when it does; of the first few, where there are many."""
+        for job in world.jobs():
+            before, self._begun[job.id] = self._begun.get(job.id, 0), job.begun_again
+            if job.begun_again > before and sum(map(bool, self._begun.values())) <= _MOST_BEGINNINGS:
+                self._services.screen.say(
+                    f"{world.short(job.trial)} began again from nothing, as it keeps no checkpoint; what it logged "
+                    "before does not count. A script with hooks goes on (docs/how-to/instrument-a-training-script.md)"
+                )
 
     def _surroundings(self) -> Surroundings:
         sweeps = {run.sweep_id: run for run in self._runs}
@@ -257,7 +304,14 @@ class LocalSweep:
             gives_gpus=any(self._plan.machine.gpus.values()),
             # Where the sweep was started in the very folder that keeps runs, what it keeps beside them is copied too.
             leave_out=self._state_dir / "runs" if Path.cwd().is_relative_to(self._state_dir) else self._state_dir,
-            run_of=TrialRuns(self._client, state_root, sweeps).of,
+            tracking=TrialRuns(
+                self._client,
+                state_root,
+                sweeps,
+                self._plan.sweeps,
+                self._where.experiments,
+                os.environ.get(contract.ENV_RUN_CONTEXT, ""),
+            ),
         )
 
     @staticmethod

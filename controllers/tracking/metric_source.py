@@ -35,6 +35,7 @@ RUNNING: Final = "RUNNING"
 """Status of a run that goes on."""
 _MOST_OTHERS: Final = 20
 _LONGEST_NAME: Final = 100
+_PARENT: Final = "mlflow.parentRunId"
 _SYSTEM: Final = "system/"
 """Begins the metrics of the machine that MLflow itself may log: they are many, and none is of the training."""
 
@@ -47,7 +48,9 @@ class TooMuchError(SpeconError):
 class FoundRun:
     """A trial's run, the newest point of each of its metrics that are wanted, and the names of some others.
 
-    ``going_on`` tells that it has not ended; ``began`` is when it was made, in milliseconds since 1970.
+    ``going_on`` tells that it has not ended; ``began`` is when it was made, in milliseconds since 1970. ``attempt`` is
+    the token of the attempt whose script made it, empty where our hooks or a controller did; ``parent`` the id of the
+    run that it is nested under.
     """
 
     trial: TrialId
@@ -56,6 +59,8 @@ class FoundRun:
     others: frozenset[str] = frozenset()
     going_on: bool = True
     began: int = 0
+    attempt: str = ""
+    parent: str = ""
 
     @property
     def holds_data(self) -> bool:
@@ -79,18 +84,37 @@ def find_runs(
         yield from _of_store(client, experiments, wanted, metrics)
 
 
-def believed(found: Iterable[FoundRun]) -> dict[TrialId, FoundRun]:
-    """Return the run of each trial. Of several, given the newest first, that is the oldest of those with data.
+def believed(found: Iterable[FoundRun], objectives: Mapping[TrialId, str]) -> dict[TrialId, FoundRun]:
+    """Return the run of each trial that counts.
 
-    A controller that was killed, or that MLflow answered too late, leaves one without; so does a request that MLflow
-    hears after another run was made.
+    Of those that our hooks or a controller made, that is the oldest with data. A controller that was killed, or that
+    MLflow answered too late, leaves one without; so does a request that MLflow hears after another run was made.
+
+    A script may make several itself. Of these the newest attempt counts, as the training began again with it; and of
+    its runs the newest that has the objective, one that is nested in none of the others.
+
+    Args:
+        found: the runs, the newest first.
+        objectives: name of the objective of each trial.
     """
-    runs: dict[TrialId, FoundRun] = {}
+    runs: dict[TrialId, list[FoundRun]] = {}
     for run in found:
-        known = runs.get(run.trial)
-        if known is None or run.holds_data or not known.holds_data:
-            runs[run.trial] = run
-    return runs
+        runs.setdefault(run.trial, []).append(run)
+    return {trial: _believed(several, objectives.get(trial, "")) for trial, several in runs.items()}
+
+
+def _believed(runs: Sequence[FoundRun], objective: str) -> FoundRun:
+    """Return which of one trial's runs counts, given the newest first."""
+    ours = [run for run in runs if not run.attempt]
+    own = [run for run in runs if run.attempt]
+    if with_data := [run for run in ours if run.holds_data]:
+        return with_data[-1]
+    if not own:
+        return ours[-1]
+    newest = [run for run in own if run.attempt == own[0].attempt]
+    ids = {run.run_id for run in newest}
+    # Of equals, max() takes the first, which is the newest.
+    return max(newest, key=lambda run: (objective in run.metrics, run.parent not in ids, run.holds_data))
 
 
 def _of_store(
@@ -100,9 +124,8 @@ def _of_store(
     while True:
         page = client.search_runs(list(experiments), wanted, max_results=_PAGE, page_token=token)
         for run in page:
-            trial = TrialId(run.data.tags[contract.TAG_TRIAL_ID])
             info = run.info
-            yield _of_interest(trial, info.run_id, newest_of(run), metrics, info.status, info.start_time)
+            yield _of_interest(run.data.tags, info.run_id, newest_of(run), metrics, info.status, info.start_time)
         token = page.token
         if not token:
             return
@@ -166,18 +189,20 @@ def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
 def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
     data = run["data"]
     # No generator's next() here: its StopIteration would end the search as if there were no other run.
-    trial = {tag["key"]: tag["value"] for tag in data["tags"]}[contract.TAG_TRIAL_ID]
+    tags = {tag["key"]: tag["value"] for tag in data["tags"]}
+    trial = tags[contract.TAG_TRIAL_ID]
     found = {one["key"]: newest_in_json(one) if one["key"] in metrics else None for one in data.get("metrics", ())}
     info = run["info"]
     run_id, began = info["run_id"], int(info.get("start_time") or 0)
-    if not (run_id and all(isinstance(name, str) for name in (trial, run_id, *found))):
+    own = (tags.get(contract.TAG_ATTEMPT, ""), tags.get(_PARENT, ""))
+    if not (run_id and all(isinstance(name, str) for name in (trial, run_id, *own, *found))):
         message = f"a run {run_id!r} of trial {trial!r}"
         raise ValueError(message)
-    return _of_interest(TrialId(trial), run_id, found, metrics, info.get("status"), began)
+    return _of_interest(tags, run_id, found, metrics, info.get("status"), began)
 
 
 def _of_interest(
-    trial: TrialId,
+    tags: Mapping[str, str],
     run_id: str,
     found: Mapping[str, Any],
     metrics: Collection[str],
@@ -189,4 +214,13 @@ def _of_interest(
     others = itertools.islice(own, _MOST_OTHERS)
     kept = {name: found[name] for name in metrics if name in found}
     names = frozenset(name[:_LONGEST_NAME] for name in others)
-    return FoundRun(trial, run_id, kept, names, (status or RUNNING) == RUNNING, began or 0)
+    return FoundRun(
+        trial=TrialId(tags[contract.TAG_TRIAL_ID]),
+        run_id=run_id,
+        metrics=kept,
+        others=names,
+        going_on=(status or RUNNING) == RUNNING,
+        began=began or 0,
+        attempt=tags.get(contract.TAG_ATTEMPT, "")[:_LONGEST_NAME],
+        parent=tags.get(_PARENT, "")[:_LONGEST_NAME],
+    )

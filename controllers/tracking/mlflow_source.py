@@ -166,7 +166,7 @@ class MlflowSource:
             news |= changed
         if news:
             order = sorted(self._seen.values(), key=lambda one: (one.run.began, one.run.run_id), reverse=True)
-            believed_runs = believed(one.run for one in order)
+            believed_runs = believed((one.run for one in order), objectives)
             runs = {trial: self._seen[run.run_id] for trial, run in believed_runs.items()}
             self.run_ids = {trial: one.run.run_id for trial, one in runs.items()}
             self.logged = {trial: one.run.others | one.run.metrics.keys() for trial, one in runs.items()}
@@ -175,7 +175,7 @@ class MlflowSource:
     def _seen_now(self, run: FoundRun, before: _Seen | None, objective: str, now: float) -> _Seen:
         newest = run.metrics.get(objective)
         stamp = None if newest is None else self._stamped(newest, before, now)
-        sample = None if newest is None or stamp is None else self._sample(run.metrics, newest, stamp)
+        sample = None if newest is None or stamp is None else self._sample(run, newest, stamp)
         return _Seen(run, now, stamp, sample)
 
     def _stamped(self, newest: Reported, before: _Seen | None, now: float) -> _Stamp:
@@ -189,7 +189,8 @@ class MlflowSource:
             earliest = max(known.epoch_s, before.read_s - _LAG_S)
         return _Stamp((newest.step, newest.epoch_s), min(max(newest.epoch_s, earliest), now))
 
-    def _sample(self, metrics: Mapping[str, Reported], newest: Reported, stamp: _Stamp) -> Sample:
+    def _sample(self, run: FoundRun, newest: Reported, stamp: _Stamp) -> Sample:
+        metrics = run.metrics
         total = _value(metrics, contract.METRIC_STEPS_TOTAL)
         return Sample(
             value=newest.value,
@@ -198,6 +199,7 @@ class MlflowSource:
             cpu_seconds=_value(metrics, contract.METRIC_CPU_SECONDS),
             first=_value(metrics, contract.METRIC_OBJECTIVE_FIRST),
             steps_total=int(total) if total is not None and 0 < total < 2**53 else None,
+            training=run.attempt,
         )
 
 

@@ -1,14 +1,17 @@
-"""The MLflow run of a trial that is about to start: found, or made with its parameters under that of its sweep.
+"""The MLflow runs of trials: found or made under that of their sweep, given what they lack, and ended.
 
-A script that knows nothing of our hooks logs into it, where ``MLFLOW_RUN_ID`` names it.
+The hyperparameters are the parameters of a run, but a script may log its own under the same names: what it logs stays,
+in whatever form, and only what it left out is added at the end. Until then they stand in a tag.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from mlflow.entities import Param, Run, RunStatus
 from mlflow.tracking import MlflowClient
 
+from controllers.tracking.script_runs import PARENT, params_tag
 from controllers.tracking.sweep_runs import SweepRun
 from mlflow_hooks import contract
 from mlflow_hooks.state_folder import sendable
@@ -17,6 +20,7 @@ _MOST_TWINS: Final = 20
 _PAGE: Final = 1000
 _MOST_RUNS: Final = 100_000
 _LONGEST: Final = 6000
+_MOST_PARAMS: Final = 1000
 _MOST: Final = 100
 """Characters of a parameter, and parameters of one call, that MLflow takes."""
 
@@ -30,7 +34,7 @@ def open_trial_run(
         client: of the tracking server.
         sweep: the parent run.
         trial: the trial's id.
-        params: its hyperparameters, written once.
+        params: its hyperparameters: a tag, as a script may log them too.
         may_exist: whether to look for one first.
 
     Raises:
@@ -44,16 +48,49 @@ def open_trial_run(
         tags = {
             contract.TAG_TRIAL_ID: trial,
             contract.TAG_SWEEP_ID: sweep.sweep_id,
-            "mlflow.parentRunId": sweep.run_id,
+            PARENT: sweep.run_id,
+            **params_tag(params),
         }
         run = client.create_run(sweep.experiment_id, run_name=trial.rpartition(".")[2], tags=tags)
-    run_id = str(run.info.run_id)
-    told = [Param(sendable(key), sendable(value)[:_LONGEST]) for key, value in params.items()]
-    # Whoever made one that was found may have been killed before it told them.
-    told = [param for param in told if param.key not in run.data.params]
-    for start in range(0, len(told), _MOST):
-        client.log_batch(run_id, params=told[start : start + _MOST])
-    return run_id
+    return str(run.info.run_id)
+
+
+def add_params(
+    client: MlflowClient, sweep: SweepRun, experiments: Sequence[str], known: Mapping[str, Mapping[str, Any]]
+) -> set[str]:
+    """Give the runs of trials the hyperparameters that nobody has logged there, and return the trials that have one.
+
+    Args:
+        client: of the tracking server.
+        sweep: the parent run.
+        experiments: where its trials log to.
+        known: the hyperparameters of those trials by their ids; where there are none, the tag of a run tells them.
+
+    Raises:
+        MlflowException: MLflow is away or refuses.
+        OSError: it is away.
+    """
+    wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep.sweep_id}' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
+    trials: set[str] = set()
+    for run in _all(client, experiments, wanted):
+        trial = run.data.tags[contract.TAG_TRIAL_ID]
+        if trial not in known:
+            continue
+        trials.add(trial)
+        params = known[trial] or _params_in(run)
+        told = [Param(sendable(key), sendable(value)[:_LONGEST]) for key, value in params.items()]
+        told = [param for param in told if param.key not in run.data.params]
+        for start in range(0, len(told), _MOST):
+            client.log_batch(run.info.run_id, params=told[start : start + _MOST])
+    return trials
+
+
+def _params_in(run: Run) -> dict[str, Any]:
+    try:
+        found = json.loads(run.data.tags.get(contract.TAG_PARAMS, "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    return dict(list(found.items())[:_MOST_PARAMS]) if isinstance(found, dict) else {}
 
 
 def _runs_of(client: MlflowClient, sweep: SweepRun, trial: str) -> list[Run]:
@@ -80,7 +117,7 @@ def end_runs_left_open(client: MlflowClient, sweep: SweepRun, succeeded: Mapping
     """
     running = RunStatus.to_string(RunStatus.RUNNING)
     wanted = f"tags.`mlflow.parentRunId` = '{sweep.run_id}' AND attributes.status = '{running}'"
-    for run in _all(client, sweep, wanted):
+    for run in _all(client, [sweep.experiment_id], wanted):
         trial = run.data.tags.get(contract.TAG_TRIAL_ID, "")
         if trial not in succeeded:
             continue
@@ -90,11 +127,11 @@ def end_runs_left_open(client: MlflowClient, sweep: SweepRun, succeeded: Mapping
             client.set_terminated(run.info.run_id, "FINISHED" if succeeded[trial] else "FAILED")
 
 
-def _all(client: MlflowClient, sweep: SweepRun, wanted: str) -> list[Run]:
+def _all(client: MlflowClient, experiments: Sequence[str], wanted: str) -> list[Run]:
     found: list[Run] = []
     token: str | None = None
     while True:
-        page = client.search_runs([sweep.experiment_id], wanted, max_results=_PAGE, page_token=token)
+        page = client.search_runs(list(experiments), wanted, max_results=_PAGE, page_token=token)
         found += page
         token = page.token
         if not token or len(found) > _MOST_RUNS:

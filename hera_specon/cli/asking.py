@@ -6,6 +6,7 @@ writes under one's own permissions.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -53,6 +54,10 @@ class Desk(Protocol):
 
     def ask(self, asks: Mapping[str, Ask]) -> None:
         """Ask for that from now on, and for nothing else."""
+        ...
+
+    def note(self, trial: str) -> str:
+        """Return what its owner should know before a trial leaves; empty where nothing is known."""
         ...
 
     @property
@@ -106,6 +111,15 @@ class RunDesk:
         from controllers.worlds.local.engine_files import AskedFile  # noqa: PLC0415 - as above
 
         AskedFile(self._part).ask(asks)
+
+    def note(self, trial: str) -> str:
+        """Return whether a trial has saved anything by now."""
+        from controllers.worlds.local.standing import standing_of  # noqa: PLC0415 - as above
+
+        folder = next((self._part / "state").glob(f"*.{escape(trial)}"), None)
+        if folder is None or standing_of(folder, left=False).saved:
+            return ""
+        return "; it has no checkpoint by now: unless it saves one when it leaves, it will begin again from nothing"
 
     @property
     def can(self) -> "tuple[frozenset[type[Action]], str]":
@@ -185,6 +199,10 @@ class WorkflowDesk:
         check_room_for_stops(stops, {**beside, **notes})
         self._annotate(labels.ANNOTATION_ASKED, notes.get(labels.ANNOTATION_ASKED))
 
+    def note(self, trial: str) -> str:  # noqa: ARG002 - as for a run on this machine
+        """Return nothing: the checkpoints are in the cluster."""
+        return ""
+
     @property
     def can(self) -> "tuple[frozenset[type[Action]], str]":
         """What pods can be told to do."""
@@ -235,7 +253,7 @@ def ask_for(desk: Desk, ask: Ask, trials: Sequence[str], *, everything: bool, te
     ended = desk.ended()
     desk.ask({**{trial: one for trial, one in before.items() if trial not in ended}, **asks})
     for trial in chosen:
-        tell(f"{trial}: asked to {ask}")
+        tell(f"{trial}: asked to {ask}{desk.note(trial) if ask is Ask.PAUSE else ''}")
 
 
 def ask_no_more(desk: Desk, trials: Sequence[str], *, everything: bool) -> list[str]:

@@ -29,7 +29,8 @@ def pause(  # noqa: PLR0913 - one argument for each option
 
     SWEEP is the name or folder of a run on this machine, or the name of a workflow in a cluster. There,
     the controller does what is asked; you need permission to change the workflow, nothing else. `specon
-    resume` lets the trials go on. Until then the sweep does not end.
+    resume` lets the trials go on. Until then the sweep does not end. A script without hooks saves nothing: it begins
+    again from nothing then.
 
     \b
     Examples:

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from controllers.core.objectives import missing_objectives
-from controllers.core.results import RunResult
+from controllers.core.results import RunResult, told_again
 from hera_specon import formatting
 from hera_specon.records.comparison import ComparisonRow, comparison_rows, idle
 from hera_specon.records.repeats import RatioRange, repeated
@@ -131,6 +131,7 @@ def warnings(rows: Sequence[ComparisonRow]) -> list[str]:
         for trial in row.result.trials
         if trial.diverged
     ]
+    again = [told for row in rows for told in told_again({trial.id: trial.begun_again for trial in row.result.trials})]
     silent = [warning for row in rows for warning in missing_objectives(row.result).warnings]
     more = [f"and {len(diverged) - MOST_DIVERGED} more diverged"] if len(diverged) > MOST_DIVERGED else []
-    return [*failed, *diverged[:MOST_DIVERGED], *more, *silent]
+    return [*failed, *diverged[:MOST_DIVERGED], *more, *again, *silent]

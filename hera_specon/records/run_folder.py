@@ -14,7 +14,7 @@ from controllers.core.forecast import Forecast
 from controllers.core.model import Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.objectives import missing_objectives
 from controllers.core.parameters import bounded
-from controllers.core.results import RunResult
+from controllers.core.results import RunResult, told_again
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
 from controllers.worlds.local.engine_files import PolicyFile
@@ -204,7 +204,7 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
         reasons=reasons,
         forecast=_newest(run.forecasts),
         over=run.result is not None,
-        warnings=missing_objectives(run.result).lines if run.result else (),
+        warnings=_warnings(part, run),
         places=_places(part),
     )
 
@@ -221,6 +221,15 @@ def _places(part: Path) -> dict[TrialId, Place]:
         own = made_before(part / WORK / file_name(job.trial))
         places[TrialId(job.trial.partition(".")[2])] = Place(pids, str(own or ""))
     return places
+
+
+def _warnings(part: Path, run: PolicyRun) -> tuple[str, ...]:
+    """Return what is wrong with the trials: with their objectives, and which of them began again from nothing."""
+    if run.result is not None:
+        again = {trial.id: trial.begun_again for trial in run.result.trials}
+        return (*missing_objectives(run.result).lines, *told_again(again))
+    jobs = load_ledger(part / "ledger.json").jobs.values()
+    return tuple(told_again({formatting.short_id(job.trial): job.begun_again for job in jobs}))
 
 
 def _newest(told: Sequence[ToldForecast]) -> Forecast | None:

@@ -1,21 +1,15 @@
 """A controller that is killed, or answered too late, while it makes a trial's run: that with the data is believed."""
 
-import json
-from pathlib import Path
-
 import pytest
 from mlflow.entities import Metric
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import TrialId
-from controllers.local_run.trial_runs import TrialRuns
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import SweepRun
-from controllers.tracking.trial_runs import end_runs_left_open, open_trial_run
-from controllers.worlds.local.workflow import PodStep
+from controllers.tracking.trial_runs import add_params, end_runs_left_open, open_trial_run
 from mlflow_hooks import contract
-from mlflow_hooks.state_folder import read_run
 from mlflow_hooks.tracking_server import LibraryServer
 
 TRIAL = "uid.s.a"
@@ -32,11 +26,6 @@ def made(client: MlflowClient, sweep: SweepRun, at_ms: int, loss: float | None =
     if loss is not None:
         client.log_batch(run, metrics=[Metric("loss", loss, at_ms, 1)])
     return run
-
-
-def step() -> PodStep:
-    env = {contract.ENV_TRIAL_ID: TRIAL, contract.ENV_SWEEP_ID: "uid.s", contract.ENV_PARAMS: json.dumps({"k": 1})}
-    return PodStep("a", "t", ("python",), env=env)
 
 
 def test_an_older_run_without_data_is_not_believed(client: MlflowClient) -> None:
@@ -74,34 +63,8 @@ def test_the_only_run_of_a_trial_is_ended_though_it_logged_nothing(client: Mlflo
     assert (client.get_run(own).info.lifecycle_stage, client.get_run(own).info.status) == ("active", "FAILED")
 
 
-@pytest.mark.parametrize("when", ["before it told parameters", "before it noted the run"])
-def test_a_controller_killed_while_it_makes_a_run_finds_it_the_next_time(
-    client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
-) -> None:
-    class KilledError(BaseException):
-        pass
-
-    def killed(*_: object, **__: object) -> None:
-        raise KilledError
-
-    sweep = parent(client, when)
-    with monkeypatch.context() as patched:
-        if when == "before it told parameters":
-            patched.setattr(client, "log_batch", killed)
-        else:
-            patched.setattr("controllers.local_run.trial_runs.write_run", killed)
-        with pytest.raises(KilledError):
-            TrialRuns(client, tmp_path, {"uid.s": sweep}).of(step())
-    found = TrialRuns(client, tmp_path, {"uid.s": sweep}).of(step())
-    (only,) = client.search_runs([sweep.experiment_id], f"tags.`{contract.TAG_TRIAL_ID}` = '{TRIAL}'")
-    assert (only.info.run_id, only.data.params) == (found, {"k": "1"})
-    kept = read_run(tmp_path / TRIAL)
-    assert kept is not None
-    assert kept.run_id == found
-
-
 def test_a_run_that_was_made_though_nobody_answered_is_found(
-    client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: MlflowClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = parent(client, "late answer")
     create = client.create_run
@@ -113,6 +76,9 @@ def test_a_run_that_was_made_though_nobody_answered_is_found(
 
     with monkeypatch.context() as patched:
         patched.setattr(client, "create_run", late)
-        assert TrialRuns(client, tmp_path, {"uid.s": sweep}).of(step()) == ""
-    assert TrialRuns(client, tmp_path, {"uid.s": sweep}).of(step())
-    assert len(client.search_runs([sweep.experiment_id], f"tags.`{contract.TAG_TRIAL_ID}` = '{TRIAL}'")) == 1
+        with pytest.raises(MlflowException):
+            open_trial_run(client, sweep, TRIAL, {"k": 1}, may_exist=True)
+    found = open_trial_run(client, sweep, TRIAL, {"k": 1}, may_exist=True)
+    add_params(client, sweep, [sweep.experiment_id], {TRIAL: {}})
+    (only,) = client.search_runs([sweep.experiment_id], f"tags.`{contract.TAG_TRIAL_ID}` = '{TRIAL}'")
+    assert (only.info.run_id, only.data.params) == (found, {"k": "1"})

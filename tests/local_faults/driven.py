@@ -26,7 +26,7 @@ _HEARTBEAT_S: Final = 0.25
 _FUNCTIONS: Final = {
     "ledger save": ("controllers.local_run.sweep", "save_ledger"),
     "sweep's run": ("controllers.local_run.sweep", "open_sweep"),
-    "trial's run": ("controllers.local_run.trial_runs", "open_trial_run"),
+    "trial's run": ("controllers.local_run.trial_runs", "run_context"),
     "delivery": ("controllers.local_run.sweep", "LocalSweep.deliver"),
     "result": ("controllers.local_run.sweep", "write_result"),
     "closing": ("controllers.local_run.closing", "close_sweep"),

@@ -19,12 +19,24 @@ from controllers.worlds.local.jobs import JobLedger
 from controllers.worlds.local.processes import Launcher, LaunchError, ProcessSpec, proctree
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import choose_shares
-from controllers.worlds.local.workflow import read_workflow
+from controllers.worlds.local.workflow import PodStep, read_workflow
 from controllers.worlds.local.world import LocalWorld
 from tests.contract.bench import Behaviour, trial_template, workflow
 
 NODES = {"node-1": 0.4, "node-2": 0.4}
 HERE, THERE = NodeName("node-1"), NodeName("node-2")
+
+
+class Marks:
+    """Marks the runs that attempts make in MLflow."""
+
+    def environment(self, step: PodStep, attempt: str, *, left: bool) -> dict[str, str]:
+        del left
+        return {"MLFLOW_RUN_CONTEXT": f"{step.template} {attempt}"}
+
+    def hid_a_failure(self, step: PodStep, attempt: str) -> bool:
+        del step, attempt
+        return False
 
 
 class Gang:
@@ -38,9 +50,7 @@ class Gang:
         self.folder = folder
         self.shares = choose_shares(f"gangs-{os.getpid()}")
         self.launcher = Launcher((), grace_s=2.0, log=folder / "launcher.log")
-        around = Surroundings(
-            folder, Path.cwd(), dict(os.environ), {}, NODES, {}, lambda step: f"run-of-{step.template}"
-        )
+        around = Surroundings(folder, Path.cwd(), dict(os.environ), {}, NODES, {}, Marks())
         self.attempts = Attempts(self.shares, self.launcher, around)
         self.machine = Machine(NODES, 1e9, gate_first=True, join_s=2.0)
         program_read = read_workflow(manifest, "sweep", "uid", {})
@@ -124,7 +134,7 @@ def test_workers_know_their_rank_and_share_a_token_that_is_new_for_each_attempt(
     assert {(env["WORLD_SIZE"], env["SPECON_WORKERS_MAX"]) for env in first} == {("2", "3")}
     assert len({env["SPECON_ATTEMPT"] for env in first}) == 1
     # One that logs without our hooks would log each step again.
-    assert ["MLFLOW_RUN_ID" in env for env in first] == [True, False]
+    assert ["MLFLOW_RUN_CONTEXT" in env for env in first] == [True, False]
     meetings = gang.folder / "state" / "uid.sweep.a" / "gang"
     assert [path.name for path in meetings.iterdir()] == [first[0]["SPECON_ATTEMPT"]]
     assert gang.world.apply(Migrate(gang.trial.id, THERE, (THERE,))).done

@@ -1,11 +1,13 @@
 """Attempts as processes of this machine: started within their share, asked to leave, measured, reaped."""
 
+import re
 import sys
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final, Protocol
 
 from controllers.core import labels
 from controllers.worlds.local.endings import owned_by, steps_gained, true_code
@@ -18,13 +20,27 @@ from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.trees import end_others
 from controllers.worlds.local.shares import Shares, SharesError
 from controllers.worlds.local.stand_ins import WORK, stood_in
+from controllers.worlds.local.standing import Standing, standing_of
 from controllers.worlds.local.workflow import PodStep
 from controllers.worlds.local.working_folders import Project, read_own, working_folder
 from mlflow_hooks import contract
 from mlflow_hooks.presence import presences
 
+_PYTHON: Final = re.compile(r"python[0-9.]*$")
 FLUSH_S = "10"
 """Seconds for which a trial that has ended waits for MLflow: the run sends what is left then."""
+
+
+class Tracking(Protocol):
+    """What is known of where trials log to."""
+
+    def environment(self, step: PodStep, attempt: str, *, left: bool) -> Mapping[str, str]:
+        """Return the variables that tell an attempt so; ``left`` tells that the one before left with exit code 75."""
+        ...
+
+    def hid_a_failure(self, step: PodStep, attempt: str) -> bool:
+        """Return whether an attempt that is over is known to have failed, whatever its exit code."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -32,9 +48,9 @@ class Surroundings:
     """What every attempt of a run finds around it.
 
     ``inherited`` is the environment that a step's own comes on top of, ``imposed`` what comes on top
-    of both; ``parents`` names the MLflow run of each sweep id. ``run_of`` gives that of a trial which is about to
-    start, empty where there is none. With ``gives_gpus`` each attempt sees the GPUs that it was given, and no others.
-    ``leave_out`` is what no working folder of a trial's own gets: where runs are kept.
+    of both; ``parents`` names the MLflow run of each sweep id. ``tracking`` knows where trials log to. With
+    ``gives_gpus`` each attempt sees the GPUs that it was given, and no others. ``leave_out`` is what no
+    working folder of a trial's own gets: where runs are kept.
     """
 
     folder: Path
@@ -43,7 +59,7 @@ class Surroundings:
     imposed: Mapping[str, str]
     node_cpu: Mapping[str, float]
     parents: Mapping[str, str]
-    run_of: Callable[[PodStep], str] = lambda _: ""
+    tracking: Tracking | None = None
     gives_gpus: bool = False
     leave_out: Path = Path(".specon")
 
@@ -68,10 +84,13 @@ class Surroundings:
         worker = f".worker-{rank}" if rank else ""
         return self.folder / "logs" / f"{file_name(job.trial or job.id)}{worker}.log"
 
-    def env_of(self, step: PodStep, node: str, token: str, rank: int = 0, workers: int = 1) -> dict[str, str]:
+    def env_of(
+        self, step: PodStep, node: str, token: str, rank: int = 0, workers: int = 1, *, left: bool = False
+    ) -> dict[str, str]:
         """Return the environment of the worker ``rank`` of a new attempt of ``step``, on ``node``.
 
-        ``token`` fences: an attempt that finds another's in its run writes no checkpoint.
+        ``token`` fences: an attempt that finds another's in its run writes no checkpoint. ``left`` tells that the
+        attempt before left with exit code 75.
         """
         cpus = cores_at_most(step, self.node_cpu[node])
         ours = {
@@ -87,9 +106,10 @@ class Surroundings:
         if parent:
             ours[contract.ENV_PARENT_RUN_ID] = parent
         # The others of a gang log nothing: two that logged into one run would double every step.
-        if rank == 0 and (run := self.run_of(step)):
-            ours[contract.ENV_RUN] = run
-        return composed(self.inherited, step.environment, self.imposed, cpus) | ours
+        if rank == 0 and self.tracking is not None:
+            ours |= self.tracking.environment(step, token, left=left)
+        env = composed(self.inherited, step.environment, self.imposed, cpus) | ours
+        return env if env.get(contract.ENV_RUN) else {name: env[name] for name in env if name != contract.ENV_RUN}
 
 
 def cores_at_most(step: PodStep, node_cpu: float) -> float:
@@ -130,7 +150,7 @@ class Attempts:
             # None where the machine's GPUs are nobody's to give: then a program finds those that it finds.
             gpus = job.gpus[rank * step.gpus : (rank + 1) * step.gpus] if self._around.gives_gpus else None
             own = stood_in(step, self._around.folder, name, gpus)
-            env = self._around.env_of(own, node, token, rank, job.size)
+            env = self._around.env_of(own, node, token, rank, job.size, left=job.left)
             if cwd != self._around.cwd:
                 env["PWD"] = str(cwd)
             folder = self._around.state_root / job.trial if job.trial else None
@@ -186,11 +206,30 @@ class Attempts:
             return end.code
         folder, rank = self._around.state_root / crew.job.trial, crew.job.keys.index(end.key)
         said = next((one for one in presences(folder, crew.token) if one.rank == rank), None)
-        return true_code(end, said, hooked=owned_by(folder, crew.token))
+        hooked = owned_by(folder, crew.token)
+        code = true_code(end, said, hooked=hooked)
+        if code == 0 and not hooked and rank == 0 and self._may_hide(crew) and self._around.tracking is not None:
+            # Nobody but MLflow may know what became of a program behind a shell or a pipe.
+            return int(self._around.tracking.hid_a_failure(crew.job.step, crew.token))
+        return code
+
+    @staticmethod
+    def _may_hide(crew: Crew) -> bool:
+        """Return whether the first process of an attempt need not be the program that trains."""
+        words = crew.job.step.command + crew.job.step.args
+        return crew.job.step.source is None and not re.match(_PYTHON, Path(words[0] if words else "").name)
 
     def gained(self, job: LocalJob) -> int:
         """Return how many steps the attempts of ``job`` have come to; 0 where its program tells of none."""
         return steps_gained(self._around.state_root / job.trial) if job.trial else 0
+
+    def standing(self, job: LocalJob) -> Standing:
+        """Return where the next attempt of a trial goes on."""
+        return standing_of(self._around.state_root / job.trial, left=job.left)
+
+    def begins_again(self, job: LocalJob) -> bool:
+        """Return whether the next attempt begins from nothing although one before has trained."""
+        return bool(job.trial and job.attempt) and self.standing(job).begins_again
 
     def broken(self) -> frozenset[str]:
         """Return the keys of the attempts that lost a worker, and of which others still run."""

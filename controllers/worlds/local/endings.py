@@ -7,6 +7,7 @@ from controllers.core import failures
 from controllers.core.expressions import EXIT_TERMINATED
 from controllers.worlds.local.processes import Exit
 from mlflow_hooks.contract import EXIT_MIGRATE
+from mlflow_hooks.interruption import OWNER
 from mlflow_hooks.journal import POINTS, Point
 from mlflow_hooks.presence import Presence
 
@@ -45,10 +46,15 @@ def pause_s(barren: int) -> float:
 def owned_by(folder: Path, token: str) -> bool:
     """Return whether hooks have taken the trial's folder over for the attempt ``token``."""
     try:
-        with (folder / "owner").open("rb") as file:
+        with (folder / OWNER).open("rb") as file:
             return file.read(len(token) + 1) == token.encode()
     except OSError:
         return False
+
+
+def is_hooked(folder: Path) -> bool:
+    """Return whether hooks have taken the trial's folder over in any attempt."""
+    return (folder / OWNER).exists()
 
 
 def steps_gained(folder: Path) -> int:
@@ -60,6 +66,10 @@ def steps_gained(folder: Path) -> int:
     except OSError:
         lines = []
     logged = [point.step + 1 for line in lines if (point := Point.decode(line)) is not None]
+    return max([0, *logged, *saved_steps(folder)])
+
+
+def saved_steps(folder: Path) -> list[int]:
+    """Return the steps that the checkpoints of a trial go on with, whole or not."""
     names = [path.name.removeprefix("step-") for path in (folder / "checkpoints").glob("step-*")]
-    saved = [int(name) for name in names if name.isdecimal() and len(name) <= len(str(2**63))]
-    return max([0, *logged, *saved])
+    return [int(name) for name in names if name.isdecimal() and len(name) <= len(str(2**63))]

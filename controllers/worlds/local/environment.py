@@ -8,11 +8,18 @@ from mlflow_hooks import contract
 
 _OF_OTHER_LAUNCHES: Final = {
     *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK"),
-    *("ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG", "MLFLOW_RUN_ID", "PMI_RANK", "PMI_SIZE"),
+    *("ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG", "PMI_RANK", "PMI_SIZE"),
+    # Of a run that the sweep is started in: all trials would log into that.
+    *("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID"),
     *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
 }
 _BEGINNINGS_OF_OTHER_LAUNCHES: Final = ("SPECON_", "TORCHELASTIC_")
-_OF_AN_ATTEMPT: Final = frozenset({"MLFLOW_RUN_ID", "RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "PWD"})
+_OF_AN_ATTEMPT: Final = frozenset(
+    {
+        *("MLFLOW_RUN_ID", "MLFLOW_RUN_CONTEXT", "MLFLOW_EXPERIMENT_NAME"),
+        *("RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "PWD"),
+    }
+)
 """Differ between attempts. No library reads them while it is imported: they count once a device or a run is opened."""
 _OURS: Final = "SPECON_"
 _APPLIED_TO_A_FORK: Final = frozenset({"PYTHONPATH", "PYTHONUNBUFFERED"})

@@ -51,7 +51,9 @@ class LocalJob:
     that failed, ``scales`` how often it went on with another number of workers. ``failure`` is how the attempt before
     failed, where it did at once; ``given_up`` tells that no other followed although its rule allowed one, since two
     failed so alike. ``gained`` is how many steps it had come to when it last left, ``barren`` how often since it left
-    although nobody had asked it to, and had come no further. ``processes`` tells those of ``pids`` from any others.
+    although nobody had asked it to, and had come no further. ``left`` tells that its last attempt said that it saved
+    and left; ``begun_again`` counts its attempts that began from nothing although one before had trained. ``processes``
+    tells those of ``pids`` from any others.
     Times are seconds of the sweep's clock.
     """
 
@@ -84,6 +86,8 @@ class LocalJob:
     given_up: bool = False
     gained: int = 0
     barren: int = 0
+    left: bool = False
+    begun_again: int = 0
     processes: tuple[ProcessMark, ...] = ()
 
     @property

@@ -66,4 +66,5 @@ def result_of(job: LocalJob, short: str, sample: Sample | None) -> TrialResult:
         sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
         exit_code=job.exit_code,
         given_up=job.given_up,
+        begun_again=job.begun_again,
     )

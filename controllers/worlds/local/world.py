@@ -25,6 +25,7 @@ from controllers.worlds.local.job_book import JobBook
 from controllers.worlds.local.jobs import JobLedger, LocalJob
 from controllers.worlds.local.processes import ProcessMark
 from controllers.worlds.local.room import Machine, Room
+from controllers.worlds.local.standing import Standing
 from controllers.worlds.local.views import result_of, trial_of
 from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
@@ -108,10 +109,15 @@ class LocalWorld:
         return self._jobs.changes != before
 
     def count_cut(self) -> None:
-        """Count the CPU seconds of attempts that were ended because the sweep was interrupted."""
+        """Note how attempts ended that had to because the sweep was interrupted, and count their CPU seconds."""
         for end in self._attempts.ended():
             for job in [one for one in self._jobs.placed if one.key == end.key]:
-                self._jobs[job.id] = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds)
+                self._jobs[job.id] = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds, left=_left(end))
+
+    def standings(self) -> Mapping[str, Standing]:
+        """Return where the trials that have begun and have not ended go on, by their short ids."""
+        begun = [job for job in self._jobs.trials() if job.attempt and not job.phase.ended]
+        return {self.short(job.trial): self._attempts.standing(job) for job in begun}
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
@@ -263,7 +269,7 @@ class LocalWorld:
 
     def _reap(self, end: Ended, now: float) -> None:
         job = next(job for job in self._jobs.placed if job.key == end.key)
-        job = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds)
+        job = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds, left=_left(end))
         asked = job.phase in _LEAVING
         # An attempt that was asked to leave may end by the signal itself, before its hooks listen or after its grace.
         # What started it asks it too where that is cut off from the controller.
@@ -405,6 +411,7 @@ class LocalWorld:
             started_at=now,
             asked_at=None,
             gpus=self._room_for(job).gpus(job, nodes),
+            begun_again=job.begun_again + self._attempts.begins_again(job),
         )
         pids = self._attempts.start(new)
         return replace(new, pids=pids, processes=tuple(map(ProcessMark.of, pids)))
@@ -412,3 +419,8 @@ class LocalWorld:
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""
         return trial.removeprefix(f"{self._uid}.")
+
+
+def _left(end: Ended) -> bool:
+    """Return whether an attempt says that it has saved, and that the next one goes on."""
+    return end.code == contract.EXIT_MIGRATE

@@ -1,0 +1,248 @@
+"""Runs that training scripts make themselves, by MLflow's own library alone: where they are, and which one counts.
+
+A script makes them as in its author's shell: in any experiment, with any name, several of them, nested ones. MLflow
+gives each the tags that ``MLFLOW_RUN_CONTEXT`` holds, and by these they are found.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from mlflow.tracking import MlflowClient
+
+from controllers.core.model import TrialId
+from controllers.tracking.metric_source import FoundRun, believed, find_runs
+from controllers.tracking.mlflow_source import Scope
+from controllers.tracking.sweep_runs import SweepRun
+from mlflow_hooks import contract
+from mlflow_hooks.state_folder import sendable
+
+PARENT: Final = "mlflow.parentRunId"
+_NAME: Final = "mlflow.runName"
+_MOST_TAG: Final = 4000
+_PAGE: Final = 100
+_MOST_PAGES: Final = 20
+_LOOK_S: Final = 5.0
+_WAIT: Final = 20.0
+"""Seconds between two looks into the other experiments, and how many times as long as one look took is waited."""
+_BEGAN_AGAIN: Final = " (began again)"
+_UNSUCCESSFUL: Final = frozenset({"FAILED", "KILLED", "RUNNING"})
+
+
+def run_context(sweep: SweepRun, trial: str, attempt: str, params: Mapping[str, Any], given: str) -> str:
+    """Return what ``MLFLOW_RUN_CONTEXT`` must be for an attempt, so that the runs of its script are found.
+
+    Args:
+        sweep: the run that they are nested under.
+        trial: id of the trial.
+        attempt: token of the attempt.
+        params: the hyperparameters of the trial.
+        given: what the variable is without us; its tags stay.
+    """
+    ours = {
+        contract.TAG_TRIAL_ID: trial,
+        contract.TAG_SWEEP_ID: sweep.sweep_id,
+        contract.TAG_ATTEMPT: attempt,
+        PARENT: sweep.run_id,
+        _NAME: trial.rpartition(".")[2],
+        **params_tag(params),
+    }
+    return json.dumps({**_object(given), **ours})
+
+
+def params_tag(params: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tag with the hyperparameters; none where MLflow would not take it."""
+    written = sendable(json.dumps(params, default=str, ensure_ascii=False))
+    return {contract.TAG_PARAMS: written} if params and len(written) <= _MOST_TAG else {}
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+class Whereabouts:
+    """Where the trials of a sweep log to: the experiments of the sweep, and others that their scripts chose.
+
+    Args:
+        client: of the tracking server.
+        home: ids of the sweep's experiments.
+        prefix: what the sweep ids of its trials begin with.
+        clock: gives seconds that only go forward.
+
+    Attributes:
+        elsewhere: names of the other experiments by their ids, as far as they are known.
+    """
+
+    def __init__(
+        self,
+        client: MlflowClient,
+        home: Sequence[str],
+        prefix: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._home = tuple(home)
+        self._prefix = prefix
+        self._clock = clock
+        self._look_at = clock() + _LOOK_S
+        self.elsewhere: Mapping[str, str] = {}
+
+    @property
+    def home(self) -> Sequence[str]:
+        """Ids of the sweep's own experiments."""
+        return self._home
+
+    def experiments(self) -> Sequence[str]:
+        """Return the ids of all that are known."""
+        return (*self._home, *self.elsewhere)
+
+    def scope(self, *, lacking: bool) -> Scope:
+        """Return where to look for the trials now.
+
+        Args:
+            lacking: whether a trial has no run in a known experiment; else no other is looked for.
+
+        Raises:
+            MlflowException: MLflow is away or refuses.
+            OSError: it is away.
+        """
+        began = self._clock()
+        if lacking and began >= self._look_at:
+            self.look()
+            self._look_at = self._clock() + max(_LOOK_S, _WAIT * (self._clock() - began))
+        return Scope(self.experiments(), self._prefix)
+
+    def look(self) -> None:
+        """Look into the other experiments.
+
+        Raises:
+            MlflowException: MLflow is away or refuses.
+            OSError: it is away.
+        """
+        wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{self._prefix}%' AND tags.`{contract.TAG_ATTEMPT}` != ''"
+        found: dict[str, str] = {}
+        for names in _others(self._client, self._home):
+            for run in self._client.search_runs([*names], wanted, max_results=_PAGE):
+                found[run.info.experiment_id] = names[run.info.experiment_id]
+        # What was found once stays: of many runs, a page shows only the newest.
+        self.elsewhere = {**self.elsewhere, **found}
+
+
+def _others(client: MlflowClient, home: Sequence[str]) -> Iterable[dict[str, str]]:
+    """Yield the names of the other experiments by their ids, a page at a time."""
+    token: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = client.search_experiments(max_results=_PAGE, page_token=token)
+        if names := {str(one.experiment_id): str(one.name) for one in page if str(one.experiment_id) not in home}:
+            yield names
+        token = page.token
+        if not token:
+            return
+
+
+def runs_of_trial(client: MlflowClient, experiments: Sequence[str], trial: str, objective: str) -> list[FoundRun]:
+    """Return the runs that may count as those of a trial, that which does first.
+
+    Raises:
+        MlflowException: MLflow is away or refuses.
+        OSError: it is away.
+    """
+    wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{trial}'"
+    runs = _newest_first(find_runs(client, experiments, wanted, (objective,)))
+    if not runs:
+        return []
+    counts = believed(runs, {TrialId(trial): objective})[TrialId(trial)]
+    return [counts, *(run for run in runs if run is not counts)]
+
+
+def retire(client: MlflowClient, runs: Iterable[FoundRun]) -> None:
+    """Take the runs of earlier attempts out of the account: the trial begins again, and their points do not count.
+
+    They stay in MLflow under a name that says so.
+
+    Raises:
+        MlflowException: MLflow is away or refuses; what is done may be done again.
+        OSError: it is away.
+    """
+    for run in runs:
+        name = str(client.get_run(run.run_id).info.run_name or run.trial.rpartition(".")[2])
+        if not name.endswith(_BEGAN_AGAIN):
+            client.update_run(run.run_id, name=f"{name}{_BEGAN_AGAIN}")
+        if run.going_on:
+            client.set_terminated(run.run_id, "KILLED")
+        _leave_out(client, run)
+
+
+def _leave_out(client: MlflowClient, run: FoundRun) -> None:
+    client.set_tag(run.run_id, contract.TAG_PART_OF, run.trial)
+    client.delete_tag(run.run_id, contract.TAG_TRIAL_ID)
+
+
+def ended_badly(client: MlflowClient, experiments: Sequence[str], trial: str, attempt: str) -> bool:
+    """Return whether MLflow knows that an attempt which is over has failed: its last own run did, or never ended.
+
+    Raises:
+        MlflowException: MLflow is away or refuses.
+        OSError: it is away.
+    """
+    wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{trial}' AND tags.`{contract.TAG_ATTEMPT}` = '{attempt}'"
+    found = client.search_runs(list(experiments), wanted, max_results=_PAGE, order_by=["attributes.start_time DESC"])
+    ids = {run.info.run_id for run in found}
+    last = next((run for run in found if run.data.tags.get(PARENT) not in ids), None)
+    return last is not None and last.info.status in _UNSUCCESSFUL
+
+
+def settle(
+    client: MlflowClient,
+    sweep: SweepRun,
+    experiments: Sequence[str],
+    succeeded: Mapping[str, bool],
+    objectives: Mapping[TrialId, str],
+) -> None:
+    """Leave one run for each trial whose script made runs itself, and end those that nobody has ended.
+
+    The others stay in MLflow, nested under the one that counts.
+
+    Args:
+        client: of the tracking server.
+        sweep: the run of the sweep.
+        experiments: where its trials log to.
+        succeeded: whether each trial that is over, by its id, came to a good end.
+        objectives: name of the objective of each trial.
+
+    Raises:
+        MlflowException: MLflow is away or refuses; what is done may be done again.
+        OSError: it is away.
+    """
+    wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep.sweep_id}' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
+    metrics = tuple(dict.fromkeys(objectives.values()))
+    made = find_runs(client, experiments, f"{wanted} AND tags.`{contract.TAG_ATTEMPT}` != ''", metrics)
+    of_scripts = {run.trial for run in made if run.trial in succeeded}
+    if not of_scripts:
+        return
+    runs = [run for run in find_runs(client, experiments, wanted, metrics) if run.trial in of_scripts]
+    runs = _newest_first(runs)
+    counts = believed(runs, objectives)
+    for run in runs:
+        if run.attempt and run.going_on:
+            client.set_terminated(run.run_id, "FINISHED" if succeeded[run.trial] else "FAILED")
+        if run is not counts[run.trial]:
+            _set_beside(client, run, counts[run.trial], runs)
+
+
+def _set_beside(client: MlflowClient, run: FoundRun, counts: FoundRun, runs: Sequence[FoundRun]) -> None:
+    if not (run.attempt or run.holds_data):
+        client.delete_run(run.run_id)
+        return
+    if not any(other.run_id == run.parent and other.trial == run.trial for other in runs):
+        client.set_tag(run.run_id, PARENT, counts.run_id)
+    _leave_out(client, run)
+
+
+def _newest_first(runs: Iterable[FoundRun]) -> list[FoundRun]:
+    return sorted(runs, key=lambda run: (run.began, run.run_id), reverse=True)

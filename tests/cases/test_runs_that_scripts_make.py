@@ -1,0 +1,202 @@
+"""A script uses MLflow as in its author's shell; the run that counts is found, and has all hyperparameters."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mlflow.entities import Metric
+from mlflow.tracking import MlflowClient
+
+from controllers.core.model import Direction, Sample, TrialId
+from controllers.core.progress import merge
+from controllers.local_run.trial_runs import TrialRuns
+from controllers.tracking.mlflow_source import MlflowSource
+from controllers.tracking.script_runs import Whereabouts, ended_badly, run_context, settle
+from controllers.tracking.sweep_runs import SweepRun
+from controllers.tracking.trial_runs import add_params
+from controllers.worlds.local.workflow import PodStep
+from mlflow_hooks import contract
+
+TRIAL = TrialId("uid.s.a")
+LOSS = {TRIAL: "loss"}
+
+
+class Book:
+    """A sweep in MLflow, and the runs that a script makes under its context."""
+
+    def __init__(self, client: MlflowClient, name: str) -> None:
+        self.client = client
+        self.name = name
+        self.home = str(client.create_experiment(name))
+        self.sweep = SweepRun("uid.s", self.home, str(client.create_run(self.home).info.run_id))
+        self.at = 1000
+
+    def made(
+        self, attempt: str = "one", loss: float | None = None, where: str = "", under: str = "", **other: float
+    ) -> str:
+        """Make a run as MLflow's library does, a second after the one before; log ``loss`` and others."""
+        self.at += 1000
+        tags = json.loads(run_context(self.sweep, TRIAL, attempt, {"lr": 0.5, "width": 1}, ""))
+        tags |= {"mlflow.parentRunId": under} if under else {}
+        tags = tags if attempt else {key: value for key, value in tags.items() if key != contract.TAG_ATTEMPT}
+        run = str(self.client.create_run(where or self.home, start_time=self.at, tags=tags).info.run_id)
+        logged = {**({} if loss is None else {"loss": loss}), **other}
+        self.client.log_batch(run, metrics=[Metric(key, value, self.at, 1) for key, value in logged.items()])
+        return run
+
+    def counts(self) -> str | None:
+        """Return the run that counts."""
+        where = Whereabouts(self.client, [self.home], "uid.")
+        source = MlflowSource(self.client, lambda: where.scope(lacking=False), lambda: LOSS, float)
+        source.poll()
+        return source.run_ids.get(TRIAL)
+
+    def tags(self, run: str) -> dict[str, str]:
+        return dict(self.client.get_run(run).data.tags)
+
+    def settle(self, *, succeeded: bool = True) -> None:
+        """Do what is done at the end of a sweep."""
+        settle(self.client, self.sweep, [self.home], {TRIAL: succeeded}, LOSS)
+        add_params(self.client, self.sweep, [self.home], {TRIAL: {}})
+
+
+@pytest.fixture
+def book(client: MlflowClient, request: pytest.FixtureRequest) -> Iterator[Book]:
+    made = Book(client, f"{request.node.name} {time.time()}")
+    yield made
+    client.delete_experiment(made.home)
+
+
+def test_of_several_runs_of_a_script_the_newest_with_the_objective_counts(book: Book) -> None:
+    book.made(loss=0.1)
+    second = book.made(loss=0.2)
+    book.made(accuracy=1.0)
+    book.made()
+    assert book.counts() == second
+
+
+def test_a_nested_run_counts_only_where_none_around_it_has_the_objective(book: Book) -> None:
+    outer = book.made(accuracy=1.0)
+    fold = book.made(loss=0.3, under=outer)
+    assert book.counts() == fold
+    around = book.made(loss=0.2)
+    book.made(loss=0.9, under=around)
+    assert book.counts() == around
+
+
+def test_the_run_of_our_hooks_counts_before_those_of_the_script_beside_them(book: Book) -> None:
+    own = book.made(loss=0.1)
+    assert book.counts() == own
+    hooked = book.made(attempt="", loss=0.2)
+    book.made(loss=0.3)
+    assert book.counts() == hooked
+
+
+def test_a_newer_attempt_counts_even_before_it_has_logged(book: Book) -> None:
+    book.made("one", loss=0.1)
+    again = book.made("two")
+    assert book.counts() == again
+
+
+def test_what_was_known_before_a_trial_began_again_does_not_count() -> None:
+    before = merge(None, Sample(0.1, 12, 10.0, training="one"), Direction.MINIMIZE)
+    after = merge(before, Sample(0.9, 0, 20.0, training="two"), Direction.MINIMIZE)
+    assert after is not None
+    assert (after.first, after.best, after.step) == (0.9, 0.9, 0)
+    assert merge(before, Sample(float("nan"), 0, 20.0, training="two"), Direction.MINIMIZE) is None
+
+
+def test_at_the_end_one_run_is_the_trials_and_the_others_are_nested_under_it(book: Book) -> None:
+    first, last = book.made(loss=0.1), book.made(loss=0.2)
+    inner = book.made(loss=0.3, under=first)
+    book.client.log_param(last, "width", "1.0")
+    book.settle()
+    assert book.client.get_run(last).data.params == {"lr": "0.5", "width": "1.0"}
+    assert book.tags(last)["mlflow.parentRunId"] == book.sweep.run_id
+    assert book.tags(first)["mlflow.parentRunId"] == last
+    assert book.tags(inner)["mlflow.parentRunId"] == first
+    for beside in (first, inner):
+        assert contract.TAG_TRIAL_ID not in book.tags(beside)
+        assert book.tags(beside)[contract.TAG_PART_OF] == TRIAL
+        assert book.client.get_run(beside).info.status == "FINISHED"
+    assert book.counts() == last
+
+
+@pytest.mark.parametrize(
+    ("statuses", "badly"),
+    [(("FAILED",), True), (("RUNNING",), True), (("FINISHED",), False), (("FAILED", "FINISHED"), False), ((), False)],
+)
+def test_mlflow_tells_that_an_attempt_behind_a_pipe_has_failed(
+    book: Book, statuses: tuple[str, ...], *, badly: bool
+) -> None:
+    for status in statuses:
+        run = book.made()
+        if status != "RUNNING":
+            book.client.set_terminated(run, status)
+        inner = book.made(under=run)
+        book.client.set_terminated(inner, "FAILED")
+    book.made("another")
+    assert ended_badly(book.client, [book.home], TRIAL, "one") is badly
+
+
+def test_runs_in_an_experiment_that_the_script_named_are_found(book: Book) -> None:
+    other = str(book.client.create_experiment(f"{book.name} of the script"))
+    run = book.made(loss=0.4, where=other)
+    where = Whereabouts(book.client, [book.home], "uid.", clock=iter(range(0, 10_000, 10)).__next__)
+    assert list(where.scope(lacking=False).experiment_ids) == [book.home]
+    scope = where.scope(lacking=True)
+    assert list(scope.experiment_ids) == [book.home, other]
+    assert where.elsewhere == {other: f"{book.name} of the script"}
+    source = MlflowSource(book.client, lambda: scope, lambda: LOSS, float)
+    assert [sample.value for sample in source.poll().values()] == [0.4]
+    assert source.run_ids == {TRIAL: run}
+    book.client.delete_experiment(other)
+
+
+def environments(book: Book, root: Path) -> TrialRuns:
+    where = [book.home]
+    return TrialRuns(book.client, root, {"uid.s": book.sweep}, {"uid.s": book.name}, lambda: where, '{"team": "x"}')
+
+
+def step() -> PodStep:
+    env = {contract.ENV_TRIAL_ID: TRIAL, contract.ENV_SWEEP_ID: "uid.s", contract.ENV_OBJECTIVE: "loss"}
+    return PodStep("a", "t", ("python",), env={**env, contract.ENV_PARAMS: '{"k": 1}'})
+
+
+def test_an_attempt_is_told_the_marks_of_its_runs_and_no_run(book: Book, tmp_path: Path) -> None:
+    told = environments(book, tmp_path).environment(step(), "one", left=False)
+    assert contract.ENV_RUN not in told
+    assert told["MLFLOW_EXPERIMENT_NAME"] == book.name
+    marks = json.loads(told["MLFLOW_RUN_CONTEXT"])
+    assert (marks["team"], marks[contract.TAG_TRIAL_ID], marks[contract.TAG_ATTEMPT]) == ("x", TRIAL, "one")
+    assert json.loads(marks[contract.TAG_PARAMS]) == {"k": 1}
+
+
+def test_where_a_script_begins_again_its_earlier_runs_are_none_of_the_trials(book: Book, tmp_path: Path) -> None:
+    runs = environments(book, tmp_path)
+    runs.environment(step(), "one", left=False)
+    old = book.made("one", loss=0.1)
+    runs.environment(step(), "two", left=False)
+    assert book.counts() is None
+    info = book.client.get_run(old).info
+    assert (info.run_name, info.status) == ("a (began again)", "KILLED")
+
+
+def test_a_program_that_saved_and_left_goes_on_with_its_run(book: Book, tmp_path: Path) -> None:
+    runs = environments(book, tmp_path)
+    runs.environment(step(), "one", left=False)
+    own = book.made("one", loss=0.1)
+    assert runs.environment(step(), "two", left=True)[contract.ENV_RUN] == own
+    assert book.counts() == own
+
+
+def test_the_runs_of_a_script_with_hooks_stay_as_they_are(book: Book, tmp_path: Path) -> None:
+    (tmp_path / TRIAL).mkdir()
+    (tmp_path / TRIAL / "owner").write_text("one")
+    book.made(attempt="", loss=0.2)
+    own = book.made("one", accuracy=0.1)
+    told = environments(book, tmp_path).environment(step(), "two", left=False)
+    assert contract.ENV_RUN not in told
+    assert book.tags(own)[contract.TAG_TRIAL_ID] == TRIAL
