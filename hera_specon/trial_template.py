@@ -37,7 +37,7 @@ from hera_specon.space import Point
 from mlflow_hooks import contract
 
 DEFAULT_CPU = "100m"
-"""CPU request of a trial whose author names no resources: a small share, and no limit above it."""
+"""CPU request of a trial whose author names none: a small share, and no limit above it."""
 
 FLUSH_S = "300"
 """Seconds for which a trial that has ended waits for MLflow: in a cluster nobody else sends what it would leave."""
@@ -134,7 +134,7 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     """Return ``pod`` with the inputs, names, environment and retries of a trial, or of one of its workers.
 
     Raises:
-        SweepError: ``pod`` sets what the sweep sets, asks for no share of CPU, or says nothing to run.
+        SweepError: ``pod`` sets what the sweep sets, asks for no such devices, or says nothing to run.
     """
     gang = settings.workers.most > 1
     pod.name = settings.sweep + (labels.SUFFIX_WORKER if gang else labels.SUFFIX_TRIAL)
@@ -152,10 +152,7 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
         problem = "a sweep needs command=, such as ['python', '-m', 'jobs.vae']"
         raise SweepError(problem)
     program.env = _environment(program.env, settings)
-    resources = program.resources or ResourceRequirements.model_validate({"requests": {"cpu": DEFAULT_CPU}})
-    if "cpu" not in (resources.requests or {}):
-        problem = "resources= needs cpu_request: it is the share of CPU that a policy starts from"
-        raise SweepError(problem)
+    resources = _with_cpu(program.resources)
     asked = resources.model_dump(mode="json", exclude_none=True)
     for wrong in device_problems(asked):
         problem = f"resources= {wrong}"
@@ -174,6 +171,22 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
         filled = (written.replace("{}", one) for one, written in zip(given, settings.flags.values(), strict=True))
         pod.container.args = [*(pod.container.args or []), *filled]
     return pod
+
+
+def _with_cpu(given: ResourceRequirements | None) -> ResourceRequirements:
+    """Return ``given`` with a request of CPU, the share that a policy starts from.
+
+    Where its author names none it is the limit, as in Kubernetes, and without one a small share.
+    """
+    resources = given or ResourceRequirements()
+    if "cpu" in (resources.requests or {}):
+        return resources
+    limit = (resources.limits or {}).get("cpu")
+    cpu = DEFAULT_CPU if limit is None else limit.root
+    requests = {name: amount.root for name, amount in (resources.requests or {}).items()}
+    return ResourceRequirements.model_validate(
+        resources.model_dump(mode="json", exclude_none=True) | {"requests": {**requests, "cpu": cpu}}
+    )
 
 
 def gang_template(worker: Template, settings: TrialSettings) -> Template:

@@ -15,8 +15,8 @@ from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSwe
 from controllers.local_run.order import LocalSettings
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import check_address
-from controllers.worlds.simulated.workload import NodeSpec
 from controllers.worlds.local.serve_mlflow import DATABASE, database_uri
+from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.records.run_folder import (
     BrokenRunError,
     PolicyRun,

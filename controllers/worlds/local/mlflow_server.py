@@ -53,7 +53,12 @@ class LocalMlflow:
     @property
     def serve_again(self) -> str:
         """Command that serves the database and its artifacts again after the run."""
-        options = ["--backend-store-uri", self.store, "--artifacts-destination", serve_mlflow.artifacts_uri(self._folder)]
+        options = [
+            "--backend-store-uri",
+            self.store,
+            "--artifacts-destination",
+            serve_mlflow.artifacts_uri(self._folder),
+        ]
         return shlex.join(["mlflow", "server", *options])
 
     def start(self) -> None:
