@@ -278,7 +278,8 @@ class Sweep(_SweepTemplates, Container):
             value: ``{"lr": "--optim.lr={}", "width": "model.width={}"}``.
         parallelism: Greatest number of trials at a time.
         resources: The CPU that it requests is the share a policy starts from; by default the limit, else 0.1 core
-            without a limit. With ``Resources(gpus=1)`` each trial holds a GPU of its own; ``gpu_flag`` names another kind of device.
+            without a limit. With ``Resources(gpus=1)`` each trial holds a GPU of its own; ``gpu_flag`` names another
+            kind of device.
         pod_security_context: Who trials run as; by default user and group 65532, unless the workflow says otherwise.
         security_context: What their container may do: no more than any process without.
         inputs: Further inputs, which every trial gets as they are given to the sweep.

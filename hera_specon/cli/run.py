@@ -136,7 +136,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     started), 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = Request(**options)
-    console = open_console(request.json_out)
+    console = open_console(request.json_out, outlives=True)
     done = _run(backend or real_backend(), request, console)
     results = labelled(done.results, done.policies or request.policies)
     print_how_it_went(console, results, done.folder)
