@@ -124,6 +124,7 @@ def run(
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - MLflow's import takes seconds
+    from hera_specon.advice import advice  # noqa: PLC0415
 
     backend = real_backend()
     given = workflow if isinstance(workflow, Mapping) else workflow.to_dict()
@@ -144,6 +145,8 @@ def run(
     console = OutlivingConsole()
     with LiveScreen(console) if options.get("live", True) else PlainScreen(console.print) as screen:
         chosen = policies or chosen_policies(backend, (), manifest, source)
+        for told in advice(manifest, Path.cwd()):
+            screen.say(f"Warning: {told}")
         done = backend.run_locally(manifest, source, chosen, settings, screen)
         if done.lacking:
             screen.say(f"{done.lacking}; the same call sends the rest")

@@ -16,6 +16,7 @@ from controllers.policies.kit.settings import DEFAULT_POLICY
 from hera_specon.devices import check_custom_resources
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
+from hera_specon.flags import FlagForm, flag
 from hera_specon.goals import Goal, SweepGoals, check_served, sweep_goals
 from hera_specon.hera_internals import HeraVolume, PartTemplate, SweepTemplateBase, open_blocks
 from hera_specon.manifest import check_templates
@@ -38,7 +39,6 @@ from hera_specon.space import Point, Search, Space, points
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import (
     TrialSettings,
-    flag,
     gang_template,
     own_inputs,
     params_text,
@@ -70,7 +70,7 @@ class _SweepTemplates(SweepTemplateBase):
     state_volume: HeraVolume | None = None
     experiment: str | None = None
     mlflow_tracking_uri: str = "http://mlflow:5000"
-    flags: Mapping[str, str] | None = None
+    flags: Mapping[str, FlagForm] | None = None
 
     def __post_init__(self) -> None:
         self._workflow: Workflow | None = None
@@ -139,7 +139,7 @@ class _SweepTemplates(SweepTemplateBase):
         name = check_sweep_name(self.name)
         return TrialSettings(
             sweep=name,
-            flags={name: flag(name, self.flags) for name in self.space},
+            flags={name: flag(name, values, self.flags) for name, values in self.space.items()},
             objective=self.objective,
             policy=self._policy(),
             retries=self.retries,
@@ -274,8 +274,10 @@ class Sweep(_SweepTemplates, Container):
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
         experiment: MLflow experiment; by default the sweep's name.
         mlflow_tracking_uri: Where the trials find MLflow.
-        flags: How a hyperparameter stands on the command line where that is not ``--name=value``, with ``{}`` for the
-            value: ``{"lr": "--optim.lr={}", "width": "model.width={}"}``.
+        flags: How a hyperparameter stands on the command line where that is not ``--name=value``: ``"--optim.lr={}"``
+            with ``{}`` for the value; ``["--hidden", "{*}"]`` for an option that takes the words of the value, such as
+            ``"64 64"``, one by one; ``"--amp"`` for a truth value, passed where it is true and left out where not; or
+            words for each value, None for nothing: ``{True: "--amp", False: "--no-amp"}``.
         parallelism: Greatest number of trials at a time.
         resources: The CPU that it requests is the share a policy starts from; by default the limit, else 0.1 core
             without a limit. With ``Resources(gpus=1)`` each trial holds a GPU of its own; ``gpu_flag`` names another

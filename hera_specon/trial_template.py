@@ -9,6 +9,7 @@ from hera.workflows import RetryStrategy
 from hera.workflows.models import (
     Arguments,
     Artifact,
+    Container,
     EnvVar,
     EnvVarSource,
     Inputs,
@@ -26,10 +27,12 @@ from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
 from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, leaves, losses, retries, workers
+from controllers.core.word_script import wrapped
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import most_moves
 from hera_specon.devices import device_problems, tolerations
 from hera_specon.errors import SweepError
+from hera_specon.flags import Flag
 from hera_specon.goals import SweepGoals
 from hera_specon.pod_spec import container_security, pod_patch, pod_security
 from hera_specon.settings import Objective, Workers, check_distinct, input_name, is_whole
@@ -62,13 +65,13 @@ _LOST: Final = "lastRetry.exitCode == '-1'"
 class TrialSettings:
     """What all trials of a sweep have in common; ``grace`` is in seconds.
 
-    ``flags`` tells how each hyperparameter stands on the command line, with ``{}`` for its value.
+    ``flags`` tells how each hyperparameter stands on the command line.
     ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
     hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
     """
 
     sweep: str
-    flags: Mapping[str, str]
+    flags: Mapping[str, Flag]
     objective: Objective
     policy: str | None
     retries: int
@@ -91,19 +94,6 @@ class TrialSettings:
     def inputs(self) -> tuple[str, ...]:
         """Names of the input parameters that hold them."""
         return tuple(map(input_name, self.flags))
-
-
-def flag(name: str, given: Mapping[str, object] | None) -> str:
-    """Return how the hyperparameter ``name`` stands on the command line, with ``{}`` for its value.
-
-    Raises:
-        SweepError: What its author wrote has not just one place for the value, or holds what Argo would replace.
-    """
-    written = (given or {}).get(name, f"--{name}={{}}")
-    if not isinstance(written, str) or written.count("{}") != 1 or "{{" in written or "$(" in written:
-        problem = f"flags= of {name!r} is text with one {{}} for the value, as in '--optim.lr={{}}', not {written!r}"
-        raise SweepError(problem)
-    return written
 
 
 def sweep_id(sweep: str) -> str:
@@ -167,10 +157,23 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     searched = settings.search is not None
     pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, searched=searched, gang=gang)
     if pod.container is not None:
-        given = [f"$({contract.ENV_PARAM}{name})" if searched else placeholder(name) for name in settings.inputs]
-        filled = (written.replace("{}", one) for one, written in zip(given, settings.flags.values(), strict=True))
-        pod.container.args = [*(pod.container.args or []), *filled]
+        _pass_hyperparameters(pod.container, settings)
     return pod
+
+
+def _pass_hyperparameters(program: Container, settings: TrialSettings) -> None:
+    """Add the hyperparameters to the command line of ``program``."""
+    args, lines = list(program.args or []), list[str]()
+    for name, passed in settings.flags.items():
+        variable = contract.ENV_PARAM + input_name(name)
+        if passed.fixed:
+            value = placeholder(input_name(name)) if settings.search is None else f"$({variable})"
+            args += passed.arguments(value)
+        else:
+            lines.append(passed.line(variable))
+    program.args = args
+    if lines:
+        program.command = wrapped(program.command or [], lines)
 
 
 def _with_cpu(given: ResourceRequirements | None) -> ResourceRequirements:
@@ -276,6 +279,8 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         of_the_pod[contract.ENV_POD_IP] = "status.podIP"
     if settings.search is None:
         ours[contract.ENV_PARAMS] = settings.params
+        chosen = [input_name(name) for name, passed in settings.flags.items() if not passed.fixed]
+        ours |= {contract.ENV_PARAM + name: placeholder(name) for name in chosen}
     else:
         notes[contract.ENV_PARAMS] = labels.ANNOTATION_PARAMS
         notes |= {contract.ENV_PARAM + input_name(name): labels.ANNOTATION_PARAM + name for name in settings.flags}

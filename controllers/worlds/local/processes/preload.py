@@ -37,7 +37,7 @@ def preloads(commands: Iterable[Sequence[str]], sources: Iterable[str], root: Pa
         sources: the trials' scripts, where they have some.
         root: folder that modules of the program's own are found under.
     """
-    queue = [path for command in set(map(tuple, commands)) for path in _entry(command, root)]
+    queue = [path for command in set(map(tuple, commands)) for path in entry_files(command, root)]
     texts = [*set(sources)]
     seen: set[Path] = set()
     packages: set[str] = set()
@@ -55,7 +55,8 @@ def preloads(commands: Iterable[Sequence[str]], sources: Iterable[str], root: Pa
     return tuple(dict.fromkeys([*ALWAYS, *found]))
 
 
-def _entry(command: Sequence[str], root: Path) -> list[Path]:
+def entry_files(command: Sequence[str], root: Path) -> list[Path]:
+    """Return the file of Python that ``command`` runs, where it is one of the program's own below ``root``."""
     words = list(command)
     if "-m" in words[:-1]:
         return _own(words[words.index("-m") + 1], root)
