@@ -23,7 +23,10 @@ ctypes.CDLL(None).puts(b"by a C library")
 from hera.workflows import Workflow
 from hera_specon import Sweep, choice, minimize
 with Workflow(generate_name="s-", entrypoint="s") as w:
-    Sweep(name="s", image="x", state_claim="c", command=["true"], space={"a": choice(1)}, search="grid", objective=minimize("loss"))
+    Sweep(
+        name="s", image="x", state_claim="c", command=["true"], space={"a": choice(1)}, search="grid",
+        objective=minimize("loss"),
+    )
 """
 
 
