@@ -76,14 +76,14 @@ def _by_value(name: str, values: Distribution, written: Mapping[object, object])
         text = value_text(value)
         found[text] = () if words is None else tuple(w.replace(_VALUE, text) for w in _words(name, words))
     known = list(_texts(values))
+    if not known:
+        problem = f"flags= of {name!r} has words for each value, but {values} has no end of them"
+        raise SweepError(problem)
     if lacking := [text for text in known if text not in found]:
         problem = f"flags= of {name!r} has no words for {lacking[0]!r}; None passes nothing"
         raise SweepError(problem)
     if unknown := [text for text in found if text not in known]:
         problem = f"flags= of {name!r} has words for {unknown[0]!r}, which it never is"
-        raise SweepError(problem)
-    if not known:
-        problem = f"flags= of {name!r} has words for each value, but {values} has no end of them"
         raise SweepError(problem)
     return found
 
