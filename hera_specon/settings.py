@@ -29,17 +29,17 @@ class Objective:
     direction: Direction
 
     def __post_init__(self) -> None:
-        if not isinstance(self.metric, str) or not self.metric or len(self.metric) > _LONGEST_METRIC:
+        if not 0 < len(str(self.metric)) <= _LONGEST_METRIC:
             problem = f"an objective is the name of a metric, of 1 to {_LONGEST_METRIC} characters, not {self.metric!r}"
             raise SweepError(problem)
-        if wrong := sorted(set(_NOT_IN_METRICS.findall(self.metric))):
+        if wrong := sorted(set(_NOT_IN_METRICS.findall(str(self.metric)))):
             problem = (
                 f"MLflow takes no metric of the name {self.metric!r}: it holds {', '.join(map(repr, wrong))}, and may "
                 "hold letters, digits, spaces and _ - . : / only. Log it under such a name"
             )
             raise SweepError(problem)
-        short = posixpath.normpath(self.metric)
-        if short != self.metric or short in {".", ".."} or short.startswith(("/", "../")):
+        short = posixpath.normpath(str(self.metric))
+        if short != str(self.metric) or short in {".", ".."} or short.startswith(("/", "../")):
             problem = f"MLflow takes no metric of the name {self.metric!r}: as a path it is another, {short!r}"
             raise SweepError(problem)
 
