@@ -22,7 +22,7 @@ Inputs = Mapping[str, str]
 def trial_values(manifest: Manifest, sweep: str) -> dict[str, Inputs]:
     """Return the hyperparameters of each trial of ``sweep`` by its number; none where a search finds them later."""
     templates = (manifest.get("spec") or {}).get("templates") or []
-    starts = next((one for one in templates if one.get("name") == sweep), {})
+    starts: Mapping[str, Any] = next((one for one in templates if one.get("name") == sweep), {})
     found: dict[str, Inputs] = {}
     for step in (step for group in starts.get("steps") or [] for step in group):
         found |= dict(_trials(step))
