@@ -13,7 +13,7 @@ from controllers.core.policy import Policy
 from controllers.core.results import RunResult, TrialResult
 from hera_specon.cli.backend import chosen_policies, parsed, real_backend
 from hera_specon.cli.found_runs import found_record
-from hera_specon.display.console import SafeConsole
+from hera_specon.display.console import OutlivingConsole
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.records.comparison import labelled
 from hera_specon.records.flat import flat_rows
@@ -116,11 +116,15 @@ def run(
         policy: one or several, as objects or as ``--policy`` takes them; the one that the sweep names by default.
         options: see ``RunOptions``.
 
+    Ctrl-C and SIGTERM stop it where it runs in the main thread. In any other it leaves them to the program, and runs to
+    its end.
+
     Raises:
         SweepInterrupted: it was told to stop; the same call goes on.
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - MLflow's import takes seconds
+    from hera_specon.advice import advice  # noqa: PLC0415
 
     backend = real_backend()
     given = workflow if isinstance(workflow, Mapping) else workflow.to_dict()
@@ -138,9 +142,11 @@ def run(
         as_begun=options.get("as_begun", False),
         extends=options.get("extend", False),
     )
-    console = SafeConsole()
+    console = OutlivingConsole()
     with LiveScreen(console) if options.get("live", True) else PlainScreen(console.print) as screen:
         chosen = policies or chosen_policies(backend, (), manifest, source)
+        for told in advice(manifest, Path.cwd()):
+            screen.say(f"Warning: {told}")
         done = backend.run_locally(manifest, source, chosen, settings, screen)
         if done.lacking:
             screen.say(f"{done.lacking}; the same call sends the rest")

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from pydantic import ValidationError
-
 from controllers.core.errors import SearchError
+from controllers.core.parameters import MOST_PARAMETERS, MOST_TEXT
 from controllers.search.cost import ON_THIS_MACHINE, check_cost
 from controllers.search.optuna_search import sampler_of
 from controllers.search.spec import (
+    MOST_OPTIONS,
+    MOST_SETTING,
+    MOST_SETTINGS,
     MOST_WRITTEN,
     Condition,
     Dimension,
@@ -18,11 +20,25 @@ from controllers.search.spec import (
     Options,
     SearchSpec,
 )
-from hera_specon.errors import SweepError
-from hera_specon.space import Conditional, Continuous, Distribution, Integer, Space, Value, check_amounts, check_space
+from hera_specon.errors import SpaceError, SweepError
+from hera_specon.settings import is_finite, is_whole
+from hera_specon.space import (
+    Choice,
+    Conditional,
+    Continuous,
+    Distribution,
+    Integer,
+    Space,
+    Value,
+    check_amounts,
+    check_space,
+)
 
 _LONGEST_NAME: Final = 57
 """Letters of a hyperparameter that has an annotation of its own."""
+_LONGEST_SETTING: Final = 50
+_MOST_WHOLE: Final = 2**53
+"""A search reckons in floats, which hold whole numbers up to this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +99,19 @@ def search_text(search: Sampler, space: Space, trials: int | None, seed: int) ->
     if trials is None:
         problem = f"search={search.name!r} needs trials=, the number of points to try"
         raise SweepError(problem)
-    for name in space:
-        if len(name) > _LONGEST_NAME or name.endswith("_"):
-            problem = (
-                f"hyperparameter {name!r}: a search takes names of at most {_LONGEST_NAME} letters, no _ at the end"
-            )
-            raise SweepError(problem)
+    _check_settings(search)
+    if len(space) > MOST_PARAMETERS:
+        problem = f"space= has {len(space)} hyperparameters; a search takes at most {MOST_PARAMETERS}"
+        raise SpaceError(problem)
+    for name, distribution in space.items():
+        if wrong := _beyond(name, distribution):
+            problem = f"hyperparameter {name!r}: {wrong}"
+            raise SpaceError(problem)
     try:
         dimensions = tuple(_dimension(name, distribution) for name, distribution in space.items())
         spec = SearchSpec(sampler=search.name, settings=dict(search.settings), seed=seed % 2**32, space=dimensions)
         sampler_of(spec, seed)
         check_cost(spec, trials, ON_THIS_MACHINE)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        problem = f"search={search.name!r}: {'.'.join(map(str, first['loc']))}: {first['msg']}, not {first['input']!r}"
-        raise SweepError(problem) from error
     except SearchError as error:
         problem = f"search=: {error}"
         raise SweepError(problem) from error
@@ -107,6 +121,54 @@ def search_text(search: Sampler, space: Space, trials: int | None, seed: int) ->
     return text
 
 
+def _check_settings(search: Sampler) -> None:
+    """Check the sampler's name and settings against what an annotation holds.
+
+    Raises:
+        SweepError: There are too many, or one is too long, too large or of another kind.
+    """
+    settings = search.settings
+    if not 0 < len(search.name) <= MOST_TEXT or len(settings) > MOST_SETTINGS:
+        problem = (
+            f"search={search.name[:80]!r}: a sampler has a name of at most {MOST_TEXT} characters and at most "
+            f"{MOST_SETTINGS} settings, not {len(settings)}"
+        )
+        raise SweepError(problem)
+    for name, value in settings.items():
+        fits = len(value) <= MOST_TEXT if isinstance(value, str) else is_finite(value) and abs(value) <= MOST_SETTING
+        if not fits and not isinstance(value, bool):
+            problem = (
+                f"search={search.name!r}: {name}= is a number from {-MOST_SETTING} to {MOST_SETTING}, a truth value or "
+                f"a text of at most {MOST_TEXT} characters, not {value!r}"
+            )
+            raise SweepError(problem)
+        if len(name) > _LONGEST_SETTING or name.endswith("_") or not name.isascii():
+            problem = f"search={search.name!r}: no sampler of Optuna has a setting {name[:80]!r}"
+            raise SweepError(problem)
+
+
+def _beyond(name: str, distribution: Distribution) -> str:
+    """Return what of a hyperparameter is more than a search takes, empty where nothing is."""
+    if len(name) > _LONGEST_NAME or name.endswith("_"):
+        return f"a search takes names of at most {_LONGEST_NAME} letters, no _ at the end"
+    within, texts = distribution, list[Value]()
+    if isinstance(distribution, Conditional):
+        within, texts = distribution.within, [*distribution.needed, distribution.otherwise]
+        if len(distribution.needed) > MOST_OPTIONS:
+            return f"a search takes at most {MOST_OPTIONS} values for when(), not {len(distribution.needed)}"
+    if isinstance(within, Choice):
+        texts += within.options
+        if len(within.options) > MOST_OPTIONS:
+            whole = all(map(is_whole, within.options))
+            hint = "; for evenly spaced numbers take integer(low, high, step=...)" if whole else ""
+            return f"a search takes at most {MOST_OPTIONS} values of a choice(), not {len(within.options)}{hint}"
+    elif isinstance(within, Integer) and max(abs(within.low), abs(within.high)) > _MOST_WHOLE:
+        return f"a search takes whole numbers from {-_MOST_WHOLE} to {_MOST_WHOLE}, unlike {within}"
+    if wrong := [text for text in texts if isinstance(text, str) and len(text) > MOST_TEXT]:
+        return f"a search takes texts of at most {MOST_TEXT} characters, not {wrong[0][:80]!r} of {len(wrong[0])}"
+    return ""
+
+
 def _dimension(name: str, distribution: Distribution) -> Dimension:
     condition, within = None, distribution
     if isinstance(distribution, Conditional):
@@ -114,7 +176,10 @@ def _dimension(name: str, distribution: Distribution) -> Dimension:
         condition, within = Condition(name=distribution.name, values=values, otherwise=otherwise), distribution.within
     if isinstance(within, Continuous | Integer):
         whole = isinstance(within, Integer)
-        domain: NumberRange | Options = NumberRange(low=within.low, high=within.high, log=within.log, whole=whole)
+        step = None if whole and within.step == 1 else within.step
+        domain: NumberRange | Options = NumberRange(
+            low=within.low, high=within.last, log=within.log, whole=whole, step=step
+        )
     else:
-        domain = Options(options=within.values() or ())
+        domain = Options(options=tuple(within.values() or ()))
     return Dimension(name=name, domain=domain, when=condition)

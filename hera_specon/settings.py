@@ -2,6 +2,7 @@
 
 import keyword
 import math
+import posixpath
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from controllers.policies.wrappers.stacked import Stacked
 from controllers.worlds.local.working_folders import check_own
 from hera_specon.errors import SpaceError, SweepError
 
-# What MLflow takes as a metric's name.
-_METRIC: Final = re.compile(r"[\w.\- :/]{1,250}")
+_NOT_IN_METRICS: Final = re.compile(r"[^\w.\- :/]")
+"""Characters that MLflow takes in no metric's name."""
+_LONGEST_METRIC: Final = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,18 @@ class Objective:
     direction: Direction
 
     def __post_init__(self) -> None:
-        if not _METRIC.fullmatch(str(self.metric)):
-            problem = f"an objective names a metric in MLflow, not {self.metric!r}"
+        if not 0 < len(str(self.metric)) <= _LONGEST_METRIC:
+            problem = f"an objective is the name of a metric, of 1 to {_LONGEST_METRIC} characters, not {self.metric!r}"
+            raise SweepError(problem)
+        if wrong := sorted(set(_NOT_IN_METRICS.findall(str(self.metric)))):
+            problem = (
+                f"MLflow takes no metric of the name {self.metric!r}: it holds {', '.join(map(repr, wrong))}, and may "
+                "hold letters, digits, spaces and _ - . : / only. Log it under such a name"
+            )
+            raise SweepError(problem)
+        short = posixpath.normpath(str(self.metric))
+        if short != str(self.metric) or short in {".", ".."} or short.startswith(("/", "../")):
+            problem = f"MLflow takes no metric of the name {self.metric!r}: as a path it is another, {short!r}"
             raise SweepError(problem)
 
 
@@ -58,7 +70,12 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 def is_finite(value: object) -> TypeGuard[int | float]:
     """Return whether ``value`` is a number, neither NaN nor infinite."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float holds
+        return False
 
 
 RESERVED_INPUTS: Final = frozenset({INPUT_TRIAL, INPUT_PARAMS, INPUT_DELAY})

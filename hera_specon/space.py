@@ -10,6 +10,7 @@ from math import prod
 from random import Random
 from typing import Final, Literal
 
+from controllers.search.spec import DIGITS_OF_STEPS
 from hera_specon.errors import SpaceError, SweepError
 from hera_specon.settings import check_hyperparameter, input_name, is_finite, is_whole
 
@@ -18,6 +19,9 @@ Value = str | int | float | bool
 
 _UNSAFE: Final = ('"', "'", "\\", "{{", "}}")
 _DIGITS: Final = 6
+_MOST_WHOLE: Final = 2**63 - 1
+_MOST_STEPS: Final = 1_000_000
+_LONGEST_SHOWN: Final = 120
 
 
 class Distribution(ABC):
@@ -30,7 +34,7 @@ class Distribution(ABC):
         """Return one value; the same state of ``chance`` gives the same value."""
 
     @abstractmethod
-    def values(self) -> tuple[Value, ...] | None:
+    def values(self) -> Sequence[Value] | None:
         """Return every value in order, or None where there is no end of them."""
 
 
@@ -67,18 +71,39 @@ class Choice(Distribution):
 class Continuous(Distribution):
     """A number between ``low`` and ``high``, evenly spread, or its logarithm where ``log``.
 
-    Values have six significant digits where the range allows it: what people read is what ran.
+    Values have six significant digits where the range allows it: what people read is what ran. With ``step`` they are
+    ``low``, ``low + step`` and so on, up to ``high`` where it is one of them.
     """
 
     low: float
     high: float
     log: bool = False
+    step: float | None = None
 
     def __post_init__(self) -> None:
         _check_range(self, is_finite)
+        if not math.isfinite(float(self.high) - float(self.low)):
+            problem = f"{self}: the range is wider than the greatest number that a program can hold, 1.8e308"
+            raise SpaceError(problem)
+        if self.step is not None and self.steps > _MOST_STEPS:
+            problem = f"{self}: step={self.step!r} cuts the range into more than {_MOST_STEPS} parts; leave it out"
+            raise SpaceError(problem)
+
+    @property
+    def steps(self) -> int:
+        """How many steps lie between the least value and the greatest; 0 without a step."""
+        # Of 0.3 / 0.1 a float makes a little less than 3.
+        return 0 if self.step is None else math.floor((self.high - self.low) / self.step * (1 + 1e-12))
+
+    @property
+    def last(self) -> float:
+        """The greatest value."""
+        return self.high if self.step is None else self._at(self.steps)
 
     def draw(self, chance: Random) -> float:
         """Return a number in the range."""
+        if self.step is not None:
+            return self._at(chance.randint(0, self.steps))
         if self.log:
             value = math.exp(chance.uniform(math.log(self.low), math.log(self.high)))
         else:
@@ -86,31 +111,49 @@ class Continuous(Distribution):
         short = float(f"{value:.{_DIGITS}g}")
         return short if self.low <= short <= self.high else min(max(value, float(self.low)), float(self.high))
 
-    def values(self) -> None:
-        """Return None: the range has no end of values."""
+    def values(self) -> tuple[float, ...] | None:
+        """Return the numbers that are whole steps above the lowest; None without a step, since they have no end."""
+        return None if self.step is None else tuple(map(self._at, range(self.steps + 1)))
+
+    def _at(self, number: int) -> float:
+        """Return the value ``number`` steps above the lowest."""
+        value = self.low + number * (self.step or 0.0)
+        return min(float(f"{value:.{DIGITS_OF_STEPS}g}"), float(self.high))
 
 
 @dataclass(frozen=True, slots=True)
 class Integer(Distribution):
-    """A whole number from ``low`` to ``high``, both included, evenly spread, or its logarithm where ``log``."""
+    """A whole number from ``low`` to ``high``, evenly spread, or its logarithm where ``log``.
+
+    Both ends are included, ``high`` where it is a whole number of ``step`` above ``low``.
+    """
 
     low: int
     high: int
     log: bool = False
+    step: int = 1
 
     def __post_init__(self) -> None:
         _check_range(self, is_whole)
+        if max(abs(self.low), abs(self.high)) > _MOST_WHOLE:
+            problem = f"integer(): bounds lie from {-_MOST_WHOLE} to {_MOST_WHOLE}, unlike {_brief(self)}"
+            raise SpaceError(problem)
+
+    @property
+    def last(self) -> int:
+        """The greatest value."""
+        return self.low + (self.high - self.low) // self.step * self.step
 
     def draw(self, chance: Random) -> int:
         """Return a whole number in the range."""
         if not self.log:
-            return chance.randint(self.low, self.high)
+            return self.low + self.step * chance.randint(0, (self.high - self.low) // self.step)
         value = math.floor(math.exp(chance.uniform(math.log(self.low), math.log(self.high + 1))))
         return min(max(value, self.low), self.high)
 
-    def values(self) -> tuple[int, ...]:
+    def values(self) -> Sequence[int]:
         """Return every whole number in the range."""
-        return tuple(range(self.low, self.high + 1))
+        return range(self.low, self.high + 1, self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +179,7 @@ class Conditional(Distribution):
         """Return a value for where it matters."""
         return self.within.draw(chance)
 
-    def values(self) -> tuple[Value, ...] | None:
+    def values(self) -> Sequence[Value] | None:
         """Return the values for where it matters."""
         return self.within.values()
 
@@ -155,13 +198,15 @@ def choice(*options: Value) -> Choice:
     return Choice(options)
 
 
-def uniform(low: float, high: float) -> Continuous:
+def uniform(low: float, high: float, *, step: float | None = None) -> Continuous:
     """Return a hyperparameter that is a number between ``low`` and ``high``.
 
+    With ``step`` it is ``low``, ``low + step`` and so on: ``uniform(0, 0.5, step=0.1)``.
+
     Raises:
-        SpaceError: ``low`` is not below ``high``, or one is not finite.
+        SpaceError: ``low`` is not below ``high``, one is not finite, or no step fits between them.
     """
-    return Continuous(low, high)
+    return Continuous(low, high, step=step)
 
 
 def log_uniform(low: float, high: float) -> Continuous:
@@ -173,13 +218,16 @@ def log_uniform(low: float, high: float) -> Continuous:
     return Continuous(low, high, log=True)
 
 
-def integer(low: int, high: int, *, log: bool = False) -> Integer:
+def integer(low: int, high: int, *, log: bool = False, step: int = 1) -> Integer:
     """Return a hyperparameter that is a whole number from ``low`` to ``high``, both included.
 
+    With ``step`` it is ``low``, ``low + step`` and so on: ``integer(32, 256, step=32)``.
+
     Raises:
-        SpaceError: ``low`` is not below ``high``, one is no whole number, or ``log`` with ``low`` below 1.
+        SpaceError: ``low`` is not below ``high``, one is no whole number of 64 bits, no step fits between them, or
+            ``log`` with ``low`` below 1 or with a ``step``.
     """
-    return Integer(low, high, log)
+    return Integer(low, high, log, step)
 
 
 def when(name: str, needed: Value | Sequence[Value], hyperparameter: Distribution, *, otherwise: Value) -> Conditional:
@@ -241,28 +289,46 @@ def value_text(value: Value) -> str:
 
 def _check_option(option: object) -> None:
     if not isinstance(option, str | int | float):
-        problem = f"choice() takes strings, numbers and truth values one by one, not {option!r}"
+        hint = "; write a list as text, such as '64 64', and let flags= pass its words one by one"
+        listed = hint if isinstance(option, list | tuple) else ""
+        problem = f"choice() takes strings, numbers and truth values one by one, not {option!r}{listed}"
         raise SpaceError(problem)
-    if isinstance(option, float) and not math.isfinite(option):
-        problem = f"choice() takes finite numbers, not {option!r}"
+    if not isinstance(option, str | bool) and not is_finite(option):
+        problem = f"choice() takes finite numbers up to 1.8e308, not {_brief(option)}"
         raise SpaceError(problem)
     if isinstance(option, str) and (not option.isprintable() or any(mark in option for mark in _UNSAFE)):
         problem = f"choice() takes no string with quotes, backslashes, braces or control marks: {option!r}"
         raise SpaceError(problem)
 
 
-def _check_range(distribution: Continuous | Integer, is_bound: Callable[[object], bool]) -> None:
-    low, high = distribution.low, distribution.high
+def _check_range(distribution: Continuous | Integer, is_number: Callable[[object], bool]) -> None:
+    low, high, step = distribution.low, distribution.high, distribution.step
+    shown = _brief(distribution)
     for bound in (low, high):
-        if not is_bound(bound):
-            problem = f"{distribution}: {bound!r} is no bound of such a range"
+        if not is_number(bound):
+            problem = f"{shown}: {_brief(bound)} is no bound of such a range"
             raise SpaceError(problem)
     if low >= high:
-        problem = f"{distribution}: low must be below high"
+        problem = f"{shown}: low must be below high"
         raise SpaceError(problem)
     if distribution.log and low <= 0:
-        problem = f"{distribution}: a logarithmic range starts above 0"
+        problem = f"{shown}: a logarithmic range starts above 0"
         raise SpaceError(problem)
+    if step is not None and (not is_number(step) or not 0 < step <= high - low):
+        problem = f"{shown}: step= is above 0 and at most high - low, not {_brief(step)}"
+        raise SpaceError(problem)
+    if distribution.log and step not in {None, 1}:
+        problem = f"{shown}: a logarithmic range has no step="
+        raise SpaceError(problem)
+
+
+def _brief(given: object) -> str:
+    """Return how ``given`` was written, without the middle of what is very long."""
+    try:
+        text = repr(given)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        text = f"{type(given).__name__} of thousands of digits"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 Point = dict[str, Value]
@@ -320,6 +386,11 @@ def _drawn(space: Space, trials: int | None, seed: int) -> tuple[Point, ...]:
     return tuple(_settled(space, point) for point in drawn)
 
 
+def _count(values: Sequence[Value]) -> int:
+    """Return how many ``values`` there are; ``len`` cannot count those of the widest ranges."""
+    return len(values) if not isinstance(values, range) else (values.stop - values.start - 1) // values.step + 1
+
+
 def _settled(space: Space, point: Point) -> Point:
     """Return ``point`` with what a hyperparameter is where it does not matter."""
     for name, distribution in space.items():
@@ -333,10 +404,10 @@ def _grid(space: Space, trials: int | None) -> tuple[Point, ...]:
     for name, distribution in space.items():
         values = distribution.values()
         if values is None:
-            problem = f"a grid needs finitely many values, and {name!r} is {distribution}; use choice() or integer()"
+            problem = f"a grid needs finitely many values, and {name!r} is {distribution}; use choice() or step="
             raise SpaceError(problem)
         axes.append(values)
-    size = prod(map(len, axes))
+    size = prod(map(_count, axes))
     if size > MOST_POINTS:
         problem = f"the grid has {size} points, more than the {MOST_POINTS} that a sweep may have"
         raise SpaceError(problem)

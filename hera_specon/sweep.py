@@ -16,6 +16,7 @@ from controllers.policies.kit.settings import DEFAULT_POLICY
 from hera_specon.devices import check_custom_resources
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
+from hera_specon.flags import FlagForm, flag
 from hera_specon.goals import Goal, SweepGoals, check_served, sweep_goals
 from hera_specon.hera_internals import HeraVolume, PartTemplate, SweepTemplateBase, open_blocks
 from hera_specon.manifest import check_templates
@@ -39,7 +40,6 @@ from hera_specon.space import Point, Search, Space, points
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import (
     TrialSettings,
-    flag,
     gang_template,
     own_inputs,
     params_text,
@@ -71,7 +71,7 @@ class _SweepTemplates(SweepTemplateBase):
     state_volume: HeraVolume | None = None
     experiment: str | None = None
     mlflow_tracking_uri: str = "http://mlflow:5000"
-    flags: Mapping[str, str] | None = None
+    flags: Mapping[str, FlagForm] | None = None
     own_folder: bool | Sequence[str] = False
 
     def __post_init__(self) -> None:
@@ -141,7 +141,7 @@ class _SweepTemplates(SweepTemplateBase):
         name = check_sweep_name(self.name)
         return TrialSettings(
             sweep=name,
-            flags={name: flag(name, self.flags) for name in self.space},
+            flags={name: flag(name, values, self.flags) for name, values in self.space.items()},
             objective=self.objective,
             policy=self._policy(),
             retries=self.retries,
@@ -278,14 +278,17 @@ class Sweep(_SweepTemplates, Container):
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
         experiment: MLflow experiment; by default the sweep's name.
         mlflow_tracking_uri: Where the trials find MLflow.
-        flags: How a hyperparameter stands on the command line where that is not ``--name=value``, with ``{}`` for the
-            value: ``{"lr": "--optim.lr={}", "width": "model.width={}"}``.
+        flags: How a hyperparameter stands on the command line where that is not ``--name=value``: ``"--optim.lr={}"``
+            with ``{}`` for the value; ``["--hidden", "{*}"]`` for an option that takes the words of the value, such as
+            ``"64 64"``, one by one; ``"--amp"`` for a truth value, passed where it is true and left out where not; or
+            words for each value, None for nothing: ``{True: "--amp", False: "--no-amp"}``.
         own_folder: On one machine (``specon run``), run each trial in a working folder of its own, so that no trial
             overwrites another's files: a copy of the folder that the sweep is started in, with links to its large
             files and folders. A list of paths, such as ``["checkpoints"]``, has these copied too, however large.
         parallelism: Greatest number of trials at a time.
-        resources: Must request CPU, the share a policy starts from; by default 0.1 core without a limit. With
-            ``Resources(gpus=1)`` each trial holds a GPU of its own; ``gpu_flag`` names another kind of device.
+        resources: The CPU that it requests is the share a policy starts from; by default the limit, else 0.1 core
+            without a limit. With ``Resources(gpus=1)`` each trial holds a GPU of its own; ``gpu_flag`` names another
+            kind of device.
         pod_security_context: Who trials run as; by default user and group 65532, unless the workflow says otherwise.
         security_context: What their container may do: no more than any process without.
         inputs: Further inputs, which every trial gets as they are given to the sweep.

@@ -10,6 +10,7 @@ from hera.workflows import RetryStrategy
 from hera.workflows.models import (
     Arguments,
     Artifact,
+    Container,
     EnvVar,
     EnvVarSource,
     Inputs,
@@ -27,10 +28,12 @@ from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
 from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, leaves, losses, retries, workers
+from controllers.core.word_script import wrapped
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import most_moves
 from hera_specon.devices import device_problems, tolerations
 from hera_specon.errors import SweepError
+from hera_specon.flags import Flag
 from hera_specon.goals import SweepGoals
 from hera_specon.pod_spec import container_security, pod_patch, pod_security
 from hera_specon.settings import Objective, Workers, check_distinct, input_name, is_whole
@@ -38,7 +41,7 @@ from hera_specon.space import Point
 from mlflow_hooks import contract
 
 DEFAULT_CPU = "100m"
-"""CPU request of a trial whose author names no resources: a small share, and no limit above it."""
+"""CPU request of a trial whose author names none: a small share, and no limit above it."""
 
 FLUSH_S = "300"
 """Seconds for which a trial that has ended waits for MLflow: in a cluster nobody else sends what it would leave."""
@@ -63,14 +66,14 @@ _LOST: Final = "lastRetry.exitCode == '-1'"
 class TrialSettings:
     """What all trials of a sweep have in common; ``grace`` is in seconds.
 
-    ``flags`` tells how each hyperparameter stands on the command line, with ``{}`` for its value.
+    ``flags`` tells how each hyperparameter stands on the command line.
     ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
     hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
     ``own_folder`` names what is copied into the working folder of each trial's own; None where they share one.
     """
 
     sweep: str
-    flags: Mapping[str, str]
+    flags: Mapping[str, Flag]
     objective: Objective
     policy: str | None
     retries: int
@@ -94,19 +97,6 @@ class TrialSettings:
     def inputs(self) -> tuple[str, ...]:
         """Names of the input parameters that hold them."""
         return tuple(map(input_name, self.flags))
-
-
-def flag(name: str, given: Mapping[str, object] | None) -> str:
-    """Return how the hyperparameter ``name`` stands on the command line, with ``{}`` for its value.
-
-    Raises:
-        SweepError: What its author wrote has not just one place for the value, or holds what Argo would replace.
-    """
-    written = (given or {}).get(name, f"--{name}={{}}")
-    if not isinstance(written, str) or written.count("{}") != 1 or "{{" in written or "$(" in written:
-        problem = f"flags= of {name!r} is text with one {{}} for the value, as in '--optim.lr={{}}', not {written!r}"
-        raise SweepError(problem)
-    return written
 
 
 def sweep_id(sweep: str) -> str:
@@ -137,7 +127,7 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     """Return ``pod`` with the inputs, names, environment and retries of a trial, or of one of its workers.
 
     Raises:
-        SweepError: ``pod`` sets what the sweep sets, asks for no share of CPU, or says nothing to run.
+        SweepError: ``pod`` sets what the sweep sets, asks for no such devices, or says nothing to run.
     """
     gang = settings.workers.most > 1
     pod.name = settings.sweep + (labels.SUFFIX_WORKER if gang else labels.SUFFIX_TRIAL)
@@ -155,10 +145,7 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
         problem = "a sweep needs command=, such as ['python', '-m', 'jobs.vae']"
         raise SweepError(problem)
     program.env = _environment(program.env, settings)
-    resources = program.resources or ResourceRequirements.model_validate({"requests": {"cpu": DEFAULT_CPU}})
-    if "cpu" not in (resources.requests or {}):
-        problem = "resources= needs cpu_request: it is the share of CPU that a policy starts from"
-        raise SweepError(problem)
+    resources = _with_cpu(program.resources)
     asked = resources.model_dump(mode="json", exclude_none=True)
     for wrong in device_problems(asked):
         problem = f"resources= {wrong}"
@@ -173,10 +160,39 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     searched = settings.search is not None
     pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, searched=searched, gang=gang)
     if pod.container is not None:
-        given = [f"$({contract.ENV_PARAM}{name})" if searched else placeholder(name) for name in settings.inputs]
-        filled = (written.replace("{}", one) for one, written in zip(given, settings.flags.values(), strict=True))
-        pod.container.args = [*(pod.container.args or []), *filled]
+        _pass_hyperparameters(pod.container, settings)
     return pod
+
+
+def _pass_hyperparameters(program: Container, settings: TrialSettings) -> None:
+    """Add the hyperparameters to the command line of ``program``."""
+    args, lines = list(program.args or []), list[str]()
+    for name, passed in settings.flags.items():
+        variable = contract.ENV_PARAM + input_name(name)
+        if passed.fixed:
+            value = placeholder(input_name(name)) if settings.search is None else f"$({variable})"
+            args += passed.arguments(value)
+        else:
+            lines.append(passed.line(variable))
+    program.args = args
+    if lines:
+        program.command = wrapped(program.command or [], lines)
+
+
+def _with_cpu(given: ResourceRequirements | None) -> ResourceRequirements:
+    """Return ``given`` with a request of CPU, the share that a policy starts from.
+
+    Where its author names none it is the limit, as in Kubernetes, and without one a small share.
+    """
+    resources = given or ResourceRequirements()
+    if "cpu" in (resources.requests or {}):
+        return resources
+    limit = (resources.limits or {}).get("cpu")
+    cpu = DEFAULT_CPU if limit is None else limit.root
+    requests = {name: amount.root for name, amount in (resources.requests or {}).items()}
+    return ResourceRequirements.model_validate(
+        resources.model_dump(mode="json", exclude_none=True) | {"requests": {**requests, "cpu": cpu}}
+    )
 
 
 def gang_template(worker: Template, settings: TrialSettings) -> Template:
@@ -268,6 +284,8 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         of_the_pod[contract.ENV_POD_IP] = "status.podIP"
     if settings.search is None:
         ours[contract.ENV_PARAMS] = settings.params
+        chosen = [input_name(name) for name, passed in settings.flags.items() if not passed.fixed]
+        ours |= {contract.ENV_PARAM + name: placeholder(name) for name in chosen}
     else:
         notes[contract.ENV_PARAMS] = labels.ANNOTATION_PARAMS
         notes |= {contract.ENV_PARAM + input_name(name): labels.ANNOTATION_PARAM + name for name in settings.flags}

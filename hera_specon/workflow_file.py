@@ -17,6 +17,7 @@ from hera.workflows import Workflow
 
 from hera_specon.errors import SweepError, WorkflowFileError
 from hera_specon.manifest import check_document, sweeps_of
+from hera_specon.own_output import printing_to_stderr
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class WorkflowFile:
 def load_workflow(path: Path) -> WorkflowFile:
     """Return the workflow of a Python file that defines ``w``, or of a YAML file.
 
-    A Python file is run, and may import from its own folder and from the current one.
+    A Python file is run, and may import from its own folder and from the current one. What it prints goes to standard
+    error: standard output may be kept for JSON.
 
     Raises:
         WorkflowFileError: There is no such file, it is neither Python nor YAML, it fails (the message names the
@@ -82,7 +84,7 @@ def _from_python(path: Path) -> dict[str, Any]:
     before = list(sys.path)
     sys.path[:0] = [str(path.resolve().parent), str(Path.cwd())]
     try:
-        with _naming_the_line(path):
+        with printing_to_stderr(), _naming_the_line(path):
             loader.exec_module(module)
         workflow = vars(module).get("w")
         if not isinstance(workflow, Workflow):
@@ -90,7 +92,7 @@ def _from_python(path: Path) -> dict[str, Any]:
             problem = f"defines no Workflow named w ({found})"
             raise WorkflowFileError(path, problem)
         # Building the manifest runs code of the file too, and may import.
-        with _naming_the_line(path):
+        with printing_to_stderr(), _naming_the_line(path):
             manifest: dict[str, Any] = json.loads(json.dumps(workflow.to_dict(), default=str))
     finally:
         sys.path[:] = before

@@ -9,8 +9,14 @@ from types import FrameType
 
 @contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C or SIGTERM into a request to stop; the second one ends the process at once."""
+    """Turn the first Ctrl-C or SIGTERM into a request to stop; the second one ends the process at once.
+
+    In a thread that is not the main one nothing is requested: signals belong to the main thread and what it runs.
+    """
     stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
 
     def request(number: int, _frame: FrameType | None) -> None:
         stop.set()

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from controllers.core.forecast import Forecast
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
+from controllers.core.word_script import unwrapped
 from controllers.driving.stop_signals import stop_on_signals
 from controllers.local_run.order import Order
 from controllers.local_run.run_folder import RunFolder
@@ -132,7 +133,7 @@ def _warmths(
     return most_wanted(
         warmth_of(
             plans,
-            trial.step.command + trial.step.args,
+            unwrapped(trial.step.command + trial.step.args),
             composed(inherited, trial.step.environment, imposed, cores_at_most(trial.step, cpu)),
             Path.cwd(),
             trial.step.source,

@@ -98,9 +98,11 @@ class Study:
                 if isinstance(domain, Options):
                     value: Value = asked.suggest_categorical(name, domain.options)
                 elif domain.whole:
-                    value = asked.suggest_int(name, int(domain.low), int(domain.high), log=domain.log)
+                    step = int(domain.step or 1)
+                    value = asked.suggest_int(name, int(domain.low), int(domain.high), log=domain.log, step=step)
                 else:
-                    value = domain.tidy(asked.suggest_float(name, domain.low, domain.high, log=domain.log))
+                    found = asked.suggest_float(name, domain.low, domain.high, log=domain.log, step=domain.step)
+                    value = domain.tidy(found)
                 return value
 
             point = self._spec.drawn(draw)
@@ -168,7 +170,9 @@ def _distribution(dimension: Dimension) -> "BaseDistribution":
     if isinstance(domain, Options):
         found = distributions.CategoricalDistribution(domain.options)
     elif domain.whole:
-        found = distributions.IntDistribution(int(domain.low), int(domain.high), log=domain.log)
+        found = distributions.IntDistribution(
+            int(domain.low), int(domain.high), log=domain.log, step=int(domain.step or 1)
+        )
     else:
-        found = distributions.FloatDistribution(domain.low, domain.high, log=domain.log)
+        found = distributions.FloatDistribution(domain.low, domain.high, log=domain.log, step=domain.step)
     return found

@@ -33,6 +33,8 @@ MOST_SETTING: Final = 10_000
 """The greatest number in a sampler's settings: most of them are counts of things that it makes."""
 DIGITS: Final = 6
 """Significant digits of a number that is drawn: what people read is what ran."""
+DIGITS_OF_STEPS: Final = 12
+"""Of one that is some steps above a bound: fewer than a sum of floats is wrong by, more than anybody writes."""
 
 Name = Annotated[
     str,
@@ -56,12 +58,16 @@ class Options(_Part):
 
 
 class NumberRange(_Part):
-    """A number from ``low`` to ``high``, both included; ``log`` spreads its logarithm evenly."""
+    """A number from ``low`` to ``high``, both included; ``log`` spreads its logarithm evenly.
+
+    With ``step`` it is a whole number of steps above ``low``, and so is ``high``.
+    """
 
     low: Finite
     high: Finite
     log: bool = False
     whole: bool = False
+    step: Finite | None = Field(default=None, gt=0)
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -71,12 +77,22 @@ class NumberRange(_Part):
         if self.whole and not (self.low.is_integer() and self.high.is_integer()):
             message = f"a range of whole numbers has whole bounds, not {self.low:g} and {self.high:g}"
             raise ValueError(message)
+        if self.step is not None and (self.log or self.step > self.high - self.low):
+            message = f"a step is at most as wide as the range, and not for a logarithm, unlike {self.step:g}"
+            raise ValueError(message)
+        if self.step is not None and self.whole and not self.step.is_integer():
+            message = f"a range of whole numbers has a whole step, not {self.step:g}"
+            raise ValueError(message)
         return self
 
     def tidy(self, number: float) -> float:
-        """Return ``number`` as it is handed out: whole, or in six digits where these lie in the range."""
+        """Return ``number`` as it is handed out: whole, on a step, or in six digits where these lie in the range."""
+        if self.step is not None:
+            number = self.low + round((number - self.low) / self.step) * self.step
         if self.whole:
             return round(number)
+        if self.step is not None:
+            return min(float(f"{number:.{DIGITS_OF_STEPS}g}"), self.high)
         short = float(f"{number:.{DIGITS}g}")
         return short if self.low <= short <= self.high else min(max(number, self.low), self.high)
 

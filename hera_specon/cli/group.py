@@ -8,6 +8,7 @@ import click
 
 from controllers.core.errors import SpeconError, SweepInterrupted
 from controllers.tracking.access import shown
+from hera_specon.cli.library_warnings import library_warnings_in_short
 from hera_specon.formatting import printable_lines
 
 
@@ -51,7 +52,8 @@ class PoliteGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
         """Run the command that was asked for."""
         try:
-            return super().invoke(ctx)
+            with library_warnings_in_short():
+                return super().invoke(ctx)
         except click.ClickException as error:
             # The words of the command line may be names that others gave, pasted or piped into it.
             error.message = printable_lines(error.message)  # type: ignore[misc] # others' words

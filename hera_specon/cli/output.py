@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from hera_specon.display.console import SafeConsole
+from hera_specon.display.console import OutlivingConsole, SafeConsole
 from hera_specon.formatting import one_line, printable_lines
 
 if TYPE_CHECKING:
@@ -29,8 +29,11 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def say_lines(text: str, console: Console | None = None) -> None:
-    """Print ``text`` to where ``console`` prints, to standard output without one, and keep its line ends."""
-    click.echo(printable_lines(text), file=None if console is None else console.file)
+    """Print ``text`` by ``console``, to standard output without one, and keep its line ends."""
+    if console is None:
+        click.echo(printable_lines(text))
+    else:
+        console.print(printable_lines(text), highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def write_out(text: str) -> None:
@@ -38,12 +41,13 @@ def write_out(text: str) -> None:
     click.echo(text)
 
 
-def open_console(json_out: Path | None, wide: int | None = None) -> Console:
+def open_console(json_out: Path | None, wide: int | None = None, *, outlives: bool = False) -> Console:
     """Return the console to print to: standard error where standard output is kept for JSON.
 
-    ``wide`` is its width in columns where it is no terminal, so that no table is cut off.
+    ``wide`` is its width in columns where it is no terminal, so that no table is cut off. What prints to one that
+    ``outlives`` its reader goes on.
     """
-    console = SafeConsole(stderr=str(json_out) == STDOUT)
+    console = (OutlivingConsole if outlives else SafeConsole)(stderr=str(json_out) == STDOUT)
     return console if wide is None or console.is_terminal else SafeConsole(file=console.file, width=wide)
 
 

@@ -141,7 +141,7 @@ def _resume_here(request: Request, folder: Path) -> None:
         _told(found, request.chosen, folder.name)
     if request.dry_run:
         return
-    console = open_console(None)
+    console = open_console(None, outlives=True)
     live = console.is_terminal and not request.plain
     with LiveScreen(console) if live else PlainScreen(lambda line: say_lines(line, console)) as screen:
         done = resume_ended(folder, parse_policy(request.policy), screen, request.chosen)

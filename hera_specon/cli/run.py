@@ -136,7 +136,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     started), 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = Request(**options)
-    console = open_console(request.json_out)
+    console = open_console(request.json_out, outlives=True)
     done = _run(backend or real_backend(), request, console)
     results = labelled(done.results, done.policies or request.policies)
     print_how_it_went(console, results, done.folder)
@@ -152,6 +152,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
 
 def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
+    from hera_specon.advice import advice  # noqa: PLC0415
     from hera_specon.goals import run_warnings  # noqa: PLC0415
     from hera_specon.risks import deaf_searches, risks  # noqa: PLC0415
 
@@ -177,7 +178,8 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         message = f"{len(policies)} runs are more than {_MOST_RUNS}: give fewer --policy or --repeats."
         raise click.UsageError(message)
     check_parameters(request.parameters, workflow, request.file)
-    for warning in (*run_warnings(workflow, policies), *risks(policies), *deaf_searches(workflow, policies)):
+    found = (*run_warnings(workflow, policies), *risks(policies), *deaf_searches(workflow, policies))
+    for warning in (*found, *advice(workflow, Path.cwd())):
         say(f"Warning: {warning}", err=True)
     sizes = request.cpus_per_node
     settings = LocalSettings(

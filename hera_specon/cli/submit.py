@@ -194,6 +194,7 @@ def _open_channel(request: Request, written: str | None) -> "tuple[Channel, str,
 
 
 def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
+    from hera_specon.advice import advice  # noqa: PLC0415 - as below
     from hera_specon.cluster.access import claim_warnings, device_warnings, gang_warnings  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.goals import named_policies, submission_warnings  # noqa: PLC0415
     from hera_specon.risks import deaf_searches, policies_in, risks  # noqa: PLC0415
@@ -209,7 +210,7 @@ def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
     warnings = [host_path_warning(manifest), search_warning(manifest), *submission_warnings(manifest)]
     policies = policies_in(named_policies(manifest))
     warnings += folder_warnings(manifest)
-    warnings += risks(policies) + deaf_searches(manifest, policies)
+    warnings += risks(policies) + deaf_searches(manifest, policies) + advice(manifest, Path.cwd())
     if access is not None:
         warnings += claim_warnings(access, state_claims(manifest))
         warnings += device_warnings(access, asked_devices(manifest))

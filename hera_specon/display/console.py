@@ -1,6 +1,9 @@
 """The console that every command prints to: what others worded steers no terminal."""
 
+import os
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -26,3 +29,18 @@ class SafeConsole(Console):
             if style is not None and style.link:
                 style = style.update_link(None)  # markup in a name would lead readers elsewhere
             yield Segment(text, style)
+
+
+class OutlivingConsole(SafeConsole):
+    """A console of work that goes on where nobody reads what it prints: ``specon run sweep.py | head -1``."""
+
+    def on_broken_pipe(self) -> None:
+        """Print no more to a pipe whose reader has left, and say so once, on standard error."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
+        if self.stderr:
+            return
+        told = "Nobody reads the output any more: the sweep goes on, and its run's folder keeps the result"
+        with suppress(OSError, ValueError, AttributeError):
+            sys.stderr.write(f"{told}\n")

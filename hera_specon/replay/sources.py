@@ -15,6 +15,7 @@ from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSwe
 from controllers.local_run.order import LocalSettings
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import check_address
+from controllers.worlds.local.serve_mlflow import DATABASE, database_uri
 from controllers.worlds.simulated.workload import NodeSpec
 from hera_specon.records.run_folder import (
     BrokenRunError,
@@ -75,9 +76,9 @@ def find_past(wanted: str, where: Where) -> Past:
 
 def _on_this_machine(folder: Path, where: Where) -> Past:
     record = load_run(folder)
-    database = folder.resolve().parents[1] / "mlflow" / "mlflow.db"
+    kept = folder.resolve().parents[1] / "mlflow"
     client = CarefulClient(
-        where.tracking_uri or (f"sqlite:///{database}" if database.is_file() else _told_address(record))
+        where.tracking_uri or (database_uri(kept) if (kept / DATABASE).is_file() else _told_address(record))
     )
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     nodes = tuple(NodeSpec(NodeName(name), cpu) for name, cpu in cores_of(record).items())

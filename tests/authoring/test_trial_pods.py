@@ -173,3 +173,27 @@ def test_what_hera_offers_for_a_container_goes_to_the_trials() -> None:
     assert trial["nodeSelector"] == {"disk": "ssd"}
     assert trial["container"]["workingDir"] == "/src"
     assert trial["metadata"]["labels"]["team"] == "vision"
+
+
+@pytest.mark.parametrize(
+    ("resources", "cpu"),
+    [
+        (None, "100m"),
+        (Resources(memory_request="1Gi"), "100m"),
+        (Resources(memory_limit="1Gi"), "100m"),
+        (Resources(memory_request="1Gi", memory_limit="2Gi"), "100m"),
+        (Resources(ephemeral_request="1Gi"), "100m"),
+        (Resources(ephemeral_limit="1Gi"), "100m"),
+        (Resources(gpus=1), "100m"),
+        (Resources(), "100m"),
+        (Resources(cpu_limit=2), "2"),
+        (Resources(cpu_limit="500m", memory_request="1Gi"), "500m"),
+        (Resources(cpu_request=0.5), "0.5"),
+    ],
+)
+def test_each_field_of_resources_may_stand_alone(resources: Resources | None, cpu: str) -> None:
+    found = built(resources=resources)["vae-trial"]["container"]["resources"]
+    assert str(found["requests"]["cpu"]) == cpu
+    given = {} if resources is None else resources.build().model_dump(mode="json", exclude_none=True)
+    for side, amounts in given.items():
+        assert amounts.items() <= {**found[side], **({"cpu": amounts["cpu"]} if "cpu" in amounts else {})}.items()

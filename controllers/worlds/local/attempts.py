@@ -1,5 +1,6 @@
 """Attempts as processes of this machine: started within their share, asked to leave, measured, reaped."""
 
+import os
 import re
 import sys
 import uuid
@@ -21,6 +22,7 @@ from controllers.worlds.local.processes.trees import end_others
 from controllers.worlds.local.shares import Shares, SharesError
 from controllers.worlds.local.stand_ins import WORK, stood_in
 from controllers.worlds.local.standing import Standing, standing_of
+from controllers.worlds.local.word_scripts import chosen_words
 from controllers.worlds.local.workflow import PodStep
 from controllers.worlds.local.working_folders import Project, read_own, working_folder
 from mlflow_hooks import contract
@@ -282,7 +284,7 @@ class Attempts:
     def _command(self, job: LocalJob, step: PodStep) -> tuple[str, ...]:
         command, args = step.words(step.command), step.words(step.args)
         if step.source is None:
-            return command + args
+            return chosen_words(command + args, {**os.environ, **step.environment})
         script = self._around.folder / "scripts" / f"{file_name(step.template)}-{file_name(job.trial or job.id)}.py"
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(step.source, encoding="utf-8")

@@ -48,12 +48,17 @@ class LocalMlflow:
     @property
     def store(self) -> str:
         """URI of the database, for looking at it after the run."""
-        return f"sqlite:///{self._folder / 'mlflow.db'}"
+        return serve_mlflow.database_uri(self._folder)
 
     @property
     def serve_again(self) -> str:
         """Command that serves the database and its artifacts again after the run."""
-        options = ["--backend-store-uri", self.store, "--artifacts-destination", str(self._folder / "artifacts")]
+        options = [
+            "--backend-store-uri",
+            self.store,
+            "--artifacts-destination",
+            serve_mlflow.artifacts_uri(self._folder),
+        ]
         return shlex.join(["mlflow", "server", *options])
 
     def start(self) -> None:

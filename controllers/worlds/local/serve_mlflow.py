@@ -9,9 +9,36 @@ import os
 import sys
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 _HOST: Final = "127.0.0.1"
 _ARTIFACTS: Final = "mlflow-artifacts:/"
+DATABASE: Final = "mlflow.db"
+"""Name of the file that holds what runs logged."""
+
+
+def database_uri(folder: Path) -> str:
+    """Return the URI of the database in ``folder``, whatever characters its name has."""
+    file = folder.resolve() / DATABASE
+    if not _means_more(file):
+        return f"sqlite:///{file}"
+    from sqlalchemy import make_url  # noqa: PLC0415 - only odd names need it, and it takes a while
+
+    # From 2.1 on SQLAlchemy takes a quoted name; before, a URI of SQLite's own has to hold it.
+    quoted = quote(str(file))
+    taken = make_url(f"sqlite:///{quoted}").database == str(file)
+    return f"sqlite:///{quoted}" if taken else f"sqlite:///file:{quoted}?uri=true"
+
+
+def artifacts_uri(folder: Path) -> str:
+    """Return where the artifacts in ``folder`` are: a plain path where MLflow takes that as it is, else a URI."""
+    path = folder.resolve() / "artifacts"
+    return path.as_uri() if _means_more(path) else str(path)
+
+
+def _means_more(path: Path) -> bool:
+    """Return whether the name has a character that means something of its own in a URI."""
+    return not {"?", "#", "%"}.isdisjoint(str(path))
 
 
 def serve(port: int, store: str, artifacts: str) -> None:
@@ -20,7 +47,7 @@ def serve(port: int, store: str, artifacts: str) -> None:
     Args:
         port: on the loopback device.
         store: URI of the database.
-        artifacts: folder that artifacts are kept in.
+        artifacts: folder that artifacts are kept in, or its URI.
     """
     try:
         import uvicorn  # noqa: PLC0415 - the alternative must not wait for it
@@ -46,5 +73,8 @@ def serve(port: int, store: str, artifacts: str) -> None:
 
 def main() -> None:
     """Serve on the port that the first argument names, out of the folder that the second one names."""
-    folder = Path(sys.argv[2])
-    serve(int(sys.argv[1]), f"sqlite:///{folder / 'mlflow.db'}", str(folder / "artifacts"))
+    home = Path(sys.argv[2]).resolve()
+    # From within its folder the database needs no URI that holds the folder's name, whatever that is.
+    sys.path[:] = map(os.path.abspath, sys.path)
+    os.chdir(home)
+    serve(int(sys.argv[1]), f"sqlite:///{DATABASE}", artifacts_uri(home))

@@ -92,3 +92,11 @@ def base_of(statement: ast.ImportFrom, package: str) -> str:
     parts = package.split(".")
     kept = parts[: len(parts) - (statement.level - 1)]
     return ".".join([*kept, *([statement.module] if statement.module else [])]) if package else ""
+
+
+def entry_files(words: Sequence[str], root: Path) -> list[Path]:
+    """Return the file of Python that a command line runs, where it is one of the program's own below ``root``."""
+    if "-m" in words[:-1]:
+        base = root.joinpath(*words[list(words).index("-m") + 1].split("."))
+        return [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()]
+    return [root / word for word in words if word.endswith(".py") and (root / word).is_file()][:1]

@@ -1,0 +1,116 @@
+"""What is probably not meant about the hyperparameters of a sweep: told before it starts."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from controllers.worlds.local.processes.own_files import entry_files
+from hera_specon.manifest import Manifest, program, sweep_of, trial_templates
+from hera_specon.settings import input_name
+from hera_specon.trial_values import options, trial_values
+
+_PASSED: Final = re.compile(r"(?P<flag>-[^={}$]*)=(?:\{\{inputs\.parameters\.(\w+)\}\}|\$\(SPECON_PARAM_(\w+)\))")
+_TRUTH: Final = frozenset({"true", "false", "True", "False"})
+_BARE: Final = frozenset({"store_true", "store_false", "store_const", "count", "BooleanOptionalAction"})
+_SHOWN: Final = 5
+_SEE: Final = "docs/how-to/define-a-sweep.md, Pass the hyperparameters"
+
+
+def advice(manifest: Manifest, folder: Path) -> list[str]:
+    """Return a line for what is probably not meant.
+
+    That is a truth value that the program reads as another one, and trials that repeat others.
+
+    Args:
+        manifest: The workflow's.
+        folder: Where trials run: their program is looked for there. Elsewhere than on this machine it may differ.
+    """
+    found: list[str] = []
+    for trial in trial_templates(manifest):
+        found += [*_misread(manifest, trial, folder), *_repeated(manifest, sweep_of(trial))]
+    return list(dict.fromkeys(found))
+
+
+def _repeated(manifest: Manifest, sweep: str) -> Iterator[str]:
+    """Yield which trials of ``sweep`` have the hyperparameters of an earlier one."""
+    first: dict[tuple[tuple[str, str], ...], str] = {}
+    again: list[str] = []
+    for number, values in trial_values(manifest, sweep).items():
+        earlier = first.setdefault(tuple(sorted(values.items())), number)
+        if earlier != number and values:
+            again.append(f"{number} those of {earlier}")
+    if again:
+        more = f" and {len(again) - _SHOWN} more" if len(again) > _SHOWN else ""
+        yield (
+            f"{len(again)} trials of {sweep} repeat the hyperparameters of others ({', '.join(again[:_SHOWN])}{more}): "
+            f"the draw has only {len(first)} different ones. search='grid' takes each once"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """How a program of Python reads an option of its command line: ``type=`` and ``action=`` of argparse."""
+
+    type: str
+    action: str
+
+
+def _misread(manifest: Manifest, trial: Manifest, folder: Path) -> Iterator[str]:
+    """Yield which truth values the program of ``trial`` reads as others, as far as its own source shows it."""
+    started = program(trial)
+    words = [str(word) for word in (*(started.get("command") or []), *(started.get("args") or []))]
+    passed = [found for word in words if (found := _PASSED.fullmatch(word))]
+    truths = {name for name, texts in options(manifest, trial).items() if texts & _TRUTH}
+    asked = {found["flag"]: found[2] or found[3] for found in passed if (found[2] or found[3]) in truths}
+    if not asked:
+        return
+    for file in entry_files(words, folder):
+        reads = _arguments(file)
+        for option, known_as in asked.items():
+            # Inputs have underscores where hyperparameters have dots and dashes.
+            bare = option.lstrip("-")
+            name = bare if input_name(bare) == known_as else known_as
+            if (how := reads.get(option)) is not None and (told := _told(option, name, how)):
+                yield f"{told} in {file.name} ({_SEE})"
+
+
+def _told(option: str, name: str, how: _Argument) -> str:
+    if how.type == "bool":
+        return (
+            f"hyperparameter {name!r} is passed as {option}=true or {option}=false, and argparse's type=bool takes "
+            f"both for True: say flags={{{name!r}: {{True: '{option}=1', False: '{option}='}}}}, or {name!r}: "
+            f"'{option}' with action='store_true'"
+        )
+    if how.action in _BARE:
+        pair = f"{{True: '{option}', False: '--no-{option.lstrip('-')}'}}"
+        form = pair if how.action == "BooleanOptionalAction" else repr(option)
+        return (
+            f"hyperparameter {name!r} is passed as {option}=true or {option}=false, and {option} takes no value, since "
+            f"it is action={how.action}: say flags={{{name!r}: {form}}}"
+        )
+    return ""
+
+
+def _arguments(file: Path) -> dict[str, _Argument]:
+    """Return how the source in ``file`` reads its options, by their names; none where it cannot be read."""
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return {}
+    found: dict[str, _Argument] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+            settings = {one.arg: _name(one.value) for one in node.keywords}
+            how = _Argument(settings.get("type", ""), settings.get("action", ""))
+            found |= {name: how for word in node.args if (name := _name(word)).startswith("-")}
+    return found
+
+
+def _name(node: ast.expr) -> str:
+    """Return the text, or the last part of the name, that ``node`` is."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
