@@ -150,6 +150,7 @@ def run(
         done = backend.run_locally(manifest, source, chosen, settings, screen)
         if done.lacking:
             screen.say(f"{done.lacking}; the same call sends the rest")
+    done.conclude()
     return SweepRun(done.folder, tuple(labelled(done.results, [str(one) for one in asked])))
 
 

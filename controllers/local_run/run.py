@@ -40,6 +40,15 @@ class LocalRun:
     policies: tuple[str, ...] = ()
     lacking: str = ""
 
+    def conclude(self) -> None:
+        """Take note that the run was shown: from now on the same call makes another one.
+
+        A caller that is killed before that finds the same results by the same call, which trains nothing again. What
+        MLflow lacks is sent by the same call too.
+        """
+        if not self.lacking:
+            RunFolder(self.folder, resumed=True).describe({"finished": True})
+
 
 def run_locally(
     workflow: Mapping[str, Any], source: Path, policies: Sequence[Policy[Any]], settings: LocalSettings, screen: Screen
@@ -88,9 +97,7 @@ def run_locally(
         if folder.resumed and not (settings.adds_policies or settings.extends):
             screen.say(f"run {folder.name} was cut short: going on with it (--fresh begins another)")
         turns = run_each(order, folder, services)
-        # What MLflow lacks is sent by the same command, which only finds a run that has not finished.
-        serve_again = services.server.serve_again if services.server else ""
-        folder.describe({"finished": not turns.lacking, "serve_mlflow": serve_again})
+        folder.describe({"serve_mlflow": services.server.serve_again if services.server else ""})
         specs = [policy_spec(policy) for policy in order.policies[: len(turns.results)]]
         return replace(_ended(folder, turns, services), policies=tuple(specs))
 

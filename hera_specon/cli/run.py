@@ -146,6 +146,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     console.print(f"Report: {report}\nMLflow: {mlflow}", highlight=False, markup=False, soft_wrap=True)
     if request.json_out is not None:
         write_json(request.json_out, to_json(results))
+    done.conclude()
     if message := problems(done, results):
         raise Failure(message)
 

@@ -68,6 +68,8 @@ def test_without_the_users_server_the_result_is_right_and_a_later_command_sends_
         server.close()
     assert (again.lacking, again.folder, finals(again)) == ("", done.folder, [1 / STEPS])
     assert runs_in(Path("mlflow/mlflow.db")) == WHOLE
+    assert not json.loads((again.folder / "run.json").read_text())["finished"]
+    again.conclude()
     assert json.loads((again.folder / "run.json").read_text())["finished"]
 
 
@@ -87,4 +89,8 @@ def test_a_controller_that_dies_before_it_has_closed_the_sweep_closes_it_the_nex
     database = Path(".specon/mlflow/mlflow.db")
     again = run("", said)
     assert (again.folder.name, finals(again)) == ("end-1", [1 / STEPS])
+    assert runs_in(database) == WHOLE
+    # A caller that was killed before it showed the result is shown it by the same call, which trains nothing.
+    shown = run("", said)
+    assert (shown.folder, finals(shown)) == (again.folder, finals(again))
     assert runs_in(database) == WHOLE
