@@ -1,0 +1,59 @@
+"""What an attempt finds in its environment: the user's own, and what this machine promises on top."""
+
+import pytest
+
+from controllers.worlds.local.environment import common, composed, inherited, without_proxy
+from mlflow_hooks import contract, threads
+from mlflow_hooks.tracking_server import tracking_uri
+
+
+def test_who_a_worker_of_another_job_is_tells_a_trial_nothing() -> None:
+    given = {"RANK": "1", "MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "x", "SPECON_TRIAL_ID": "t", "MLFLOW_RUN_ID": "r"}
+    assert inherited({**given, "HOME": "/home/me", "RANKING": "kept"}) == {"HOME": "/home/me", "RANKING": "kept"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "127.0.0.1,localhost"),
+        ({"NO_PROXY": "a.example, b"}, "a.example,b,127.0.0.1,localhost"),
+        ({"no_proxy": "localhost", "NO_PROXY": "ignored"}, "localhost,127.0.0.1"),
+    ],
+)
+def test_a_proxy_does_not_stand_before_this_machine(given: dict[str, str], expected: str) -> None:
+    assert without_proxy(given) == {"no_proxy": expected, "NO_PROXY": expected}
+
+
+@pytest.mark.parametrize(("cpus", "threads"), [(0.4, "1"), (1.0, "1"), (3.9, "3")])
+def test_libraries_compute_with_as_many_threads_as_the_trial_may_have_cores(cpus: float, threads: str) -> None:
+    env = composed({}, {}, {}, cpus)
+    assert (env["OMP_NUM_THREADS"], env[contract.ENV_THREADS]) == (threads, threads)
+
+
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"])
+def test_a_number_of_threads_that_the_user_chose_stays(name: str) -> None:
+    for of_user, of_step in (({name: "7"}, {}), ({}, {name: "7"})):
+        env = composed(of_user, of_step, {}, 2.0)
+        assert env[name] == "7"
+        assert contract.ENV_THREADS not in env
+        assert env.get("OMP_NUM_THREADS", "7") == "7"
+
+
+def test_hooks_follow_the_share_where_the_world_chose_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(threads.sys.modules, "torch", object())
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert not threads._may_choose()
+    monkeypatch.setenv(contract.ENV_THREADS, "2")
+    assert threads._may_choose()
+
+
+def test_hooks_log_to_the_sweeps_mlflow_wherever_the_script_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow's ``set_tracking_uri`` sets the first variable too."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://the.scripts.own")
+    monkeypatch.setenv(contract.ENV_TRACKING, "http://the.sweeps")
+    assert tracking_uri() == "http://the.sweeps"
+
+
+def test_variables_that_differ_between_attempts_alone_do_not_ask_for_a_new_process() -> None:
+    own = {contract.ENV_ATTEMPT: "a", contract.ENV_RUN: "r", "RANK": "0", "PWD": "/x", "CUDA_VISIBLE_DEVICES": "1"}
+    assert common({**own, "KERAS_BACKEND": "torch"}) == {"KERAS_BACKEND": "torch"}
