@@ -1,5 +1,7 @@
 """What an attempt finds in its environment: the user's own, and what this machine promises on top."""
 
+import sys
+
 import pytest
 
 from controllers.worlds.local.environment import common, composed, inherited, without_proxy
@@ -40,7 +42,7 @@ def test_a_number_of_threads_that_the_user_chose_stays(name: str) -> None:
 
 
 def test_hooks_follow_the_share_where_the_world_chose_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(threads.sys.modules, "torch", object())
+    monkeypatch.setitem(sys.modules, "torch", object())
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     assert not threads._may_choose()
     monkeypatch.setenv(contract.ENV_THREADS, "2")
