@@ -221,7 +221,7 @@ class Saving(Restoring):
         if not self.found or not all(getattr(state, "of_model", False) for state in self._states.values()):
             return
         try:
-            (self._checkpoints.folder / _TOLD).touch(exist_ok=False)
+            (self._checkpoints.folder.parent / _TOLD).touch(exist_ok=False)
         except OSError:  # it was told before, or would be told each time
             return
         report(

@@ -1,5 +1,6 @@
 """What a sweep shows while it runs: tables redrawn in place, or plain lines for logs and pipes."""
 
+import math
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
@@ -16,10 +17,12 @@ from controllers.core.model import Category, Phase, Snapshot, TrialId
 from controllers.core.results import RunResult
 from hera_specon import formatting
 from hera_specon.display.boards import best_lines, headline, nodes_board, trials_board, when_it_ends
-from hera_specon.sweep_state import node_rows, tally, trial_outcome, trial_rows
+from hera_specon.sweep_state import Tally, node_rows, tally, trial_outcome, trial_rows
 
-DRAWN_EVERY = 0.5
-"""Seconds of the sweep between two drawings at least: each takes some hundredths of a second of the loop's time."""
+DRAWN_EVERY = 2.0
+"""Seconds of the sweep between two drawings: each takes some hundredths of a second of the loop's time."""
+DRAWN_SOONER = 0.5
+"""The same where a trial has begun, moved or ended since."""
 WIDE = 110
 """Columns from which a terminal can hold the whole table."""
 LINES_BESIDE_TRIALS = 10
@@ -35,7 +38,8 @@ class LiveScreen:
         self._title = ""
         self._trials = 0
         self._forecast: Forecast | None = None
-        self._due = 0.0
+        self._drawn_at = -math.inf
+        self._counts: Tally | None = None
 
     def __enter__(self) -> Self:
         """Start drawing."""
@@ -55,7 +59,7 @@ class LiveScreen:
     def begin(self, policy: str, trials: int, position: int, of: int) -> None:
         """Start the view of the sweep under one more policy."""
         self._title = f"{policy} ({position} of {of})" if of > 1 else policy
-        self._trials, self._forecast, self._due = trials, None, 0.0
+        self._trials, self._forecast, self._drawn_at = trials, None, -math.inf
 
     def foresee(self, forecast: Forecast) -> None:
         """Show from now on when trials and sweep will end."""
@@ -65,15 +69,17 @@ class LiveScreen:
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         """Redraw after a tick; the newest of several that come fast waits for the next."""
-        if snapshot.now < self._due:
+        counts = tally(snapshot, self._trials)
+        pause = DRAWN_EVERY if counts == self._counts else DRAWN_SOONER
+        if snapshot.now < self._drawn_at + pause:
             return
-        self._due = snapshot.now + DRAWN_EVERY
+        self._drawn_at, self._counts = snapshot.now, counts
         nodes = node_rows(snapshot)
         best = best_lines(snapshot)
         room = max(3, self._console.height - LINES_BESIDE_TRIALS - len(nodes) - len(best))
         rows = trial_rows(snapshot, assessments, reasons, self._forecast, room)
         body = Group(
-            headline(tally(snapshot, self._trials), snapshot.now, _left(self._forecast, snapshot.now)),
+            headline(counts, snapshot.now, _left(self._forecast, snapshot.now)),
             *(Text(line, no_wrap=True) for line in best),
             trials_board(rows, len(snapshot.trials) - len(rows), wide=self._console.width >= WIDE),
             nodes_board(nodes),

@@ -58,6 +58,9 @@ class Sleepers:
     def resize(self, *_: object) -> None:
         pass
 
+    def begins_again(self, _: LocalJob) -> bool:
+        return False
+
     def ask_to_leave(self, _: LocalJob) -> None:
         pass
 

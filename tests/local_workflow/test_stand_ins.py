@@ -167,6 +167,9 @@ class Started:
     def node_cores_used(self, *_: object) -> float:
         return 0.0
 
+    def begins_again(self, _: LocalJob) -> bool:
+        return False
+
     def ask_to_leave(self, _: LocalJob) -> None:
         pass
 

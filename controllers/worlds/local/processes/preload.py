@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from controllers.core.errors import SpeconError
 from controllers.worlds.local.environment import common
 from controllers.worlds.local.processes import own_files
 from controllers.worlds.local.processes.interpreter import PythonProgram, program_of
@@ -122,7 +123,7 @@ def _steps(files: OwnFiles, entry: Sequence[OwnFile], env: Mapping[str, str]) ->
     return tuple(dict.fromkeys([*first.steps, *_later(files, entry, first)]))
 
 
-class _UnknownStepError(Exception):
+class _UnknownStepError(SpeconError):
     """A statement that may change what imports after it do."""
 
 

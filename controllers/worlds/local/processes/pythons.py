@@ -20,7 +20,7 @@ _TOOL_MARKS: Final = ("uv-receipt.toml", "pipx_metadata.json")
 
 def interpreter_of(command: Sequence[str], env: Mapping[str, str]) -> str:
     """Return the interpreter that a command starts, as a path where it is named by a bare word; empty for others."""
-    word = command[0]
+    word = command[0] if command else ""
     if word == sys.executable:
         return word
     if word not in NAMES:
