@@ -4,6 +4,8 @@ Loaded on use: the controller is a command of this package, and needs no Hera.
 """
 
 import importlib
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,6 +31,19 @@ if TYPE_CHECKING:
     from hera_specon.space import when as when
     from hera_specon.sweep import FunctionSweep as FunctionSweep
     from hera_specon.sweep import Sweep as Sweep
+
+
+def _find_our_controllers() -> None:
+    """Import the package that lies beside this one: a project, or a folder of PYTHONPATH, may have one of that name."""
+    here = str(Path(__file__).resolve().parents[1])
+    sys.path.insert(0, here)
+    try:
+        importlib.import_module("controllers")
+    finally:
+        sys.path.remove(here)
+
+
+_find_our_controllers()
 
 _REGISTRY = "controllers.policies.registry"
 _HOMES = {

@@ -79,9 +79,7 @@ def measured(trials: int, policy: str, settle: int, looks: int, profile: Path | 
         if profiler is not None:
             profiler.dump_stats(str(profile))
         if len(screen.read) < settle + 2:
-            sys.exit(
-                f"error: the sweep of {trials} trials ended after {len(screen.read)} looks"
-            )
+            sys.exit(f"error: the sweep of {trials} trials ended after {len(screen.read)} looks")
         return {**_per_look(screen.read[settle:]), _MEMORY: float(psutil.Process().memory_info().rss)}
 
 

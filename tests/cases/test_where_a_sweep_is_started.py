@@ -2,6 +2,7 @@
 
 import json
 import os
+import queue
 import subprocess
 import sys
 from pathlib import Path
@@ -26,13 +27,6 @@ said = {"prefix": sys.prefix, "controllers": controllers.mine.NAME, "queue": get
 said |= {name: os.environ.get(name, "") for name in ("GIVEN", "RANK", "WORLD_SIZE", "MASTER_ADDR", "NO_PROXY")}
 open("said.json", "w").write(json.dumps(said))
 mlflow.log_metric("loss", 1.0)
-"""
-QUEUE = """
-from _queue import SimpleQueue, Empty
-class Queue: pass
-class Full(Exception): pass
-LifoQueue = PriorityQueue = Queue
-NAME = "mine"
 """
 
 
@@ -62,7 +56,10 @@ def test_neither_a_proxy_nor_another_job_nor_the_users_own_modules_get_in_the_wa
     folder = tmp_path / "a project? 100%20 & #1"
     folder.mkdir()
     # It hides a module of Python from every library of a script beside it, as by hand, but from nothing of ours.
-    (folder / "queue.py").write_text(QUEUE)
+    (folder / "queue.py").write_text(Path(queue.__file__).read_text(encoding="utf-8") + "NAME = 'mine'\n")
+    library = tmp_path / "library"
+    (library / "controllers").mkdir(parents=True)
+    (library / "controllers" / "__init__.py").write_text("raise ImportError('not ours')")
     code, told, said = started(
         folder,
         http_proxy="http://127.0.0.1:9",
@@ -73,7 +70,7 @@ def test_neither_a_proxy_nor_another_job_nor_the_users_own_modules_get_in_the_wa
         MASTER_ADDR="elsewhere",
         MLFLOW_RUN_ID="of-another-job",
         SPECON_TRIAL_ID="other",
-        PYTHONPATH=str(folder),
+        PYTHONPATH=str(library),
     )
     assert code == 0, told
     assert said["controllers"] == said["queue"] == "mine"
