@@ -51,7 +51,7 @@ test: .venv/.installed ## Run the tests that take a few seconds each at most (te
 	@echo "!! not run: whole sweeps that train on this machine, and other long tests (make test-training)"
 
 test-training: .venv/.installed ## Train whole sweeps on this machine, break them, and run all other long tests (as long again)
-	$(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'slow and not cluster and not adapter'
+	$(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'slow and not cluster and not adapter' $(if $(TRAINING),-k "$(TRAINING)")
 
 test-adapters: .venv/.installed ## Train and move trials with Lightning, Transformers, XGBoost, LightGBM and scikit-learn
 	$(BIN)/pytest -m adapter

@@ -143,7 +143,7 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("library", DRAWS)
+@pytest.mark.parametrize("library", [pytest.param(one, marks=[pytest.mark.slow] * (one == "keras")) for one in DRAWS])
 def test_each_attempt_draws_chance_of_its_own(tmp_path: Path, library: str) -> None:
     needs("mlflow" if library == "random" else library)
     (tmp_path / "draw.py").write_text(DRAWS[library])
@@ -215,6 +215,7 @@ def test_a_file_beside_the_script_hides_a_module_from_libraries_too(tmp_path: Pa
     assert said == [fresh(["seen.py"], tmp_path, dict(os.environ))[1].strip().splitlines()[-1]]
 
 
+@pytest.mark.slow
 @pytest.mark.tensorflow
 @pytest.mark.pytorch
 def test_a_backend_chosen_at_the_top_of_a_script_is_the_one_that_keras_has(tmp_path: Path) -> None:
