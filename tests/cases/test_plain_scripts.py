@@ -3,6 +3,7 @@
 import json
 import signal
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from hera_specon import Sweep, choice, minimize
 
 with Workflow(generate_name="plain-", entrypoint="plain") as w:
     Sweep(
-        name="plain", image="x", command=["bash", "-c", 'python train.py "$@" | tee -a log-$SPECON_TRIAL_ID', "sh"],
+        name="plain", image="x", command=["bash", "-c", 'PYTHON train.py "$@" | tee -a log-$SPECON_TRIAL_ID', "sh"],
         space={"width": choice(1, 2, 3), "amp": choice(True)}, search="grid", objective=minimize("loss"), retries=0,
         resources=Resources(cpu_request="50m", memory_request="16Mi"),
     )
@@ -38,7 +39,7 @@ with mlflow.start_run(run_name="second"):
     mlflow.log_params(vars(args))
     with mlflow.start_run(nested=True):
         mlflow.log_param("width", "another")
-    for step in range(12):
+    for step in range(30):
         mlflow.log_metric("loss", 20 * args.width - step, step=step)
         time.sleep(0.4)
     if args.width == 3:
@@ -75,7 +76,7 @@ def logged(folder: Path) -> int:
 
 def test_a_plain_script_trains_as_in_a_shell_and_what_is_told_of_it_is_true(tmp_path: Path) -> None:
     workbench = Workbench(tmp_path)
-    (tmp_path / "sweep.py").write_text(SWEEP)
+    (tmp_path / "sweep.py").write_text(SWEEP.replace("PYTHON", sys.executable))
     (tmp_path / "train.py").write_text(TRAIN)
     command = ("run", "sweep.py", "--plain", "--nodes", "3", "--cpus-per-node", "0.6", "--json", "out.json")
     process = workbench.start(*command)
@@ -92,8 +93,8 @@ def test_a_plain_script_trains_as_in_a_shell_and_what_is_told_of_it_is_true(tmp_
     trials = {trial["params"]["width"]: trial for trial in run["trials"]}
     assert {width: trial["succeeded"] for width, trial in trials.items()} == {1: True, 2: True, 3: False}, done.output
     assert {trial["begun_again"] for trial in trials.values()} == {1}
-    assert [trials[width]["final_metric"] for width in (1, 2)] == [9.0, 29.0]
+    assert [trials[width]["final_metric"] for width in (1, 2)] == [-9.0, 11.0]
     # What the script logs stays as it is, and nothing of the attempts before counts.
-    assert counted(tmp_path) == {f"{width}.0": list(range(12)) for width in (1, 2, 3)}
+    assert counted(tmp_path) == {f"{width}.0": list(range(30)) for width in (1, 2, 3)}
     status = workbench.run("status", workbench.newest_run.name, "--json")
     assert any("began again from nothing" in line for line in json.loads(status.output)["warnings"])
