@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from controllers.core.labels import ANNOTATION_ADOPTED, ANNOTATION_FIRST_NODES, GATE_PLACEMENT
 from hera_specon.cli import main
-from tests.cluster import shell_sweep
+from tests.cluster import flags_sweep, shell_sweep
 from tests.cluster.any_cluster import AnyCluster
 from tests.cluster.kubectl import JsonObject, Kubectl
 from tests.cluster.processes import wait_until
@@ -20,6 +20,7 @@ Specon = Callable[..., Result]
 ARGO_SERVER: Final = "http://10.90.0.10:2746"
 MOVED_ONCE: Final = "sleep 3; test {{retries}} != 0 || exit 75"
 SHELL: Final = shell_sweep.__file__
+FLAGS: Final = flags_sweep.__file__
 
 
 @pytest.fixture
@@ -90,6 +91,17 @@ def test_each_attempt_knows_its_own_pod_and_node(specon: Specon, namespace: Kube
         log = namespace("logs", pod["metadata"]["name"], "--container", "main")
         trial = pod["metadata"]["labels"]["hera-specon.io/trial"]
         assert f"{uid}.shell.{trial} {pod['metadata']['uid']} {pod['spec']['nodeName']}" in log.splitlines()
+
+
+def test_words_that_depend_on_hyperparameters_are_left_out_or_come_one_by_one(
+    specon: Specon, namespace: Kubectl
+) -> None:
+    name = created(specon("submit", FLAGS, "--json"))
+    wait_until(lambda: phase(namespace, name) == "Succeeded", f"{name} has succeeded", 120, interval=0.5)
+    said = {namespace("logs", pod["metadata"]["name"], "--container", "main") for pod in pods(namespace, name)}
+    assert {frozenset(words.strip("<>\n").split("><")) for words in said} == {
+        frozenset({"--lr=0.1", "--hidden", "64", "32", *amp}) for amp in (["--amp"], [])
+    }
 
 
 def test_without_a_controller_a_trial_that_leaves_its_node_goes_on_by_itself(

@@ -1,0 +1,18 @@
+"""A sweep whose trials say which words they got: some depend on hyperparameters, and are left out or come in pieces."""
+
+from hera.workflows import HostPathVolume, Workflow
+
+from hera_specon import Sweep, choice, minimize
+
+with Workflow(generate_name="flags-", entrypoint="flags") as w:
+    Sweep(
+        name="flags",
+        image="hera-specon.io/shell:1",
+        command=["sh", "-c", "printf '<%s>' \"$@\"", "program"],
+        space={"lr": choice(0.1), "amp": choice(True, False), "hidden": choice("64 32")},
+        flags={"amp": "--amp", "hidden": ["--hidden", "{*}"]},
+        search="grid",
+        objective=minimize("loss"),
+        retries=0,
+        state_volume=HostPathVolume(name="state", path="/tmp"),  # noqa: S108 - nothing is kept there
+    )
