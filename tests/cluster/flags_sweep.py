@@ -4,12 +4,14 @@ from hera.workflows import HostPathVolume, Workflow
 
 from hera_specon import Sweep, choice, minimize
 
+TRUTHS = (True, False)
+
 with Workflow(generate_name="flags-", entrypoint="flags") as w:
     Sweep(
         name="flags",
         image="hera-specon.io/shell:1",
         command=["sh", "-c", "printf '<%s>' \"$@\"", "program"],
-        space={"lr": choice(0.1), "amp": choice(True, False), "hidden": choice("64 32")},
+        space={"lr": choice(0.1), "amp": choice(*TRUTHS), "hidden": choice("64 32")},
         flags={"amp": "--amp", "hidden": ["--hidden", "{*}"]},
         search="grid",
         objective=minimize("loss"),
