@@ -56,6 +56,6 @@ def warmth_of(
 
 def most_wanted(found: Iterable[Warmth | None]) -> tuple[Warmth, ...]:
     """Return what the most attempts want, each once, the most wanted first; three at most."""
-    kinds = {(tuple(sorted(one.env.items())), one.steps): one for one in found if one is not None}
-    counts = Counter((tuple(sorted(one.env.items())), one.steps) for one in found if one is not None)
+    wanted = [((tuple(sorted(one.env.items())), one.steps), one) for one in found if one is not None]
+    counts, kinds = Counter(key for key, _ in wanted), dict(wanted)
     return tuple(kinds[key] for key, _ in counts.most_common(_MOST_SERVERS))
