@@ -7,7 +7,6 @@ import re
 import runpy
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -34,7 +33,7 @@ def train(script: Path, output: Path, env: dict[str, str], at: int, how: int) ->
     sys.path.insert(0, str(PAGE.parents[2]))
     from mlflow_hooks import checkpoints, session  # noqa: PLC0415 - in the process that trains
 
-    noted: Callable[[session.Trial, int], None] = session.Trial.note_step
+    noted = session.Trial.note_step
 
     def struck(self: session.Trial, step: int) -> None:
         if step == at and how == signal.SIGKILL:

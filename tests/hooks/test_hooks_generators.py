@@ -16,7 +16,7 @@ pytestmark = [
 
 
 def test_a_data_loader_with_a_generator_of_its_own_goes_on_with_the_order_of_the_next_epoch(tmp_path: Path) -> None:
-    import torch
+    import torch  # noqa: PLC0415 - skipped where it is not there
 
     def orders(generator: torch.Generator, epochs: int) -> list[list[int]]:
         loader = torch.utils.data.DataLoader(range(50), batch_size=10, shuffle=True, generator=generator)
@@ -42,16 +42,16 @@ def test_generators_of_numpy_come_back(tmp_path: Path, kind: type[np.random.BitG
 
 
 def test_other_generators_come_back(tmp_path: Path) -> None:
-    first = random.Random(1), np.random.RandomState(1)
+    first = random.Random(1), np.random.RandomState(1)  # noqa: S311 - no secrets
     first[0].gauss(0, 1)
     first[1].normal()
     torch_state(*first).save(tmp_path)
     expected = [first[0].gauss(0, 1), first[0].random(), first[1].normal(), first[1].normal()]
-    second = random.Random(1), np.random.RandomState(1)
+    second = random.Random(1), np.random.RandomState(1)  # noqa: S311 - no secrets
     torch_state(*second).load(tmp_path)
     assert [second[0].gauss(0, 1), second[0].random(), second[1].normal(), second[1].normal()] == expected
 
 
 def test_what_has_no_state_is_refused_before_the_training() -> None:
     with pytest.raises(TypeError, match=r"part 1 .* is a list: .*track_values"):
-        torch_state(random.Random(1), [1, 2])
+        torch_state(random.Random(1), [1, 2])  # noqa: S311 - no secrets
