@@ -19,8 +19,9 @@ def test_a_data_loader_with_a_generator_of_its_own_goes_on_with_the_order_of_the
     import torch  # noqa: PLC0415 - skipped where it is not there
 
     def orders(generator: torch.Generator, epochs: int) -> list[list[int]]:
-        loader = torch.utils.data.DataLoader(range(50), batch_size=10, shuffle=True, generator=generator)
-        return [[int(row) for batch in loader for row in batch] for _ in range(epochs)]
+        rows = torch.utils.data.TensorDataset(torch.arange(50))
+        loader = torch.utils.data.DataLoader(rows, batch_size=10, shuffle=True, generator=generator)
+        return [[int(row) for (batch,) in loader for row in batch] for _ in range(epochs)]
 
     whole = orders(torch.Generator().manual_seed(1), 4)
     first = torch.Generator().manual_seed(1)

@@ -37,7 +37,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 def kept(folder: Path) -> tuple[int, str] | None:
     """Return the step and the value of the newest checkpoint."""
     newest = Checkpoints(folder / "s.a" / "checkpoints").newest()
-    return newest and (newest.step, (newest.folder / "state-0" / "value").read_text())
+    return (newest.step, (newest.folder / "state-0" / "value").read_text()) if newest else None
 
 
 def test_a_loop_left_by_break_keeps_what_came_out(tmp_path: Path) -> None:
