@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Protocol
 
-from mlflow_hooks.states import load_random_states, save_random_states
+from mlflow_hooks.states import generator_state, load_random_states, restore_generator, save_random_states
 from mlflow_hooks.threads import follow_share
 
 _FILE = "torch.pt"
@@ -19,6 +19,21 @@ class HasStateDict(Protocol):
     def load_state_dict(self, state_dict: dict[str, Any], /) -> Any:  # noqa: ANN401 - what it returns differs by part
         """Take the state back."""
         ...
+
+
+class _OwnGenerator:
+    """A random generator of the script's own, as a part."""
+
+    def __init__(self, generator: Any) -> None:  # noqa: ANN401 - generators of several libraries
+        self._generator = generator
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state."""
+        return {"generator": generator_state(self._generator)}
+
+    def load_state_dict(self, state_dict: dict[str, Any], /) -> None:
+        """Take the state back."""
+        restore_generator(self._generator, state_dict["generator"])
 
 
 class TorchState:
@@ -57,12 +72,31 @@ class TorchState:
         load_random_states(folder)
 
 
-def torch_state(*parts: HasStateDict) -> TorchState:
+def torch_state(*parts: Any) -> TorchState:  # noqa: ANN401 - generators have no type in common
     """Return a state to track: ``t.track(torch_state(model, optimizer, scheduler))``.
 
     PyTorch's, Python's and NumPy's global random generators come with it.
 
     Args:
-        parts: anything with ``state_dict`` and ``load_state_dict``, in an order that stays.
+        parts: anything with ``state_dict`` and ``load_state_dict``, and random generators of your own
+            (``torch.Generator``, ``numpy.random.Generator``, ``random.Random``), in an order that stays.
+
+    Raises:
+        TypeError: a part is neither.
     """
-    return TorchState(parts)
+    return TorchState(tuple(_as_part(part, place) for place, part in enumerate(parts)))
+
+
+def _as_part(part: Any, place: int) -> HasStateDict:  # noqa: ANN401 - as above
+    if hasattr(part, "state_dict") and hasattr(part, "load_state_dict"):
+        return part  # type: ignore[no-any-return]
+    try:
+        generator_state(part)
+    except TypeError as error:
+        message = (
+            f"part {place} of torch_state() is a {type(part).__name__}: it has no state_dict() and load_state_dict(), "
+            "and is no random generator. Keep plain values by t.track_values(), and anything else by t.track() with "
+            "an object that has save(folder) and load(folder)"
+        )
+        raise TypeError(message) from error
+    return _OwnGenerator(part)

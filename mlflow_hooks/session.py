@@ -80,7 +80,8 @@ class Trial:
         self.params = settings.params
         self.objective = settings.objective
         self._total: int | None = None
-        self._trained = False
+        self._begun = self._trained = False
+        self._left_in: int | None = None  # the step that ``steps`` has given out
         self._block = Block(settings)
         self._stop = StopRequest()
         self._stop.listen()
@@ -162,11 +163,15 @@ class Trial:
         return values
 
     def steps(self, total: int) -> Iterator[int]:
-        """Yield the steps that are left of ``total``; between two of them the trial may save or leave."""
+        """Yield the steps that are left of ``total``; between two of them the trial may save or leave.
+
+        A loop that ``break`` or ``return`` ends is through: the step that it was in counts as done.
+        """
         self.begin(total)
         for step in range(self.next_step, total):
-            self.step = step
+            self.step = self._left_in = step
             yield step
+            self._left_in = None
             self.finish_step(step)
         self.finish_training()
 
@@ -200,7 +205,8 @@ class Trial:
         """
         self._block.train(total, self.next_step)
         self._total = total
-        self._trained = False
+        self._begun, self._trained = True, False
+        self._left_in = None
         self._stop.listen_in()
         follow_share(self._threads.most)
         self.gang.begin()
@@ -365,6 +371,10 @@ class Trial:
         """Keep how the training ended, as the newest attempt."""
         succeeded = error is None or (isinstance(error, SystemExit) and error.code in {None, 0})
         if self._record and self._record.still_ours():
+            if succeeded and self._begun and not self._trained:
+                # The script left its loop, and so never came to what ``steps`` does at the end.
+                self.next_step = self.next_step if self._left_in is None else self._left_in + 1
+                self._record.finish(self.next_step)
             self._record.end("FINISHED" if succeeded else "FAILED")
             if succeeded:
                 self._said.over()

@@ -40,6 +40,52 @@ def restore_random_states(states: dict[str, Any]) -> None:
         np.random.set_state((name, np.array(keys, dtype=np.uint32), position, has_gauss, cached))  # noqa: NPY002 - the global generator is what is kept
 
 
+def generator_state(generator: Any) -> Any:  # noqa: ANN401 - generators of several libraries
+    """Return the state of a random generator of the script's own as plain data; a tensor where it is PyTorch's.
+
+    Args:
+        generator: a ``random.Random``, a ``torch.Generator``, or a ``Generator`` or ``RandomState`` of NumPy.
+
+    Raises:
+        TypeError: it is no such generator.
+    """
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if "torch" in sys.modules and isinstance(generator, sys.modules["torch"].Generator):
+        return generator.get_state()
+    if (bits := _bits_of(generator)) is not None:
+        return _with_lists(generator.get_state(legacy=False) if hasattr(generator, "get_state") else bits.state)
+    message = f"a {type(generator).__name__} is no random generator"
+    raise TypeError(message)
+
+
+def restore_generator(generator: Any, state: Any) -> None:  # noqa: ANN401 - as above
+    """Put back what ``generator_state`` returned."""
+    if isinstance(generator, random.Random):
+        generator.setstate(state)
+    elif (bits := _bits_of(generator)) is None or hasattr(generator, "set_state"):
+        generator.set_state(state)
+    else:
+        bits.state = state
+
+
+def _bits_of(generator: Any) -> Any:  # noqa: ANN401 - as above
+    """Return the source of NumPy's random bits below ``generator``, or None."""
+    if "numpy" not in sys.modules:
+        return None
+    kinds = sys.modules["numpy"].random
+    if isinstance(generator, kinds.Generator):
+        return generator.bit_generator
+    return generator if isinstance(generator, kinds.RandomState) else None
+
+
+def _with_lists(state: Any) -> Any:  # noqa: ANN401 - as above
+    """Return ``state`` with lists in place of arrays."""
+    if isinstance(state, dict):
+        return {name: _with_lists(value) for name, value in state.items()}
+    return state.tolist() if hasattr(state, "tolist") else state
+
+
 def save_random_states(folder: Path, states: dict[str, Any] | None = None) -> None:
     """Write ``states``, by default those of now, into ``folder``."""
     (folder / "random.json").write_text(json.dumps(states or random_states()))
