@@ -27,8 +27,7 @@ _FORKED: Final = multiprocessing.get_context("forkserver")
 def train(script: Path, output: Path, env: dict[str, str], at: int, how: int) -> None:
     """Run ``script``; a signal strikes once step ``at`` is done. It saves after each step."""
     os.environ.update(env)
-    # As in a shell: a child of a fork server would start the loader's workers by that server too.
-    multiprocessing.set_start_method("fork", force=True)
+    multiprocessing.set_start_method("fork", force=True)  # as by hand; this process came from a fork server
     file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(file, 1)
     os.dup2(file, 2)
