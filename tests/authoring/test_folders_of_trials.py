@@ -66,10 +66,10 @@ def test_a_trial_folder_that_no_pod_has_is_refused_before_anything_is_sent(use: 
 @pytest.mark.parametrize(
     ("working_dir", "volume", "shared"),
     [
-        ("/work/project", lambda: ExistingVolume(name="v", claim_name="c", mount_path="/work"), True),
-        ("/project", lambda: ExistingVolume(name="v", claim_name="c", mount_path="/work"), False),
-        ("/work", lambda: EmptyDirVolume(name="v", mount_path="/work"), False),
-        (None, lambda: ExistingVolume(name="v", claim_name="c", mount_path="/work"), False),
+        ("/shared/project", lambda: ExistingVolume(name="v", claim_name="c", mount_path="/shared"), True),
+        ("/project", lambda: ExistingVolume(name="v", claim_name="c", mount_path="/shared"), False),
+        ("/shared", lambda: EmptyDirVolume(name="v", mount_path="/shared"), False),
+        (None, lambda: ExistingVolume(name="v", claim_name="c", mount_path="/shared"), False),
     ],
 )
 def test_trials_that_run_on_a_volume_of_several_pods_are_warned_of(

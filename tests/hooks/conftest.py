@@ -1,5 +1,7 @@
 """Fixtures of the hooks: jobs that train, and servers that take their metrics."""
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +20,18 @@ def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture
+def in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have ``trial()`` of this very process begin trial ``s.a`` in ``tmp_path``, and give SIGTERM back afterwards."""
+    for name in [name for name in os.environ if name.startswith(("SPECON_", "MLFLOW_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("SPECON_STATE_ROOT", str(tmp_path))
+    monkeypatch.setenv("SPECON_TRIAL_ID", "s.a")
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture

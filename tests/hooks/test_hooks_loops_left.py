@@ -2,13 +2,14 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mlflow_hooks import MigrationExit, trial
 from mlflow_hooks.checkpoints import Checkpoints
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
 class Counter:
@@ -21,17 +22,6 @@ class Counter:
 
     def load(self, folder: Path) -> None:
         self.value = int((folder / "value").read_text())
-
-
-@pytest.fixture(autouse=True)
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in [name for name in os.environ if name.startswith(("SPECON_", "MLFLOW_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("SPECON_STATE_ROOT", str(tmp_path))
-    monkeypatch.setenv("SPECON_TRIAL_ID", "s.a")
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
 
 
 def kept(folder: Path) -> tuple[int, str] | None:

@@ -2,11 +2,9 @@
 
 import errno
 import multiprocessing
-import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,8 @@ from mlflow_hooks import interruption, state_folder, trial
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.interruption import Ownership
 from mlflow_hooks.journal import Journal, Point, read_unsent
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
 class Torchlike:
@@ -31,17 +31,6 @@ class Torchlike:
 
     def load(self, folder: Path) -> None:
         del folder
-
-
-@pytest.fixture(autouse=True)
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in [name for name in os.environ if name.startswith(("SPECON_", "MLFLOW_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("SPECON_STATE_ROOT", str(tmp_path))
-    monkeypatch.setenv("SPECON_TRIAL_ID", "s.a")
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
 
 
 def steps_of(folder: Path, key: str) -> list[int]:

@@ -3,7 +3,6 @@
 import math
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,7 @@ import pytest
 from mlflow_hooks import MigrationExit, StateMismatchError, trial
 from mlflow_hooks.values import Values
 
-
-@pytest.fixture(autouse=True)
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in [name for name in os.environ if name.startswith(("SPECON_", "MLFLOW_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("SPECON_STATE_ROOT", str(tmp_path))
-    monkeypatch.setenv("SPECON_TRIAL_ID", "s.a")
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
 class OfModel:
