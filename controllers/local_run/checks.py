@@ -91,9 +91,9 @@ def pythons_told(planned: Sequence[PlannedTrial]) -> list[str]:
         word = command[0]
         meant, found = interpreter_of(command, env), shutil.which(word, path=env.get("PATH"))
         if meant and sys.executable not in {word, meant}:
-            lines[f"{word} is {meant}, the first one of PATH; specon itself runs in {sys.prefix}"] = None
+            lines[f"{word} means {meant}, the first one of PATH; specon itself runs in {sys.prefix}"] = None
         elif meant and found and not is_same_interpreter(found):
-            lines[f"{word} is {meant}, specon's own: {found} of PATH belongs to no environment that is active"] = None
+            lines[f"{word} means {meant}, as specon runs there and no other environment is active"] = None
     return list(lines)
 
 

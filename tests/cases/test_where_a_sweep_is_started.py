@@ -88,4 +88,4 @@ def test_a_trial_trains_in_the_environment_that_is_active(tmp_path: Path) -> Non
     code, told, said = started(tmp_path, PATH=path, VIRTUAL_ENV=str(project))
     assert code == 0, told
     assert said["prefix"] == str(project)
-    assert f"python is {project / 'bin' / 'python'}" in told
+    assert f"python means {project / 'bin' / 'python'}" in told

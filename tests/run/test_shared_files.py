@@ -155,7 +155,7 @@ def test_a_look_is_bounded_and_says_so(tmp_path: Path) -> None:
     look = changed(tmp_path, most=10)
     assert (len(look.changed), look.whole) == (10, False)
     assert sum(looked is None for looked in map(Looking(tmp_path, 0.0).go_on, [0.0, 0.0, 60.0])) == 2
-    deep = tmp_path.joinpath(*"abcdefghijkl")
+    deep = tmp_path.joinpath(*"abcdefghijklm" * 6)
     deep.mkdir(parents=True)
     (deep / "x.bin").touch()
     assert not changed(tmp_path).whole

@@ -14,7 +14,8 @@ from typing import Final
 
 MOST_FILES: Final = 20_000
 """Files and folders that one look takes in; the folders nearest to the top come first."""
-_DEEPEST: Final = 8
+_DEEPEST: Final = 64
+"""Folders within folders. No link is followed, so this is only met where somebody means harm."""
 _AT_A_TIME: Final = 64
 """Files between two looks at the clock."""
 _NO_FOLDERS: Final = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules", "mlruns", "mlartifacts", "wandb"})
