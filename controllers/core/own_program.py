@@ -15,9 +15,12 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 def own_command(module: str, *arguments: str) -> list[str]:
     """Return the command that calls ``main()`` of a module of ours, with ``arguments`` in ``sys.argv[1:]``.
 
-    Its ``sys.path`` is Python's own, and after that, in case we are not installed, the folder of our packages.
+    Its ``sys.path`` is Python's own, and after that, in case we are not installed there, the folder of our packages and
+    those with installed packages, to which PYTHONPATH may have led this process.
     """
-    path = f"sys.path[:] = [*filter(None, sys.path), {str(_ROOT)!r}]"
+    folders = [Path(folder).absolute() for folder in sys.path if folder]
+    installed = [str(folder) for folder in folders if any(folder.glob("*.dist-info"))]
+    path = f"sys.path[:] = [*filter(None, sys.path), {str(_ROOT)!r}, *{installed!r}]"
     return [sys.executable, "-c", f"import sys; {path}; from {module} import main; main()", *arguments]
 
 
