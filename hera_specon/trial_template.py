@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from collections.abc import Sequence as Ordered
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from hera.workflows import RetryStrategy
 from hera.workflows.models import (
@@ -268,6 +268,7 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         contract.ENV_FLUSH: FLUSH_S,
         "MLFLOW_EXPERIMENT_NAME": settings.experiment,
         "MLFLOW_TRACKING_URI": settings.mlflow_tracking_uri,
+        contract.ENV_TRACKING: settings.mlflow_tracking_uri,
     }
     if settings.workers.most > 1:
         ours[contract.ENV_WORKERS_MAX] = str(settings.workers.most)
@@ -290,16 +291,44 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         notes[contract.ENV_PARAMS] = labels.ANNOTATION_PARAMS
         notes |= {contract.ENV_PARAM + input_name(name): labels.ANNOTATION_PARAM + name for name in settings.flags}
     of_the_pod |= {name: f"metadata.annotations['{note}']" for name, note in notes.items()}
+    given, tags = _own_tags(given or [])
     variables = [
-        *(given or []),
+        *given,
         *(EnvVar(name=name, value=value) for name, value in ours.items()),
         *(
             EnvVar(name=name, value_from=EnvVarSource(field_ref=ObjectFieldSelector(field_path=path)))
             for name, path in of_the_pod.items()
         ),
+        # The last one: Kubernetes fills in variables that stand before.
+        EnvVar(name=contract.ENV_RUN_CONTEXT, value=_run_context(tags)),
     ]
     check_distinct([variable.name for variable in variables], "env= sets what the sweep sets, or sets it twice")
     return variables
+
+
+def _own_tags(given: list[EnvVar]) -> tuple[list[EnvVar], dict[str, Any]]:
+    """Return the variables but that with the tags of MLflow runs, and these tags."""
+    rest = [variable for variable in given if variable.name != contract.ENV_RUN_CONTEXT]
+    tags: dict[str, Any] = {}
+    for variable in given:
+        if variable.name == contract.ENV_RUN_CONTEXT:
+            try:
+                tags |= json.loads(variable.value or "{}")
+            except (ValueError, TypeError) as error:
+                message = f"env: {contract.ENV_RUN_CONTEXT} is {variable.value!r:.200}, and no JSON object of tags"
+                raise SweepError(message) from error
+    return rest, tags
+
+
+def _run_context(tags: Mapping[str, Any]) -> str:
+    """Return the tags, as JSON, by which the runs that a trial's program makes are found."""
+    ours = {
+        contract.TAG_TRIAL_ID: f"$({contract.ENV_TRIAL_ID})",
+        contract.TAG_SWEEP_ID: f"$({contract.ENV_SWEEP_ID})",
+        contract.TAG_ATTEMPT: f"$({contract.ENV_ATTEMPT})",
+        "mlflow.runName": placeholder(labels.INPUT_TRIAL),
+    }
+    return json.dumps({**tags, **ours})
 
 
 def expected_moves(policy: str | None) -> int:

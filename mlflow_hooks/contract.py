@@ -35,7 +35,7 @@ ENV_PARAM: Final = "SPECON_PARAM_"
 """Begins the names of variables that hold one hyperparameter each, such as ``SPECON_PARAM_lr``; there are some only
 where a search gives the trial its hyperparameters."""
 ENV_RUN: Final = "MLFLOW_RUN_ID"
-"""The trial's run in MLflow, where one was made before the attempt started; MLflow's own library goes on with it."""
+"""The run of an attempt that left by ``EXIT_MIGRATE``, if its script made one: MLflow's own library goes on with it."""
 ENV_RUN_CONTEXT: Final = "MLFLOW_RUN_CONTEXT"
 """Tags as a JSON object, which MLflow's own library gives to each run that the script makes: the tags of the trial, of
 its sweep and of the attempt. So a script without hooks makes its runs as anywhere else, and they are found by them."""

@@ -1,7 +1,6 @@
 """One campaign: its world, its engine, and what reports on it. Made again whenever anything failed."""
 
 import logging
-import os.path
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -146,7 +145,7 @@ class CampaignRun:
         if self._over or now >= self._driver.due_at:
             self._tick(now)
         if self._over:
-            self._record.end(Ending("FAILED" if self._world.failed else "FINISHED", self._result))
+            self._record.end(self._ending())
 
     def close(self) -> None:
         """End all threads; what waits for MLflow is written first, if it answers."""
@@ -169,12 +168,22 @@ class CampaignRun:
         instruments.ticks.inc()
         trials = self._world.trials()
         self.phases = Counter(trial.phase for trial in trials)
+        for line in self._record.where.news(self._campaign.sweeps.values()):
+            _LOG.warning("%s", line, extra=fields(**self._about))
         for trial, warning in self._watch.look(now, self._world, self._source.logged).items():
             _LOG.warning("%s", warning, extra=fields(**self._about, trial=trial))
         ended = self._clock.now()
         instruments.tick_duration.observe(ended - now)
         # A campaign takes half of the loop's time at most, however large it is.
         self._beats.rest_until = ended + (ended - now)
+
+    @property
+    def _lacking(self) -> int:
+        """How many trials have begun and have no run that is known: their scripts may have named an experiment."""
+        return self.phases.total() - self.phases[Phase.PENDING] - len(self._source.run_ids)
+
+    def _ending(self) -> Ending:
+        return Ending("FAILED" if self._world.failed else "FINISHED", self._result, self._world.objectives())
 
     def _result(self) -> RunResult:
         """Return the campaign's result. Ask MLflow once more for it, since trials log until their very end.
@@ -185,6 +194,8 @@ class CampaignRun:
             MlflowAwayError: MLflow does not answer.
             NoResultError: no trial was run.
         """
+        if self._lacking > 0:
+            self._record.where.look()
         samples = self._source.poll(whole=True)
         if self._source.away:
             message = "MLflow does not answer"
@@ -217,14 +228,16 @@ class CampaignRun:
         record = self._record = SweepRecord(services.client, steering, over=campaign.finished, continues=continues)
 
         def scope() -> Scope:
-            prefix = os.path.commonprefix(sorted(record.sweep_ids()))  # noqa: RUF071 - ids, not paths
-            return Scope(record.experiment_ids(), prefix)
+            return record.where.scope(lacking=self._lacking > 0)
 
         self._source = MlflowSource(
             services.client, scope, world.objectives, self._clock.from_epoch, epoch=self._clock.epoch
         )
         self._trial_runs = TrialRuns(
-            services.client, lambda sweep: record.wait_for(sweep, _PARENT_S), lambda: self._source.run_ids
+            services.client,
+            lambda sweep: record.wait_for(sweep, _PARENT_S),
+            lambda: self._source.run_ids,
+            world.objectives,
         )
         background = stack.enter_context(services.reader.follow(self._source, campaign.namespace))
         searches = self._searches = stack.enter_context(services.searches.searches(campaign.namespace))
@@ -272,9 +285,9 @@ class CampaignRun:
     def _tell_change(self, line: str) -> None:
         _LOG.warning("%s", line, extra=fields(**self._about))
 
-    def _run_of(self, trial: str, params: Mapping[str, Any]) -> str:
+    def _run_of(self, trial: str, params: Mapping[str, Any], *, may_make: bool) -> str:
         """Return a trial's run. The world asks only once it advances or acts, when all the rest is there."""
-        return self._trial_runs.of(trial, params)
+        return self._trial_runs.of(trial, params, may_make=may_make)
 
     def _policy(self) -> Policy[Any]:
         """Return what steers the campaign; where its policy cannot be loaded, log why and leave its trials alone."""

@@ -2,13 +2,14 @@
 
 import json
 import logging
+import os.path
 import re
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 from weakref import WeakSet
 
@@ -17,10 +18,13 @@ from mlflow.tracking import MlflowClient
 
 from controllers.cluster.logs import fields
 from controllers.core.errors import SpeconError
+from controllers.core.model import TrialId
 from controllers.core.results import RunResult
 from controllers.record.forecasts import ToldForecast
 from controllers.record.timeline import TimelineEvent
 from controllers.tracking.access import MlflowAwayError, shown
+from controllers.tracking.mlflow_source import Scope
+from controllers.tracking.script_runs import Whereabouts
 from controllers.tracking.sweep_runs import (
     ElsewhereError,
     ForeignSweepError,
@@ -31,7 +35,7 @@ from controllers.tracking.sweep_runs import (
     open_sweep,
     sweep_is_closed,
 )
-from controllers.tracking.trial_runs import add_params, end_runs_left_open
+from controllers.tracking.trial_runs import end_runs_left_open, settle_trials
 
 _LOG = logging.getLogger(__name__)
 _FLUSH_S = 10.0
@@ -54,11 +58,12 @@ class Ending:
     """How a campaign ended.
 
     ``result`` raises ``MlflowAwayError`` where it is to be asked again, and ``NoResultError`` where there is none; it
-    is None where nobody knows what the campaign came to.
+    is None where nobody knows what the campaign came to. ``objectives`` has the name of the objective of each trial.
     """
 
     status: Literal["FINISHED", "FAILED", "KILLED"]
     result: Callable[[], RunResult] | None = None
+    objectives: Mapping[TrialId, str] = field(default_factory=dict)
 
 
 class Line(Protocol):
@@ -100,6 +105,8 @@ class SweepRecord:
         self._continues = continues
         self._wanted: Mapping[str, str] = {}
         self._opened: dict[str, SweepRun] = {}
+        self.where = Whereabouts(client, self._home)
+        """The experiments that the trials log to."""
         self._waiting: dict[str, deque[Line]] = {name: deque() for name in (TIMELINE, FORECASTS)}
         self._piece: _Piece | None = None
         self._pieces = 0
@@ -147,13 +154,11 @@ class SweepRecord:
             while len(waiting) > _MOST_WAITING // len(_unwritten):
                 waiting.popleft()
 
-    def experiment_ids(self) -> Sequence[str]:
-        """Return the experiments of the sweeps that are open."""
-        return sorted({run.experiment_id for run in list(self._opened.values())})
-
-    def sweep_ids(self) -> Sequence[str]:
-        """Return the ids of the sweeps that are open."""
-        return list(self._opened)
+    def _home(self) -> Scope:
+        """Return the experiments of the sweeps that are open, and how their ids begin."""
+        runs = dict(self._opened)
+        experiments = sorted({run.experiment_id for run in runs.values()})
+        return Scope(experiments, os.path.commonprefix(sorted(runs)))  # noqa: RUF071 - ids, not paths
 
     def run_ids(self) -> Mapping[str, str]:
         """Return the parent run of each sweep that is open."""
@@ -235,12 +240,18 @@ class SweepRecord:
             result = self._conclude(self._ending)
             for sweep, run in self._opened.items():
                 if result is not None:
-                    uid = sweep.rpartition(".")[0]
-                    ended = {f"{uid}.{one.id}": one.succeeded for one in result.trials}
-                    add_params(self._client, run, [run.experiment_id], {trial: {} for trial in ended})
-                    end_runs_left_open(self._client, run, ended)
+                    self._settle(sweep, run, result, self._ending.objectives)
                 close_sweep(self._client, run, result, status=self._ending.status)
             self.closed = True
+
+    def _settle(self, sweep: str, run: SweepRun, result: RunResult, objectives: Mapping[TrialId, str]) -> None:
+        """Leave each trial of a sweep with one run, which has ended."""
+        uid = sweep.rpartition(".")[0]
+        ended = {f"{uid}.{one.id}": one.succeeded for one in result.trials}
+        params = {f"{uid}.{one.id}": one.params for one in result.trials if one.attempts}
+        trials = {trial: params[trial] for trial in params if trial.rpartition(".")[0] == sweep}
+        settle_trials(self._client, run, self.where.experiments(), trials, ended, objectives)
+        end_runs_left_open(self._client, run, ended)
 
     def _find_home(self) -> None:
         """Look up whether the sweeps are those of this namespace.

@@ -16,9 +16,9 @@ from controllers.local_run.logged import NamesLogged
 from controllers.record.forecasts import FORECASTS_FILE
 from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.mlflow_source import MlflowSource
-from controllers.tracking.script_runs import Whereabouts, settle
+from controllers.tracking.script_runs import Whereabouts
 from controllers.tracking.sweep_runs import SweepRun, close_sweep
-from controllers.tracking.trial_runs import add_params, end_runs_left_open, open_trial_run
+from controllers.tracking.trial_runs import end_runs_left_open, settle_trials
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks import contract
@@ -68,17 +68,12 @@ class Closing:
     def _settle(self, run: SweepRun, succeeded: Mapping[str, bool], hooked: AbstractSet[str]) -> None:
         """Leave each trial of a sweep whose script made its runs itself, or none, with one that has its parameters."""
         experiments = self.where.experiments()
-        settle(self.client, run, experiments, succeeded, self._objectives())
         of_scripts = {
             job.trial: job.params
             for job in self.jobs
             if job.trial not in hooked and job.step.env.get(contract.ENV_SWEEP_ID) == run.sweep_id
         }
-        if of_scripts:
-            with_run = add_params(self.client, run, experiments, of_scripts)
-            for trial in of_scripts.keys() & succeeded.keys() - with_run:
-                open_trial_run(self.client, run, trial, of_scripts[trial], may_exist=True)
-            add_params(self.client, run, experiments, of_scripts)
+        settle_trials(self.client, run, experiments, of_scripts, succeeded, self._objectives())
 
     def _objectives(self) -> dict[TrialId, str]:
         return {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in self.jobs}

@@ -36,7 +36,7 @@ from controllers.record.timeline import TimelineFile
 from controllers.tracking.access import MlflowAwayError, shown
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.client import CarefulClient
-from controllers.tracking.mlflow_source import MlflowSource
+from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.script_runs import Whereabouts
 from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
@@ -88,9 +88,8 @@ class LocalSweep:
         self._state_dir = plan.folder.resolve().parents[2]
         self._runs = self._opened(Steering(f"{plan.title} · {name}", name, plan.uid, spec=spec))
         home = sorted({run.experiment_id for run in self._runs})
-        self._told: set[str] = set()
         self._begun: dict[str, int] = {}
-        self._where = Whereabouts(self._client, home, f"{plan.uid}.")
+        self._where = Whereabouts(self._client, lambda: Scope(home, f"{plan.uid}."))
 
     def _opened(self, steering: Steering) -> Sequence[SweepRun]:
         try:
@@ -272,14 +271,8 @@ class LocalSweep:
         return f"interrupted{told}; run the same command again to go on"
 
     def _tell_of_other_experiments(self) -> None:
-        """Say once of each experiment that trials log to another than that of the sweep."""
-        for where in self._where.elsewhere.keys() - self._told:
-            name, home = self._where.elsewhere[where], ", ".join(sorted({*self._plan.sweeps.values()}))
-            self._services.screen.say(
-                f"trials log to the experiment {name!r} that their script names, not to {home!r}; they are followed "
-                f"there. Sweep(experiment={name!r}) keeps the whole sweep together"
-            )
-            self._told.add(where)
+        for line in self._where.news(self._plan.sweeps.values()):
+            self._services.screen.say(line)
 
     def _tell_of_beginnings(self, world: LocalWorld) -> None:
         """Say of each trial that it began again from nothing, when it does; of the first few, where there are many."""

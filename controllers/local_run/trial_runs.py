@@ -67,8 +67,8 @@ class TrialRuns:
         trial, sweep = env.get(contract.ENV_TRIAL_ID, ""), self._sweeps.get(env.get(contract.ENV_SWEEP_ID, ""))
         if not trial or sweep is None:
             return {}
-        given = env.get(contract.ENV_RUN_CONTEXT, self._given)
-        told = {contract.ENV_RUN_CONTEXT: run_context(sweep, trial, attempt, params_of(env), given)}
+        given = (self._given, env.get(contract.ENV_RUN_CONTEXT, ""))
+        told = {contract.ENV_RUN_CONTEXT: run_context(sweep, trial, attempt, params_of(env), *given)}
         if _EXPERIMENT not in env:
             told[_EXPERIMENT] = self._names[sweep.sweep_id]
         folder = self._root / trial

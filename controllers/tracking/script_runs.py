@@ -21,6 +21,7 @@ from mlflow_hooks.state_folder import sendable
 PARENT: Final = "mlflow.parentRunId"
 _NAME: Final = "mlflow.runName"
 _MOST_TAG: Final = 4000
+_LONGEST_NAME: Final = 100
 _PAGE: Final = 100
 _MOST_PAGES: Final = 20
 _LOOK_S: Final = 5.0
@@ -30,7 +31,7 @@ _BEGAN_AGAIN: Final = " (began again)"
 _UNSUCCESSFUL: Final = frozenset({"FAILED", "KILLED", "RUNNING"})
 
 
-def run_context(sweep: SweepRun, trial: str, attempt: str, params: Mapping[str, Any], given: str) -> str:
+def run_context(sweep: SweepRun, trial: str, attempt: str, params: Mapping[str, Any], *given: str) -> str:
     """Return what ``MLFLOW_RUN_CONTEXT`` must be for an attempt, so that the runs of its script are found.
 
     Args:
@@ -38,7 +39,7 @@ def run_context(sweep: SweepRun, trial: str, attempt: str, params: Mapping[str, 
         trial: id of the trial.
         attempt: token of the attempt.
         params: the hyperparameters of the trial.
-        given: what the variable is without us; its tags stay.
+        given: what the variable is without us, in the shell and in the sweep; its tags stay.
     """
     ours = {
         contract.TAG_TRIAL_ID: trial,
@@ -48,7 +49,7 @@ def run_context(sweep: SweepRun, trial: str, attempt: str, params: Mapping[str, 
         _NAME: trial.rpartition(".")[2],
         **params_tag(params),
     }
-    return json.dumps({**_object(given), **ours})
+    return json.dumps({**{tag: text for one in given for tag, text in _object(one).items()}, **ours})
 
 
 def params_tag(params: Mapping[str, Any]) -> dict[str, str]:
@@ -70,8 +71,7 @@ class Whereabouts:
 
     Args:
         client: of the tracking server.
-        home: ids of the sweep's experiments.
-        prefix: what the sweep ids of its trials begin with.
+        home: tells the experiments of the sweep, as far as they are known.
         clock: gives seconds that only go forward.
 
     Attributes:
@@ -81,25 +81,19 @@ class Whereabouts:
     def __init__(
         self,
         client: MlflowClient,
-        home: Sequence[str],
-        prefix: str,
+        home: Callable[[], Scope],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
-        self._home = tuple(home)
-        self._prefix = prefix
+        self._home = home
         self._clock = clock
         self._look_at = clock() + _LOOK_S
+        self._told: set[str] = set()
         self.elsewhere: Mapping[str, str] = {}
-
-    @property
-    def home(self) -> Sequence[str]:
-        """Ids of the sweep's own experiments."""
-        return self._home
 
     def experiments(self) -> Sequence[str]:
         """Return the ids of all that are known."""
-        return (*self._home, *self.elsewhere)
+        return (*self._home().experiment_ids, *self.elsewhere)
 
     def scope(self, *, lacking: bool) -> Scope:
         """Return where to look for the trials now.
@@ -115,7 +109,17 @@ class Whereabouts:
         if lacking and began >= self._look_at:
             self.look()
             self._look_at = self._clock() + max(_LOOK_S, _WAIT * (self._clock() - began))
-        return Scope(self.experiments(), self._prefix)
+        return Scope(self.experiments(), self._home().sweep_prefix)
+
+    def news(self, home: Iterable[str]) -> Iterable[str]:
+        """Yield in words, once for each, what other experiments trials log to; ``home`` names those of the sweep."""
+        for experiment in self.elsewhere.keys() - self._told:
+            self._told.add(experiment)
+            name, own = self.elsewhere[experiment][:_LONGEST_NAME], ", ".join(sorted(set(home)))
+            yield (
+                f"trials log to the experiment {name!r} that their script names, not to {own!r}; they are followed "
+                f"there. Sweep(experiment={name!r}) keeps the whole sweep together"
+            )
 
     def look(self) -> None:
         """Look into the other experiments.
@@ -124,9 +128,12 @@ class Whereabouts:
             MlflowException: MLflow is away or refuses.
             OSError: it is away.
         """
-        wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{self._prefix}%' AND tags.`{contract.TAG_ATTEMPT}` != ''"
+        home = self._home()
+        if not home.sweep_prefix:
+            return
+        wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{home.sweep_prefix}%' AND tags.`{contract.TAG_ATTEMPT}` != ''"
         found: dict[str, str] = {}
-        for names in _others(self._client, self._home):
+        for names in _others(self._client, home.experiment_ids):
             for run in self._client.search_runs([*names], wanted, max_results=_PAGE):
                 found[run.info.experiment_id] = names[run.info.experiment_id]
         # What was found once stays: of many runs, a page shows only the newest.

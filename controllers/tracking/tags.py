@@ -78,6 +78,7 @@ class TagBoard:
         self._wanted: Mapping[TrialId, dict[str, str]] = {}
         self._written: dict[str, dict[str, str]] = {}
         self._settled: dict[str, dict[str, str]] = {}
+        self._runs: dict[str, str] = {}
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
@@ -101,7 +102,13 @@ class TagBoard:
         order = [*(trial for trial in wanted if trial not in self._written), *list(self._written)]
         for trial in (TrialId(name) for name in order if name in wanted):
             tags = wanted[trial]
-            if trial not in run_ids or self._settled.get(trial) is tags:
+            if trial not in run_ids:
+                continue
+            if self._runs.setdefault(trial, run_ids[trial]) != run_ids[trial]:
+                # It began again, or another run of its script counts now: that shows nothing yet.
+                self._runs[trial] = run_ids[trial]
+                self.writes(trial, tags)
+            if self._settled.get(trial) is tags:
                 continue
             known = self._written.get(trial, {})
             news = {key: value for key, value in tags.items() if known.get(key) != value}

@@ -11,7 +11,8 @@ from typing import Any, Final
 from mlflow.entities import Param, Run, RunStatus
 from mlflow.tracking import MlflowClient
 
-from controllers.tracking.script_runs import PARENT, params_tag
+from controllers.core.model import TrialId
+from controllers.tracking.script_runs import PARENT, params_tag, settle
 from controllers.tracking.sweep_runs import SweepRun
 from mlflow_hooks import contract
 from mlflow_hooks.state_folder import sendable
@@ -55,6 +56,36 @@ def open_trial_run(
     return str(run.info.run_id)
 
 
+def settle_trials(
+    client: MlflowClient,
+    sweep: SweepRun,
+    experiments: Sequence[str],
+    trials: Mapping[str, Mapping[str, Any]],
+    succeeded: Mapping[str, bool],
+    objectives: Mapping[TrialId, str],
+) -> None:
+    """Leave each trial of a sweep with one run that has its parameters, whoever made its runs, or nobody.
+
+    Args:
+        client: of the tracking server.
+        sweep: the parent run.
+        experiments: where its trials log to.
+        trials: the hyperparameters of those that may lack some, or a run, by their ids.
+        succeeded: whether each trial that is over came to a good end.
+        objectives: name of the objective of each trial.
+
+    Raises:
+        MlflowException: MLflow is away or refuses; what is done may be done again.
+        OSError: it is away.
+    """
+    settle(client, sweep, experiments, succeeded, objectives)
+    if trials:
+        with_run = add_params(client, sweep, experiments, trials)
+        for trial in sorted(trials.keys() & succeeded.keys() - with_run):
+            run = open_trial_run(client, sweep, trial, trials[trial], may_exist=True)
+            _log_params(client, run, trials[trial])
+
+
 def add_params(
     client: MlflowClient, sweep: SweepRun, experiments: Sequence[str], known: Mapping[str, Mapping[str, Any]]
 ) -> set[str]:
@@ -78,11 +109,16 @@ def add_params(
             continue
         trials.add(trial)
         params = known[trial] or _params_in(run)
-        told = [Param(sendable(key), sendable(value)[:_LONGEST]) for key, value in params.items()]
-        told = [param for param in told if param.key not in run.data.params]
-        for start in range(0, len(told), _MOST):
-            client.log_batch(run.info.run_id, params=told[start : start + _MOST])
+        _log_params(
+            client, run.info.run_id, {key: params[key] for key in params if sendable(key) not in run.data.params}
+        )
     return trials
+
+
+def _log_params(client: MlflowClient, run: str, params: Mapping[str, Any]) -> None:
+    told = [Param(sendable(key), sendable(value)[:_LONGEST]) for key, value in params.items()]
+    for start in range(0, len(told), _MOST):
+        client.log_batch(run, params=told[start : start + _MOST])
 
 
 def _params_in(run: Run) -> dict[str, Any]:

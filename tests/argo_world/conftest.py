@@ -77,7 +77,7 @@ class Bench:
     def put(self, collection: str, item: Json) -> Json:
         return self.fake.store.put(collection, item)
 
-    def begin(self, timeouts: Timeouts | None = None, run_of: RunOf = lambda _, __: "") -> ArgoWorld:
+    def begin(self, timeouts: Timeouts | None = None, run_of: RunOf = lambda *_, **__: "") -> ArgoWorld:
         """Start a world, as a controller that knows nothing does."""
         api = self.fake.client()
         self._stack.callback(api.close)

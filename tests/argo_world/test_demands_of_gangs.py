@@ -104,8 +104,9 @@ class Runs:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def of(self, name: str, _: Mapping[str, Any]) -> str:
-        self.asked.append(name)
+    def of(self, trial: str, params: Mapping[str, Any], *, may_make: bool) -> str:
+        del params, may_make
+        self.asked.append(trial)
         return f"run-{len(self.asked)}"
 
 

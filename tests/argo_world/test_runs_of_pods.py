@@ -1,4 +1,4 @@
-"""A trial's run in MLflow is on its pod before its program starts, where that is told it."""
+"""What pods are told of their run in MLflow before their program starts: those of today, and of earlier versions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from controllers.core.actions import Place
 from controllers.core.model import TrialId
 from mlflow_hooks import contract
 from tests.argo_world.conftest import Bench
-from tests.argo_world.objects import Json, pod, steps, trial, workflow
+from tests.argo_world.objects import Json, over, pod, steps, trial, workflow
 
 TOLD_BY = f"metadata.annotations['{labels.ANNOTATION_RUN}']"
 
@@ -23,15 +23,23 @@ def told(made: Json, path: str = TOLD_BY, params: str = '{"lr": 0.1}') -> Json:
     return made
 
 
+def finds_itself(made: Json) -> Json:
+    """Return ``made``, whose program is found by the runs that it makes."""
+    made["spec"]["containers"][1]["env"].append({"name": contract.ENV_RUN_CONTEXT, "value": "{}"})
+    return told(made)
+
+
 class Runs:
     """Makes runs, unless MLflow is away."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Mapping[str, Any]]] = []
         self.away = False
+        self.may_make = False
 
-    def of(self, name: str, params: Mapping[str, Any]) -> str:
-        self.asked.append((name, params))
+    def of(self, trial: str, params: Mapping[str, Any], *, may_make: bool) -> str:
+        self.asked.append((trial, params))
+        self.may_make = may_make
         return "" if self.away else f"run-{len(self.asked)}"
 
 
@@ -91,5 +99,35 @@ def test_nothing_is_asked_of_mlflow_for_a_pod_that_could_not_be_told(bench: Benc
     bench.put("workflows", workflow(steps("a", "Running", ("n1", None))))
     bench.put("pods", made)
     bench.begin(run_of=runs.of)
+    bench.settle()
+    assert (runs.asked, run_on(bench)) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("code", "handed"), [pytest.param(75, "run-1", id="saved and left"), pytest.param(1, None, id="failed")]
+)
+def test_a_program_that_makes_its_own_runs_goes_on_with_one_where_the_attempt_before_saved_and_left(
+    bench: Bench, runs: Runs, code: int, handed: str | None
+) -> None:
+    bench.put("workflows", workflow(steps("a", "Running", ("n1", str(code)), ("n1", None))))
+    bench.put("pods", finds_itself(over(code, on="n1")))
+    bench.put("pods", finds_itself(pod(attempt=1, on="n1", state="waiting", phase="Pending")))
+    bench.begin(run_of=runs.of)
+    if handed:
+        bench.until(lambda: run_on(bench, 1) == handed)
+    bench.settle()
+    assert run_on(bench, 1) == handed
+    assert not runs.may_make
+
+
+def test_a_program_that_makes_its_own_runs_is_told_none_at_the_gate_of_its_first_attempt(
+    bench: Bench, runs: Runs
+) -> None:
+    bench.put("workflows", workflow(steps("a", "Running", ("", None))))
+    bench.put("pods", finds_itself(pod(gated=True)))
+    world = bench.begin(run_of=runs.of)
+    bench.settle()
+    world.apply(Place(TrialId(trial()), None))
+    bench.until(lambda: not bench.pod()["spec"].get("schedulingGates"))  # type: ignore[index]
     bench.settle()
     assert (runs.asked, run_on(bench)) == ([], None)

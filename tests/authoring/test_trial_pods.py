@@ -9,8 +9,16 @@ from hera.workflows.models import PodSecurityContext, SecurityContext, Toleratio
 from controllers.core import labels
 from controllers.core.expressions import SWEEP_UID
 from hera_specon import FlowCon, SpeCon, every, maximize
+from hera_specon.errors import SweepError
 from mlflow_hooks import contract
 from tests.authoring.built_sweeps import built, environment, fields_of_the_pod, pod_patch, sweep
+
+RUN_CONTEXT = {
+    contract.TAG_TRIAL_ID: "$(SPECON_TRIAL_ID)",
+    contract.TAG_SWEEP_ID: "$(SPECON_SWEEP_ID)",
+    contract.TAG_ATTEMPT: "$(SPECON_ATTEMPT)",
+    "mlflow.runName": "{{inputs.parameters.trial}}",
+}
 
 
 def test_a_trial_is_marked_for_whoever_watches_it() -> None:
@@ -47,7 +55,24 @@ def test_a_trial_finds_its_contract_in_the_environment() -> None:
         contract.ENV_FLUSH: "300",
         "MLFLOW_EXPERIMENT_NAME": "vae",
         "MLFLOW_TRACKING_URI": "http://mlflow:5000",
+        contract.ENV_TRACKING: "http://mlflow:5000",
+        contract.ENV_RUN_CONTEXT: json.dumps(RUN_CONTEXT),
     }
+
+
+def test_the_runs_that_a_program_makes_have_the_tags_of_the_sweeps_author_too() -> None:
+    found = built(env={"MLFLOW_RUN_CONTEXT": '{"team": "x"}'})["vae-trial"]
+    assert json.loads(environment(found)[contract.ENV_RUN_CONTEXT]) == {"team": "x", **RUN_CONTEXT}
+    variables = [variable["name"] for variable in found["container"]["env"]]
+    # Kubernetes fills in only what stands before.
+    assert variables[-1] == contract.ENV_RUN_CONTEXT
+    assert variables.count(contract.ENV_RUN_CONTEXT) == 1
+
+
+@pytest.mark.parametrize("text", ["team=x", "[1]", "7"])
+def test_tags_of_runs_that_are_no_json_object_are_named(text: str) -> None:
+    with pytest.raises(SweepError, match=r"MLFLOW_RUN_CONTEXT is .* no JSON object of tags"):
+        built(env={"MLFLOW_RUN_CONTEXT": text})
 
 
 def test_the_environment_follows_the_settings() -> None:

@@ -12,7 +12,7 @@ from mlflow.tracking import MlflowClient
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.progress import merge
 from controllers.local_run.trial_runs import TrialRuns
-from controllers.tracking.mlflow_source import MlflowSource
+from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.script_runs import Whereabouts, ended_badly, run_context, settle
 from controllers.tracking.sweep_runs import SweepRun
 from controllers.tracking.trial_runs import add_params
@@ -48,7 +48,7 @@ class Book:
 
     def counts(self) -> str | None:
         """Return the run that counts."""
-        where = Whereabouts(self.client, [self.home], "uid.")
+        where = Whereabouts(self.client, lambda: Scope([self.home], "uid."))
         source = MlflowSource(self.client, lambda: where.scope(lacking=False), lambda: LOSS, float)
         source.poll()
         return source.run_ids.get(TRIAL)
@@ -144,7 +144,7 @@ def test_mlflow_tells_that_an_attempt_behind_a_pipe_has_failed(
 def test_runs_in_an_experiment_that_the_script_named_are_found(book: Book) -> None:
     other = str(book.client.create_experiment(f"{book.name} of the script"))
     run = book.made(loss=0.4, where=other)
-    where = Whereabouts(book.client, [book.home], "uid.", clock=iter(range(0, 10_000, 10)).__next__)
+    where = Whereabouts(book.client, lambda: Scope([book.home], "uid."), clock=iter(range(0, 10_000, 10)).__next__)
     assert list(where.scope(lacking=False).experiment_ids) == [book.home]
     scope = where.scope(lacking=True)
     assert list(scope.experiment_ids) == [book.home, other]

@@ -82,7 +82,8 @@ def test_a_sweep_that_fails_is_told_when_it_was_waited_for(specon: Specon) -> No
 
 
 def test_each_attempt_knows_its_own_pod_and_node(specon: Specon, namespace: Kubectl) -> None:
-    does = 'echo "$SPECON_TRIAL_ID $SPECON_ATTEMPT $SPECON_NODE"; test {{retries}} != 0 || exit 75'
+    told = 'echo "$SPECON_TRIAL_ID $SPECON_ATTEMPT $SPECON_NODE"; echo "$MLFLOW_RUN_CONTEXT"'
+    does = f"{told}; test {{{{retries}}}} != 0 || exit 75"
     name = created(specon("submit", SHELL, "--json", "-p", f"does={does}"))
     wait_until(lambda: phase(namespace, name) == "Succeeded", f"{name} has succeeded", 120, interval=0.5)
 
@@ -90,7 +91,12 @@ def test_each_attempt_knows_its_own_pod_and_node(specon: Specon, namespace: Kube
     for pod in pods(namespace, name):
         log = namespace("logs", pod["metadata"]["name"], "--container", "main")
         trial = pod["metadata"]["labels"]["hera-specon.io/trial"]
-        assert f"{uid}.shell.{trial} {pod['metadata']['uid']} {pod['spec']['nodeName']}" in log.splitlines()
+        said, attempt = f"{uid}.shell.{trial}", pod["metadata"]["uid"]
+        assert f"{said} {attempt} {pod['spec']['nodeName']}" in log.splitlines()
+        # The tags of the runs that its program may make by MLflow's own library.
+        tags = json.loads(next(line for line in log.splitlines() if line.startswith("{")))
+        assert (tags["specon.trial_id"], tags["specon.attempt"]) == (said, attempt)
+        assert (tags["specon.sweep_id"], tags["mlflow.runName"]) == (f"{uid}.shell", trial)
 
 
 def test_words_that_depend_on_hyperparameters_are_left_out_or_come_one_by_one(

@@ -105,7 +105,16 @@ class MemoryWorld:
 
     def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
         return [
-            TrialResult(self.short(name), 0.0, 60.0, one.node or "", 0, one.attempt, _value(samples.get(name)))
+            TrialResult(
+                self.short(name),
+                submitted_s=0.0,
+                completed_s=60.0,
+                node=one.node or "",
+                moves=0,
+                attempts=one.attempt,
+                final_metric=_value(samples.get(name)),
+                params={"lr": 0.1},
+            )
             for name, one in self.now.items()
         ]
 

@@ -40,9 +40,9 @@ class Marks:
 
 
 class Gang:
-    """A world of two nodes and one gang that runs ``program``."""
+    """A world of two nodes and one gang that runs ``program``; its workers meet within ``join_s`` seconds."""
 
-    def __init__(self, folder: Path, program: str, **behaviour: Any) -> None:  # noqa: ANN401 - as Behaviour has them
+    def __init__(self, folder: Path, program: str, join_s: float, **behaviour: Any) -> None:  # noqa: ANN401 - as Behaviour
         script = folder / "program.py"
         script.write_text(textwrap.dedent(program))
         gang = {"a": Behaviour(**{"workers": 3, "retries": 1} | behaviour)}
@@ -52,7 +52,7 @@ class Gang:
         self.launcher = Launcher((), grace_s=2.0, log=folder / "launcher.log")
         around = Surroundings(folder, Path.cwd(), dict(os.environ), {}, NODES, {}, Marks())
         self.attempts = Attempts(self.shares, self.launcher, around)
-        self.machine = Machine(NODES, 1e9, gate_first=True, join_s=2.0)
+        self.machine = Machine(NODES, 1e9, gate_first=True, join_s=join_s)
         program_read = read_workflow(manifest, "sweep", "uid", {})
         self.world = LocalWorld(program_read, "uid", self.machine, self.attempts, JobLedger())
         self.world.advance(0.0)
@@ -105,8 +105,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a gang of a program."""
     begun: list[Gang] = []
 
-    def started(program: str, **behaviour: Any) -> Gang:  # noqa: ANN401 - as Behaviour has them
-        begun.append(Gang(tmp_path, program, **behaviour))
+    def started(program: str, join_s: float = 60.0, **behaviour: Any) -> Gang:  # noqa: ANN401 - as Behaviour has them
+        begun.append(Gang(tmp_path, program, join_s, **behaviour))
         return begun[-1]
 
     yield started
@@ -227,7 +227,7 @@ def test_a_gang_of_which_one_worker_cannot_be_started_runs_with_none(
 
 
 def test_a_program_that_never_joins_the_others_is_named_after_a_bounded_time(start: Start) -> None:
-    gang = start("import time; time.sleep(600)")
+    gang = start("import time; time.sleep(600)", join_s=2.0)
     gang.place(HERE, THERE)
     with pytest.raises(GangError, match=r"uid\.sweep\.a: none of its 2 workers began to meet .* 2 seconds have passed"):
         gang.until(lambda: False, within_s=30)

@@ -242,12 +242,14 @@ class Planner:
             # Argo makes it anew, as one that only ends.
             return Remove(pod, "its trial is stopped")
         if not pod.node:
-            return self._for_gated(state, pod) if pod.gated else self.for_unscheduled(state, pod) or hand_over(pod)
+            return (
+                self._for_gated(state, pod) if pod.gated else self.for_unscheduled(state, pod) or hand_over(state, pod)
+            )
         if (pod.marks.move_to or pod.marks.rest or state.stopped) and pod.main is MainState.RUNNING:
             return self.for_leaving(state, pod, asked)
         if self.resize_is_overdue(pod):
             return WithdrawResize(pod)
-        return hand_over(pod) or self.for_steady(state, pod)
+        return hand_over(state, pod) or self.for_steady(state, pod)
 
     def for_steady(self, state: TrialState, pod: PodRecord) -> Command | None:
         """Return what a pod needs that runs where it shall."""
@@ -359,6 +361,7 @@ def limit_tries(state: TrialState) -> LimitTries | None:
     return LimitTries(pod, state.definition.tries_mark, tries, f"it failed twice alike at once (exit code {failure})")
 
 
-def hand_over(pod: PodRecord) -> Command | None:
+def hand_over(state: TrialState, pod: PodRecord) -> Command | None:
     """Return what tells a program its run that is about to start and was not told it at a gate."""
-    return HandOverRun(pod) if pod.takes_run and not pod.marks.run and pod.main is MainState.WAITING else None
+    told = pod.is_told_a_run(goes_on=state.goes_on) and not pod.marks.run
+    return HandOverRun(pod) if told and pod.main is MainState.WAITING else None

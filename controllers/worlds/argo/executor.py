@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, assert_never
+from typing import Any, Final, Protocol, assert_never
 
 from controllers.core import labels
 from controllers.core.parameters import noted
@@ -44,21 +44,37 @@ from controllers.worlds.argo.write_queue import WriteQueue
 _LOG = logging.getLogger(__name__)
 _SHOWS_WITHIN_S = 5.0
 _AGAIN_AFTER_S = 1.0
-RunOf = Callable[[str, Mapping[str, Any]], str]
-"""Finds or makes the run in MLflow of a trial with some hyperparameters; empty where that cannot be now."""
 _MOST_NOTE: Final = 900
 """Letters of an Event's note; Kubernetes takes 1024."""
 Annotations = Mapping[str, str | None]
 
 
+class RunOf(Protocol):
+    """Tells the run in MLflow that an attempt shall log to."""
+
+    def __call__(self, trial: str, params: Mapping[str, Any], *, may_make: bool) -> str:
+        """Return its id; empty where there is none, or MLflow is away.
+
+        Args:
+            trial: id of the trial.
+            params: its hyperparameters.
+            may_make: whether to make one; else it is one that the trial's script has made before.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How often a trial was moved, suspended and resized so far, and how often it left for nothing."""
+    """How often a trial was moved, suspended and resized so far, and how often it left for nothing.
+
+    ``goes_on`` tells that the attempt before its newest left so that this one goes on with its run.
+    """
 
     moves: int
     suspensions: int
     resizes: int
     idling: Idling = NO_IDLING
+    goes_on: bool = False
 
     def annotations(self) -> dict[str, str | None]:
         """Return the annotations that keep them."""
@@ -226,7 +242,7 @@ class Executor:
             case OpenGate(node=node, moved_from=left, point=point):
                 marks = counts.annotations() | ({labels.ANNOTATION_MOVED_FROM: left} if left else {})
                 given: dict[str, str | None] = {**noted(point)} if point else {}
-                pod_changes.open_gate(self._api, pod, node, marks | given | self._run_mark(pod, dict(point)))
+                pod_changes.open_gate(self._api, pod, node, marks | given | self._run_mark(pod, counts, dict(point)))
             case Hold() | SaveCounts():
                 # A saved move is counted from now on: the mark of the move that brought the pod here would count again.
                 name, value = (
@@ -242,21 +258,22 @@ class Executor:
             case WithdrawResize():
                 pod_changes.of_each(pod.pods, lambda one: pod_changes.set_request(self._api, one, pod.share.has))
             case HandOverRun():
-                self._hand_over(pod)
+                self._hand_over(pod, counts)
             case LimitTries(mark=name, tries=tries):
                 self._annotate_workflow(pod, {name: None if tries is None else str(tries)})
             case _:
                 assert_never(command)
 
-    def _hand_over(self, pod: PodRecord) -> None:
-        if mark := self._run_mark(pod, {}):
+    def _hand_over(self, pod: PodRecord, counts: Counts) -> None:
+        if mark := self._run_mark(pod, counts, {}):
             pod_changes.annotate(self._api, pod, mark)
 
-    def _run_mark(self, pod: PodRecord, params: Mapping[str, Any]) -> dict[str, str | None]:
-        """Return the annotation that names the trial's run, where the pod's program is told it and there is one."""
-        if not pod.takes_run or pod.definition is None:
+    def _run_mark(self, pod: PodRecord, counts: Counts, params: Mapping[str, Any]) -> dict[str, str | None]:
+        """Return the annotation that names the run to log to, where the pod's program is told it and there is one."""
+        if pod.definition is None or not pod.is_told_a_run(goes_on=counts.goes_on):
             return {}
-        run = self._run_of(pod.definition.id, params or pod.definition.hyperparameters())
+        given = params or pod.definition.hyperparameters()
+        run = self._run_of(pod.definition.id, given, may_make=not pod.makes_runs)
         return {labels.ANNOTATION_RUN: run} if run else {}
 
     def _do_for_gang(self, command: OpenGates | ChoosePlace | Replan, counts: Counts) -> None:
@@ -324,7 +341,9 @@ class Executor:
         )
         for worker, node in zip(pod.workers, command.nodes, strict=True):
             if worker.gated:
-                marks = same if worker.rank else same | of_the_first | self._run_mark(worker, dict(command.point))
+                marks = (
+                    same if worker.rank else same | of_the_first | self._run_mark(worker, counts, dict(command.point))
+                )
                 pod_changes.open_gate(self._api, worker, node, marks)
 
     def _unmark(self, pod: PodRecord, *more: str) -> None:

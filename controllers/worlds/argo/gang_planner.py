@@ -81,10 +81,10 @@ class GangPlanner:
         if any(worker.gated for worker in there):
             return self._for_gated(state, pod)
         if unplaced:
-            return self._for_unscheduled(state, pod, unplaced) or _hand_over(there)
+            return self._for_unscheduled(state, pod, unplaced) or _hand_over(state, there)
         if any(self.one.resize_is_overdue(worker) for worker in there):
             return WithdrawResize(pod)
-        return _hand_over(there) or self.one.for_steady(state, pod)
+        return _hand_over(state, there) or self.one.for_steady(state, pod)
 
     def _for_leaving(
         self, state: TrialState, pod: PodRecord, asked: LeaveRequest | None, *, leaving: bool
@@ -158,9 +158,9 @@ class GangPlanner:
         return Recreate(pod, state.history.previous, anew[0].reason, ranks) if anew else None
 
 
-def _hand_over(there: list[PodRecord]) -> Command | None:
+def _hand_over(state: TrialState, there: list[PodRecord]) -> Command | None:
     first = next((worker for worker in there if worker.rank == 0 and worker.deleted_at is None), None)
-    return None if first is None else hand_over(first)
+    return None if first is None else hand_over(state, first)
 
 
 def _ranks(workers: list[PodRecord]) -> frozenset[int]:

@@ -13,7 +13,7 @@ from controllers.core.failures import Failure
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import MOST_WORKERS, TrialDefinition, read_definition
 from controllers.worlds.argo.demands import ANY_NODE, Demands, demands_of
-from controllers.worlds.argo.idling import Idling
+from controllers.worlds.argo.marks import Marks, read_marks
 from controllers.worlds.argo.pod_ends import Leaving, failure_of, leaving_of
 from controllers.worlds.argo.untrusted import (
     at,
@@ -22,13 +22,12 @@ from controllers.worlds.argo.untrusted import (
     devices_of,
     epoch,
     mappings,
-    number,
     quantity,
     strings,
     text,
     whole,
 )
-from mlflow_hooks.contract import ENV_RUN
+from mlflow_hooks.contract import ENV_RUN, ENV_RUN_CONTEXT
 
 MAIN: Final = "main"
 """Name of the container that Argo runs a template's program in."""
@@ -91,28 +90,6 @@ class OtherPod:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """Our annotations on a trial's pod; see controllers.core.labels for what each means.
-
-    ``move_to`` is the node that rank 0 of a gang moves to, ``move_nodes`` and ``place`` have one for each of its ranks.
-    """
-
-    move_to: str = ""
-    move_nodes: tuple[str, ...] = ()
-    place: tuple[str, ...] = ()
-    rest: str = ""
-    suspended: bool = False
-    placed_on: str = ""
-    moved_from: str = ""
-    moves: int = 0
-    suspensions: int = 0
-    resizes: int = 0
-    idling: Idling | None = None
-    base_cpu: float | None = None
-    run: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Share:
     """CPU of the main container in cores: what it requests, what it has, and how the kubelet answers the request.
 
@@ -134,9 +111,9 @@ class PodRecord:
     tells that it was made only to end the step of a trial that was stopped. ``node_id`` is how Argo's record of the
     workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``shares_processes``
     says whom else a signal to its trainer would reach, empty where nobody. ``takes_run`` tells that its program is told
-    the trial's run in MLflow by the annotation for that. ``demands`` are its author's on its node. The main
-    container has run since ``runs_since``, None where it does not; ``failure`` is how it failed, and
-    ``leaving`` how it left so that its trial goes on, None where it did not.
+    a run in MLflow by the annotation for that, ``makes_runs`` that the runs that it makes itself are found. ``demands``
+    are its author's on its node. The main container has run since ``runs_since``, None where it does not; ``failure``
+    is how it failed, and ``leaving`` how it left so that its trial goes on, None where it did not.
 
     The pod of a gang's worker has a ``rank``. ``size`` is how many workers its attempt has, ``token`` what tells this
     attempt from all others. ``workers`` are the pods by rank in the one record of a whole attempt (see ``gangs``).
@@ -166,6 +143,7 @@ class PodRecord:
     node_id: str = ""
     shares_processes: str = ""
     takes_run: bool = False
+    makes_runs: bool = False
     demands: Demands = ANY_NODE
     runs_since: float | None = None
     failure: Failure | None = None
@@ -194,6 +172,10 @@ class PodRecord:
     def weight(self) -> int:
         """How much room its record takes, in kilobytes, roughly."""
         return 1 + ((0 if self.definition is None else self.definition.length) + self.demands.length) // 1024
+
+    def is_told_a_run(self, *, goes_on: bool) -> bool:
+        """Return whether its program shall be told a run to log to: if it makes its own, only where it ``goes_on``."""
+        return self.takes_run and (goes_on or not self.makes_runs)
 
     @property
     def over(self) -> bool:
@@ -267,10 +249,11 @@ def project_pod(pod: Json) -> PodRecord | None:
         share=_share(pod, main, status),
         memory=quantity(main, "resources", "requests", "memory"),
         requests=requests_of(pod),
-        marks=_marks(annotations, of_a_gang=worker is not None),
+        marks=read_marks(annotations, of_a_gang=worker is not None),
         ends=_command(main)[-2:] == [ARGOEXEC, ENDING],
         shares_processes=_shares_processes(pod),
         takes_run=any(_is_run(variable) for variable in mappings(main, "env")),
+        makes_runs=any(text(variable, "name") == ENV_RUN_CONTEXT for variable in mappings(main, "env")),
         runs_since=epoch(status, "state", "running", "startedAt"),
         failure=failure_of(status),
         leaving=leaving_of(pod, status),
@@ -370,26 +353,3 @@ def _share(pod: Json, main: Mapping[str, Any], status: Mapping[str, Any]) -> Sha
         state=ResizeState(says) if says in set(ResizeState) else ResizeState.GRANTED,
         since=epoch(pending, "lastTransitionTime"),
     )
-
-
-def _marks(written: Mapping[str, str], *, of_a_gang: bool) -> Marks:
-    move_nodes = _nodes_in(written.get(labels.ANNOTATION_MOVE_TO, ""))
-    return Marks(
-        move_to=move_nodes[0] if move_nodes else "",
-        move_nodes=move_nodes,
-        place=_nodes_in(written.get(labels.ANNOTATION_PLACE, "")) if of_a_gang else (),
-        rest=written.get(labels.ANNOTATION_REST, "")[:16],
-        suspended=bool(written.get(labels.ANNOTATION_SUSPENDED)),
-        suspensions=count(written.get(labels.ANNOTATION_SUSPENSIONS, "")),
-        placed_on=written.get(labels.ANNOTATION_PLACED_ON, "")[:253],
-        moved_from=written.get(labels.ANNOTATION_MOVED_FROM, ""),
-        moves=count(written.get(labels.ANNOTATION_MOVES, "")),
-        resizes=count(written.get(labels.ANNOTATION_RESIZES, "")),
-        idling=Idling.read(written.get(labels.ANNOTATION_IDLING, "")),
-        base_cpu=number(written.get(labels.ANNOTATION_BASE_CPU, "")),
-        run=written.get(labels.ANNOTATION_RUN, "")[:64],
-    )
-
-
-def _nodes_in(written: str) -> tuple[str, ...]:
-    return tuple(name[:253] for name in written.split(",", MOST_WORKERS)[:MOST_WORKERS]) if written else ()

@@ -14,6 +14,7 @@ from controllers.worlds.argo.demands import ANY_NODE, Demands
 from controllers.worlds.argo.gangs import NO_PLAN, GangPlan, attempts_of, written_nodes
 from controllers.worlds.argo.pods import MainState, PodRecord, Resources
 from controllers.worlds.argo.workflows import Step
+from mlflow_hooks.contract import EXIT_MIGRATE
 
 _ON_NODES = frozenset({Phase.RUNNING, Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
@@ -144,6 +145,14 @@ class TrialState:
         """Whether the attempt before the newest was asked to leave so that the trial rests."""
         pod, previous = self.history.newest, self.history.previous
         return bool(pod and previous and previous.attempt == pod.attempt - 1 and previous.marks.rest)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the attempt before the newest saved what the newest goes on with, as its exit code says."""
+        pod, previous = self.history.newest, self.history.previous
+        if pod is None or previous is None or previous.attempt != pod.attempt - 1 or previous.leaving is None:
+            return False
+        return previous.leaving.how.code == EXIT_MIGRATE
 
     @property
     def suspensions(self) -> int:

@@ -38,7 +38,7 @@ class ArgoWorld:
         campaign: one of ``view.campaigns()``.
         events: where to tell people what was done.
         timeouts: how long to wait for what.
-        run_of: finds or makes the run of a trial in MLflow.
+        run_of: tells the run in MLflow that an attempt shall log to.
     """
 
     can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
@@ -50,7 +50,7 @@ class ArgoWorld:
         *,
         events: EventSink,
         timeouts: Timeouts | None = None,
-        run_of: RunOf = lambda _, __: "",
+        run_of: RunOf = lambda *_, **__: "",
     ) -> None:
         self._view = view
         self._campaign = campaign
@@ -388,4 +388,4 @@ class ArgoWorld:
 
 
 def _counts(state: TrialState) -> Counts:
-    return Counts(state.moves, state.suspensions, state.history.resizes, idling_of(state))
+    return Counts(state.moves, state.suspensions, state.history.resizes, idling_of(state), goes_on=state.goes_on)

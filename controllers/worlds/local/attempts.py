@@ -111,7 +111,11 @@ class Surroundings:
         if rank == 0 and self.tracking is not None:
             ours |= self.tracking.environment(step, token, left=left)
         env = composed(self.inherited, step.environment, self.imposed, cpus) | ours
-        return env if env.get(contract.ENV_RUN) else {name: env[name] for name in env if name != contract.ENV_RUN}
+        # A workflow's variables hold what a controller, or Kubernetes, fills in.
+        empty = {contract.ENV_RUN} if not env.get(contract.ENV_RUN) else set[str]()
+        if contract.ENV_TRIAL_ID in env and contract.ENV_RUN_CONTEXT not in ours:
+            empty.add(contract.ENV_RUN_CONTEXT)
+        return {name: env[name] for name in env if name not in empty}
 
 
 def cores_at_most(step: PodStep, node_cpu: float) -> float:
