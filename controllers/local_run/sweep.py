@@ -20,6 +20,7 @@ from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
 from controllers.local_run.closing import Closing
+from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import LastWord, journalled_samples
 from controllers.local_run.run_folder import write_result
@@ -235,6 +236,7 @@ class LocalSweep:
         driver = steered_by(change.policy)
         left_out = written_by_us([self._state_dir])
         shared = SharedFilesWatch(Path.cwd(), world.short, clock.to_epoch(clock.now()), left_out)
+        failed = FailedAttempts(world.jobs(), world.short)
         while not world.finished:
             if change.take(asked.read()):
                 driver = steered_by(change.policy)
@@ -245,6 +247,7 @@ class LocalSweep:
                 save_ledger(self._ledger_path, world.ledger)
             now = clock.now()
             self._warn(shared.look(now, world.jobs(), clock.to_epoch))
+            self._say(failed.look(world.jobs(), world.standings))
             if now >= driver.due_at:
                 driver.tick(now)
                 self._warn(watch.look(now, world, source.logged).values())
@@ -259,8 +262,11 @@ class LocalSweep:
         driver.tick(clock.now())
 
     def _warn(self, warnings: Iterable[str]) -> None:
-        for warning in warnings:
-            self._services.screen.say(f"Warning: {warning}")
+        self._say(f"Warning: {warning}" for warning in warnings)
+
+    def _say(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._services.screen.say(line)
 
     def _interrupted(self, world: LocalWorld) -> str:
         """End the attempts, and say where the trials go on."""

@@ -154,7 +154,7 @@ class PlainScreen:
 
 
 def changes(before: Mapping[TrialId, Phase], snapshot: Snapshot, reasons: Mapping[TrialId, str]) -> list[str]:
-    """Return a line for each trial that began to move, was suspended, or ended, since ``before``."""
+    """Return a line for each trial that began to move or to be suspended, or ended, since ``before``."""
     lines = []
     for trial in snapshot.trials:
         if trial.phase is before.get(trial.id):
@@ -162,9 +162,9 @@ def changes(before: Mapping[TrialId, Phase], snapshot: Snapshot, reasons: Mappin
         name, why = formatting.short_id(trial.id), f": {reasons[trial.id]}" if reasons.get(trial.id) else ""
         if trial.phase is Phase.MOVING:
             there = f"{formatting.places(trial.nodes)} to {formatting.places(trial.destination)}"
-            told = f"{trial.id} moves from {there}{why}"
+            told = f"{name} moves from {there}{why}"
         elif trial.phase is Phase.SUSPENDING:
-            told = f"{name} is suspended{why}"
+            told = f"{name} is being suspended{why}"  # in its last step it ends instead
         elif trial.phase is Phase.STOPPED:
             told = f"{name} stopped{why}"
         elif trial.phase.ended:

@@ -90,6 +90,22 @@ def test_plain_lines_tell_moves_at_once_and_progress_now_and_then() -> None:
     ]
 
 
+def test_plain_lines_name_a_trial_alike_whatever_happens_to_it() -> None:
+    lines: list[str] = []
+    screen = PlainScreen(lines.append)
+    name = "demo-1-00.vae.t007"
+    screen.begin("specon", 1, 1, 1)
+    screen.observe(at(1.0, trial(name, Phase.MOVING, moving_to=N2)), {}, {})
+    screen.observe(at(2.0, trial(name, Phase.SUSPENDING)), {}, {TrialId(name): "its owner asked for it"})
+    screen.observe(at(3.0, trial(name, Phase.SUCCEEDED)), {}, {})
+
+    assert [line for line in lines if "t007" in line] == [
+        "[1.0 s] vae.t007 moves from node-1 to node-2",
+        "[2.0 s] vae.t007 is being suspended: its owner asked for it",
+        "[3.0 s] vae.t007 succeeded",
+    ]
+
+
 FORESEEN = Forecast(60.0, EndRange(300.0, 365.0, 480.0), {}, {TrialId("c"): EndRange(95.0, 105.0, 120.0)})
 
 

@@ -57,6 +57,16 @@ def test_a_trial_finds_the_project_and_what_is_beside_it(project: Path, make: Ma
     assert os.path.realpath(own / "../../.git") == str(project.parents[1] / ".git")
 
 
+def test_where_there_is_no_repository_a_trial_finds_what_is_two_folders_above(tmp_path: Path) -> None:
+    folder = tmp_path / "examples" / "autoencoder"
+    write(folder / "train.py", "")
+    write(tmp_path / "examples" / "shared.py", "")
+    write(tmp_path / "Datasets" / "train.bin", "data")
+    own = working_folder(Project(folder, folder / ".specon"), folder / ".specon" / "runs" / "r-1" / "work" / "t0")
+    assert (own / "../shared.py").exists()
+    assert (own / "../../Datasets/train.bin").read_text() == "data"
+
+
 def test_what_a_trial_writes_is_its_own_also_where_the_project_has_such_a_file(project: Path, make: Make) -> None:
     one, other = make("t0"), make("t1")
     for own in (one, other):

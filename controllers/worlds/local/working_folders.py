@@ -48,9 +48,13 @@ class Project:
 
     @property
     def top(self) -> Path:
-        """The folder above the repository, or above ``folder`` where it is in none: programs read ``../data``, too."""
+        """The folder above the repository: programs read ``../data``, too.
+
+        Where ``folder`` is in none, it may be an example that was copied out of one: such read ``../../data``.
+        """
         within = (self.folder, *self.folder.parents)
-        return next((one for one in within if (one / ".git").exists()), self.folder).parent
+        repository = next((one for one in within if (one / ".git").exists()), None)
+        return repository.parent if repository else self.folder.parent.parent
 
 
 def working_folder(project: Project, root: Path) -> Path:
