@@ -91,6 +91,8 @@ TAG_END_LATEST: Final = "specon.end_latest"
 
 METRIC_CPU_SECONDS: Final = "specon.cpu_seconds"
 """CPU seconds the trial has used, summed over its attempts."""
+METRIC_CPU_WAIT: Final = "specon.cpu_wait_seconds"
+"""Seconds for which its threads were ready to run and others had the CPUs, each thread's counted, over its attempts."""
 METRIC_OBJECTIVE_FIRST: Final = "specon.objective_first"
 """The first finite value of the objective that the trial reported; logged once."""
 METRIC_STEPS_TOTAL: Final = "specon.steps_total"

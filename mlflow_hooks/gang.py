@@ -4,6 +4,7 @@ Nothing here knows a framework. Whoever trains lends a ``Group``, which adds num
 """
 
 import json
+import math
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -54,6 +55,7 @@ class Gang:
         settings: of the attempt.
         asked: whether this worker is to leave.
         cpu_seconds: what this worker has used and rank 0 does not know of.
+        cpu_wait: the seconds that it waited for a CPU, likewise; None where nothing counts them.
 
     Attributes:
         rank: number of this worker, from 0; rank 0 saves and logs.
@@ -61,17 +63,25 @@ class Gang:
         workers_max: how many there may be in any attempt.
         leaving: whether some worker was asked to leave, as of the last exchange: the same on all of them.
         others_cpu_s: CPU seconds of the others in this attempt, as of the last exchange.
+        others_wait_s: seconds that they waited for CPUs, not a number where that is not known of all of them.
     """
 
-    def __init__(self, settings: Settings, asked: Callable[[], bool], cpu_seconds: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        asked: Callable[[], bool],
+        cpu_seconds: Callable[[], float],
+        cpu_wait: Callable[[], float | None],
+    ) -> None:
         self.rank = settings.rank
         self.workers = settings.workers
         self.workers_max = settings.workers_max
         self.folder = settings.folder / "gang" / settings.attempt
         self.leaving = False
-        self.others_cpu_s = 0.0
+        self.others_cpu_s = self.others_wait_s = 0.0
         self._asked = asked
         self._cpu_seconds = cpu_seconds
+        self._cpu_wait = cpu_wait
         self._group: Group | None = None
         self._exchanged = False
 
@@ -139,7 +149,9 @@ class Gang:
         """Return the sums of ``numbers`` over all workers, and learn by the way whether one was asked to leave."""
         if self._group is None:
             return list(numbers)
-        asked, self.others_cpu_s, *sums = self._group.add([float(self._asked()), self._cpu_seconds(), *numbers])
+        waited = self._cpu_wait()
+        use = [self._cpu_seconds(), math.nan if waited is None else waited]
+        asked, self.others_cpu_s, self.others_wait_s, *sums = self._group.add([float(self._asked()), *use, *numbers])
         self.leaving = self.leaving or asked > 0
         self._exchanged = True
         return sums

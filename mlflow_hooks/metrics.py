@@ -1,13 +1,12 @@
 """From what a training step reports to points in the journal, CPU seconds among them."""
 
 import math
-import os
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from mlflow_hooks import contract
+from mlflow_hooks.cpu_use import CpuMeter, WaitMeter
 from mlflow_hooks.journal import MOST_STEP, Journal, Point
 from mlflow_hooks.state_folder import report, sendable
 
@@ -19,7 +18,7 @@ class Metrics:
     """Logs each (key, step) once over all attempts.
 
     ``cpu_base`` is what earlier attempts used, in CPU seconds; ``others_cpu_s`` what the other workers of this one
-    have used so far.
+    have used so far, and ``others_wait_s`` what they waited for CPUs, not a number where that is not known of all.
     """
 
     def __init__(self, journal: Journal, objective: str | None, cpu_base: float) -> None:
@@ -28,10 +27,13 @@ class Metrics:
         self._cpu_base = cpu_base
         self._once: set[str] = set()
         self._cpu = CpuMeter()
-        self.others_cpu_s = 0.0
+        self._waits = WaitMeter()
+        self._wait_base = journal.latest.get(contract.METRIC_CPU_WAIT, 0.0)
+        self.others_cpu_s = self.others_wait_s = 0.0
         self._cpu_at = -math.inf
         self._refused: set[str] = set()
-        self._to_continue = journal.stride.keys() - {contract.METRIC_CPU_SECONDS}  # those come only now and then
+        # These come only now and then.
+        self._to_continue = journal.stride.keys() - {contract.METRIC_CPU_SECONDS, contract.METRIC_CPU_WAIT}
 
     def log(self, values: Mapping[str, Any], step: int) -> None:
         """Journal ``values`` at ``step``; what is no number, or MLflow would never take, is reported and left out."""
@@ -50,7 +52,7 @@ class Metrics:
             now = time.monotonic()
             if now >= self._cpu_at + CPU_EVERY_S and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
                 self._cpu_at = now
-                extra[contract.METRIC_CPU_SECONDS] = self.cpu_seconds()
+                extra |= self._cpu_use()
             if math.isfinite(objective) and self._is_first(contract.METRIC_OBJECTIVE_FIRST):
                 extra[contract.METRIC_OBJECTIVE_FIRST] = objective
             fresh = extra | fresh
@@ -59,7 +61,7 @@ class Metrics:
     def log_cpu(self, step: int) -> None:
         """Journal the CPU seconds that came to the end of training, after its last step."""
         if self._cpu_at > -math.inf and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
-            self._append({contract.METRIC_CPU_SECONDS: self.cpu_seconds()}, step)
+            self._append(self._cpu_use(), step)
 
     def steps_total(self, total: int, step: int) -> None:
         """Journal once how many steps there will be."""
@@ -71,6 +73,13 @@ class Metrics:
         first = key not in self._once and key not in self._journal.high_water
         self._once.add(key)
         return first
+
+    def _cpu_use(self) -> dict[str, float]:
+        waited = self._waits.seconds()
+        used = {contract.METRIC_CPU_SECONDS: self.cpu_seconds()}
+        if waited is None or math.isnan(self.others_wait_s):
+            return used
+        return {**used, contract.METRIC_CPU_WAIT: self._wait_base + waited + self.others_wait_s}
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds of the trial over all its attempts and workers."""
@@ -109,47 +118,3 @@ class Metrics:
         if what not in self._refused:
             report(why)
         self._refused.add(what)
-
-
-_TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
-_LOOK_EVERY_S: Final = 1.0
-
-
-class CpuMeter:
-    """Reads the CPU seconds of this process, its ended children and, on Linux, its living ones.
-
-    Living children are looked at once a second, so their part may lag by that much; the reading
-    never falls.
-    """
-
-    def __init__(self) -> None:
-        self._children = 0.0
-        self._look_at = 0.0
-
-    def seconds(self) -> float:
-        """Return the CPU seconds used since the process began."""
-        times = os.times()
-        ended = times.children_user + times.children_system
-        now = time.monotonic()
-        if now >= self._look_at:
-            self._look_at = now + _LOOK_EVERY_S
-            self._children = max(self._children, ended + sum(_of_process(child) for child in _children(os.getpid())))
-        # A child that has ended since the look counts in both terms, so they must not be added.
-        return times.user + times.system + max(ended, self._children)
-
-
-def _children(pid: int) -> list[int]:
-    """Return the living children that the main thread of ``pid`` started (data loaders do it there)."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except (OSError, ValueError):
-        return []
-
-
-def _of_process(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    own = sum(int(ticks) for ticks in fields[11:15])  # utime stime cutime cstime of proc(5)
-    return own / _TICKS + sum(_of_process(child) for child in _children(pid))

@@ -72,9 +72,9 @@ class Record:
         """Return those of ``keys`` that were logged at ``step`` or beyond before this block began."""
         return [key for key in keys if not self._journal.is_new(key, step)]
 
-    def others_used(self, cpu_seconds: float) -> None:
-        """Note what the other workers of this attempt have used so far."""
-        self._metrics.others_cpu_s = cpu_seconds
+    def others_used(self, cpu_seconds: float, waited: float) -> None:
+        """Note what the other workers of this attempt have used so far, and waited for CPUs."""
+        self._metrics.others_cpu_s, self._metrics.others_wait_s = cpu_seconds, waited
 
     def begin(self, total: int | None, step: int) -> None:
         """Journal how many steps there will be, if that is known."""

@@ -12,7 +12,7 @@ from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.gang import Gang
 from mlflow_hooks.interruption import MigrationExit, Ownership, PeersLostExit, StopRequest, leave_message
-from mlflow_hooks.metrics import CpuMeter
+from mlflow_hooks.cpu_use import CpuMeter, WaitMeter
 from mlflow_hooks.once import Block
 from mlflow_hooks.presence import Announcement
 from mlflow_hooks.record import Record
@@ -90,12 +90,12 @@ class Trial:
         self._owner = Ownership(settings.folder, settings.attempt)
         self._record: Record | None = None
         if settings.rank == 0:
-            self.gang = Gang(settings, self._wants_to_leave, lambda: 0.0)
+            self.gang = Gang(settings, self._wants_to_leave, lambda: 0.0, lambda: 0.0)
             self._record = Record(settings, self._owner, checkpoint_every_s)
             self._states: Restoring = self._record.saving
             self.gang.lead(self._states.saved_step)
         else:
-            self.gang = Gang(settings, self._wants_to_leave, CpuMeter().seconds)
+            self.gang = Gang(settings, self._wants_to_leave, CpuMeter().seconds, WaitMeter().seconds)
             step = self.gang.follow()
             self._owner.held()  # rank 0 has claimed the folder for all: whoever comes after that replaces them
             with self._leaving_where_a_disk_stutters():
@@ -245,7 +245,7 @@ class Trial:
             self._owner.held_lately()
             self.gang.settle()
             if self._record:
-                self._record.others_used(self.gang.others_cpu_s)
+                self._record.others_used(self.gang.others_cpu_s, self.gang.others_wait_s)
         if self._save_due() and not self.stopping:
             self._save()
             follow_share(self._threads.most)

@@ -6,6 +6,7 @@ from pathlib import Path
 from benchmarks.experiments import markdown, pictures
 from benchmarks.experiments.ahead import ahead
 from benchmarks.experiments.best_models import best_models, with_idle_cores
+from benchmarks.experiments.disturbed import disturbed
 from benchmarks.experiments.fig_6_25 import figure_6_25
 from benchmarks.experiments.forecasts import forecasts
 from benchmarks.experiments.gangs import gangs
@@ -191,6 +192,7 @@ PARTS: Mapping[str, Part] = {
     "sensitivity": sensitivities,
     "figure-6-25": figure_6_25,
     "ahead": ahead,
+    "disturbed": disturbed,
     "forecasts": forecasts,
     "best-models": best_models,
     "best-models-with-idle-cores": with_idle_cores,

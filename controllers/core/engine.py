@@ -26,6 +26,7 @@ from controllers.core.ports import (
     refused,
 )
 from controllers.core.sight import Sight
+from controllers.core.supply import Supply, supply_after, with_supply
 
 S = TypeVar("S")
 
@@ -34,7 +35,8 @@ S = TypeVar("S")
 class Memory:
     """What the engine itself must remember between ticks, beside the policy's state.
 
-    ``points`` are the hyperparameters that searches found. It was last changed ``at`` seconds of the sweep's clock.
+    ``points`` are the hyperparameters that searches found, ``supply`` what others leave of the nodes. It was last
+    changed ``at`` seconds of the sweep's clock.
     """
 
     policy: str
@@ -43,6 +45,7 @@ class Memory:
     reasons: Mapping[TrialId, str] = field(default_factory=dict)
     points: Mapping[TrialId, Point] = field(default_factory=dict)
     at: float = 0.0
+    supply: Supply = field(default_factory=Supply)
 
 
 _MEMORY = TypeAdapter(Memory)
@@ -90,7 +93,7 @@ class Engine(Generic[S]):
         self._observers = observers
         memory, self._state = self._restored()
         self._reasons, self._points = dict(memory.reasons), dict(memory.points)
-        self._sight = Sight(memory.progress)
+        self._sight, self._supply = Sight(memory.progress), memory.supply
         self.saved_at = memory.at if math.isfinite(memory.at) else 0.0
         """When what was restored had last changed, in seconds of the sweep's clock; 0 where nothing was."""
         self._dumped: tuple[tuple[object, ...], str] = (), ""
@@ -117,7 +120,9 @@ class Engine(Generic[S]):
         asks = self._requests.asked() if self._requests is not None else {}
         # Most sweeps are left alone: thousands of trials are not asked for their names then.
         asked = {one.id: asks[name] for one in unended if (name := self._world.short(one.id)) in asks} if asks else {}
-        return Snapshot.in_order(now, trials, unended, tuple(self._world.nodes()), asked)
+        nodes = self._world.nodes()
+        self._supply = supply_after(now, unended, nodes, self._supply)
+        return Snapshot.in_order(now, trials, unended, with_supply(nodes, self._supply), asked)
 
     def _act(self, proposal: Proposal, seen: Snapshot) -> Outcome:
         if changed := self._changed_since(proposal.action, seen.named):
@@ -171,12 +176,13 @@ class Engine(Generic[S]):
 
     def _save(self, *, urgent: bool) -> None:
         now, state, progress = self._now, self._state, dict(self._sight.progress)
-        reasons, points = dict(self._reasons), dict(self._points)
+        reasons, points, supply = dict(self._reasons), dict(self._points), self._supply
 
         def dumped() -> str:
             of, text = self._dumped
             if of != (state, progress, reasons, points):
-                memory = Memory(self._policy.name, dump_state(self._policy, state), progress, reasons, points, now)
+                decisions = dump_state(self._policy, state)
+                memory = Memory(self._policy.name, decisions, progress, reasons, points, now, supply)
                 text = _MEMORY.dump_json(memory).decode()
                 self._dumped = (state, progress, reasons, points), text
             return text

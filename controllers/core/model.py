@@ -87,9 +87,10 @@ _FAILED: Final = Phase.FAILED
 class Sample:
     """The newest report of a trial's training, as a metric source found it.
 
-    ``value`` may be NaN or infinite: it is what was logged. ``cpu_seconds`` counts over all attempts. ``best`` is the
-    best value so far, from a source that knows of values which no poll has shown. ``training`` tells one training of
-    the trial from another that began again from nothing; empty where there is only one.
+    ``value`` may be NaN or infinite: it is what was logged. ``cpu_seconds`` counts over all attempts, and so does
+    ``cpu_wait``: the seconds for which its threads waited for a CPU, each counted. ``best`` is the best value so far,
+    from a source that knows of values which no poll has shown. ``training`` tells one training of the trial from
+    another that began again from nothing; empty where there is only one.
     """
 
     value: float
@@ -100,6 +101,7 @@ class Sample:
     steps_total: int | None = None
     best: float | None = None
     training: str = ""
+    cpu_wait: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class Progress:
     dropped: int = 0
     dropped_report: tuple[float, int] | None = None
     training: str = ""
+    cpu_wait: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +262,7 @@ class Node:
     ``devices`` are those that trials may hold; of these, ``devices_starting`` are held by attempts that were placed and
     have yet to run, which no trial shows. A trial may come only if it asks for every kind in ``only_for``: owners of
     scarce devices keep all others away. Nodes of the same ``zone`` are near each other; empty where nobody says.
+    ``supply`` is how many cores its trials get together, where others use so much of it that this is less.
     """
 
     name: NodeName
@@ -270,6 +274,12 @@ class Node:
     devices_starting: Devices = NO_DEVICES
     only_for: frozenset[str] = frozenset()
     zone: str = ""
+    supply: float = math.inf
+
+    @property
+    def supplied(self) -> float:
+        """Cores that its trials get together: requests are counted by ``cpu``, what is done by these."""
+        return min(self.cpu, self.supply)
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ def merge(previous: Progress | None, sample: Sample, direction: Direction) -> Pr
         dropped=0 if previous is None else previous.dropped,
         dropped_report=None if previous is None else previous.dropped_report,
         training=sample.training,
+        cpu_wait=_finite(sample.cpu_wait),
     )
 
 

@@ -8,12 +8,11 @@ import heapq
 import math
 from bisect import insort
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Final
 
-from controllers.core.devices import NO_DEVICES, Devices
+from controllers.core.devices import Devices
+from controllers.forecast.model import Course, Job, Model, Room
 from controllers.policies.ahead.forecast import LINEAR, earliest_end
 from controllers.policies.kit.allocation import allocated
 from controllers.policies.kit.waits import cores_with_waiting, speed_with_waiting
@@ -29,72 +28,6 @@ FLOOR: Final = 0.05
 LEAST_STEP: Final = 1e-3
 """Part of the time to the earliest end that passes at least until another job is one of those that would end it."""
 SLACK: Final = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A trial as the model sees it.
-
-    It requests ``cpu`` cores, ``memory`` bytes and ``devices`` of a node when it starts. ``node`` is the number of the
-    node where it is, None where it has yet to start. ``at`` is when it can go on or start, in seconds from now; None
-    where it is submitted once another ends. It may move ``moves`` times.
-    """
-
-    cpu: float
-    memory: float
-    node: int | None
-    at: float | None
-    moves: int = 0
-    devices: Devices = NO_DEVICES
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """A node: its cores, and what of it nobody requests: cores, bytes, devices. The rest is as in ``Node``."""
-
-    cores: float
-    cpu: float
-    memory: float
-    devices: Devices = NO_DEVICES
-    only_for: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """All jobs in the order of submission, all nodes, and by which rules they share.
-
-    The speed of a job is cores ** ``power``. With ``shortest_first`` the cores of a node go to the job with the least
-    left, and from ``calm_at`` seconds on as many as they need to those that would end the sweep. Otherwise they go by
-    weight. A job that moves does not train for ``move_s`` seconds.
-    """
-
-    jobs: Sequence[Job]
-    rooms: Sequence[Room]
-    power: float = 1.0
-    shortest_first: bool = False
-    calm_at: float = 0.0
-    move_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """One way in which the sweep may go on, where the model leaves it open.
-
-    ``works`` (core seconds as on a single core), ``mosts`` (cores that it can use) and ``weights`` are of each job.
-    ``ties`` holds a number for each node: of equal ones, the least is taken first. ``moves`` tells whether jobs move,
-    ``contention`` which part of its speed each further job takes from all on its node. ``exponent`` is that of
-    ``allocated`` where speed grows more slowly than cores. ``waits`` are the seconds for which each job waits in each
-    second of work; empty where none does.
-    """
-
-    works: Sequence[float]
-    mosts: Sequence[float]
-    weights: Sequence[float]
-    ties: Sequence[float]
-    moves: bool = True
-    contention: float = 0.0
-    exponent: float = 1.0
-    waits: Sequence[float] = ()
 
 
 def ends(model: Model, course: Course) -> list[float]:
@@ -128,11 +61,12 @@ class _Node:
     """
 
     __slots__ = (
-        "coming", "cores", "cpu", "devices", "load", "members", "memory", "most", "only_for", "since", "version",
-    )  # fmt: skip
+        *("coming", "cores", "cpu", "devices", "load", "members", "memory", "most", "only_for", "since", "size"),
+        "version",
+    )
 
     def __init__(self, room: Room) -> None:
-        self.cores = room.cores
+        self.size, self.cores = room.cores, room.supplied
         self.cpu = room.cpu
         self.memory = room.memory
         self.devices = room.devices
@@ -183,7 +117,7 @@ class _Simulation:
         self._exponent = math.inf if model.power >= LINEAR else course.exponent
         self._end = 0.0
         if model.shortest_first:
-            cores = [room.cores for room in model.rooms]
+            cores = [room.supplied for room in model.rooms]
             mosts = map(cores_with_waiting, course.mosts, self._waits, repeat(model.power))
             self._end = earliest_end(zip(course.works, mosts, strict=True), cores, model.power)
 
@@ -240,7 +174,7 @@ class _Simulation:
         node.memory -= times * job.memory
         if job.devices:
             node.devices -= job.devices * times
-        heapq.heappush(self._roomy, (-node.cpu / node.cores, self._course.ties[index], index))
+        heapq.heappush(self._roomy, (-node.cpu / node.size, self._course.ties[index], index))
 
     def _roomiest(self, job: Job) -> int | None:
         """Return the node of which the least is requested among those with room, None where there is none."""
@@ -251,7 +185,7 @@ class _Simulation:
         while self._roomy and found is None:
             entry = heapq.heappop(self._roomy)
             node = self._nodes[entry[2]]
-            if -entry[0] != node.cpu / node.cores:
+            if -entry[0] != node.cpu / node.size:
                 continue  # it has changed, and has a newer entry
             if node.fits(job):
                 found = entry[2]

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 from controllers.core.devices import Devices
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.ports import ComingTrial
-from controllers.forecast.fluid import Job, Room
+from controllers.forecast.model import Job, Room
 from controllers.forecast.waiting import COMPUTES, Waits, free_cores, waits_of
 from controllers.policies.kit.lengths import Source
+from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.reports import report_of
 from controllers.policies.kit.waits import (
     LEAST_CORES,
@@ -21,13 +22,7 @@ from controllers.policies.kit.waits import (
     chance_of_waiting,
     surely_waits,
 )
-from controllers.policies.kit.work_left import (
-    EndedTrial,
-    Measured,
-    MeasuredTrial,
-    estimated,
-    scaling_of,
-)
+from controllers.policies.kit.work_left import EndedTrial, Measured, estimated, scaling_of
 
 LEAST_WEIGHT: Final = 2 / 1024
 """Cores that a request of nothing weighs: cpu.shares are never below 2, and 1024 of them are a core."""
@@ -138,7 +133,7 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
     """
     scaling = scaling_of(measured)
     move_s = min(MOST_MOVE_S, statistics.fmean((*USUAL_MOVES_S, *measured.moves)))
-    nodes = [node for node in snapshot.nodes if node.ready and node.cpu > 0]
+    nodes = [node for node in snapshot.nodes if node.ready and node.supplied > 0]
     numbers = {node.name: number for number, node in enumerate(nodes)}
     trials = sorted(snapshot.unended, key=lambda trial: (trial.submitted_at, trial.id))
     together = Counter(trial.node for trial in trials if trial.live)
@@ -197,7 +192,7 @@ def _given(snapshot: Snapshot, measured: Measured) -> float:
         memo = measured.trials[trial.id]
         if trial.live and trial.node in held_back:
             used[trial.node] += memo.cores if memo.cost is not None else math.inf
-    parts = [used[node.name] / node.cpu for node in snapshot.nodes if node.name in held_back and node.cpu > 0]
+    parts = [used[node.name] / node.supplied for node in snapshot.nodes if node.name in held_back and node.supplied > 0]
     known = [part for part in parts if part < math.inf]
     return min(1.0, max(LEAST_GIVEN, statistics.fmean(known))) if known else 1.0
 
@@ -249,7 +244,7 @@ def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
             if own_devices:
                 devices[node] -= own_devices
     return [
-        Room(node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for)
+        Room(node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for, node.supply)
         for node in nodes
     ]
 

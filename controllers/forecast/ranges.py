@@ -16,9 +16,10 @@ from controllers.core.forecast import WITHIN, EndRange, Forecast
 from controllers.core.model import Snapshot
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
-from controllers.forecast.fluid import Course, Job, Model, ends
+from controllers.forecast.fluid import ends
 from controllers.forecast.guesses import Lengths, LengthsBeyond, Like, Mosts, Stops, normal, uniform
 from controllers.forecast.jobs import KnownJob, KnownSweep, known_sweep
+from controllers.forecast.model import Course, Job, Model
 from controllers.forecast.waiting import Waits
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.kit.waits import ONE_CORE

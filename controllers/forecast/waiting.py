@@ -46,6 +46,6 @@ def free_cores(snapshot: Snapshot, measured: Measured) -> dict[TrialId, float]:
         for trial in there:
             memo = measured.trials[trial.id]
             if chance_of_waiting(memo.busy):
-                entitled = node.cpu * trial.cpu / requested if requested > 0 else 0.0
-                found[trial.id] = min(ONE_CORE, max(entitled, node.cpu - (used - memo.cores), LEAST_USED))
+                entitled = node.supplied * trial.cpu / requested if requested > 0 else 0.0
+                found[trial.id] = min(ONE_CORE, max(entitled, node.supplied - (used - memo.cores), LEAST_USED))
     return found

@@ -68,7 +68,10 @@ def _sample(folder: Path, job: LocalJob, to_sweep_time: Callable[[float], float]
     better = min if job.step.annotations[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
     newest: dict[str, Point] = {}
     best: float | None = None
-    ours = (contract.METRIC_CPU_SECONDS, contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL)
+    ours = (
+        *(contract.METRIC_CPU_SECONDS, contract.METRIC_CPU_WAIT),
+        *(contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL),
+    )
     for point in read_points(folder, (objective, *ours)):
         # As MLflow has it: the highest step counts, and of several values there the last.
         if point.step >= newest.get(point.key, point).step:
@@ -77,7 +80,7 @@ def _sample(folder: Path, job: LocalJob, to_sweep_time: Callable[[float], float]
             best = point.value if best is None else better(best, point.value)
     if objective not in newest:
         return None
-    cpu, first, total = (newest[key].value if key in newest else None for key in ours)
+    cpu, waited, first, total = (newest[key].value if key in newest else None for key in ours)
     return Sample(
         value=newest[objective].value,
         step=newest[objective].step,
@@ -86,4 +89,5 @@ def _sample(folder: Path, job: LocalJob, to_sweep_time: Callable[[float], float]
         first=first,
         steps_total=int(total) if total is not None and 0 < total < 2**53 else None,
         best=best,
+        cpu_wait=waited,
     )

@@ -22,7 +22,10 @@ from controllers.tracking.values import Reported
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
-_OURS: Final = (contract.METRIC_CPU_SECONDS, contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL)
+_OURS: Final = (
+    *(contract.METRIC_CPU_SECONDS, contract.METRIC_CPU_WAIT),
+    *(contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL),
+)
 _POLL_S: Final = 60.0
 """Seconds that all pages together may take: the next sweep is waiting."""
 _LAG_S: Final = 15.0
@@ -200,6 +203,7 @@ class MlflowSource:
             first=_value(metrics, contract.METRIC_OBJECTIVE_FIRST),
             steps_total=int(total) if total is not None and 0 < total < 2**53 else None,
             training=run.attempt,
+            cpu_wait=_value(metrics, contract.METRIC_CPU_WAIT),
         )
 
 

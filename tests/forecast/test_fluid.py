@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.forecast.fluid import Course, Job, Model, Room, ends
+from controllers.forecast.fluid import ends
+from controllers.forecast.model import Course, Job, Model, Room
 
 TWO_CORES = Room(2.0, 2.0, math.inf)
 

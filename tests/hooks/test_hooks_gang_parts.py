@@ -50,7 +50,7 @@ def test_a_place_that_cannot_be_is_refused_by_name(full: pytest.MonkeyPatch, nam
 def workers() -> list[Gang]:
     """Return the three workers of a gang that nobody has asked to leave."""
     settings = [read_settings(None, None, None, 1.0) for _ in range(3)]
-    return [Gang(one, lambda: False, lambda: 0.0) for one in settings]
+    return [Gang(one, lambda: False, lambda: 0.0, lambda: 0.0) for one in settings]
 
 
 def test_a_worker_that_waits_in_vain_names_who_is_missing(
@@ -65,9 +65,9 @@ def test_a_worker_that_waits_in_vain_names_who_is_missing(
 def test_whoever_waits_leaves_as_soon_as_another_worker_has_left(
     full: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = Gang(read_settings(None, None, None, 1.0), lambda: True, lambda: 0.0)
+    asked = Gang(read_settings(None, None, None, 1.0), lambda: True, lambda: 0.0, lambda: 0.0)
     full.setenv("RANK", "2")
-    waiting = Gang(read_settings(None, None, None, 1.0), lambda: False, lambda: 0.0)
+    waiting = Gang(read_settings(None, None, None, 1.0), lambda: False, lambda: 0.0, lambda: 0.0)
     for worker in (asked, waiting):
         with pytest.raises(MigrationExit):
             worker.roll_call("here")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mlflow_hooks import contract, interruption, threads
 from mlflow_hooks.batches import batch_indices, batches_per_epoch
-from mlflow_hooks.metrics import CpuMeter
+from mlflow_hooks.cpu_use import CpuMeter, WaitMeter
 from mlflow_hooks.states import load_random_states, save_random_states
 
 
@@ -154,3 +154,40 @@ def test_cpu_seconds_count_children_that_live_and_that_have_ended_once() -> None
     assert alive - before >= 0.4
     # Servers of other tests are children that live on; they idle meanwhile.
     assert alive <= ended <= before + really + 0.3
+
+
+def test_a_thread_that_is_kept_from_running_is_told_as_waiting_and_one_that_sleeps_is_not() -> None:
+    # Two that spin on the same CPU: each has half of it and waits for the other half.
+    spin = (
+        "import os, threading, time\n"
+        "from mlflow_hooks.cpu_use import CpuMeter, WaitMeter\n"
+        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "idle, used = WaitMeter(), CpuMeter()\n"
+        "began, before, at_first = time.monotonic(), idle.seconds(), used.seconds()\n"
+        "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+        "while time.monotonic() < began + 3: pass\n"
+        "print(idle.seconds() - before, used.seconds() - at_first, time.monotonic() - began)\n"
+    )
+    command = [sys.executable, "-c", spin]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in "ab"]
+    for one in both:
+        waited, used, seconds = map(float, one.communicate()[0].split())
+        assert waited > 0.2 * seconds
+        assert waited + used == pytest.approx(seconds, rel=0.1)
+
+
+def test_what_threads_waited_that_have_ended_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter([{"a": 5 * 10**9, "b": 10**9}, {"a": 6 * 10**9}, {"a": 10**9}])
+    monkeypatch.setattr("mlflow_hooks.cpu_use._waits_of", lambda _: next(looks).items())
+    meter = WaitMeter()
+    meter._look_at = -1e9
+    told = []
+    for _ in range(3):
+        told.append(meter.seconds())
+        meter._look_at = -1e9
+    assert told == [pytest.approx(6.0), pytest.approx(7.0), pytest.approx(8.0)]
+
+
+def test_where_nothing_counts_waits_none_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlflow_hooks.cpu_use._waits_of", lambda _: ())
+    assert WaitMeter().seconds() is None

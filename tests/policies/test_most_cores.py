@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from controllers.core.model import Snapshot, TrialId
+from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.most_cores import Most, Use, most_of_each
-from controllers.policies.kit.work_left import Measured, MeasuredTrial, estimated, measured
+from controllers.policies.kit.work_left import Measured, estimated, measured
 from tests.policies.policy_fakes import node, progress, snapshot, trial
 
 

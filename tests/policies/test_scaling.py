@@ -6,8 +6,9 @@ import random
 import pytest
 
 from controllers.core.model import TrialId
+from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.scaling import CostOfStep, Scaling
-from controllers.policies.kit.work_left import Measured, MeasuredTrial, scaling_of
+from controllers.policies.kit.work_left import Measured, scaling_of
 
 
 def seen(power: float, contention: float, *, noise: float = 0.0, trials: int = 200) -> Measured:

@@ -9,15 +9,21 @@ the node, over the nodes, divided by e_j. Costs of starts and moves only add to 
 Devices are pools too. A trial holds its d_j devices of a kind while it trains, V_j / u_j seconds at least, so it takes
 d_j V_j / u_j device seconds, at most d_j of them each second, of the devices that all nodes have together. Only nodes
 that have as many devices as a trial asks for count for its u_j.
+
+Where others use the nodes too, K changes with time as their supply does, and the bounds know how.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import pairwise
 
 from controllers.core.model import TrialId
+from controllers.lab.simulation.given_cores import GivenCores
 from controllers.worlds.simulated.workload import NodeSpec, TrialSpec, Workload
+
+NOTHING = 1e-9
+"""Part of all volumes that may be left of sums of floats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ def mean_completion_bound(workload: Workload) -> float:
     3. With M_j the mean of the times at which j's core seconds are given: j gets no more than u_j, so
        C_j >= M_j + V_j / (2 u_j). The sum of M_j is least when the pool always gives all to the submitted trial
        of the smallest V_j (Goemans, Queyranne, Schulz, Skutella and Wang, "Single machine scheduling with release
-       dates", SIAM J. Discrete Math. 15, 2002, theorem 2.4, for equal weights).
+       dates", SIAM J. Discrete Math. 15, 2002, theorem 2.4, for equal weights). Only where K is always the same.
     """
     cores, *devices = _pools(workload)
     sums = [cores.sum_of_completions(), *(pool.sum_of_completions() + cores.alone - pool.alone for pool in devices)]
@@ -88,8 +94,8 @@ def unusable_seconds(workload: Workload, ended_at: Mapping[TrialId, float]) -> f
             alone = [min(size, max(rates)) for size in sizes[: len(rates)]]
             left_over = sorted((size - used for size, used in zip(sizes, alone, strict=False)), reverse=True)
             usable = sum(alone) + sum(left_over[: max(0, len(rates) - len(sizes))])
-            unusable += max(0.0, min(pool.capacity, sum(rates)) - usable) * (until - since)
-    return unusable / pool.capacity
+            unusable += max(0.0, min(pool.given.most, sum(rates)) - usable) * (until - since)
+    return unusable / pool.given.most
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,7 @@ class _Pool:
     """The cores (of speed 1) or the devices of a kind, and the trials that take of them."""
 
     demands: Sequence[Demand]
-    capacity: float
+    given: GivenCores
 
     @property
     def alone(self) -> float:
@@ -112,19 +118,27 @@ class _Pool:
         changes = sorted(
             [(demand.release, demand.rate) for demand in demands]
             + [(demand.release + demand.alone, -demand.rate) for demand in demands]
+            + [(at, 0.0) for at in self.given.changes if at > first]
         )
-        left, rate, before, latest = sum(demand.volume for demand in demands), 0.0, first, own
+        whole = sum(demand.volume for demand in demands)
+        left, rate, before, latest = whole, 0.0, first, own
         for at, change in changes:
             left -= rate * (at - before)
-            latest = max(latest, at + max(0.0, left) / self.capacity)
+            if left > NOTHING * whole:
+                latest = max(latest, self.given.done_at(at, left))
             rate, before = rate + change, at
         return latest
 
     def sum_of_completions(self) -> float:
         """Return the sum of completion times, each from its trial's submission, that no schedule gets below."""
         releases = sum(demand.release for demand in self.demands)
-        by_remaining = _one_machine(self.demands, self.capacity, remaining=True)
-        by_volume = _one_machine(self.demands, self.capacity, remaining=False)
+        if self.given.changes:
+            # In core seconds that were given by then, the machine is always the same.
+            demands = [replace(one, release=self.given.until(one.release)) for one in self.demands]
+            ends = (self.given.when(turn.end) for turn in _one_machine(demands, 1.0, remaining=True))
+            return max(self.alone, sum(ends) - releases)
+        by_remaining = _one_machine(self.demands, self.given.most, remaining=True)
+        by_volume = _one_machine(self.demands, self.given.most, remaining=False)
         completions = sum(turn.end for turn in by_remaining)
         means = sum(turn.mean for turn in by_volume)
         return max(self.alone, completions - releases, means + self.alone / 2 - releases)
@@ -165,14 +179,14 @@ def _one_machine(demands: Sequence[Demand], capacity: float, *, remaining: bool)
 def _pools(workload: Workload) -> Iterator[_Pool]:
     """Yield the cores, which every trial takes, then the devices of each kind that some trial asks for."""
     demands = [_demand(trial, workload.nodes) for trial in workload.trials]
-    yield _Pool(demands, sum(node.cpu * node.speed for node in workload.nodes))
+    yield _Pool(demands, GivenCores.of(workload.nodes))
     for kind in sorted({kind for trial in workload.trials for kind, _ in trial.devices.counts}):
         holding = [
             Demand(trial.submitted_at, count * demand.alone, count)
             for trial, demand in zip(workload.trials, demands, strict=True)
             if (count := trial.devices.count(kind))
         ]
-        yield _Pool(holding, sum(node.devices.count(kind) for node in workload.nodes))
+        yield _Pool(holding, GivenCores(sum(node.devices.count(kind) for node in workload.nodes)))
 
 
 def _demand(trial: TrialSpec, nodes: Sequence[NodeSpec]) -> Demand:

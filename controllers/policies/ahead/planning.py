@@ -72,7 +72,7 @@ class WorkPlan:
         starting: Mapping[TrialId, NodeName],
         weights: Weights,
     ) -> None:
-        self.cores = {node.name: node.cpu for node in snapshot.nodes if node.ready and node.cpu > 0}
+        self.cores = {node.name: node.supplied for node in snapshot.nodes if node.ready and node.supplied > 0}
         self._snapshot = snapshot
         self._estimates = estimates
         self._weights = weights

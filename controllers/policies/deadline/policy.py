@@ -41,9 +41,13 @@ class DeadlineState:
 
 @dataclass(frozen=True, slots=True)
 class _NodePlan:
-    """A node's trials that may be resized, what becomes of them, how its cores are split, and cores nobody needs."""
+    """A node's trials that may be resized, what becomes of them, how its cores are split, and cores nobody needs.
+
+    ``cores`` are those that these trials get together. Requests are parts of the node's ``budget``, which may be more.
+    """
 
     node: SharedNode
+    cores: float
     forecasts: Sequence[Forecast]
     split: CoreSplit
     spare: float
@@ -163,7 +167,9 @@ class Deadline(PolicySettings):
         plans: dict[NodeName, _NodePlan] = {}
         for name, trials in members.items():
             others = capacity.requested(name) - sum(trial.cpu for trial in trials)
-            cores = max(0.0, capacity.nodes[name].cpu - others)
+            node = capacity.nodes[name]
+            budget = max(0.0, node.cpu - others)
+            cores = budget * node.supplied / node.cpu if node.cpu > 0 else 0.0
             forecasts: list[Forecast] = []
             for trial in trials:
                 progress = usable(trial.progress, snapshot.now, self.stale_after * self.interval)
@@ -171,7 +177,7 @@ class Deadline(PolicySettings):
                 forecasts.append(forecast(trial, pace, progress, snapshot.now, cores, self.margin))
             shares = split(forecasts, cores, Floors(self.floor, self.min_cpu, self.probe))
             spare = cores - sum(shares.shares.values())
-            plans[name] = _NodePlan(SharedNode(tuple(trials), cores), forecasts, shares, spare)
+            plans[name] = _NodePlan(SharedNode(tuple(trials), budget), cores, forecasts, shares, spare)
         return plans
 
     def _proposals(
@@ -205,10 +211,9 @@ class Deadline(PolicySettings):
         )
 
     def _resizes(self, plan: _NodePlan) -> Iterator[Proposal]:
-        budget = plan.node.budget
-        if budget <= 0:
+        if plan.cores <= 0:
             return
-        parts = {trial: cores / budget for trial, cores in plan.split.shares.items()}
+        parts = {trial: cores / plan.cores for trial, cores in plan.split.shares.items()}
         forecasts = {one.trial.id: one for one in plan.forecasts}
         for name, cpu in plan.node.requests(parts, self.min_change, self.min_cpu).items():
             why = share_reason(forecasts[name], given_up=name in plan.split.given_up)

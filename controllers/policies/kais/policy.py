@@ -17,9 +17,10 @@ from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.kit.arrivals import with_submissions
 from controllers.policies.kit.asked_moves import AskedMoves
 from controllers.policies.kit.capacity import reconciled
+from controllers.policies.kit.measured_trials import MeasuredNode
 from controllers.policies.kit.places import still_starting, with_places
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
-from controllers.policies.kit.work_left import Measured, MeasuredNode, measured
+from controllers.policies.kit.work_left import Measured, measured
 
 if TYPE_CHECKING:
     from controllers.policies.kais.choosing import Chooser

@@ -24,12 +24,13 @@ LIKE_REQUESTS: Final = 0.1
 class Use:
     """The cores that a trial's author asked for, the most that it ``used``, and the ``most`` that it can use.
 
-    The latter is None while it has used all that it was given.
+    The latter is None while it has used all that it was given. ``in_doubt`` tells that it is to be tried again.
     """
 
     asked: float
     used: float
     most: float | None
+    in_doubt: bool = False
 
 
 class Most(NamedTuple):
@@ -51,7 +52,8 @@ def most_of_each(uses: Sequence[Use], largest: float) -> list[Most]:
     found: list[Most] = []
     for one in uses:
         if one.most is not None:
-            most = offer = one.most
+            most = one.most
+            offer = GROWTH * one.most if one.in_doubt else one.most
         elif part is not None and UNUSED * one.used <= part * one.asked:
             most = offer = max(one.used, part * one.asked)
         else:

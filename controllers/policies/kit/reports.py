@@ -20,11 +20,15 @@ SCATTER: Final = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Step and core seconds (over all attempts) of a trial, ``at`` seconds of the sweep's clock."""
+    """Step and core seconds (over all attempts) of a trial, ``at`` seconds of the sweep's clock.
+
+    ``waited`` counts the seconds for which its threads waited for a CPU; None where nothing tells.
+    """
 
     at: float
     step: int
     core_seconds: float
+    waited: float | None = None
 
 
 def report_of(progress: Progress | None) -> Report | None:
@@ -32,7 +36,15 @@ def report_of(progress: Progress | None) -> Report | None:
     if progress is None or progress.cpu_seconds is None or not abs(progress.at) <= MOST_AT_S:
         return None
     spent = min(max(progress.cpu_seconds, 0.0), MOST_CORE_S)
-    return Report(progress.at, min(max(progress.step, 0), MOST_STEPS), spent)
+    waited = None if progress.cpu_wait is None else min(max(progress.cpu_wait, 0.0), MOST_CORE_S)
+    return Report(progress.at, min(max(progress.step, 0), MOST_STEPS), spent, waited)
+
+
+def waited_between(before: Report, after: Report) -> float | None:
+    """Return the CPUs that a trial waited for on average between two reports; None where nothing tells."""
+    if before.waited is None or after.waited is None:
+        return None
+    return max(0.0, after.waited - before.waited) / (after.at - before.at)
 
 
 def scatter_of(reports: Sequence[Report]) -> float:

@@ -36,7 +36,7 @@ class IdleCores:
         starting: Collection[TrialId],
     ) -> None:
         self._capacity = Capacity.of(snapshot)
-        self._on = {node.name: node.cpu for node in snapshot.nodes if node.ready}
+        self._on = {node.name: node.supplied for node in snapshot.nodes if node.ready}
         self._in_all = math.fsum(self._on.values())
         self._settled = True
         for trial in snapshot.unended:

@@ -167,7 +167,8 @@ class NodeRun:
             if run.spec.gang:
                 run.given[self.name] = cores, speed
             else:
-                run.give(now, cores, speed)
+                # A program has whole threads, which wait where a node gives them a part of a core.
+                run.give(now, cores, speed, min(run.most_cores, max(1.0, self.spec.cpu)))
 
     def gangs(self) -> list[TrialRun]:
         """Return the gangs that compute here."""

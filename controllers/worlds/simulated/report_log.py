@@ -15,14 +15,32 @@ _SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
+class CpuUse:
+    """CPU seconds over all attempts until now, and ``waits`` for a CPU; from now on they grow by the cores each second.
+
+    ``waiting`` are those that the trial would use besides, if it were given them.
+    """
+
+    seconds: float
+    cores: float
+    waits: float = 0.0
+    waiting: float = 0.0
+
+    def after(self, seconds: float) -> "CpuUse":
+        """Return the use ``seconds`` later."""
+        return CpuUse(
+            self.seconds + self.cores * seconds, self.cores, self.waits + self.waiting * seconds, self.waiting
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class _Stretch:
-    """From ``at`` seconds on, work begins at ``work`` and goes on at ``rate``; CPU seconds likewise at ``cores``."""
+    """From ``at`` seconds on, work begins at ``work`` and goes on at ``rate``; the use of CPUs goes on from ``use``."""
 
     at: float
     work: float
     rate: float
-    cpu_seconds: float
-    cores: float
+    use: CpuUse
 
     def work_at(self, time: float) -> float:
         return self.work + self.rate * (time - self.at) if self.rate else self.work
@@ -46,7 +64,7 @@ class ReportLog:
         self._stretches: deque[_Stretch] = deque()
         self._most = 0.0
         self._read = 0
-        self._counted_at, self._cpu_seconds = -math.inf, 0.0
+        self._counted_at, self._use = -math.inf, CpuUse(0.0, 0.0)
         self.newest: Sample | None = None
         self.times: list[float] | None = None
         """When each report was logged, in seconds, for whoever puts a list here; it takes time to keep."""
@@ -64,28 +82,27 @@ class ReportLog:
         """Whether every report has been read."""
         return self._read == len(self._works)
 
-    def go_on(self, at: float, work: float, rate: float, usage: tuple[float, float]) -> None:
+    def go_on(self, at: float, work: float, rate: float, use: CpuUse) -> None:
         """Note that from ``at`` seconds on ``work`` lone seconds grow by ``rate`` each second.
 
         Args:
             at: not before any earlier call's.
             work: as much as the attempt has made or resumed with.
             rate: lone seconds a second.
-            usage: CPU seconds over all attempts until ``at``, and the cores used from then on.
+            use: of CPUs, as at ``at``.
         """
         # What was expected to come after ``at`` does not: close the stretch that is under way, forget later ones.
         while self._stretches and self._stretches[-1].at >= at:
             self._stretches.pop()
         if self._stretches:
             self._most = max(self._most, self._stretches[-1].work_at(at))
-        cpu_seconds, cores = usage
         if work < self._most and rate > 0:
             # Work that was lost is made again; until it has caught up, nothing new is logged.
-            self._stretches.append(_Stretch(at, self._most, 0.0, cpu_seconds, cores))
+            self._stretches.append(_Stretch(at, self._most, 0.0, use))
             caught_up = at + (self._most - work) / rate
-            stretch = _Stretch(caught_up, self._most, rate, cpu_seconds + cores * (caught_up - at), cores)
+            stretch = _Stretch(caught_up, self._most, rate, use.after(caught_up - at))
         else:
-            stretch = _Stretch(at, max(work, self._most), rate if work >= self._most else 0.0, cpu_seconds, cores)
+            stretch = _Stretch(at, max(work, self._most), rate if work >= self._most else 0.0, use)
         # While nothing is logged, one stretch is enough: a trial that is moved on and on would get one for each move.
         if not self._stretches or stretch.rate or self._stretches[-1].rate:
             self._stretches.append(stretch)
@@ -135,7 +152,7 @@ class ReportLog:
             at = self._logged_at(index, stretch)
             if not every or at >= self._counted_at + every:
                 self._counted_at = at
-                self._cpu_seconds = stretch.cpu_seconds + stretch.cores * (at - stretch.at)
+                self._use = stretch.use.after(at - stretch.at)
 
     def _sample(self, index: int, stretch: _Stretch) -> Sample:
         report = self._spec.reports[index]
@@ -143,10 +160,11 @@ class ReportLog:
             value=report.value,
             step=index + 1,
             at=self._logged_at(index, stretch),
-            cpu_seconds=self._cpu_seconds,
+            cpu_seconds=self._use.seconds,
             first=self._spec.reports[0].value,
             steps_total=self._spec.steps_total,
             best=self._bests[index],
+            cpu_wait=self._use.waits,
         )
 
     @cached_property

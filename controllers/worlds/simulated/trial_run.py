@@ -8,7 +8,7 @@ from typing import Final
 
 from controllers.core.model import NodeName, Phase, Trial, TrialId
 from controllers.worlds.simulated.gangs import gang_speed
-from controllers.worlds.simulated.report_log import ReportLog
+from controllers.worlds.simulated.report_log import CpuUse, ReportLog
 from controllers.worlds.simulated.workload import Network, TrialSpec
 
 _SHOWN_ON_NODES = frozenset({Phase.RUNNING, Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
@@ -68,7 +68,8 @@ class TrialRun:
 
     ``work`` is in lone seconds; the newest checkpoint holds ``saved`` of it, the one before ``saved_before``.
     ``warm_left`` is in core seconds.
-    ``cores`` are what it uses now and ``rate`` is what its stage gains by them each second, both since ``since``.
+    ``cores`` are what it uses now, ``waiting`` those that it would use besides, and ``rate`` is what its stage gains
+    each second, all since ``since``.
     ``version`` goes on with each stage, so that what was due in an earlier one is void. ``wanted_cpu`` is a share that
     was asked for and has not taken hold yet. ``nodes`` are those of its workers by rank, ``targets`` those where a move
     that is under way leads, ``moved_from`` those where the move that its next attempt completes began. ``workers`` is
@@ -110,6 +111,8 @@ class TrialRun:
     rate: float = 0.0
     since: float = 0.0
     cpu_seconds: float = 0.0
+    cpu_wait: float = 0.0
+    waiting: float = 0.0
     ended_at: float | None = None
     succeeded: bool = False
     stopped: str = ""
@@ -252,14 +255,18 @@ class TrialRun:
         if not self.cores or not seconds:
             return
         self.cpu_seconds += self.cores * seconds
+        self.cpu_wait += self.waiting * seconds
         if self.stage is Stage.TRAINING:
             self.work = min(self.spec.work_s, self.work + self.rate * seconds)
         else:
             self.warm_left = max(0.0, self.warm_left - self.rate * seconds)
 
-    def give(self, now: float, cores: float, speed: float) -> None:
-        """Let it go on with ``cores`` cores of ``speed`` from ``now`` on; it has been advanced until then."""
-        self._go_on(now, cores, self._alone(cores, speed))
+    def give(self, now: float, cores: float, speed: float, most: float) -> None:
+        """Let it go on with ``cores`` cores of ``speed`` from ``now`` on; it has been advanced until then.
+
+        It would run on ``most`` cores if it were given them.
+        """
+        self._go_on(now, cores, self._alone(cores, speed), most - cores)
 
     def settle(self, now: float, network: Network, zones: Mapping[NodeName, str]) -> None:
         """Let a gang go on from ``now`` on with what its nodes have given it; it has been advanced until then.
@@ -280,9 +287,11 @@ class TrialRun:
         else:
             rate, busy = min(speeds), (1.0,) * len(parts)
         self.used = dict.fromkeys(self.nodes, 0.0)
+        waiting = 0.0
         for node, (cores, _), part in zip(self.nodes, parts, busy, strict=True):
             self.used[node] += cores * part
-        self._go_on(now, sum(self.used.values()), rate)
+            waiting += max(0.0, min(self.most_cores, _IMPORT_CORES) - cores) * part
+        self._go_on(now, sum(self.used.values()), rate, waiting)
 
     def _alone(self, cores: float, speed: float) -> float:
         """Return what its stage gains each second by ``cores`` cores of ``speed``."""
@@ -290,11 +299,12 @@ class TrialRun:
             return cores * speed
         return self.spec.speedup.speed(self.spec.left_to_train(cores)) * speed
 
-    def _go_on(self, now: float, cores: float, rate: float) -> None:
+    def _go_on(self, now: float, cores: float, rate: float, waiting: float = 0.0) -> None:
         if cores != self.cores:
             self.usage.append(Usage(now, self.node, self.cores))
-        self.cores, self.rate = cores, rate
-        self.log.go_on(now, self.work, rate if self.stage is Stage.TRAINING else 0.0, (self.cpu_seconds, cores))
+        self.cores, self.rate, self.waiting = cores, rate, max(0.0, waiting)
+        use = CpuUse(self.cpu_seconds, cores, self.cpu_wait, self.waiting)
+        self.log.go_on(now, self.work, rate if self.stage is Stage.TRAINING else 0.0, use)
 
     def halt(self, now: float) -> None:
         """Do what its cores let it do until ``now``, and no more from then on."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIMENTS
 from controllers.lab.simulation.experiments.device_experiments import DEVICE_EXPERIMENTS
+from controllers.lab.simulation.experiments.disturbed import DISTURBED_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.experiments.gang_experiments import GANG_EXPERIMENTS
@@ -23,6 +24,7 @@ _ALL: Final[tuple[Setup, ...]] = (
     *GANG_EXPERIMENTS,
     *LENGTH_EXPERIMENTS,
     *CURVE_EXPERIMENTS,
+    *DISTURBED_EXPERIMENTS,
 )
 EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}
 """By id, in the order of the documentation."""

@@ -1,0 +1,133 @@
+"""Sweeps on machines that others use too, X1 to X6: a laptop with a browser, neighbours on a cluster, stolen time.
+
+All of them were fixed before any policy was measured on them. Requests say nothing of what is left: a node is as large
+as ever, and its trials get less. X0 is the same sweep undisturbed.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import Final
+
+from controllers.core.model import NodeName, TrialId
+from controllers.lab.simulation.experiments.arrivals import FixedInterval, generator
+from controllers.lab.simulation.experiments.everyday import CURVES, NOISE
+from controllers.lab.simulation.experiments.experiment import OwnExperiment
+from controllers.lab.simulation.experiments.gang_experiments import gang_workload
+from controllers.worlds.simulated.scenario import Costs
+from controllers.worlds.simulated.workload import NodeSpec, TrialSpec, Workload
+
+TRIALS, NODES, NODE_CORES = 14, 4, 0.4
+STEPS: Final = (100, 600)
+STEP_S: Final = (0.13, 0.2)
+"""Steps of a trial, and core seconds of a step."""
+REQUEST: Final = 0.05
+ARRIVALS: Final = FixedInterval(4.0)
+CPU_EVERY_S: Final = 1.0
+END_S: Final = 36_000.0
+"""No sweep lasts longer than others' use is drawn for: afterwards it stays as it was."""
+DIP: Final = (50.0, 150.0, 0.5)
+"""From when until when so much of each node is left."""
+NOISY_S: Final = 10.0
+NOISY: Final = (1.0, 1.0, 0.75, 0.5, 0.25)
+"""Each node has one of these parts left, drawn anew every so many seconds."""
+SLOW: Final = 0.25
+SLOW_FROM_S: Final = 30.0
+STOLEN: Final = 0.35
+SPELL_S: Final = (20.0, 120.0)
+"""While others steal on all nodes, so much is left; spells of it and of quiet last so many seconds."""
+GANGS_LATER: Final = 10.0
+"""Gangs take ten times as long as the other trials, and so do the disturbances beside them."""
+
+Disturb = Callable[[NodeSpec, Random, int], NodeSpec]
+"""Returns a node with others on it, by its generator and its place among the nodes."""
+
+
+def busy_workload(seed: int) -> Workload:
+    """Return the sweep of ``seed``, undisturbed."""
+    chance = generator(seed, "disturbed")
+    trials = []
+    for number, at in enumerate(ARRIVALS.times(TRIALS, chance), start=1):
+        steps, step_s = chance.randint(*STEPS), chance.uniform(*STEP_S)
+        reports = replace(chance.choice(CURVES), noise=NOISE).reports(steps * step_s, steps, chance)
+        name = TrialId(f"job-{number:02d}")
+        trials.append(TrialSpec(name, at, steps * step_s, reports, REQUEST, cpu_every_s=CPU_EVERY_S))
+    nodes = (NodeSpec(NodeName(f"node-{place}"), NODE_CORES) for place in range(1, NODES + 1))
+    return Workload(tuple(trials), tuple(nodes))
+
+
+def disturbed(draw: Callable[[int], Workload], disturb: Disturb, seed: int) -> Workload:
+    """Return the workload that ``draw`` gives, with others on its nodes."""
+    workload = draw(seed)
+    nodes = [
+        disturb(node, generator(seed, "disturbed", "node", place), place) for place, node in enumerate(workload.nodes)
+    ]
+    return replace(workload, nodes=tuple(nodes))
+
+
+def with_a_dip(node: NodeSpec, _: Random, __: int) -> NodeSpec:
+    """Return ``node`` with half of it left for 100 seconds."""
+    begins, ends, part = DIP
+    return replace(node, supply=((begins, part * node.cpu), (ends, node.cpu)))
+
+
+def with_noise(node: NodeSpec, chance: Random, _: int) -> NodeSpec:
+    """Return ``node`` with another part of it left every ten seconds."""
+    times = (NOISY_S * turn for turn in range(1, int(END_S / NOISY_S)))
+    return replace(node, supply=tuple((at, chance.choice(NOISY) * node.cpu) for at in times))
+
+
+def slow(since_s: float, node: NodeSpec, _: Random, place: int) -> NodeSpec:
+    """Return the first node with a quarter of it left from ``since_s`` on, any other as it is."""
+    return node if place else replace(node, supply=((since_s, SLOW * node.cpu),))
+
+
+def stolen_now_and_then(node: NodeSpec, _: Random, __: int) -> NodeSpec:
+    """Return ``node`` with spells in which others take two thirds of it: the same spells on all nodes."""
+    chance = generator(0, "disturbed", "spells")
+    at, taken, supply = 0.0, False, list[tuple[float, float]]()
+    while at < END_S:
+        at, taken = at + chance.uniform(*SPELL_S), not taken
+        supply.append((at, (STOLEN if taken else 1.0) * node.cpu))
+    return replace(node, supply=tuple(supply))
+
+
+def both_later(node: NodeSpec, chance: Random, place: int) -> NodeSpec:
+    """Return a node of gangs: the first turns slow, the others have a dip, and then now more, now less of them left."""
+    if not place:
+        return slow(SLOW_FROM_S * GANGS_LATER, node, chance, place)
+    begins, ends, part = DIP
+    times = (NOISY_S * GANGS_LATER * turn for turn in range(2, int(END_S / NOISY_S / GANGS_LATER)))
+    noise = [(ends * GANGS_LATER + at, chance.choice(NOISY) * node.cpu) for at in times]
+    return replace(node, supply=((begins * GANGS_LATER, part * node.cpu), (ends * GANGS_LATER, node.cpu), *noise))
+
+
+_COMPARED: Final = ("default", "specon+flowcon", "ahead")
+_SWEEP: Final = f"{TRIALS} trials, one every 4 s, on {NODES} nodes of {NODE_CORES} core"
+_EVERY: Final[tuple[tuple[str, str, Disturb | None], ...]] = (
+    ("X0", "nobody else", None),
+    ("X1", "others take half of each node from second 50 to 150", with_a_dip),
+    ("X2", "every 10 s another part of each node is left, a quarter to all", with_noise),
+    ("X3", "a quarter is left of one node of four", partial(slow, 0.0)),
+    ("X4", "a quarter is left of one node of four from second 30 on", partial(slow, SLOW_FROM_S)),
+    ("X5", "others take two thirds of all nodes, in spells of 20 to 120 s", stolen_now_and_then),
+)
+DISTURBED_EXPERIMENTS: Final = (
+    *(
+        OwnExperiment(
+            name,
+            f"{_SWEEP}; {others}",
+            busy_workload if disturb is None else partial(disturbed, busy_workload, disturb),
+            costs=Costs.local(),
+            compared=_COMPARED,
+        )
+        for name, others, disturb in _EVERY
+    ),
+    OwnExperiment(
+        "X6",
+        "E1's 40 elastic gangs on 6 nodes; one turns slow at second 300, the others have a dip, and then noise",
+        partial(disturbed, gang_workload, both_later),
+        compared=("default", "gang-fifo", "dragon+ahead", "ahead"),
+    ),
+)

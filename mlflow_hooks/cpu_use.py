@@ -1,0 +1,96 @@
+"""The CPU time of a training program: what it used, and what its threads waited for because others had the CPUs."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_LOOK_EVERY_S: Final = 1.0
+
+
+class CpuMeter:
+    """Reads the CPU seconds of this process, its ended children and, on Linux, its living ones.
+
+    Living children are looked at once a second, so their part may lag by that much; the reading
+    never falls.
+    """
+
+    def __init__(self) -> None:
+        self._children = 0.0
+        self._look_at = 0.0
+
+    def seconds(self) -> float:
+        """Return the CPU seconds used since the process began."""
+        times = os.times()
+        ended = times.children_user + times.children_system
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + _LOOK_EVERY_S
+            self._children = max(self._children, ended + sum(_of_process(child) for child in _children(os.getpid())))
+        # A child that has ended since the look counts in both terms, so they must not be added.
+        return times.user + times.system + max(ended, self._children)
+
+
+def _children(pid: int) -> list[int]:
+    """Return the living children that the main thread of ``pid`` started (data loaders do it there)."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _of_process(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    own = sum(int(ticks) for ticks in fields[11:15])  # utime stime cutime cstime of proc(5)
+    return own / _TICKS + sum(_of_process(child) for child in _children(pid))
+
+
+_LOOKS: Final = 50.0
+"""Looking at many threads takes time: at least so many times as long passes between two looks."""
+_NANOSECONDS: Final = 1e-9
+
+
+class WaitMeter:
+    """Reads for how long the threads of this process and of its living children were ready to run and did not.
+
+    Linux counts it for each thread (``schedstat`` in proc(5)), also while a control group has used up its quota. Nobody
+    counts the time for which a process was stopped.
+    """
+
+    def __init__(self) -> None:
+        self._threads: dict[str, int] = {}
+        self._ended = 0
+        self._look_at = 0.0
+
+    def seconds(self) -> float | None:
+        """Return the seconds since the process began, those of all threads in sum; None where nothing counts them."""
+        began = time.monotonic()
+        if began >= self._look_at:
+            found = dict(_waits_of(os.getpid()))
+            # The number of a thread that ended may come again.
+            self._ended += sum(waits for one, waits in self._threads.items() if found.get(one, -1) < waits)
+            self._threads = found
+            now = time.monotonic()
+            self._look_at = now + _LOOKS * (now - began)
+        return (self._ended + sum(self._threads.values())) * _NANOSECONDS if self._threads else None
+
+
+def _waits_of(pid: int) -> Iterator[tuple[str, int]]:
+    """Yield each thread of a process and of its children, with the nanoseconds that it waited."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return
+    for thread in threads:
+        try:
+            _, waited, *_ = (thread / "schedstat").read_text().split()
+            yield str(thread), int(waited)
+        except (OSError, ValueError):
+            continue
+    for child in _children(pid):
+        yield from _waits_of(child)
