@@ -9,10 +9,10 @@ from typing import Any, Final, NoReturn, Self
 
 from mlflow_hooks.checkpoints import STUTTERS, Checkpoints, Restoring
 from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
+from mlflow_hooks.cpu_use import CpuMeter, WaitMeter
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.gang import Gang
 from mlflow_hooks.interruption import MigrationExit, Ownership, PeersLostExit, StopRequest, leave_message
-from mlflow_hooks.cpu_use import CpuMeter, WaitMeter
 from mlflow_hooks.once import Block
 from mlflow_hooks.presence import Announcement
 from mlflow_hooks.record import Record
