@@ -86,12 +86,12 @@ def run(program: PythonProgram, site_path: Sequence[str]) -> int:
 
     Args:
         program: what to run; the environment and the working folder are set already.
-        site_path: ``sys.path`` without the first entry and without those of PYTHONPATH.
+        site_path: the path that it shall have, without the first entry and without those of PYTHONPATH.
     """
     if program.unbuffered or os.environ.get("PYTHONUNBUFFERED"):
         sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), write_through=True)
     main = ModuleType("__main__")
-    main.__dict__["__builtins__"] = builtins
+    main.__dict__.update(__builtins__=builtins, __annotations__={})
     sys.modules["__main__"] = main
     first = str(Path.cwd()) if program.is_module else str(Path(os.path.realpath(program.target)).parent)
     sys.path[:] = [first, *_from_environment(), *site_path]
@@ -181,8 +181,3 @@ def _flushed(stream: TextIO | None) -> bool:
 
 def _from_environment() -> list[str]:
     return [os.path.realpath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-
-
-def site_path() -> list[str]:
-    """Return ``sys.path`` of this process, which was started by ``own_command``, without what that has added."""
-    return sys.path[:-1]
