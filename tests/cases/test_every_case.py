@@ -62,8 +62,10 @@ CASES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "the file of an interrupted sweep is changed before the same command": (
         INTERRUPTED,
-        f"{HERE}/test_changed_before_a_resume.py::"
-        "test_the_command_says_what_changed_and_what_can_be_done_and_begins_nothing",
+        (
+            f"{HERE}/test_changed_before_a_resume.py::"
+            "test_the_command_says_what_changed_and_what_can_be_done_and_begins_nothing"
+        ),
     ),
     "trials wait and use hardly any CPU, and their end is foreseen": (
         INTERRUPTED,
@@ -113,12 +115,12 @@ CASES: Final[dict[str, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_case_has_tests_that_exist(case: str) -> None:
-    missing = [test for test in CASES[case] if test.partition("::")[2] not in tests_in(test.partition("::")[0])]
+    missing = [test for test in CASES[case] if test.partition("::")[2] not in _tests_of(test.partition("::")[0])]
     assert missing == []
     assert CASES[case]
 
 
-def tests_in(file: str) -> set[str]:
+def _tests_of(file: str) -> set[str]:
     """Return the names of the tests that pytest finds in a file."""
     tree = ast.parse((REPOSITORY / file).read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
