@@ -68,7 +68,6 @@ CASES: Final[dict[str, tuple[str, ...]]] = {
         ),
     ),
     "trials wait and use hardly any CPU, and their end is foreseen": (
-        INTERRUPTED,
         "tests/forecast/test_trials_that_wait.py::test_trials_that_sleep_end_when_their_steps_are_through",
     ),
     "a script exits with 75 by itself": (
