@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
+_BEFORE: Final = "path_before"
+"""The variable of such a process that keeps its path as it was without us."""
 
 
 def own_command(module: str, *arguments: str) -> list[str]:
@@ -20,8 +22,13 @@ def own_command(module: str, *arguments: str) -> list[str]:
     """
     folders = [Path(folder).absolute() for folder in sys.path if folder]
     installed = [str(folder) for folder in folders if any(folder.glob("*.dist-info"))]
-    path = f"sys.path[:] = [*filter(None, sys.path), {str(_ROOT)!r}, *{installed!r}]"
+    path = f"{_BEFORE} = [*filter(None, sys.path)]; sys.path[:] = [*{_BEFORE}, {str(_ROOT)!r}, *{installed!r}]"
     return [sys.executable, "-c", f"import sys; {path}; from {module} import main; main()", *arguments]
+
+
+def path_before() -> list[str]:
+    """Return the ``sys.path`` that Python itself gave this process, which ``own_command`` has started."""
+    return list(getattr(sys.modules["__main__"], _BEFORE))
 
 
 def own_environment(env: Mapping[str, str]) -> dict[str, str]:

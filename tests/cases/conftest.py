@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases.local_trials import LocalTrial
+from tests.integration.workbench import Workbench, opened
 
 
 @pytest.fixture
@@ -12,3 +13,10 @@ def local_trial(tmp_path: Path) -> Iterator[LocalTrial]:
     """A trial of this machine that is still to be started, in the empty folder of a user."""
     with ExitStack() as stack:
         yield LocalTrial(tmp_path, stack)
+
+
+@pytest.fixture
+def workbench(tmp_path: Path) -> Iterator[Workbench]:
+    """A user's empty folder, and the command line."""
+    with opened(tmp_path) as bench:
+        yield bench

@@ -26,13 +26,16 @@ def main():
     count = Count()
     with trial() as t:
         t.track(count)
+        first = t.next_step == 0
         print("begins at", t.next_step, flush=True)
         for step in t.steps(16):
+            while first and step == 3 and Path("waits").exists() and not t.stopping: time.sleep(0.02)
             train(step)
             count.n += 1
             print("did", step, flush=True)
             t.log(loss=1 / (step + 1))
 """
+"""Where a file says so, it waits to be asked: on a busy machine it would come to its end before."""
 MAIN = 'if __name__ == "__main__": main()\n'
 POOLS = {
     "a pool of executors": """
@@ -63,9 +66,11 @@ from pathlib import Path
 state = Path("plain-step")
 asked = []
 signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
-step = int(state.read_text()) if state.exists() else 0
+first = not state.exists()
+step = 0 if first else int(state.read_text())
 print("begins at", step, flush=True)
 while step < 16:
+    while first and step == 3 and not asked: time.sleep(0.02)
     time.sleep(0.1)
     print("did", step, flush=True)
     step += 1
@@ -132,8 +137,10 @@ def assert_went_on(trial: LocalTrial) -> None:
     assert (trial.job.phase, trial.job.failures, trial.job.moves) == (Phase.SUCCEEDED, 0, 1)
 
 
-def prepare(folder: Path, program: str) -> None:
+def prepare(folder: Path, program: str, *, waits: bool = True) -> None:
     (folder / "train.py").write_text(program)
+    if waits:
+        (folder / "waits").touch()
     (folder / "wrapper.py").write_text(WRAPPER)
     (folder / "hasty.py").write_text(HASTY)
     (folder / "run.sh").write_text(f"#!/bin/sh\n{sys.executable} train.py\necho the script goes on\n")
@@ -175,7 +182,7 @@ def test_a_stopped_program_behind_a_shell_goes_on_to_save(local_trial: LocalTria
     ids=["an exception", "a kill", "an exit code"],
 )
 def test_a_failure_behind_a_pipe_is_no_success(local_trial: LocalTrial, end: str) -> None:
-    prepare(local_trial.folder, HOOKED + f"\ndef train(step):\n    if step == 3: {end}\n" + MAIN)
+    prepare(local_trial.folder, HOOKED + f"\ndef train(step):\n    if step == 3: {end}\n" + MAIN, waits=False)
     trial = local_trial.start(split(LAUNCHERS["a pipe"]))
     trial.drive(lambda: trial.world.finished)
     assert (trial.job.phase, trial.job.failures) == (Phase.FAILED, 1)
@@ -184,7 +191,7 @@ def test_a_failure_behind_a_pipe_is_no_success(local_trial: LocalTrial, end: str
 
 @pytest.mark.parametrize("launcher", ["nothing", "a pipe", "a shell that goes on"])
 def test_a_training_that_comes_to_its_end_is_a_success_behind(local_trial: LocalTrial, launcher: str) -> None:
-    prepare(local_trial.folder, HOOKED + "\ndef train(step): pass\n" + MAIN)
+    prepare(local_trial.folder, HOOKED + "\ndef train(step): pass\n" + MAIN, waits=False)
     trial = local_trial.start(split(LAUNCHERS[launcher]))
     trial.drive(lambda: trial.world.finished)
     assert (trial.job.phase, trial.job.attempt) == (Phase.SUCCEEDED, 1)

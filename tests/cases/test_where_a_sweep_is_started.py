@@ -23,7 +23,10 @@ import json, os, sys
 import mlflow
 import controllers.mine
 import queue
+try: import my_library
+except ImportError: my_library = None
 said = {"prefix": sys.prefix, "controllers": controllers.mine.NAME, "queue": getattr(queue, "NAME", "")}
+said["library"] = getattr(my_library, "NAME", "")
 said |= {name: os.environ.get(name, "") for name in ("GIVEN", "RANK", "WORLD_SIZE", "MASTER_ADDR", "NO_PROXY")}
 open("said.json", "w").write(json.dumps(said))
 mlflow.log_metric("loss", 1.0)
@@ -83,9 +86,11 @@ def test_a_trial_trains_in_the_environment_that_is_active(tmp_path: Path) -> Non
     project = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", project], check=True)
     ours = next(entry for entry in sys.path if entry.endswith("site-packages"))
-    (next(project.glob("lib/python*/site-packages")) / "ours.pth").write_text(ours)
+    installed = next(project.glob("lib/python*/site-packages"))
+    (installed / "ours.pth").write_text(ours)
+    (installed / "my_library.py").write_text("NAME = 'of the project only'")
     path = f"{project / 'bin'}{os.pathsep}{os.environ['PATH']}"
     code, told, said = started(tmp_path, PATH=path, VIRTUAL_ENV=str(project))
     assert code == 0, told
-    assert said["prefix"] == str(project)
+    assert (said["prefix"], said["library"]) == (str(project), "of the project only")
     assert f"python means {project / 'bin' / 'python'}" in told

@@ -2,12 +2,14 @@
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,6 +124,16 @@ class Workbench:
     def processes(self) -> list[psutil.Process]:
         """Return every process that has this workbench in its command line, environment or working folder."""
         return [process for process in psutil.process_iter() if _belongs(process, str(self.folder))]
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Workbench]:
+    """A user's empty folder; whatever still runs there afterwards is ended."""
+    bench = Workbench(folder)
+    yield bench
+    for process in bench.processes():
+        if process.pid != os.getpid():
+            os.kill(process.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from controllers.worlds.local.processes import Exit, Launcher, ProcessSpec
+from controllers.worlds.local.processes.warmth import Warmth
 
 PATIENCE_S = 60
 
@@ -14,9 +15,14 @@ Run = Callable[..., Exit]
 Spec = Callable[..., ProcessSpec]
 
 
+def environment() -> dict[str, str]:
+    """Return that of the tests, less what pytest changes within a test: attempts in another one are not forked."""
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
 @pytest.fixture
 def launcher(tmp_path: Path) -> Iterator[Launcher]:
-    made = Launcher((), grace_s=1.0, log=tmp_path / "server.log")
+    made = Launcher([Warmth(environment())], grace_s=1.0, log=tmp_path / "server.log")
     yield made
     made.close(0.0)
 
@@ -28,7 +34,7 @@ def spec(tmp_path: Path) -> Spec:
     def make(
         *command: str, key: str = "trial", env: Mapping[str, str] | None = None, join: tuple[str, ...] = ()
     ) -> ProcessSpec:
-        whole = {**os.environ, **(env or {})}
+        whole = {**environment(), **(env or {})}
         return ProcessSpec(key, command, whole, cwd=tmp_path, log=tmp_path / f"{key}.log", join=join)
 
     return make

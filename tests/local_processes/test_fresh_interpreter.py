@@ -13,21 +13,25 @@ from pathlib import Path
 import pytest
 
 from controllers.worlds.local.processes import Exit, Launcher, ProcessSpec
+from controllers.worlds.local.processes.interpreter import program_of
 from controllers.worlds.local.processes.preload import Plans
 from controllers.worlds.local.processes.warmth import Warmth, warmth_of
 
 Run = Callable[..., Exit]
 DESCRIBE = """
 import json, os, signal, sys, threading
+# A program that was not forked would show nothing of what a fork changes.
+if "fork_server" in open("/proc/self/cmdline").read(): open("forked", "w").close()
 print(json.dumps({
     "argv": sys.argv, "path": sys.path, "name": __name__, "file": __file__, "package": __package__,
+    "words": sys.orig_argv[1:], "globals": sorted(globals()), "annotations": __annotations__,
     "spec": __spec__ and __spec__.name, "main": sys.modules["__main__"].__dict__ is globals(),
     "cwd": os.getcwd(), "threads": threading.active_count(), "stdin": sys.stdin.read(),
     "signals": [str(signal.getsignal(s)) for s in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGPIPE)],
     "mask": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])),
     "descriptors": sorted(os.listdir("/proc/self/fd"))[:3],
     "ours": sorted(name for name in sys.modules if name.startswith("controllers")),
-    "buffered": sys.stdout.line_buffering,
+    "stdout": [sys.stdout.name, sys.stdout.encoding, sys.stdout.errors, sys.stdout.line_buffering],
 }))
 """
 ENDINGS = {
@@ -99,15 +103,17 @@ def test_a_program_ends_as_in_a_fresh_interpreter(run: Run, tmp_path: Path, name
 )
 @pytest.mark.parametrize("python_path", ["", "elsewhere"])
 def test_a_program_finds_itself_as_in_a_fresh_interpreter(
-    run: Run, tmp_path: Path, command: list[str], python_path: str
+    run: Run, spec: Callable[..., ProcessSpec], tmp_path: Path, command: list[str], python_path: str
 ) -> None:
     (tmp_path / "sub").mkdir()
     for file in ("program.py", "sub/program.py", "sub/__main__.py"):
         (tmp_path / file).write_text(DESCRIBE)
     (tmp_path / "sub" / "__init__.py").write_text("")
     (tmp_path / "link.py").symlink_to("sub/program.py")
-    env = {**os.environ, "PYTHONPATH": python_path, "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {**spec().env, "PYTHONPATH": python_path}
     ended = run("python", *command, env=env)
+    is_there = not any(word.startswith("no") for word in command)
+    assert (tmp_path / "forked").exists() is (is_there and program_of(["python", *command]) is not None)
     code, said = fresh(command, tmp_path, env)
     log = (tmp_path / "trial.log").read_text()
     assert ended.code == code

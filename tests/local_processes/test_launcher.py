@@ -153,12 +153,14 @@ def test_close_gives_grace_then_kills_and_reports_the_exits(launcher: Launcher, 
 
 
 def test_a_killed_fork_server_takes_its_attempts_along_and_is_replaced(
-    launcher: Launcher, spec: Spec, wait_exits: WaitExits
+    launcher: Launcher, spec: Spec, wait_exits: WaitExits, tmp_path: Path
 ) -> None:
-    script = "trap '' TERM; sleep 1000 & wait; sleep 1000"
+    script = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000"
     pids = {key: launcher.start(spec("/bin/sh", "-c", script, key=key)) for key in "ab"}
+    assert all(wait_for(says(tmp_path / f"{key}.log", "ready")) for key in pids)
+    (server,) = proctree.children(launcher._servers[0]._process.pid)
     tree = [pid for root in pids.values() for pid in proctree.tree(root)]
-    launcher._servers[0]._process.kill()
+    os.kill(server, signal.SIGKILL)
     assert sorted(wait_exits(2), key=lambda ended: ended.key) == [Exit(key, pid, 137) for key, pid in pids.items()]
     assert wait_for(lambda: not any(map(proctree.alive, tree)))
     launcher.start(spec("true"))

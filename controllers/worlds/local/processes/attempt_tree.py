@@ -106,8 +106,11 @@ class AttemptTree:
             self._members |= {pid: proctree.started(pid) for pid in proctree.tree(root) if pid not in self._members}
 
     def owns(self, orphan: int) -> bool:
-        """Return whether a process whose parent has ended belongs to this attempt, the first process of which has."""
-        if self._code is None:
+        """Return whether a process whose parent has ended belongs to this attempt, the first process of which has.
+
+        That may have ended a moment ago, and nobody has taken note of it.
+        """
+        if self._code is None and self.alive:
             return False
         if proctree.session(orphan) == self.known.root:
             self._members.setdefault(orphan, proctree.started(orphan))

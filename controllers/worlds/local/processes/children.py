@@ -144,6 +144,7 @@ def _run(spec: ProcessSpec, site_path: Sequence[str]) -> int:
     # From here on: what a fresh interpreter would have done at its start, and the fork has not.
     time.tzset()
     _draw_other_numbers()
+    sys.orig_argv[:] = spec.command
     # The program may have modules of its own by the names of the server's.
     for name in [name for name in sys.modules if name.partition(".")[0] == top]:
         del sys.modules[name]

@@ -17,7 +17,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from controllers.worlds.local.processes import interpreter, keeper, proctree
+from controllers.core.own_program import path_before
+from controllers.worlds.local.processes import keeper, proctree
 from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.children import Children
 from controllers.worlds.local.processes.messages import Exit, LaunchError, Lines, ProcessSpec, line
@@ -34,7 +35,7 @@ class ForkServer:
         self._grace_s = grace_s
         self._wakeup, self._written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._trees = Trees()
-        self._children = Children(interpreter.site_path(), self._enter_child, self._tell_keeper, self._trees)
+        self._children = Children(path_before(), self._enter_child, self._tell_keeper, self._trees)
         self._ended = False
 
     def serve(self) -> None:

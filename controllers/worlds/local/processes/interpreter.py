@@ -86,12 +86,12 @@ def run(program: PythonProgram, site_path: Sequence[str]) -> int:
 
     Args:
         program: what to run; the environment and the working folder are set already.
-        site_path: ``sys.path`` without the first entry and without those of PYTHONPATH.
+        site_path: the path that it shall have, without the first entry and without those of PYTHONPATH.
     """
     if program.unbuffered or os.environ.get("PYTHONUNBUFFERED"):
-        sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), write_through=True)
+        sys.stdout = _unbuffered(sys.stdout)
     main = ModuleType("__main__")
-    main.__dict__["__builtins__"] = builtins
+    main.__dict__.update(__builtins__=builtins, __annotations__={})
     sys.modules["__main__"] = main
     first = str(Path.cwd()) if program.is_module else str(Path(os.path.realpath(program.target)).parent)
     sys.path[:] = [first, *_from_environment(), *site_path]
@@ -102,6 +102,13 @@ def run(program: PythonProgram, site_path: Sequence[str]) -> int:
         as_main = runpy._run_module_as_main  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
         return _finished(lambda: as_main(program.target))
     return _finished(lambda: _run_file(program, main))
+
+
+def _unbuffered(stdout: TextIO) -> TextIO:
+    """Return standard output as ``python -u`` opens it."""
+    raw = io.FileIO(1, "w", closefd=False)
+    raw.name = stdout.name
+    return io.TextIOWrapper(raw, stdout.encoding, stdout.errors, write_through=True)
 
 
 def _run_file(program: PythonProgram, main: ModuleType) -> None:
@@ -181,8 +188,3 @@ def _flushed(stream: TextIO | None) -> bool:
 
 def _from_environment() -> list[str]:
     return [os.path.realpath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-
-
-def site_path() -> list[str]:
-    """Return ``sys.path`` of this process, which was started by ``own_command``, without what that has added."""
-    return sys.path[:-1]

@@ -42,8 +42,10 @@ class Trees:
 
     def reap(self) -> list[Exit]:
         """Bury the dead, kill what attempts that are over have left behind, and return these attempts."""
-        for child in proctree.children(os.getpid()):
-            self._look_at(child)
+        self._look_at_children()
+        if any(tree.over for tree in self._trees.values()):
+            # Whoever had to save may have ended since it was looked at, and its exit code counts.
+            self._look_at_children()
         over = [tree for tree in self._trees.values() if tree.over]
         for tree in over:
             # Before waiting: until then nobody else can get the number of its first process.
@@ -76,6 +78,10 @@ class Trees:
             wait(LOOK_S)
             exits += self.reap()
         return exits
+
+    def _look_at_children(self) -> None:
+        for child in proctree.children(os.getpid()):
+            self._look_at(child)
 
     def _look_at(self, child: int) -> None:
         tree, code = self._trees.get(child), _exit_code(child)

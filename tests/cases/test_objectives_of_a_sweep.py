@@ -16,7 +16,7 @@ from hera.workflows import Resources, Workflow
 from hera_specon import Sweep, choice, {direction}
 
 with Workflow(generate_name="odd-", entrypoint="odd") as w:
-    Sweep(name="odd", image="python:3.11", command=[{python!r}, "train.py"], space={{"k": choice(0, 1, 2)}},
+    Sweep(name="odd", image="python:3.11", command=[{python!r}, "train.py"], space={{"k": choice(*range({trials}))}},
           search="grid", objective={direction}("val_loss"), retries=0, resources=Resources(cpu_request="100m"))
 """
 _HOOKS = """
@@ -25,8 +25,11 @@ from mlflow_hooks import trial
 parser = argparse.ArgumentParser()
 parser.add_argument("--k", type=int)
 k = parser.parse_args().k
+def _fails(step):
+    if step == 3: raise MemoryError("out of memory")
 with trial() as t:
-    for step in t.steps(6):
+    # The first ends while others go on.
+    for step in t.steps(6 + 6 * k):
         time.sleep(0.1)
         t.log(train_loss=1.0)
         {body}
@@ -44,8 +47,10 @@ for step in range(3):
 """
 
 
-def _run(bench: Workbench, script: str, *, body: str = "pass", end: str = "pass", up: bool = False) -> Finished:
-    sweep = _SWEEP.format(direction="maximize" if up else "minimize", python=sys.executable)
+def _run(
+    bench: Workbench, script: str, *, body: str = "pass", end: str = "pass", up: bool = False, trials: int = 3
+) -> Finished:
+    sweep = _SWEEP.format(direction="maximize" if up else "minimize", python=sys.executable, trials=trials)
     (bench.folder / "sweep.py").write_text(sweep)
     (bench.folder / "train.py").write_text(script.format(body=body, end=end))
     return bench.run("run", "sweep.py", "--plain", "--nodes", "2", "--cpus-per-node", "0.4", "--json", "out.json")
@@ -57,11 +62,11 @@ def _result(folder: Path) -> dict[str, Any]:
 
 
 def test_a_trial_that_crashes_before_its_objective_fails_alone(workbench: Workbench) -> None:
-    done = _run(workbench, _HOOKS, body="t.log(val_loss=1.0 / (step + 1)) if k != 1 else 1 / (step < 3)")
+    done = _run(workbench, _HOOKS, body="t.log(val_loss=1.0 / (step + 1)) if k != 1 else _fails(step)")
     assert done.code == 1, done.output
     ended = {trial["id"]: trial["final_metric"] for trial in _result(workbench.folder)["trials"] if trial["succeeded"]}
-    assert ended == {"odd.t000": 1 / 6, "odd.t002": 1 / 6}
-    assert "odd.t001 failed" in done.output
+    assert ended == {"odd.t000": 1 / 6, "odd.t002": 1 / 18}
+    assert "odd.t001 failed under ahead with exit code 1: MemoryError: out of memory" in done.output
     assert "no trial of" not in done.output
 
 
@@ -85,14 +90,14 @@ def test_an_objective_of_another_name_is_no_answer_and_the_name_that_was_meant_i
     assert all(trial["succeeded"] for trial in _result(workbench.folder)["trials"])
 
 
-@pytest.mark.parametrize("script", [_HOOKS, _PLAIN], ids=["hooks", "plain"])
-@pytest.mark.parametrize("up", [True, False], ids=["maximize", "minimize"])
-def test_an_infinite_objective_is_diverged_and_never_the_best(workbench: Workbench, script: str, *, up: bool) -> None:
-    worst = f"math.inf * (1 if {up} else -1)"
-    value = f"{{0: 0.5, 1: {worst}, 2: -({worst})}}[k]"
+@pytest.mark.parametrize(("script", "up"), [(_HOOKS, True), (_PLAIN, False)], ids=["hooks", "plain"])
+def test_an_objective_that_ends_infinite_or_as_no_number_is_diverged_and_never_the_best(
+    workbench: Workbench, script: str, *, up: bool
+) -> None:
+    value = "0.1 * step if step < 2 else [0.5, math.inf, math.nan, -math.inf][k]"
     log = f"t.log(val_loss={value})" if script is _HOOKS else f"mlflow.log_metric('val_loss', {value}, step=step)"
-    done = _run(workbench, script, body=log, up=up)
+    done = _run(workbench, script, body=log, up=up, trials=4)
     result = _result(workbench.folder)
     assert done.code == 0, done.output
     assert result["best"] == {"odd": "odd.t000"}
-    assert result["diverged"] == ["odd.t001", "odd.t002"]
+    assert result["diverged"] == ["odd.t001", "odd.t002", "odd.t003"]
