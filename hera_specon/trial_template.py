@@ -268,7 +268,8 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         contract.ENV_FLUSH: FLUSH_S,
         "MLFLOW_EXPERIMENT_NAME": settings.experiment,
         "MLFLOW_TRACKING_URI": settings.mlflow_tracking_uri,
-        contract.ENV_TRACKING: settings.mlflow_tracking_uri,
+        # Whatever the script tells MLflow. It is told by reference, so that there is one place to change the address.
+        contract.ENV_TRACKING: "$(MLFLOW_TRACKING_URI)",
     }
     if settings.workers.most > 1:
         ours[contract.ENV_WORKERS_MAX] = str(settings.workers.most)

@@ -126,7 +126,9 @@ def tracking_uri() -> str:
 
     A sweep's own address comes first: a script may tell MLflow another one, for runs of its own.
     """
-    return os.environ.get(contract.ENV_TRACKING) or os.environ.get("MLFLOW_TRACKING_URI", "")
+    uri = os.environ.get(contract.ENV_TRACKING, "")
+    # Kubernetes leaves a reference as it stands where the variable that it names is not there.
+    return uri if uri and not uri.startswith("$(") else os.environ.get("MLFLOW_TRACKING_URI", "")
 
 
 def _plain(uri: str) -> bool:

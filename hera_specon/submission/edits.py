@@ -77,7 +77,8 @@ def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
     if overrides.tracking_uri is not None:
         container = program(template)
         others = [entry for entry in container.get("env") or [] if entry.get("name") != TRACKING_URI]
-        container["env"] = [*others, {"name": TRACKING_URI, "value": overrides.tracking_uri}]
+        # The first one: others may be told by it.
+        container["env"] = [{"name": TRACKING_URI, "value": overrides.tracking_uri}, *others]
     try:
         named = template["metadata"].get("annotations", {}).get(labels.ANNOTATION_POLICY)
         places_first = bool(named) and Place in parse_policy(str(named)).needs

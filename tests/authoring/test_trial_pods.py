@@ -10,6 +10,7 @@ from controllers.core import labels
 from controllers.core.expressions import SWEEP_UID
 from hera_specon import FlowCon, SpeCon, every, maximize
 from hera_specon.errors import SweepError
+from hera_specon.submission.edits import Overrides, edited
 from mlflow_hooks import contract
 from tests.authoring.built_sweeps import built, environment, fields_of_the_pod, pod_patch, sweep
 
@@ -55,7 +56,7 @@ def test_a_trial_finds_its_contract_in_the_environment() -> None:
         contract.ENV_FLUSH: "300",
         "MLFLOW_EXPERIMENT_NAME": "vae",
         "MLFLOW_TRACKING_URI": "http://mlflow:5000",
-        contract.ENV_TRACKING: "http://mlflow:5000",
+        contract.ENV_TRACKING: "$(MLFLOW_TRACKING_URI)",
         contract.ENV_RUN_CONTEXT: json.dumps(RUN_CONTEXT),
     }
 
@@ -67,6 +68,21 @@ def test_the_runs_that_a_program_makes_have_the_tags_of_the_sweeps_author_too() 
     # Kubernetes fills in only what stands before.
     assert variables[-1] == contract.ENV_RUN_CONTEXT
     assert variables.count(contract.ENV_RUN_CONTEXT) == 1
+
+
+def test_the_address_of_mlflow_that_submit_gives_is_the_hooks_too() -> None:
+    with Workflow(generate_name="vae-", entrypoint="vae") as made:
+        sweep()
+    sent = edited(made.to_dict(), Overrides(tracking_uri="http://mlflow.lab:80"))
+    (trial,) = [template for template in sent["spec"]["templates"] if template["name"] == "vae-trial"]
+    seen: dict[str, str] = {}
+    for variable in trial["container"]["env"]:
+        value = variable.get("value", "of the pod")
+        for name, known in seen.items():  # as Kubernetes does: what stands before
+            value = value.replace(f"$({name})", known)
+        assert "$(" not in value
+        seen[variable["name"]] = value
+    assert seen["MLFLOW_TRACKING_URI"] == seen[contract.ENV_TRACKING] == "http://mlflow.lab:80"
 
 
 @pytest.mark.parametrize("text", ["team=x", "[1]", "7"])

@@ -54,6 +54,8 @@ def test_hooks_log_to_the_sweeps_mlflow_wherever_the_script_logs(monkeypatch: py
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://the.scripts.own")
     monkeypatch.setenv(contract.ENV_TRACKING, "http://the.sweeps")
     assert tracking_uri() == "http://the.sweeps"
+    monkeypatch.setenv(contract.ENV_TRACKING, "$(MLFLOW_TRACKING_URI)")  # as Kubernetes leaves it that does not know it
+    assert tracking_uri() == "http://the.scripts.own"
 
 
 def test_variables_that_differ_between_attempts_alone_do_not_ask_for_a_new_process() -> None:
