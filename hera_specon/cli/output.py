@@ -86,8 +86,21 @@ def problems(done: "LocalRun", results: "Sequence[RunResult]") -> str:
     if not done.lacking:
         told.append(without_models(results))
     else:
-        told.append(f"{done.lacking}. The results above are whole. To send the rest, run again: {this_command()}")
+        told.append(f"{done.lacking}. {_how_whole(results)} To send the rest, run again: {this_command()}")
     return "\n".join(line for line in told if line)
+
+
+def _how_whole(results: "Sequence[RunResult]") -> str:
+    """Return whether the results have the values of all trials, though MLflow did not answer at the end.
+
+    Trials with hooks keep what they log. Of those without, MLflow alone knows it.
+    """
+    trials = [one for result in results for one in result.trials if one.succeeded and not one.stopped]
+    missing = [one.id for one in trials if one.final_metric is None]
+    if not missing:
+        return "The results above are whole."
+    which = missing[0] if len(missing) == 1 else f"{len(missing)} trials, such as {missing[0]}"
+    return f"The results above lack the objective of {which}: without hooks, MLflow alone knows it."
 
 
 def this_command() -> str:
