@@ -57,6 +57,12 @@ class Page(list[Run]):
     token: str | None = None
 
 
+class Experiments(list[SimpleNamespace]):
+    """The only page of all experiments."""
+
+    token: str | None = None
+
+
 class Tracker:
     """The server. What is in it outlives every controller.
 
@@ -119,7 +125,13 @@ class TrackerClient:
         self._after("makes an experiment")
         return made
 
-    def search_runs(self, experiment_ids: Sequence[str], filter_string: str, **_: object) -> Page:
+    def search_experiments(self, **_: object) -> Experiments:
+        """Return all experiments."""
+        self._perils.read("MLflow: searches experiments", MlflowException)
+        known = self._tracker.experiments.items()
+        return Experiments(SimpleNamespace(experiment_id=one, name=name) for name, one in known)
+
+    def search_runs(self, experiment_ids: Sequence[str], filter_string: str, *_: object, **__: object) -> Page:
         """Return the runs that a filter selects."""
         self._perils.read("MLflow: searches runs", MlflowException)
         runs = [run for run in self._tracker.runs.values() if run.experiment in experiment_ids]
