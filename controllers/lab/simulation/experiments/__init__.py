@@ -19,12 +19,12 @@ _ALL: Final[tuple[Setup, ...]] = (
     *DEADLINE_EXPERIMENTS,
     *TARGET_EXPERIMENTS,
     *EVERYDAY_EXPERIMENTS,
+    *DISTURBED_EXPERIMENTS,
     *MANY_NODES_EXPERIMENTS,
     *DEVICE_EXPERIMENTS,
     *GANG_EXPERIMENTS,
     *LENGTH_EXPERIMENTS,
     *CURVE_EXPERIMENTS,
-    *DISTURBED_EXPERIMENTS,
 )
 EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}
 """By id, in the order of the documentation."""
