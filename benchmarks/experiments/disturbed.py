@@ -23,16 +23,16 @@ GANG_SEEDS: Final = 10
 """Of the seeds: gangs take long to simulate."""
 _INTRODUCTION: Final = (
     "Sweeps on nodes of which others take a part, as on a laptop with a browser, or beside neighbours on a cluster "
-    "(`controllers/lab/simulation/experiments/disturbed.py`; `specon simulate X4` runs one). Requests say nothing of "
-    "it. All were fixed before any policy was measured on them. *makespan* and *mean* (completion time) are changes "
-    "against the default scheduler in the same seed, over {seeds} seeds ({gang_seeds} for X6), with the 95 % confidence interval of their "
-    "mean; *worst seed* is the greatest of them. *x bound* is the makespan as a multiple of a time that no policy can "
-    "get below, which knows what others take and when; for gangs (X6) it takes workers for free to exchange gradients, "
-    "and for free to stop and go on. *worst loser* is the trial that lost the most, as a multiple of its completion "
-    "time under the default scheduler.\n\n"
+    "(`controllers/lab/simulation/experiments/disturbed.py`; `specon simulate X4` runs one). Requests say nothing "
+    "of it. All were fixed before any policy was measured on them. *makespan* and *mean* (completion time) are "
+    "changes against the default scheduler in the same seed, over {seeds} seeds ({gang_seeds} for X6), with the 95 "
+    "% confidence interval of their mean; *worst seed* is the greatest of them. *x bound* is the makespan as a "
+    "multiple of a time that no policy can get below, which knows what others take and when; for gangs (X6) it "
+    "takes workers for free to exchange gradients, and for free to stop and go on. *worst loser* is the trial that "
+    "lost the most, as a multiple of its completion time under the default scheduler.\n\n"
     "The trials of these sweeps tell how long their threads wait for a CPU, as the hooks do "
-    "(`specon.cpu_wait_seconds`). By that, [nodes are known to give less](../reference/policies.md#nodes-that-others-"
-    "use-too)."
+    "(`specon.cpu_wait_seconds`). By that, [nodes are known to give "
+    "less](../reference/policies.md#nodes-that-others-use-too)."
 )
 
 
