@@ -26,6 +26,8 @@ EXPLAINED: Final = 0.5
 """Part of the cores that trials do not use which they must have waited for, so that others have these."""
 LEAST_APART_S: Final = 0.9
 """Seconds between two counts of a trial at least, so that its use is measured well enough."""
+MOST_S: Final = 1e12
+"""Seconds that a trial may count; more make no sense."""
 FRESH_S: Final = 30.0
 FRESH_COUNTS: Final = 3.0
 """A trial's use is believed for so many seconds, or for so many times as long as it was counted over."""
@@ -125,10 +127,15 @@ def _counted(trial: Trial, before: Counted | None) -> Counted | None:
         return None
     if trial.phase is not Phase.RUNNING and before is not None:
         return before
-    now = Counted(trial.attempt, progress.at, progress.cpu_seconds, progress.cpu_wait)
+    now = Counted(trial.attempt, progress.at, _sensible(progress.cpu_seconds), _sensible(progress.cpu_wait))
     if before is None or before.attempt != trial.attempt:
         return now
     return _counted_since(before, now, progress)
+
+
+def _sensible(seconds: float) -> float:
+    """Return what a trial counts, bounded: anybody may log anything, and all that follows from it stays finite."""
+    return min(max(seconds, 0.0), MOST_S)
 
 
 def _counted_since(before: Counted, now: Counted, progress: Progress) -> Counted:

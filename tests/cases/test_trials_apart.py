@@ -171,7 +171,7 @@ def test_with_folders_of_their_own_trials_find_what_they_find_by_hand_and_keep_w
         "by hand",
         "lr\n",
     ]
-    assert sorted(path.read_text() for path in it.run.glob("work/**/work/model.pt")) == ["1", "2"]
+    assert sorted(path.read_text() for path in (it.run / "work").rglob("work/model.pt")) == ["1", "2"]
 
 
 SAVES = """

@@ -94,7 +94,7 @@ def test_what_a_trial_used_beside_one_that_has_left_tells_nothing() -> None:
     assert node.run(60, ("a", 3.8, 0.1)) == 4.0
 
 
-@given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0, 1e9), st.booleans()), max_size=30))
+@given(st.lists(st.tuples(st.floats(-1e308, 1.7e308), st.floats(-1e308, 1.7e308), st.booleans()), max_size=30))
 def test_whatever_trials_count_a_node_gives_something_and_no_more_than_it_has(
     counts: Sequence[tuple[float, float, bool]],
 ) -> None:
@@ -105,4 +105,5 @@ def test_whatever_trials_count_a_node_gives_something_and_no_more_than_it_has(
         supply = supply_after(float(at), trials, (NODE,), supply)
         (node,) = with_supply((NODE,), supply)
         assert 0 < node.supplied <= node.cpu
+        assert all(map(math.isfinite, (one.used or 0.0 for one in supply.counts.values())))
         assert FORGOTTEN_S <= supply.nodes[NODE.name].forgotten_s <= MOST_FORGOTTEN_S
