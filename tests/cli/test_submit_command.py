@@ -168,7 +168,11 @@ def test_wishes_change_what_they_name_and_nothing_else(specon_there: Specon, clu
     sent, wrote = cluster.created(), written(sweep)
     assert trial(sent)["metadata"]["annotations"].pop(ANNOTATION_POLICY) == "flowcon:interval=7"
     assert trial(sent)["container"].pop("image") == "trainer:2"
-    assert trial(sent)["container"].pop("env")[-1] == {"name": "MLFLOW_TRACKING_URI", "value": "http://mlflow.lab"}
+    told = [(each["name"], each.get("value")) for each in trial(sent)["container"].pop("env")]
+    assert [name for name, _ in told].count("MLFLOW_TRACKING_URI") == 1
+    address, reference = ("MLFLOW_TRACKING_URI", "http://mlflow.lab"), ("SPECON_TRACKING_URI", "$(MLFLOW_TRACKING_URI)")
+    # Kubernetes expands a reference only to what stands before it.
+    assert told.index(address) < told.index(reference)
     assert trial(sent)["podSpecPatch"] == trial(wrote)["podSpecPatch"].replace(gates("vae"), gates("vae", first=True))
     assert sent["spec"]["arguments"]["parameters"][0]["value"] == "faces"
     for manifest in (sent, wrote):
