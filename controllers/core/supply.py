@@ -15,7 +15,7 @@ from typing import Final
 
 from controllers.core.model import Node, NodeName, Phase, Progress, Trial, TrialId
 
-SETTLES_S: Final = 15.0
+SETTLES_S: Final = 30.0
 """Seconds after which new evidence counts for two thirds."""
 FORGOTTEN_S: Final = 60.0
 """Seconds without evidence after which two thirds of what is missing of a node counts as there again."""

@@ -101,6 +101,8 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       D1-half, D1-most, D2-half, D2-most: the same jobs, but asking for half or all of the cores they can use;
       D1-crowded: the same jobs, where they slow each other down
       E1        elastic gangs: jobs of one to four workers that arrive over time, like DRAGON's
+      X0 to X6  machines that others use too: a dip, noise, a slow node, stolen time; X6: gangs; X1-blind to
+                X5-blind: trials do not tell how long they wait for a CPU
       L1-blind: L1 without its hyperparameters; L1-narrow, L1-narrow-blind: where trials can use what they request
 
     Or a folder with the tables of a workload, or a table of learning curves from which each seed draws a sweep

@@ -41,6 +41,7 @@ def test_without_policies_those_that_were_published_are_run() -> None:
     assert [(one["experiment"], one["policy"]) for one in told] == [("S1", spec) for spec in EXPERIMENTS["S1"].policies]
 
 
+@pytest.mark.slow
 def test_all_means_every_experiment_once(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     done = specon("S6", "--all", "--policy", "default", "--seeds", "1", "--processes", "1", "--json", str(out))

@@ -9,6 +9,7 @@ from workflows.jobs.pytorch.tuned import DATA, SCHEDULES, WARM_UP, Training, Tun
 pytestmark = [pytest.mark.pytorch]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", list(DATA))
 def test_it_learns_something_of_each_set_of_data(data: str) -> None:
     training = Training(Tuned(data=data, lr=0.005, steps=4, work=60))

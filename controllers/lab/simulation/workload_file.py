@@ -45,6 +45,7 @@ _TRIAL_OPTIONS: Final = (
     "upkeep",
     "steps_told",
     "cpu_every_s",
+    "waits_untold",
     "devices",
     "min_workers",
     "max_workers",
@@ -134,6 +135,7 @@ def _trial(row: TableRow, reports: Sequence[Report]) -> TrialSpec:
         upkeep=row.number("upkeep", 0.0, least=0.0),
         steps_told=row.whole("steps_told", least=0) if row.cells.get("steps_told") else None,
         cpu_every_s=row.number("cpu_every_s", 0.0, least=0.0),
+        waits_untold=_flag(row, "waits_untold"),
         goals=AskedGoals(
             _optional(row, "deadline_s", above=0.0),
             _optional(row, "target"),
@@ -241,6 +243,7 @@ def _trial_cells(trial: TrialSpec, parameters: Sequence[str]) -> tuple[str, ...]
         *(_cell(trial.limit), "yes" if trial.deaf else "no"),
         *(_cell(goals.deadline_s), _cell(goals.target), _cell(goals.seconds_per_step), _cell(trial.upkeep)),
         *("" if trial.steps_told is None else str(trial.steps_told), _cell(trial.cpu_every_s)),
+        "yes" if trial.waits_untold else "no",
         *(_device_pairs(trial.devices), str(trial.min_workers), str(trial.max_workers)),
         *(_cell(trial.exchange.step_s), _cell(trial.exchange.bytes)),
         *(value if isinstance(value := values.get(name), str) else _cell(value) for name in parameters),

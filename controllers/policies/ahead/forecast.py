@@ -16,6 +16,8 @@ LINEAR: Final = 0.98
 """From this power on, speed counts as growing like cores."""
 NOTHING: Final = 1e-9
 """Work below which a trial is done: sums of floats are not exact."""
+EVEN: Final = 1.0
+"""The exponent with which all trials of a node get the same (``allocated``)."""
 LAST_WEIGHT: Final = 0.3
 """Weight of a node's last completion beside the mean of all, where the way to share is chosen."""
 
@@ -75,6 +77,12 @@ def _bound(loads: Sequence[Load], capacity: float, largest: float, power: float,
     if expected and (left := sum([work for work, _ in loads])) > 0:
         together *= 1 + expected / left
     return max(together, *[work / math.pow(min(most, largest), power) for work, most in loads])
+
+
+def evenly_shared(loads: Iterable[Load], cores: float, power: float) -> tuple[float, float]:
+    """Return the sum of the completion times of ``loads``, and the last, where all get the same part of the cores."""
+    queue = sorted(loads)
+    return _shared(queue, cores, power, EVEN) if queue and cores > 0 else (0.0, 0.0)
 
 
 def _shared(queue: Sequence[Load], cores: float, power: float, exponent: float) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from controllers.policies.ahead.order import Length, Queue, Waiting, starting_or
 from controllers.policies.ahead.room import Exchange, exchanges, seconds_until_room
 from controllers.policies.ahead.tally import Line, Tally
 from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
+from controllers.policies.kit.most_cores import UNUSED
 from controllers.policies.kit.places import waiting
 from controllers.policies.kit.work_left import Estimate
 
@@ -141,6 +142,35 @@ class WorkPlan:
             return False
         return self._unused(node) <= 0
 
+    def nodes_of_trials(self) -> dict[TrialId, NodeName]:
+        """Return the node on which each trial counts, with the places and moves that were chosen so far."""
+        return {name: node for node, loads in self._loads.items() for name in loads}
+
+    def moves_to_idle_nodes(self, movable: Iterable[TrialId]) -> Iterator[Proposal]:
+        """Yield moves of ``movable`` trials that pay, each to a node where there is no other."""
+        return self._saving_time({*movable}, only_idle=True)
+
+    def tries_elsewhere(self, movable: Iterable[TrialId], shown: Mapping[TrialId, float]) -> Iterator[Proposal]:
+        """Yield a move to an idle node for the longest of ``movable`` on each node, where it uses little of the node.
+
+        Where nothing tells of others on a node, only that shows whether it is the trial that can use no more. ``shown``
+        are the cores that each was seen to be able to use.
+        """
+        idle = sorted(node for node in self.cores if not self._loads[node])
+        tried: set[NodeName] = set()
+        for name in sorted(movable, key=lambda name: (-self._estimates[name].work, name)):
+            one, source = self._estimates[name], self._estimates[name].trial.node
+            target = next((node for node in idle if self._capacity.fits(one.trial, node)), None)
+            if target is None or source in tried or source not in self.cores or name not in self._loads[source]:
+                continue
+            here, there = (one.work / math.pow(cores, self._weights.power) for cores in (shown[name], one.most))
+            little = shown[name] < UNUSED * self.cores[source]
+            if little and here - there > (1 + WORTH) * self._weights.move_cost:
+                idle.remove(target)
+                tried.add(source)
+                self._move(name, target)
+                yield Proposal(Migrate(name, target), f"moving: it uses {shown[name]:.2g} cores, perhaps by its node")
+
     def moves(self, movable: Iterable[TrialId]) -> Iterator[Proposal]:
         """Yield moves of ``movable`` trials that pay, each with those before it counted in.
 
@@ -201,8 +231,8 @@ class WorkPlan:
                     best = gain, one
         return best[1] if best is not None and best[0] > WORTH * cost else None
 
-    def _saving_time(self, movable: set[TrialId]) -> Iterator[Proposal]:
-        while found := self._best_move(movable):
+    def _saving_time(self, movable: set[TrialId], *, only_idle: bool = False) -> Iterator[Proposal]:
+        while found := self._best_move(movable, only_idle=only_idle):
             gain, name, target = found
             movable.remove(name)
             self._move(name, target)
@@ -262,8 +292,10 @@ class WorkPlan:
         seconds = one.work / math.pow(min(one.most, cores), self._weights.power)
         return Length(seconds, 0.0 if one.known else seconds * min(MOST_SPREAD, one.spread))
 
-    def _best_move(self, movable: AbstractSet[TrialId]) -> tuple[float, TrialId, NodeName] | None:
+    def _best_move(self, movable: AbstractSet[TrialId], *, only_idle: bool) -> tuple[float, TrialId, NodeName] | None:
         before, targets = self._tally.cost({}), self._tally.first_done(CONSIDERED)
+        if only_idle:
+            targets = [node for node in targets if not self._loads[node]]
         best: tuple[float, TrialId, NodeName] | None = None
         for source in self._tally.last_done(CONSIDERED):
             if self._unused(source) >= 0:

@@ -6,7 +6,7 @@ reports on, with a small error (``kit.work_left``), and with it what the trials 
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import ClassVar, Final
 
@@ -18,17 +18,30 @@ from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
 from controllers.policies.ahead.planning import Weights, WorkPlan
 from controllers.policies.ahead.sharing import Sharing
+from controllers.policies.ahead.watchdog import Scene, Watch, Work, watched
 from controllers.policies.kit.arrivals import arriving_until, with_submissions
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import reconciled
+from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.places import still_starting, with_places
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 from controllers.policies.kit.shares import shared_nodes, shrinks_first
-from controllers.policies.kit.work_left import Estimate, Measured, estimated, measured, scaling_of, work_seen
+from controllers.policies.kit.work_left import (
+    Estimate,
+    Measured,
+    doubted,
+    estimated,
+    measured,
+    scaling_of,
+    work_done,
+    work_seen,
+)
 
 STILL_TO_COME: Final = 0.5
 """While trials arrive, this many times as much work is expected to come as has come so far."""
 MOST_MOVES: Final = 4
+MOST_TRIES: Final = 2
+"""Moves of a trial by which it is tried whether its node is the reason that it uses few cores."""
 MOST_PLACED: Final = 1_000
 """Trials placed in one decision, so that none takes long: those that are left come next, as places change the world."""
 GIVEN_COUNTS: Final = 2
@@ -45,6 +58,7 @@ class AheadState:
     moves: AskedMoves = field(default_factory=AskedMoves)
     submitted: tuple[float, ...] = ()
     due_at: float = 0.0
+    watch: Watch = field(default_factory=Watch)
 
 
 class Ahead(PolicySettings):
@@ -110,16 +124,26 @@ class Ahead(PolicySettings):
         power = scaling.power
         estimates = estimated(snapshot, known, power)
         weights = Weights(power, scaling.contention, 0.0 if arriving else self.end_weight, self._move_cost(known))
-        plan = WorkPlan(with_destinations(snapshot, moves.asked), estimates, starting, weights)
+        shown = with_destinations(snapshot, moves.asked)
+        plan = WorkPlan(shown, estimates, starting, weights)
         placing = list(islice(plan.places(), MOST_PLACED))
         due = snapshot.now >= state.due_at - CLOCK_SLACK
+        watch = self._watched(snapshot, state.watch, known, estimates, plan, weights) if due else state.watch
         # What is old says little of where a trial stands by now, so it moves no trial and changes no share.
         oldest = self.stale_after * self.interval
         fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, oldest)}
         movable = [t.id for t in snapshot.unended if due and t.id in fresh and moves.allows(t, MOST_MOVES)]
-        moving = list(plan.moves(movable))
+        if watch.fallen_back:
+            starting = with_places(starting, placing)
+            doubting = WorkPlan(shown, doubted(estimates), starting, weights)
+            moving = list(doubting.moves_to_idle_nodes(movable))
+            untold = [t for t in movable if moves.arrived.get(t, 0) < MOST_TRIES and _untold(known.trials[t])]
+            moving += doubting.tries_elsewhere(untold, {name: one.most for name, one in estimates.items()})
+        else:
+            moving = list(plan.moves(movable))
         expected = STILL_TO_COME * work_seen(known, estimates, power) if arriving else 0.0
         sharing = self._sharing(snapshot.now, known, estimates, power, plan.earliest_end(expected))
+        sharing = replace(sharing, even=watch.fallen_back)
         resizes: list[Proposal] = []
         for name, node in shared_nodes(snapshot).items():
             changed = name in known.nodes and known.nodes[name].since == snapshot.now
@@ -135,12 +159,32 @@ class Ahead(PolicySettings):
             name: Assessment(outlook=GUESSED.format(one.source)) for name, one in estimates.items() if not one.known
         }
         return Decision(
-            AheadState(known, with_places(starting, kept), moves, submitted, due_at),
+            AheadState(known, with_places(starting, kept), moves, submitted, due_at, watch),
             kept,
             self._wake_at(snapshot, known, due_at, until),
             guessed,
             vetoed,
         )
+
+    def _watched(
+        self,
+        snapshot: Snapshot,
+        watch: Watch,
+        known: Measured,
+        estimates: Mapping[TrialId, Estimate],
+        plan: WorkPlan,
+        weights: Weights,
+    ) -> Watch:
+        """Return how the sweep stands beside what the default scheduler would have come to."""
+        work, ages = {}, [0.0]
+        for name, one in estimates.items():
+            done, memo = work_done(one.trial, known, weights.power), known.trials[name]
+            work[name] = Work(done, one.work, max(one.most, memo.used), one.known)
+            if one.trial.steady and memo.newest is not None:
+                ages.append(min(snapshot.now - memo.newest.at, self.stale_after * self.interval))
+        start = statistics.median(known.starts or (self.move_cost,))
+        nodes = plan.nodes_of_trials()
+        return watched(Scene(snapshot, work, nodes, weights.power, start, weights.move_cost, max(ages)), watch)
 
     def _move_cost(self, known: Measured) -> float:
         """Return the seconds that a move is expected to take.
@@ -165,3 +209,8 @@ class Ahead(PolicySettings):
         unheard = {name for name in estimates if known.trials[name].newest is None}
         new = frozenset(name for name in unheard if now < known.trials[name].running_since + self.probe - CLOCK_SLACK)
         return Sharing(estimates, power, end, self.critical, self.floor, new, frozenset(unheard) - new)
+
+
+def _untold(memo: MeasuredTrial) -> bool:
+    """Whether the reports of a trial say nothing of waiting for a CPU."""
+    return memo.newest is not None and memo.newest.waited is None

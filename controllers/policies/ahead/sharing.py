@@ -43,7 +43,7 @@ class Sharing:
     ``power`` is p of speed ~ cores ** p. ``end`` is how many seconds from now the sweep can end at the earliest. A
     trial that needs ``critical`` of that time at its most cores would end last, if its node is late. ``floor`` is the
     part of a node that all of its trials share evenly. ``new`` are the trials whose first report is awaited, ``silent``
-    those that do not report.
+    those that do not report. ``even`` tells that all trials of a node get the same.
     """
 
     estimates: Mapping[TrialId, Estimate]
@@ -53,6 +53,7 @@ class Sharing:
     floor: float
     new: frozenset[TrialId]
     silent: frozenset[TrialId]
+    even: bool = False
 
     def proposals(
         self, node: SharedNode, cores: float, forecast: NodeForecast, min_change: float, min_cpu: float
@@ -88,6 +89,8 @@ class Sharing:
 
     def shares(self, line: Mapping[TrialId, Standing], cores: float, forecast: NodeForecast) -> dict[TrialId, float]:
         """Return the cores of each trial of a node; together about all that there are."""
+        if self.even:
+            return dict.fromkeys(line, cores / len(line))
         mosts = {name: HEADROOM * min(self.estimates[name].worth_offering, cores) for name in line}
         even = cores / len(line)
         shares = {name: even if line[name] is Standing.SILENT else self.floor * even for name in line}
@@ -128,6 +131,8 @@ class Sharing:
         return Standing.ENDS_LAST if last else Standing.IN_LINE
 
     def _reason(self, name: TrialId, line: Mapping[TrialId, Standing]) -> str:
+        if self.even:
+            return "sharing evenly: behind what the default scheduler would have come to"
         why = {
             Standing.NEW: "its first report is awaited",
             Standing.IN_LINE: f"{self.estimates[name].work:.0f} core seconds are left",

@@ -7,13 +7,13 @@ is then counted as on a single core, so that a trial on c cores does c ** p of i
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.lengths import Known, Lengths, Source
 from controllers.policies.kit.measured_trials import MeasuredNode, MeasuredTrial, measured_trial
-from controllers.policies.kit.most_cores import Most, Use, most_of_each
+from controllers.policies.kit.most_cores import GROWTH, Most, Use, most_of_each
 from controllers.policies.kit.reports import (
     MOST_STEPS,
 )
@@ -153,6 +153,11 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     return found
 
 
+def doubted(estimates: Mapping[TrialId, Estimate]) -> dict[TrialId, Estimate]:
+    """Return ``estimates`` where no limit is believed: each trial may be able to use more cores than it showed."""
+    return {name: replace(one, most=max(GROWTH * one.most, one.worth_offering)) for name, one in estimates.items()}
+
+
 def most_cores(snapshot: Snapshot, known: Measured) -> dict[TrialId, Most]:
     """Return how many cores every trial that has not ended is taken to be able to use."""
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
@@ -188,10 +193,14 @@ def _with_waits(most: Most, trial: Trial, memo: MeasuredTrial) -> Most:
 def work_seen(known: Measured, estimates: Mapping[TrialId, Estimate], power: float) -> float:
     """Return the work of all trials that have been submitted so far, what they have left of it included."""
     done = sum(work_of_step(one.cost, one.cores, one.busy, power) * one.steps for one in known.ended)
-    for name, one in estimates.items():
-        memo = known.trials[name]
-        done += work_of_step(memo.cost or 0.0, memo.cores, memo.busy, power) * _steps_done(one.trial)
+    done += sum(work_done(one.trial, known, power) for one in estimates.values())
     return done + sum(one.work for one in estimates.values())
+
+
+def work_done(trial: Trial, known: Measured, power: float) -> float:
+    """Return the work that a trial that has not ended has done, as far as its reports tell."""
+    memo = known.trials[trial.id]
+    return work_of_step(memo.cost or 0.0, memo.cores, memo.busy, power) * _steps_done(trial)
 
 
 def _ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:

@@ -164,7 +164,7 @@ class ReportLog:
             first=self._spec.reports[0].value,
             steps_total=self._spec.steps_total,
             best=self._bests[index],
-            cpu_wait=self._use.waits,
+            cpu_wait=None if self._spec.waits_untold else self._use.waits,
         )
 
     @cached_property

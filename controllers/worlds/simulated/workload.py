@@ -130,6 +130,7 @@ class TrialSpec:
     meant to reach. ``upkeep`` is the cores that go into logging while it trains, however few it has. ``steps_told`` is
     how many steps it says that it has in all: None for as many as it reports, 0 if it never says. It counts its CPU
     seconds with a report only ``cpu_every_s`` seconds after it last did; the reports between repeat the older count.
+    With ``waits_untold`` it does not tell how long it waited for a CPU, as where the operating system does not count.
     ``devices`` are those that its pods hold, ``parameters`` its hyperparameters. With ``search``, the text of a search,
     it waits for a place until that has given it others. ``sweep`` is the name of its sweep, where there are several.
     ``may_use`` are the nodes that its selectors and tolerations leave it, None for all.
@@ -153,6 +154,7 @@ class TrialSpec:
     upkeep: float = 0.0
     steps_told: int | None = None
     cpu_every_s: float = 0.0
+    waits_untold: bool = False
     devices: Devices = NO_DEVICES
     parameters: Parameters = ()
     search: str = ""

@@ -46,6 +46,7 @@ def ahead(name: str) -> RunFigures:
     return run_seed(ExperimentPlan(EVERY_EXPERIMENT[name], ("default", "ahead")), 2)[1]
 
 
+@pytest.mark.slow
 def test_ahead_wins_by_the_parameters_and_most_where_only_the_order_can_be_better() -> None:
     by_parameters, blind = ahead("L1"), ahead("L1-blind")
     assert by_parameters.mean_change < blind.mean_change - 0.03
@@ -55,6 +56,7 @@ def test_ahead_wins_by_the_parameters_and_most_where_only_the_order_can_be_bette
     assert by_parameters.makespan_change < blind.makespan_change - 0.05
 
 
+@pytest.mark.slow
 def test_parameters_that_explain_nothing_cost_nothing() -> None:
     confused, blind = ahead("L2"), ahead("L1-blind")
     assert confused.makespan_s == pytest.approx(blind.makespan_s, rel=0.03)

@@ -189,6 +189,7 @@ def trials(draw: st.DrawFn) -> TrialSpec:
         upkeep=draw(st.floats(0, 1)),
         steps_told=draw(st.none() | st.integers(0, 10**6)),
         cpu_every_s=draw(st.floats(0, 60)),
+        waits_untold=draw(st.booleans()),
         devices=Devices.of(draw(st.dictionaries(KINDS, st.integers(1, 99), max_size=2))),
         parameters=bounded(draw(st.dictionaries(st.text(max_size=4), st.floats() | st.text(max_size=6), max_size=3))),
         goals=AskedGoals(draw(st.none() | AMOUNTS), draw(st.none() | st.floats(-9, 9)), draw(st.none() | AMOUNTS)),

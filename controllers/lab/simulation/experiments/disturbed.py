@@ -2,6 +2,10 @@
 
 All of them were fixed before any policy was measured on them. Requests say nothing of what is left: a node is as large
 as ever, and its trials get less. X0 is the same sweep undisturbed.
+
+In X1-blind to X5-blind, trials do not tell how long they wait for a CPU, as on macOS or with hooks of earlier versions.
+So nothing says whether a trial can use no more, or others were in its way. They were made once policies had been
+measured on X1 to X5.
 """
 
 from collections.abc import Callable
@@ -66,6 +70,11 @@ def disturbed(draw: Callable[[int], Workload], disturb: Disturb, seed: int) -> W
     return replace(workload, nodes=tuple(nodes))
 
 
+def waits_untold(workload: Workload) -> Workload:
+    """Return ``workload`` with trials that do not tell how long they wait for a CPU."""
+    return replace(workload, trials=tuple(replace(trial, waits_untold=True) for trial in workload.trials))
+
+
 def with_a_dip(node: NodeSpec, _: Random, __: int) -> NodeSpec:
     """Return ``node`` with half of it left for 100 seconds."""
     begins, ends, part = DIP
@@ -105,29 +114,32 @@ def both_later(node: NodeSpec, chance: Random, place: int) -> NodeSpec:
 
 _COMPARED: Final = ("default", "specon+flowcon", "ahead")
 _SWEEP: Final = f"{TRIALS} trials, one every 4 s, on {NODES} nodes of {NODE_CORES} core"
-_EVERY: Final[tuple[tuple[str, str, Disturb | None], ...]] = (
-    ("X0", "nobody else", None),
+_EVERY: Final[tuple[tuple[str, str, Disturb], ...]] = (
     ("X1", "others take half of each node from second 50 to 150", with_a_dip),
     ("X2", "every 10 s another part of each node is left, a quarter to all", with_noise),
     ("X3", "a quarter is left of one node of four", partial(slow, 0.0)),
     ("X4", "a quarter is left of one node of four from second 30 on", partial(slow, SLOW_FROM_S)),
     ("X5", "others take two thirds of all nodes, in spells of 20 to 120 s", stolen_now_and_then),
 )
+_UNTOLD: Final = "; waits are not told"
+
+
+def _experiment(name: str, others: str, draw: Callable[[int], Workload]) -> OwnExperiment:
+    return OwnExperiment(name, f"{_SWEEP}; {others}", draw, costs=Costs.local(), compared=_COMPARED)
+
+
+def _blind(disturb: Disturb, seed: int) -> Workload:
+    return waits_untold(disturbed(busy_workload, disturb, seed))
+
+
 DISTURBED_EXPERIMENTS: Final = (
-    *(
-        OwnExperiment(
-            name,
-            f"{_SWEEP}; {others}",
-            busy_workload if disturb is None else partial(disturbed, busy_workload, disturb),
-            costs=Costs.local(),
-            compared=_COMPARED,
-        )
-        for name, others, disturb in _EVERY
-    ),
+    _experiment("X0", "nobody else", busy_workload),
+    *(_experiment(name, others, partial(disturbed, busy_workload, disturb)) for name, others, disturb in _EVERY),
     OwnExperiment(
         "X6",
         "E1's 40 elastic gangs on 6 nodes; one turns slow at second 300, the others have a dip, and then noise",
         partial(disturbed, gang_workload, both_later),
         compared=("default", "gang-fifo", "dragon+ahead", "ahead"),
     ),
+    *(_experiment(f"{name}-blind", others + _UNTOLD, partial(_blind, disturb)) for name, others, disturb in _EVERY),
 )

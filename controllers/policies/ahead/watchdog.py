@@ -1,0 +1,258 @@
+"""Whether the sweep falls behind what the default scheduler would have come to, and what is done about it. Pure.
+
+``ahead`` goes by what it believes of trials and nodes. Where that is wrong, the default scheduler, which believes
+nothing, can be sooner. So it is kept up what the default scheduler would have done so far, with the work of each trial
+and the supply of each node as far as they are known by now: each trial where there was the most room, all trials of a
+node with the same part. What both come to from here on is worked out in the same way, with even parts and without
+moves, so that an error of the estimates harms both alike.
+
+Where ahead comes to clearly more, it falls back: it shares evenly, and moves trials only to nodes that stand idle. That
+ends when a while has passed in which it fell no further behind: so what it foresees holds again. A loss that it had by
+then is not held against it any more, but each while is twice as long as the one before.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Final
+
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.policies.ahead.forecast import EVEN, Load, earliest_end, evenly_shared, node_forecast
+from controllers.policies.kit.allocation import allocated
+from controllers.policies.kit.occupancy import Occupancy
+from controllers.policies.kit.places import placed, places
+
+TOLERATED: Final = 0.05
+"""Part of what the default scheduler comes to by which ahead may be later: the estimates are no better."""
+MOVES_TOLERATED: Final = 2.0
+"""Moves by which it may be later beside that."""
+CALM_S: Final = 60.0
+"""Seconds for which it may fall no further behind before it trusts its beliefs again, at first."""
+MOST_CALM_S: Final = 3840.0
+NOTHING: Final = 1e-6
+"""Part of its work below which a trial is done: sums of floats are not exact."""
+STILL: Final = 0.1
+"""Part of the seconds that passed by which it may have fallen further behind and still counts as holding its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A trial as it would be by now under the default scheduler.
+
+    ``whole`` is its work, as on a single core, in seconds; ``done`` is how much of it would be done, on ``node``, where
+    it trains from ``from_s`` on; None while it waits. ``most`` is how many cores it can use. ``ended_s`` and
+    ``really_ended_s`` are how long after its submission it would have ended, and did; None while it has not.
+    """
+
+    whole: float
+    most: float
+    submitted_s: float
+    node: NodeName | None = None
+    from_s: float = math.inf
+    done: float = 0.0
+    ended_s: float | None = None
+    really_ended_s: float | None = None
+
+    @property
+    def left(self) -> float:
+        """What it would still have to do."""
+        return max(0.0, self.whole - self.done)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Seconds by which a sweep is later than under the default scheduler: its end, and its mean completion."""
+
+    end: float = 0.0
+    mean: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What the default scheduler would have come to at ``at``, and how ahead stands beside it.
+
+    ``jobs`` leaves out the trials that have ended and would have: there were ``over`` of these, by which all trials
+    together ended ``later_s`` seconds later than they would have. The first was submitted at ``began``.
+    ``fallen_back_at`` is since when ahead shares evenly, None while it does not; ``gap`` is what it was behind by then.
+    ``forgiven`` is what it was behind by when it began to trust its beliefs again, ``calm_s`` how long it waits next.
+    """
+
+    at: float = 0.0
+    jobs: Mapping[TrialId, Job] = field(default_factory=dict)
+    over: int = 0
+    later_s: float = 0.0
+    began: float = math.inf
+    gap: Gap = Gap()
+    forgiven: Gap = Gap()
+    fallen_back_at: float | None = None
+    calm_s: float = CALM_S
+
+    @property
+    def fallen_back(self) -> bool:
+        """Whether ahead is to share evenly."""
+        return self.fallen_back_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is known of a trial's work: ``done`` and ``left``, as on a single core, and the ``most`` cores it can use.
+
+    ``known`` tells that its own reports say it.
+    """
+
+    done: float
+    left: float
+    most: float
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a look goes by.
+
+    ``work`` is that of each trial that has not ended, ``at_node`` the node where it is, or is on its way to. A trial
+    trains from ``start_s`` seconds after its place on, and a move takes ``move_s``; what is known is ``age_s`` old.
+    """
+
+    snapshot: Snapshot
+    work: Mapping[TrialId, Work]
+    at_node: Mapping[TrialId, NodeName]
+    power: float
+    start_s: float
+    move_s: float
+    age_s: float
+
+    @property
+    def cores(self) -> Mapping[NodeName, float]:
+        """What the nodes give their trials."""
+        return {node.name: node.supplied for node in self.snapshot.nodes if node.ready and node.supplied > 0}
+
+
+def watched(scene: Scene, before: Watch) -> Watch:
+    """Return what is known after a look. Gangs and trials that hold devices are not watched, nor those beside them."""
+    snapshot = scene.snapshot
+    if any(trial.gang or trial.devices.counts for trial in snapshot.unended):
+        return Watch(snapshot.now)
+    jobs = _with_places(_advanced(_as_known_now(scene, before.jobs), scene, before.at), scene)
+    began = min((before.began, *(job.submitted_s for job in jobs.values())))
+    watch = _without_over(replace(before, at=snapshot.now, jobs=jobs, began=began))
+    if _clear(jobs, scene):
+        return _judged(watch, _gap(watch, scene), scene)
+    calm = watch.fallen_back_at is not None and watch.at - watch.fallen_back_at >= watch.calm_s
+    return replace(watch, fallen_back_at=None) if calm else watch
+
+
+def _clear(jobs: Mapping[TrialId, Job], scene: Scene) -> bool:
+    """Whether enough is known: no trial waits, here or there, and each that runs has told what work it has left."""
+    waits = any(job.node is None for job in jobs.values())
+    return not waits and all(work.known and name in scene.at_node for name, work in scene.work.items())
+
+
+def _as_known_now(scene: Scene, jobs: Mapping[TrialId, Job]) -> dict[TrialId, Job]:
+    """Return the jobs of the trials there are, with their work as it is known by now."""
+    now, found = scene.snapshot.now, dict[TrialId, Job]()
+    for trial in scene.snapshot.trials:
+        job, work = jobs.get(trial.id), scene.work.get(trial.id)
+        if work is not None:
+            job = replace(job or Job(0.0, 1.0, trial.submitted_at), whole=work.done + work.left, most=work.most)
+            over = job.left <= NOTHING * job.whole  # it would have ended with the work that was guessed before
+            found[trial.id] = job if over else replace(job, ended_s=None)
+        elif job is not None and trial.phase is Phase.SUCCEEDED:
+            ended = job.really_ended_s if job.really_ended_s is not None else now - job.submitted_s
+            found[trial.id] = replace(job, really_ended_s=ended)
+    return found
+
+
+def _advanced(jobs: Mapping[TrialId, Job], scene: Scene, since: float) -> dict[TrialId, Job]:
+    """Return ``jobs`` after the seconds from ``since`` to now."""
+    found, cores = dict(jobs), scene.cores
+    by_node: dict[NodeName, list[TrialId]] = {}
+    for name, job in jobs.items():
+        if job.node is not None and job.node in cores and job.ended_s is None:
+            by_node.setdefault(job.node, []).append(name)
+    for node, names in by_node.items():
+        at, now = since, scene.snapshot.now
+        while at < now:
+            training = [name for name in names if found[name].ended_s is None and found[name].from_s <= at]
+            starts = [found[name].from_s for name in names if at < found[name].from_s < now]
+            shares = allocated([found[name].most for name in training], cores[node], EVEN)
+            speeds = {name: math.pow(share, scene.power) for name, share in zip(training, shares, strict=True)}
+            needed = [found[name].left / speed for name, speed in speeds.items() if speed > 0]
+            until = min(now, *starts, *(at + seconds for seconds in needed)) if starts or needed else now
+            for name, speed in speeds.items():
+                job = replace(found[name], done=found[name].done + speed * (until - at))
+                over = job.left <= NOTHING * job.whole
+                found[name] = replace(job, ended_s=until - job.submitted_s) if over else job
+            at = max(until, math.nextafter(at, math.inf))
+    return found
+
+
+def _with_places(jobs: Mapping[TrialId, Job], scene: Scene) -> dict[TrialId, Job]:
+    """Return ``jobs`` with a node for each that waits and has room, as the default scheduler gives it."""
+    snapshot, found = scene.snapshot, dict(jobs)
+    if all(job.node is not None for job in jobs.values()):
+        return found
+    trials = [_under_default(snapshot.named[name], job) for name, job in jobs.items() if job.ended_s is None]
+    would_be = Snapshot(snapshot.now, tuple(trials), snapshot.nodes)
+    for name, node in placed(places(would_be, Occupancy.of(would_be), lambda *_: 0.0, lambda *_: "")).items():
+        found[name] = replace(found[name], node=node, from_s=snapshot.now + scene.start_s)
+    return found
+
+
+def _under_default(trial: Trial, job: Job) -> Trial:
+    phase, nodes = (Phase.PENDING, ()) if job.node is None else (Phase.RUNNING, (job.node,))
+    return replace(trial, phase=phase, nodes=nodes, gated=job.node is None, cpu=trial.base_cpu, moving_to=None)
+
+
+def _without_over(watch: Watch) -> Watch:
+    """Return ``watch`` without the jobs of trials that have ended, and would have; what they came to is kept."""
+    later = {
+        name: job.really_ended_s - job.ended_s
+        for name, job in watch.jobs.items()
+        if job.really_ended_s is not None and job.ended_s is not None
+    }
+    jobs = {name: job for name, job in watch.jobs.items() if name not in later}
+    return replace(watch, jobs=jobs, over=watch.over + len(later), later_s=watch.later_s + sum(later.values()))
+
+
+def _gap(watch: Watch, scene: Scene) -> Gap:
+    """Return by how much the sweep is later than it would be, where ahead does from here on what it intends to."""
+    now, cores = watch.at, scene.cores
+    theirs: dict[NodeName, list[Load]] = {node: [] for node in cores}
+    ours: dict[NodeName, list[Load]] = {node: [] for node in cores}
+    later = watch.later_s
+    for name, job in watch.jobs.items():
+        since = now - job.submitted_s
+        later += since if job.really_ended_s is None else job.really_ended_s
+        later -= since if job.ended_s is None else job.ended_s
+        if job.ended_s is None and job.node in theirs:
+            theirs[job.node].append((job.left + max(0.0, job.from_s - now), job.most))
+        if job.really_ended_s is None and scene.at_node[name] in ours:
+            ours[scene.at_node[name]].append((scene.work[name].left, scene.work[name].most))
+    evenly = [evenly_shared(loads, cores[node], scene.power) for node, loads in theirs.items()]
+    later += sum(node_forecast(loads, cores[node], scene.power).completions for node, loads in ours.items())
+    later -= sum(completions for completions, _ in evenly)
+    end = earliest_end(chain.from_iterable(ours.values()), cores.values(), scene.power)
+    count = max(1, watch.over + len(watch.jobs))
+    return Gap(end - max((last for _, last in evenly), default=0.0), later / count)
+
+
+def _judged(watch: Watch, gap: Gap, scene: Scene) -> Watch:
+    """Return ``watch`` with what follows from being behind by ``gap``."""
+    now, slack = watch.at, MOVES_TOLERATED * scene.move_s + scene.age_s
+    limit = TOLERATED * max(0.0, now - watch.began) + slack
+    beyond = max(gap.end - max(0.0, watch.forgiven.end), gap.mean - max(0.0, watch.forgiven.mean))
+    if watch.fallen_back_at is None:
+        if beyond <= limit:
+            return watch
+        return replace(watch, fallen_back_at=now, gap=gap)
+    passed = now - watch.fallen_back_at
+    if beyond <= limit / 2:
+        return replace(watch, fallen_back_at=None, gap=gap)
+    if passed < watch.calm_s:
+        return watch
+    if max(gap.end - watch.gap.end, gap.mean - watch.gap.mean) > STILL * passed:
+        return replace(watch, fallen_back_at=now, gap=gap)
+    calm = min(MOST_CALM_S, 2 * watch.calm_s)
+    return replace(watch, fallen_back_at=None, gap=gap, forgiven=gap, calm_s=calm)
