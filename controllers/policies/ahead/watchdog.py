@@ -12,16 +12,15 @@ then is not held against it any more, but each while is twice as long as the one
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import Direction, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import EVEN, Load, earliest_end, evenly_shared, node_forecast
 from controllers.policies.kit.allocation import allocated
-from controllers.policies.kit.occupancy import Occupancy
-from controllers.policies.kit.places import placed, places
+from controllers.policies.kit.places import roomiest_nodes
 
 TOLERATED: Final = 0.05
 """Part of what the default scheduler comes to by which ahead may be later: the estimates are no better."""
@@ -30,6 +29,7 @@ MOVES_TOLERATED: Final = 2.0
 CALM_S: Final = 60.0
 """Seconds for which it may fall no further behind before it trusts its beliefs again, at first."""
 MOST_CALM_S: Final = 3840.0
+KEPT_ENDED: Final = 200
 NOTHING: Final = 1e-6
 """Part of its work below which a trial is done: sums of floats are not exact."""
 STILL: Final = 0.1
@@ -40,16 +40,20 @@ STILL: Final = 0.1
 class Job:
     """A trial as it would be by now under the default scheduler.
 
-    ``whole`` is its work, as on a single core, in seconds; ``done`` is how much of it would be done, on ``node``, where
-    it trains from ``from_s`` on; None while it waits. ``most`` is how many cores it can use. ``ended_s`` and
-    ``really_ended_s`` are how long after its submission it would have ended, and did; None while it has not.
+    ``trial`` is None once it has really ended. It asks for ``cpu`` cores and ``memory`` bytes. ``whole`` is its work,
+    as on a single core, in seconds; ``done`` is how much of it would be done, on ``node``, where it trains from
+    ``from_s`` on; None while it waits. ``most`` is how many cores it can use. ``ended_s`` and ``really_ended_s`` are
+    how long after its submission it would have ended, and did; None while it has not.
     """
 
-    whole: float
-    most: float
+    trial: TrialId | None
     submitted_s: float
+    cpu: float = 0.0
+    memory: float = 0.0
+    whole: float = 0.0
+    most: float = 1.0
     node: NodeName | None = None
-    from_s: float = math.inf
+    from_s: float = 0.0
     done: float = 0.0
     ended_s: float | None = None
     really_ended_s: float | None = None
@@ -72,17 +76,17 @@ class Gap:
 class Watch:
     """What the default scheduler would have come to at ``at``, and how ahead stands beside it.
 
-    ``jobs`` leaves out the trials that have ended and would have: there were ``over`` of these, by which all trials
-    together ended ``later_s`` seconds later than they would have. The first was submitted at ``began``.
+    ``jobs`` leaves out the trials that have ended and would have: there were ``over`` of these, which together ended
+    ``later_s`` seconds later than they would have. The first was submitted at ``began``, None before there was one.
     ``fallen_back_at`` is since when ahead shares evenly, None while it does not; ``gap`` is what it was behind by then.
     ``forgiven`` is what it was behind by when it began to trust its beliefs again, ``calm_s`` how long it waits next.
     """
 
     at: float = 0.0
-    jobs: Mapping[TrialId, Job] = field(default_factory=dict)
+    jobs: tuple[Job, ...] = ()
     over: int = 0
     later_s: float = 0.0
-    began: float = math.inf
+    began: float | None = None
     gap: Gap = Gap()
     forgiven: Gap = Gap()
     fallen_back_at: float | None = None
@@ -135,85 +139,113 @@ def watched(scene: Scene, before: Watch) -> Watch:
     if any(trial.gang or trial.devices.counts for trial in snapshot.unended):
         return Watch(snapshot.now)
     jobs = _with_places(_advanced(_as_known_now(scene, before.jobs), scene, before.at), scene)
-    began = min((before.began, *(job.submitted_s for job in jobs.values())))
-    watch = _without_over(replace(before, at=snapshot.now, jobs=jobs, began=began))
+    began = min((job.submitted_s for job in jobs), default=None) if before.began is None else before.began
+    watch = _without_over(replace(before, at=snapshot.now, jobs=tuple(jobs), began=began))
     if _clear(jobs, scene):
         return _judged(watch, _gap(watch, scene), scene)
     calm = watch.fallen_back_at is not None and watch.at - watch.fallen_back_at >= watch.calm_s
     return replace(watch, fallen_back_at=None) if calm else watch
 
 
-def _clear(jobs: Mapping[TrialId, Job], scene: Scene) -> bool:
+def _clear(jobs: Sequence[Job], scene: Scene) -> bool:
     """Whether enough is known: no trial waits, here or there, and each that runs has told what work it has left."""
-    waits = any(job.node is None for job in jobs.values())
+    waits = any(job.node is None for job in jobs)
     return not waits and all(work.known and name in scene.at_node for name, work in scene.work.items())
 
 
-def _as_known_now(scene: Scene, jobs: Mapping[TrialId, Job]) -> dict[TrialId, Job]:
+def _as_known_now(scene: Scene, before: Sequence[Job]) -> list[Job]:
     """Return the jobs of the trials there are, with their work as it is known by now."""
-    now, found = scene.snapshot.now, dict[TrialId, Job]()
-    for trial in scene.snapshot.trials:
-        job, work = jobs.get(trial.id), scene.work.get(trial.id)
-        if work is not None:
-            job = replace(job or Job(0.0, 1.0, trial.submitted_at), whole=work.done + work.left, most=work.most)
-            over = job.left <= NOTHING * job.whole  # it would have ended with the work that was guessed before
-            found[trial.id] = job if over else replace(job, ended_s=None)
-        elif job is not None and trial.phase is Phase.SUCCEEDED:
-            ended = job.really_ended_s if job.really_ended_s is not None else now - job.submitted_s
-            found[trial.id] = replace(job, really_ended_s=ended)
+    snapshot, found = scene.snapshot, list[Job]()
+    named = {job.trial: job for job in before if job.trial is not None}
+    for name, work in scene.work.items():
+        trial = snapshot.named[name]
+        job = named.get(name) or Job(name, trial.submitted_at, trial.base_cpu, trial.memory)
+        job = replace(job, whole=work.done + work.left, most=work.most)
+        over = job.left <= NOTHING * job.whole  # it would have ended with the work that was guessed before
+        found.append(job if over else replace(job, ended_s=None))
+    for job in before:
+        ended = snapshot.named.get(job.trial) if job.trial is not None else None
+        if job.trial is None:
+            found.append(job)
+        elif ended is not None and ended.phase is Phase.SUCCEEDED:
+            found.append(replace(job, trial=None, really_ended_s=snapshot.now - job.submitted_s))
     return found
 
 
-def _advanced(jobs: Mapping[TrialId, Job], scene: Scene, since: float) -> dict[TrialId, Job]:
+def _advanced(jobs: Sequence[Job], scene: Scene, since: float) -> list[Job]:
     """Return ``jobs`` after the seconds from ``since`` to now."""
-    found, cores = dict(jobs), scene.cores
-    by_node: dict[NodeName, list[TrialId]] = {}
-    for name, job in jobs.items():
+    found, cores = list(jobs), scene.cores
+    by_node: dict[NodeName, list[int]] = {}
+    for place, job in enumerate(jobs):
         if job.node is not None and job.node in cores and job.ended_s is None:
-            by_node.setdefault(job.node, []).append(name)
-    for node, names in by_node.items():
+            by_node.setdefault(job.node, []).append(place)
+    for node, places in by_node.items():
         at, now = since, scene.snapshot.now
         while at < now:
-            training = [name for name in names if found[name].ended_s is None and found[name].from_s <= at]
-            starts = [found[name].from_s for name in names if at < found[name].from_s < now]
-            shares = allocated([found[name].most for name in training], cores[node], EVEN)
-            speeds = {name: math.pow(share, scene.power) for name, share in zip(training, shares, strict=True)}
-            needed = [found[name].left / speed for name, speed in speeds.items() if speed > 0]
+            training = [place for place in places if found[place].ended_s is None and found[place].from_s <= at]
+            starts = [found[place].from_s for place in places if at < found[place].from_s < now]
+            shares = allocated([found[place].most for place in training], cores[node], EVEN)
+            speeds = {place: math.pow(share, scene.power) for place, share in zip(training, shares, strict=True)}
+            needed = [found[place].left / speed for place, speed in speeds.items() if speed > 0]
             until = min(now, *starts, *(at + seconds for seconds in needed)) if starts or needed else now
-            for name, speed in speeds.items():
-                job = replace(found[name], done=found[name].done + speed * (until - at))
+            for place, speed in speeds.items():
+                job = replace(found[place], done=found[place].done + speed * (until - at))
                 over = job.left <= NOTHING * job.whole
-                found[name] = replace(job, ended_s=until - job.submitted_s) if over else job
+                found[place] = replace(job, ended_s=until - job.submitted_s) if over else job
             at = max(until, math.nextafter(at, math.inf))
     return found
 
 
-def _with_places(jobs: Mapping[TrialId, Job], scene: Scene) -> dict[TrialId, Job]:
+def _with_places(jobs: list[Job], scene: Scene) -> list[Job]:
     """Return ``jobs`` with a node for each that waits and has room, as the default scheduler gives it."""
-    snapshot, found = scene.snapshot, dict(jobs)
-    if all(job.node is not None for job in jobs.values()):
-        return found
-    trials = [_under_default(snapshot.named[name], job) for name, job in jobs.items() if job.ended_s is None]
-    would_be = Snapshot(snapshot.now, tuple(trials), snapshot.nodes)
-    for name, node in placed(places(would_be, Occupancy.of(would_be), lambda *_: 0.0, lambda *_: "")).items():
-        found[name] = replace(found[name], node=node, from_s=snapshot.now + scene.start_s)
-    return found
+    snapshot = scene.snapshot
+    if all(job.node is not None for job in jobs):
+        return jobs
+    trials = [_under_default(place, job, snapshot) for place, job in enumerate(jobs)]
+    there = [trial for trial, job in zip(trials, jobs, strict=True) if job.ended_s is None]
+    line = sorted((trial for trial in there if trial.gated), key=lambda trial: (trial.submitted_at, trial.id))
+    nodes = roomiest_nodes(Snapshot(snapshot.now, tuple(there), snapshot.nodes), line)
+    given = [nodes.get(trial.id) for trial in trials]
+    from_s = snapshot.now + scene.start_s
+    return [
+        job if node is None else replace(job, node=node, from_s=from_s) for job, node in zip(jobs, given, strict=True)
+    ]
 
 
-def _under_default(trial: Trial, job: Job) -> Trial:
+def _under_default(place: int, job: Job, snapshot: Snapshot) -> Trial:
     phase, nodes = (Phase.PENDING, ()) if job.node is None else (Phase.RUNNING, (job.node,))
-    return replace(trial, phase=phase, nodes=nodes, gated=job.node is None, cpu=trial.base_cpu, moving_to=None)
+    known = None if job.trial is None else snapshot.named[job.trial]
+    return Trial(
+        id=TrialId(f"{place:06d}"),
+        phase=phase,
+        cpu=job.cpu,
+        base_cpu=job.cpu,
+        memory=job.memory,
+        direction=Direction.MINIMIZE,
+        submitted_at=job.submitted_s,
+        nodes=nodes,
+        gated=job.node is None,
+        may_use=None if known is None else known.may_use,
+    )
 
 
 def _without_over(watch: Watch) -> Watch:
-    """Return ``watch`` without the jobs of trials that have ended, and would have; what they came to is kept."""
-    later = {
-        name: job.really_ended_s - job.ended_s
-        for name, job in watch.jobs.items()
-        if job.really_ended_s is not None and job.ended_s is not None
-    }
-    jobs = {name: job for name, job in watch.jobs.items() if name not in later}
-    return replace(watch, jobs=jobs, over=watch.over + len(later), later_s=watch.later_s + sum(later.values()))
+    """Return ``watch`` without the jobs of trials that have ended, and would have; what they came to is kept.
+
+    Where the default scheduler is far behind, those that ended first are taken to end by now, so that their number
+    stays bounded.
+    """
+    now, left = watch.at, list[Job]()
+    ended = [job for job in watch.jobs if job.really_ended_s is not None]
+    surplus = {id(job) for job in ended[: max(0, len(ended) - KEPT_ENDED)]}
+    over, later = watch.over, watch.later_s
+    for job in watch.jobs:
+        would_s = now - job.submitted_s if job.ended_s is None and id(job) in surplus else job.ended_s
+        if job.really_ended_s is None or would_s is None:
+            left.append(job)
+        else:
+            over, later = over + 1, later + job.really_ended_s - would_s
+    return replace(watch, jobs=tuple(left), over=over, later_s=later)
 
 
 def _gap(watch: Watch, scene: Scene) -> Gap:
@@ -222,14 +254,14 @@ def _gap(watch: Watch, scene: Scene) -> Gap:
     theirs: dict[NodeName, list[Load]] = {node: [] for node in cores}
     ours: dict[NodeName, list[Load]] = {node: [] for node in cores}
     later = watch.later_s
-    for name, job in watch.jobs.items():
+    for job in watch.jobs:
         since = now - job.submitted_s
         later += since if job.really_ended_s is None else job.really_ended_s
         later -= since if job.ended_s is None else job.ended_s
         if job.ended_s is None and job.node in theirs:
             theirs[job.node].append((job.left + max(0.0, job.from_s - now), job.most))
-        if job.really_ended_s is None and scene.at_node[name] in ours:
-            ours[scene.at_node[name]].append((scene.work[name].left, scene.work[name].most))
+        if job.trial is not None and (node := scene.at_node[job.trial]) in ours:
+            ours[node].append((scene.work[job.trial].left, scene.work[job.trial].most))
     evenly = [evenly_shared(loads, cores[node], scene.power) for node, loads in theirs.items()]
     later += sum(node_forecast(loads, cores[node], scene.power).completions for node, loads in ours.items())
     later -= sum(completions for completions, _ in evenly)
@@ -241,7 +273,7 @@ def _gap(watch: Watch, scene: Scene) -> Gap:
 def _judged(watch: Watch, gap: Gap, scene: Scene) -> Watch:
     """Return ``watch`` with what follows from being behind by ``gap``."""
     now, slack = watch.at, MOVES_TOLERATED * scene.move_s + scene.age_s
-    limit = TOLERATED * max(0.0, now - watch.began) + slack
+    limit = TOLERATED * max(0.0, now - (watch.began or 0.0)) + slack
     beyond = max(gap.end - max(0.0, watch.forgiven.end), gap.mean - max(0.0, watch.forgiven.mean))
     if watch.fallen_back_at is None:
         if beyond <= limit:

@@ -66,29 +66,36 @@ def admitted(
             yield Proposal(place, reason(trial))
 
 
-def with_room(snapshot: Snapshot, trials: Iterable[Trial]) -> tuple[list[Trial], list[Trial]]:
+def with_room(snapshot: Snapshot, trials: Sequence[Trial]) -> tuple[list[Trial], list[Trial]]:
     """Return those of ``trials`` for which there is room, one after the other, and those for which there is none.
 
     Whoever was placed and does not run yet will take room, though no node shows it: it counts as if it went to the node
     with the most cores that nobody requests, as each of ``trials`` does.
     """
-    capacity = Capacity.of(snapshot)
-    placed: list[Trial] = []
-    without: list[Trial] = []
     starting = [one for one in snapshot.unended if one.phase is Phase.PENDING and not one.gated]
+    nodes = roomiest_nodes(snapshot, (*starting, *trials))
     begun = {one.id for one in starting}
+    new = [trial for trial in trials if trial.id not in begun]
+    return [one for one in new if nodes[one.id] is not None], [one for one in new if nodes[one.id] is None]
+
+
+def roomiest_nodes(snapshot: Snapshot, trials: Iterable[Trial]) -> dict[TrialId, NodeName | None]:
+    """Return the node to which each of ``trials`` goes, one after the other; None where there is no room for it.
+
+    It is the node with the most cores that nobody requests, as the default scheduler chooses.
+    """
+    capacity = Capacity.of(snapshot)
+    found: dict[TrialId, NodeName | None] = {}
     lines: dict[tuple[RequestShape, tuple[int, int, int]], list[tuple[float, NodeName]]] = {}
-    for trial in (*starting, *trials):
+    for trial in trials:
         kind = request_shape(trial), (trial.workers, trial.min_workers, trial.max_workers)
         if kind not in lines:
             lines[kind] = [(-_unrequested(capacity, name), name) for name in capacity.nodes]
             heapify(lines[kind])
-        node = _roomiest(capacity, trial, lines[kind])
+        found[trial.id] = node = _roomiest(capacity, trial, lines[kind])
         if node is not None:
             capacity.apply(Place(trial.id, node))
-        if trial.id not in begun:
-            (without if node is None else placed).append(trial)
-    return placed, without
+    return found
 
 
 def _roomiest(capacity: Capacity, trial: Trial, line: list[tuple[float, NodeName]]) -> NodeName | None:

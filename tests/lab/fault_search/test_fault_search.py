@@ -141,7 +141,8 @@ def test_what_is_broken_on_purpose_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = breaking(monkeypatch)
-    cases = (draw_case(seed, "specon+flowcon") for seed in range(_ENOUGH))
+    # Not from 0 on: where trials move again and again, its case takes minutes to show that the sweep never ends.
+    cases = (draw_case(seed, "specon+flowcon") for seed in range(1, _ENOUGH))
     assert any(violation.invariant == invariant for case in cases if (violation := run(case).violation))
 
 

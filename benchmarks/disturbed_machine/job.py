@@ -1,0 +1,67 @@
+"""A trial that costs little beside its training: a network of two layers learns the digits, in numpy."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from mlflow_hooks import trial
+from workflows.jobs.data import DIGITS, Array, digit_images
+
+HIDDEN = 128
+
+
+class Network:
+    """Two layers; what a move must bring along."""
+
+    def __init__(self) -> None:
+        chance = np.random.default_rng(0)
+        self.first = chance.normal(0, 0.1, (64, HIDDEN)).astype(np.float32)
+        self.second = chance.normal(0, 0.1, (HIDDEN, DIGITS)).astype(np.float32)
+
+    def save(self, folder: Path) -> None:
+        """Write both layers."""
+        np.savez(folder / "layers.npz", first=self.first, second=self.second)
+
+    def load(self, folder: Path) -> None:
+        """Take both layers back."""
+        with np.load(folder / "layers.npz") as layers:
+            self.first, self.second = layers["first"], layers["second"]
+
+    def told(self, inputs: Array) -> tuple[Array, Array]:
+        """Return the hidden layer, and the probability of each digit."""
+        hidden = np.maximum(inputs @ self.first, 0)
+        scores = hidden @ self.second
+        parts = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return hidden, parts / parts.sum(axis=1, keepdims=True)
+
+    def learn(self, inputs: Array, wanted: Array, lr: float) -> None:
+        """Go one step down the gradient of all examples."""
+        hidden, told = self.told(inputs)
+        error = (told - wanted) / len(wanted)
+        back = (error @ self.second.T) * (hidden > 0)
+        self.second -= lr * hidden.T @ error
+        self.first -= lr * inputs.T @ back
+
+
+def main() -> None:
+    """Train, and log the validation loss of each step."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lr", type=float, default=0.1)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--passes", type=int, default=30, help="over the data, in each step")
+    given = parser.parse_args()
+    data, network = digit_images(), Network()
+    wanted = np.eye(DIGITS, dtype=np.float32)[data.train.targets]
+    with trial() as t:
+        t.track(network)
+        for _ in t.steps(given.steps):
+            for _ in range(given.passes):
+                network.learn(data.train.inputs, wanted, given.lr)
+            _, told = network.told(data.valid.inputs)
+            right = told[np.arange(len(told)), data.valid.targets]
+            t.log(loss=float(-np.log(right + 1e-9).mean()))
+
+
+if __name__ == "__main__":
+    main()
