@@ -47,7 +47,7 @@ class Watched:
 
 def test_a_node_whose_trials_wait_for_what_others_take_gives_what_these_get() -> None:
     node = Watched()
-    assert node.run(60, ("a", 0.5, 1.0), ("b", 0.5, 2.0)) == pytest.approx(1.0, rel=0.1)
+    assert node.run(120, ("a", 0.5, 1.0), ("b", 0.5, 2.0)) == pytest.approx(1.0, rel=0.1)
 
 
 def test_a_node_whose_trials_use_little_and_wait_for_nothing_is_whole() -> None:

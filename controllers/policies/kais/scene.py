@@ -45,10 +45,11 @@ MOST_CORES: Final = 1e6
 class Scene:
     """Trials and nodes as arrays, in the order of their names; places and moves are counted in as they are chosen.
 
-    ``at`` is each trial's node by number, -1 where it waits. Work is in seconds as on a single core. ``taken`` is what
-    is requested of each node's cores, ``memory_taken`` of its memory. ``unit`` is the length of a usual trial in
-    seconds, ``mean_cores`` and ``mean_count`` are those of the nodes, ``most_load`` is the most work that a node had
-    for each of its cores: they stay as they were at the beginning.
+    ``at`` is each trial's node by number, -1 where it waits. Work is in seconds as on a single core. ``sizes`` are the
+    cores of each node that may be requested, ``cores`` those that its trials get. ``taken`` is what is requested of
+    it, ``memory_taken`` of its memory. ``unit`` is the length of a usual trial in seconds, ``mean_cores`` and
+    ``mean_count`` are those of the nodes, ``most_load`` is the most work that a node had for each of its cores: they
+    stay as they were at the beginning.
     """
 
     trials: list[TrialId]
@@ -60,6 +61,7 @@ class Scene:
     known: Floats
     trains: Floats
     at: Ints
+    sizes: Floats
     cores: Floats
     memory: Floats
     taken: Floats
@@ -73,7 +75,7 @@ class Scene:
     def fits(self, trial: int) -> Bools:
         """Return for each node whether there is room for ``trial``."""
         return np.asarray(
-            (self.taken + self.cpu[trial] <= self.cores + SLACK)
+            (self.taken + self.cpu[trial] <= self.sizes + SLACK)
             & (self.memory_taken + self.memory_asked[trial] <= self.memory)
         )
 
@@ -104,7 +106,7 @@ class Scene:
         rows = (
             self.loads() / self.cores / self.unit,
             self.demands(),
-            self.taken / self.cores,
+            self.taken / self.sizes,
             counts / (self.mean_count + TINY),
             self.cores / self.mean_cores,
             counts / USUAL,
@@ -126,7 +128,7 @@ class Scene:
             delay,
             work / most / self.unit,
             demand,
-            (self.taken + self.cpu[trial]) / self.cores,
+            (self.taken + self.cpu[trial]) / self.sizes,
             load / (self.most_load + TINY),
             self.cores / self.mean_cores,
             delay * np.maximum(0.0, 1.0 - 1.0 / demand),
@@ -160,12 +162,13 @@ def scene(
         starting: Where trials were placed that have yet to start.
         arriving: Whether more trials are expected.
     """
-    ready = [node for node in snapshot.nodes if node.ready and node.cpu > 0]
+    ready = [node for node in snapshot.nodes if node.ready and node.supplied > 0]
     trials = [one.trial for one in estimates.values() if one.trial.phase not in {Phase.SUSPENDING, Phase.STOPPING}]
     if not ready or not trials:
         return None
     numbers = {node.name: number for number, node in enumerate(ready)}
-    cores = np.array([min(node.cpu, MOST_CORES) for node in ready])
+    sizes = np.array([min(node.cpu, MOST_CORES) for node in ready])
+    cores = np.array([min(node.supplied, MOST_CORES) for node in ready])
     capacity, largest = Capacity.of(snapshot), float(cores.max())
     for trial in trials:
         if trial.id in starting and starting[trial.id] in numbers:
@@ -188,6 +191,7 @@ def scene(
         known=np.array([float(estimates[trial.id].known) for trial in trials]),
         trains=np.array([float(trial.steady) for trial in trials]),
         at=at,
+        sizes=sizes,
         cores=cores,
         memory=memory,
         taken=np.array([cpu for cpu, _ in taken]) + closed,
