@@ -141,6 +141,11 @@ def test_whatever_is_believed_of_the_work_the_watch_stays_finite(
     assert abs(watch.gap.mean) < 1e20
 
 
+def test_work_that_takes_less_time_than_the_clock_can_tell_ends() -> None:
+    late = {"a": ("n", 0.0, 1e-12), "b": ("m", 0.0, 2e-12)}
+    assert looked(scene(1e9, late), scene(1e9 + 10, late)).jobs[0].ended_s is not None
+
+
 @pytest.mark.parametrize("name", ["X3-blind", "X4-blind"])
 def test_where_nothing_tells_of_others_it_notices_that_its_beliefs_are_wrong(name: str) -> None:
     ratios = []

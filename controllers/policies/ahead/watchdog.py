@@ -183,16 +183,17 @@ def _advanced(jobs: Sequence[Job], scene: Scene, since: float) -> list[Job]:
         at, now = since, scene.snapshot.now
         while at < now:
             training = [place for place in places if found[place].ended_s is None and found[place].from_s <= at]
-            starts = [found[place].from_s for place in places if at < found[place].from_s < now]
+            starts = [found[place].from_s - at for place in places if at < found[place].from_s < now]
             shares = allocated([found[place].most for place in training], cores[node], EVEN)
             speeds = {place: math.pow(share, scene.power) for place, share in zip(training, shares, strict=True)}
-            needed = [found[place].left / speed for place, speed in speeds.items() if speed > 0]
-            until = min(now, *starts, *(at + seconds for seconds in needed)) if starts or needed else now
-            for place, speed in speeds.items():
-                job = replace(found[place], done=found[place].done + speed * (until - at))
-                over = job.left <= NOTHING * job.whole
-                found[place] = replace(job, ended_s=until - job.submitted_s) if over else job
-            at = max(until, math.nextafter(at, math.inf))
+            needed = {place: found[place].left / speed for place, speed in speeds.items() if speed > 0}
+            step = min((now - at, *starts, *needed.values()))
+            # Onwards even where what is left takes less time than the clock can tell.
+            at = max(at + step, math.nextafter(at, math.inf))
+            for place, seconds in needed.items():
+                job = replace(found[place], done=found[place].done + speeds[place] * step)
+                over = seconds <= step or job.left <= NOTHING * job.whole
+                found[place] = replace(job, ended_s=at - job.submitted_s) if over else job
     return found
 
 
