@@ -11,6 +11,7 @@ It needs a machine with nothing else on it: "others" is what ran beside the swee
 
 import argparse
 import json
+import os
 import signal
 import statistics
 import subprocess
@@ -54,7 +55,7 @@ def beside(load: str, seed: int) -> Iterator[None]:
         try:
             yield
         finally:
-            others.send_signal(signal.SIGTERM)
+            os.killpg(others.pid, signal.SIGKILL)  # with its workers, which would go on without it
 
 
 def runs_of(file: Path, loads: Iterable[str], seeds: Iterable[int]) -> list[Run]:

@@ -65,8 +65,8 @@ class _Node:
         "version",
     )
 
-    def __init__(self, room: Room) -> None:
-        self.size, self.cores = room.cores, room.supplied
+    def __init__(self, room: Room, supplied: float) -> None:
+        self.size, self.cores = room.cores, supplied
         self.cpu = room.cpu
         self.memory = room.memory
         self.devices = room.devices
@@ -106,7 +106,8 @@ class _Simulation:
         self._left = list(course.works)
         self._waits = course.waits or [0.0] * len(model.jobs)
         self._moves = [job.moves if course.moves else 0 for job in model.jobs]
-        self._nodes = [_Node(room) for room in model.rooms]
+        supplies = course.supplies or [room.supplied for room in model.rooms]
+        self._nodes = [_Node(room, supplied) for room, supplied in zip(model.rooms, supplies, strict=True)]
         self._ends = [math.inf] * len(model.jobs)
         self._events: list[tuple[float, int, int, int]] = []
         self._waiting: dict[_Shape, deque[int]] = {}
@@ -117,9 +118,8 @@ class _Simulation:
         self._exponent = math.inf if model.power >= LINEAR else course.exponent
         self._end = 0.0
         if model.shortest_first:
-            cores = [room.supplied for room in model.rooms]
             mosts = map(cores_with_waiting, course.mosts, self._waits, repeat(model.power))
-            self._end = earliest_end(zip(course.works, mosts, strict=True), cores, model.power)
+            self._end = earliest_end(zip(course.works, mosts, strict=True), supplies, model.power)
 
     def run(self) -> list[float]:
         for number, job in enumerate(self._model.jobs):

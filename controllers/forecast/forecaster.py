@@ -11,6 +11,7 @@ from controllers.core.model import Phase, Snapshot, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
 from controllers.forecast.ranges import Steering, forecast
+from controllers.forecast.supplies import Supplies, supplies_after
 from controllers.policies.kit.work_left import Measured, measured
 
 _LOG = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class Forecaster:
         self._to_come = to_come
         self._told = told
         self._measured = Measured()
+        self._supplies = Supplies()
         self._unended: frozenset[TrialId] = frozenset()
         self._ended_at: dict[TrialId, float] = {}
         self._look_at = self._forecast_at = 0.0
@@ -65,6 +67,7 @@ class Forecaster:
         self._unended = frozenset(trial.id for trial in snapshot.unended)
         try:
             self._measured = measured(snapshot, self._measured)
+            self._supplies = supplies_after(snapshot, self._supplies)
             found = self._found(snapshot) if snapshot.now >= self._forecast_at or not snapshot.unended else None
         except Exception:  # noqa: BLE001 - whatever reports hold, the sweep is steered on
             if not self._failed:
@@ -82,7 +85,8 @@ class Forecaster:
         self._forecast_at = snapshot.now + max(FORECAST_S, trials / TRIALS_A_FORECAST)
         if trials > MOST_TRIALS:
             return Forecast(snapshot.now)
-        return forecast(snapshot, self._measured, to_come, self._steering, self._leaving_s(snapshot))
+        leaving_s = self._leaving_s(snapshot)
+        return forecast(snapshot, self._measured, to_come, self._steering, leaving_s, self._supplies)
 
     def _leaving_s(self, snapshot: Snapshot) -> float:
         """Return the seconds from a trial's last report to its end, on the median; on Argo it is ten or more."""

@@ -69,7 +69,8 @@ class Course:
     ``ties`` holds a number for each node: of equal ones, the least is taken first. ``moves`` tells whether jobs move,
     ``contention`` which part of its speed each further job takes from all on its node. ``exponent`` is that of
     ``allocated`` where speed grows more slowly than cores. ``waits`` are the seconds for which each job waits in each
-    second of work; empty where none does.
+    second of work; empty where none does. ``supplies`` are the cores that each node gives; empty where it is as the
+    rooms tell.
     """
 
     works: Sequence[float]
@@ -80,3 +81,4 @@ class Course:
     contention: float = 0.0
     exponent: float = 1.0
     waits: Sequence[float] = ()
+    supplies: Sequence[float] = ()

@@ -13,13 +13,14 @@ from typing import Any, Final, NamedTuple, Self
 
 from controllers.core.actions import Migrate, Resize
 from controllers.core.forecast import WITHIN, EndRange, Forecast
-from controllers.core.model import Snapshot
+from controllers.core.model import Node, Snapshot
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
 from controllers.forecast.fluid import ends
 from controllers.forecast.guesses import Lengths, LengthsBeyond, Like, Mosts, Stops, normal, uniform
 from controllers.forecast.jobs import KnownJob, KnownSweep, known_sweep
 from controllers.forecast.model import Course, Job, Model
+from controllers.forecast.supplies import Supplies, drawn_supplies
 from controllers.forecast.waiting import Waits
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.kit.waits import ONE_CORE
@@ -44,6 +45,7 @@ LEAST: Final = 0.02
 """Part of a length that is left at least of a trial that has not ended."""
 OTHER_SIZES: Final = 0.25
 """Spread of what is left of a gang that grows and shrinks: as if by more or fewer cores than it has."""
+NOT_SEEN: Final = Supplies()
 END_S: Final = 2.0
 """Seconds by which an end may be missed: it takes a while until a trial has gone, and until that is seen."""
 
@@ -99,6 +101,7 @@ def forecast(
     to_come: Iterable[ComingTrial],
     steering: Steering,
     leaving_s: float = 0.0,
+    supplies: Supplies = NOT_SEEN,
 ) -> Forecast:
     """Return when the trials of ``snapshot`` and the sweep will end; without ranges while nothing is known.
 
@@ -108,6 +111,7 @@ def forecast(
         to_come: Trials that have not been submitted.
         steering: What shares the nodes, and how.
         leaving_s: Seconds from the last step of a trial until it counts as ended.
+        supplies: What the nodes gave until now.
     """
     now, known = snapshot.now, known_sweep(snapshot, measured, to_come, steering.most_moves)
     if not known.jobs:
@@ -124,7 +128,8 @@ def forecast(
         known.calm_at,
         known.move_s,
     )
-    found = [ends(model, course) for course in _courses(known, steering.spread)]
+    takers = [node for node in snapshot.nodes if node.ready and node.supplied > 0]
+    found = [ends(model, course) for course in _courses(known, steering.spread, takers, supplies)]
     if not found:
         return Forecast(now)
     sweeps: dict[str, list[int]] = {}
@@ -237,7 +242,7 @@ def _spread(values: Sequence[float]) -> float:
     return statistics.pstdev(map(math.log, values))
 
 
-def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
+def _courses(known: KnownSweep, spread: Spread, nodes: Sequence[Node], supplies: Supplies) -> list[Course]:
     """Return the ways in which the sweep may go on; none while no length is known."""
     jobs, rooms = known.jobs, known.rooms
     draws = next((draws for draws in DRAWS if draws * len(jobs) <= MOST_JOBS), DRAWS[-1])
@@ -285,6 +290,7 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
     ties = [uniform(f"node {number}", draws) for number in range(len(rooms))]
     ways = [1 / (1 - min(known.power, 0.99)) if math.isinf(way) else way for way in WAYS_TO_SHARE]
     moves, way = uniform("moves", draws), uniform("way", draws)
+    gives = drawn_supplies(nodes, supplies, draws)
     return [
         Course(
             [row.works[draw] for row in rows],
@@ -295,6 +301,7 @@ def _courses(known: KnownSweep, spread: Spread) -> list[Course]:
             contention[draw],
             ways[int(way[draw] * len(ways))],
             [row.waits[draw] for row in rows] if paces.any else (),
+            gives[draw],
         )
         for draw in range(draws)
     ]

@@ -49,8 +49,20 @@ def when_it_ends(tally: Tally, left: EndRange | None) -> str:
     return f"ends in about {in_words(left)}" if left is not None else "time left not known yet"
 
 
-def headline(tally: Tally, elapsed: float, left: EndRange | None, *, over: bool = False) -> RenderableType:
-    """Return the sweep's own bar: trials ended, running, moving, failed, and the time left."""
+def taken_by_others(snapshot: Snapshot) -> str:
+    """Return how many cores others use, as far as trials lack them; empty where they lack none.
+
+    It stands beside the time left, which is less certain then.
+    """
+    taken = sum(node.cpu - node.supplied for node in snapshot.nodes)
+    cores = sum(node.cpu for node in snapshot.nodes)
+    return f"others use {taken:.2g} of {cores:.3g} cores" if taken > 0 else ""
+
+
+def headline(
+    tally: Tally, elapsed: float, left: EndRange | None, others: str = "", *, over: bool = False
+) -> RenderableType:
+    """Return the sweep's own bar: trials ended, running, moving, failed, the time left, and what ``others`` take."""
     bar = _bar(tally.ended / max(1, tally.total), 30, "green")
     parts = [f"{tally.ended} of {tally.total} trials ended", f"{tally.running} running"]
     parts += [f"{tally.moving} moving"] if tally.moving else []
@@ -59,6 +71,7 @@ def headline(tally: Tally, elapsed: float, left: EndRange | None, *, over: bool 
     parts += [f"[bold red]{tally.failed} failed[/]"] if tally.failed else []
     times = [f"{formatting.seconds(elapsed)} elapsed"]
     times += [soon] if not over and (soon := when_it_ends(tally, left)) else []
+    times += [others] if others else []
     about = Text.from_markup(f" {', '.join(parts)}; {', '.join(times)}")
     return Padding(Columns([bar, about], padding=(0, 1)), (0, 0, 1, 0))
 

@@ -16,7 +16,14 @@ from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, Phase, Snapshot, TrialId
 from controllers.core.results import RunResult
 from hera_specon import formatting
-from hera_specon.display.boards import best_lines, headline, nodes_board, trials_board, when_it_ends
+from hera_specon.display.boards import (
+    best_lines,
+    headline,
+    nodes_board,
+    taken_by_others,
+    trials_board,
+    when_it_ends,
+)
 from hera_specon.sweep_state import Tally, node_rows, tally, trial_outcome, trial_rows
 
 DRAWN_EVERY = 2.0
@@ -79,7 +86,7 @@ class LiveScreen:
         room = max(3, self._console.height - LINES_BESIDE_TRIALS - len(nodes) - len(best))
         rows = trial_rows(snapshot, assessments, reasons, self._forecast, room)
         body = Group(
-            headline(counts, snapshot.now, _left(self._forecast, snapshot.now)),
+            headline(counts, snapshot.now, _left(self._forecast, snapshot.now), taken_by_others(snapshot)),
             *(Text(line, no_wrap=True) for line in best),
             trials_board(rows, len(snapshot.trials) - len(rows), wide=self._console.width >= WIDE),
             nodes_board(nodes),
@@ -188,6 +195,7 @@ def progress_line(
     categories = [assessments[trial].category for trial in running if trial in assessments]
     parts += [f"{n} {category.value}" for category in Category if (n := categories.count(category))]
     told = [", ".join(parts), *best_lines(snapshot)] + ([soon] if (soon := when_it_ends(count, left)) else [])
+    told += [others] if (others := taken_by_others(snapshot)) else []
     return f"[{formatting.seconds(snapshot.now)}] {'; '.join(told)}"
 
 

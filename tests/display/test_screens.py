@@ -121,6 +121,16 @@ def test_plain_lines_tell_when_the_sweep_will_end_until_all_has_ended() -> None:
     assert lines[-1] == "[1 m 20 s] 1/1 trials ended, 0 running"
 
 
+def test_plain_lines_tell_how_many_cores_others_use_while_trials_lack_them() -> None:
+    lines: list[str] = []
+    screen = PlainScreen(lines.append)
+    screen.begin("specon", 1, 1, 1)
+    running = at(65.0, trial("c", Phase.RUNNING))
+    screen.observe(replace(running, nodes=(replace(NODES[0], supply=0.7), NODES[1])), {}, {})
+
+    assert lines[1] == "[1 m 05 s] 0/1 trials ended, 1 running; time left not known yet; others use 1.3 of 4 cores"
+
+
 def test_the_live_view_shows_when_trials_and_sweep_will_end() -> None:
     out = StringIO()
     screen = LiveScreen(Console(file=out, force_terminal=True, width=160, height=40))

@@ -10,6 +10,7 @@ from controllers.core.forecast import EndRange
 from controllers.core.model import Snapshot, TrialId
 from controllers.core.ports import ComingTrial
 from controllers.forecast.ranges import Steering, forecast
+from controllers.forecast.supplies import Supplies, supplies_after
 from controllers.lab.simulation.evaluation import first_nodes
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.run import simulate
@@ -50,8 +51,8 @@ def judged(experiment: Setup, policy: str, seed: int, parts: Sequence[float] = P
     last = max(ends.values())
     found = []
     for part in parts:
-        snapshot, known = next(look for look in reversed(looks.kept) if look[0].now <= part * last)
-        told = forecast(snapshot, known, to_come, Steering.by(steers))
+        snapshot, known, supplies = next(look for look in reversed(looks.kept) if look[0].now <= part * last)
+        told = forecast(snapshot, known, to_come, Steering.by(steers), supplies=supplies)
         end = None if told.end is None else _against(told.end, last, snapshot.now)
         trials = tuple(_against(of_trial, ends[name], snapshot.now) for name, of_trial in told.trials.items())
         found.append(Judged(part, end, trials))
@@ -83,15 +84,16 @@ class _Looks:
     """An observer that keeps what a forecaster would have known at each look."""
 
     def __init__(self) -> None:
-        self._measured = Measured()
-        self.kept: list[tuple[Snapshot, Measured]] = []
+        self._measured, self._supplies = Measured(), Supplies()
+        self.kept: list[tuple[Snapshot, Measured, Supplies]] = []
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         del assessments, reasons
         self._measured = measured(snapshot, self._measured)
-        self.kept.append((snapshot, self._measured))
+        self._supplies = supplies_after(snapshot, self._supplies)
+        self.kept.append((snapshot, self._measured, self._supplies))
 
 
 class _Awake(AroundOne):
