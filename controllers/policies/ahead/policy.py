@@ -128,7 +128,10 @@ class Ahead(PolicySettings):
         plan = WorkPlan(shown, estimates, starting, weights)
         placing = list(islice(plan.places(), MOST_PLACED))
         due = snapshot.now >= state.due_at - CLOCK_SLACK
-        watch = self._watched(snapshot, state.watch, known, estimates, plan, weights) if due else state.watch
+        watch = state.watch
+        # Also when a trial has ended: its time counts, and its name is not kept.
+        if due or any(job.trial is not None and job.trial not in estimates for job in watch.jobs):
+            watch = self._watched(snapshot, watch, known, estimates, plan, weights)
         # What is old says little of where a trial stands by now, so it moves no trial and changes no share.
         oldest = self.stale_after * self.interval
         fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, oldest)}
