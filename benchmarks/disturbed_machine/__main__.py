@@ -16,7 +16,7 @@ import signal
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -78,25 +78,22 @@ def table(runs: Iterable[Run]) -> Table:
     by_task = {(run.task.sweep, run.task.seed, run.task.policy): run for run in runs}
     drawn = Table(*_COLUMNS, title="beside other programs", title_justify="left")
     for (load, seed, policy), run in sorted(by_task.items()):
-        baseline = by_task.get((load, seed, "default"))
-        times = [changed(ours, None if baseline is None else time_of(baseline)) for ours, time_of in _times(run)]
+        before = by_task.get((load, seed, "default"), run).result
+        times = [
+            changed(run.result.makespan_s, before.makespan_s),
+            changed(run.result.mean_completion_s, before.mean_completion_s),
+        ]
         cores = (run.delivered.nodes, run.delivered.others, run.delivered.stolen)
         moves = sum(trial.moves for trial in run.result.trials)
-        told = [f"{each or 0.0:.2f}" for each in cores]
+        told = ["" if each is None else f"{each:.2f}" for each in cores]
         drawn.add_row(load, str(seed), policy, *times, *told, str(moves), *held(run))
     return drawn
 
 
-def _times(run: Run) -> list[tuple[float, Callable[[Run], float]]]:
-    each: list[Callable[[Run], float]] = [lambda one: one.result.makespan_s, lambda one: one.result.mean_completion_s]
-    return [(time_of(run), time_of) for time_of in each]
-
-
-def changed(seconds: float, before: float | None) -> str:
+def changed(seconds: float, before: float) -> str:
     """Return a time, with its change against that of the default scheduler where it differs."""
-    return (
-        f"{seconds:.0f} s" if before in {None, seconds, 0.0} else f"{seconds:.0f} s {seconds / (before or 1) - 1:+.1%}"
-    )
+    told = f"{seconds:.0f} s"
+    return told if before in {0.0, seconds} else f"{told} {seconds / before - 1:+.1%}"
 
 
 def held(run: Run) -> list[str]:
@@ -109,7 +106,7 @@ def held(run: Run) -> list[str]:
 def summary(load: str, runs: Iterable[Run]) -> str:
     """Return what the pairs beside ``load`` come to in the mean."""
     of = {(run.task.seed, run.task.policy): run.result for run in runs if run.task.sweep == load}
-    pairs = [(of[seed, "ahead"], of[seed, "default"]) for seed in {seed for seed, _ in of} if (seed, "ahead") in of]
+    pairs = [(of[seed, "ahead"], of[seed, "default"]) for seed, policy in of if policy == "default"]
     ends = statistics.fmean(ours.makespan_s / theirs.makespan_s - 1 for ours, theirs in pairs)
     means = statistics.fmean(ours.mean_completion_s / theirs.mean_completion_s - 1 for ours, theirs in pairs)
     return f"{load}: makespan {ends:+.1%}, mean completion {means:+.1%} in the mean of {len(pairs)} pairs"

@@ -3,8 +3,8 @@
 ``ahead`` goes by what it believes of trials and nodes. Where that is wrong, the default scheduler, which believes
 nothing, can be sooner. So it is kept up what the default scheduler would have done so far, with the work of each trial
 and the supply of each node as far as they are known by now: each trial where there was the most room, all trials of a
-node with the same part. What both come to from here on is worked out in the same way, with even parts and without
-moves, so that an error of the estimates harms both alike.
+node with the same part. It would go on so. ahead is given what it can come to at best: the earliest end that all its
+trials could have, and on each node the shortest first. Otherwise it would be blamed for moves that it has yet to make.
 
 Where ahead comes to clearly more, it falls back: it shares evenly, and moves trials only to nodes that stand idle. That
 ends when a while has passed in which it fell no further behind: so what it foresees holds again. A loss that it had by
@@ -23,13 +23,15 @@ from controllers.policies.kit.allocation import allocated
 from controllers.policies.kit.places import roomiest_nodes
 
 TOLERATED: Final = 0.05
-"""Part of what the default scheduler comes to by which ahead may be later: the estimates are no better."""
+"""Part of the time since the sweep began by which ahead may be later: the estimates are no better."""
 MOVES_TOLERATED: Final = 2.0
 """Moves by which it may be later beside that."""
 CALM_S: Final = 60.0
 """Seconds for which it may fall no further behind before it trusts its beliefs again, at first."""
 MOST_CALM_S: Final = 3840.0
+"""The same at most: it doubles each time."""
 KEPT_ENDED: Final = 200
+"""Trials that have ended, and would not have, of which the state tells at most."""
 NOTHING: Final = 1e-6
 """Part of its work below which a trial is done: sums of floats are not exact."""
 STILL: Final = 0.1
@@ -250,7 +252,7 @@ def _without_over(watch: Watch) -> Watch:
 
 
 def _gap(watch: Watch, scene: Scene) -> Gap:
-    """Return by how much the sweep is later than it would be, where ahead does from here on what it intends to."""
+    """Return by how much the sweep is later than it would be, even where ahead does the best from here on."""
     now, cores = watch.at, scene.cores
     theirs: dict[NodeName, list[Load]] = {node: [] for node in cores}
     ours: dict[NodeName, list[Load]] = {node: [] for node in cores}
