@@ -4,10 +4,11 @@ Everything here may fail with MLflow's errors at any point and be called again: 
 acknowledged is counted, and MLflow drops a point that is identical to one it has.
 """
 
+import os
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,8 @@ from mlflow_hooks.state_folder import (
     Identity,
     Run,
     forget_run,
+    has_asked_for_run,
+    note_run_asked_for,
     read_ending,
     read_identity,
     read_run,
@@ -56,12 +59,19 @@ class DeletedRunError(TrackingError):
 class Delivery:
     """Sends one trial's points. ``allowed`` is asked before each request; once it says no, all ends.
 
-    ``server`` is that which ``MLFLOW_TRACKING_URI`` names, where nobody hands over another.
+    ``server`` is that which ``MLFLOW_TRACKING_URI`` names, where nobody hands over another. ``parent`` is the run that
+    the trial's is nested under, where the trial itself does not know it. ``alone`` tells that nobody else makes a run
+    for this trial, so that none need be looked for. Until ``over`` is set, MLflow is not told how the trial ended:
+    another attempt may come. ``experiments`` remembers the ids of experiments by their names.
     """
 
     folder: Path
     allowed: Callable[[], bool] = field(default=lambda: True)
     server: TrackingServer | None = None
+    parent: str | None = None
+    alone: bool = False
+    over: bool = True
+    experiments: MutableMapping[str, str] = field(default_factory=dict)
     run_id: str | None = field(default=None, init=False)
 
     def deliver(self) -> None:
@@ -87,7 +97,7 @@ class Delivery:
             run_id = self.run_id = self.run_id or self._opened(server)
             points, offset = read_unsent(self.folder, BATCH)
             if not points:
-                ending = read_ending(self.folder)
+                ending = read_ending(self.folder) if self.over else None
                 if ending is not None and not ending.told:
                     self._tell(server, run_id, ending)
                 return
@@ -112,7 +122,13 @@ class Delivery:
         if identity is None:
             message = f"no trial has started in {self.folder}"
             raise FileNotFoundError(message)
-        return open_run(server, self.folder, identity)
+        if self.parent and not identity.parent_run_id:
+            identity = replace(identity, parent_run_id=self.parent)
+        try:
+            return open_run(server, self.folder, identity, self.experiments, alone=self.alone)
+        except TrackingError:
+            self.experiments.clear()  # one that was remembered may be gone, as after a fresh database
+            raise
 
     def _send(self, server: TrackingServer, run_id: str, points: list[Point]) -> None:
         try:
@@ -144,6 +160,11 @@ def end_untold(folder: Path, *, succeeded: bool) -> None:
     """
     if read_ending(folder) is None:
         write_ending(folder, Ending.now("FINISHED" if succeeded else "FAILED"))
+
+
+def sends_itself() -> bool:
+    """Return whether a trial is to send its points: the user said where MLflow is, and the sweep does not send them."""
+    return sending_wanted() and os.environ.get(contract.ENV_SENDER) != contract.SENDER_SWEEP
 
 
 def sending_wanted() -> bool:
@@ -188,19 +209,32 @@ def _try_until(delivery: Delivery, give_up: float) -> None:
         pause *= 2
 
 
-def open_run(server: TrackingServer, folder: Path, identity: Identity) -> str:
+def open_run(
+    server: TrackingServer,
+    folder: Path,
+    identity: Identity,
+    experiments: MutableMapping[str, str] | None = None,
+    *,
+    alone: bool = False,
+) -> str:
     """Find or create the trial's run, give it its parameters once, and return its id.
 
-    A run that goes on is set to RUNNING again, unless the trial has ended.
+    A run that goes on is set to RUNNING again, unless the trial has ended. ``experiments`` and ``alone`` are as in
+    ``Delivery``.
 
     Raises:
         TrackingError: MLflow is away or refuses; nothing is half done, call again.
     """
     run = _remembered(server, folder)
-    if run is None and (tagged := _tagged(server, identity)):
-        server.set_status(tagged[0], "RUNNING")
-        run = Run(tagged[0])
-    run = run or _created(server, identity)
+    if run is None:
+        known = {} if experiments is None else experiments
+        experiment = known.get(identity.experiment) or _experiment_id(server, identity.experiment)
+        known[identity.experiment] = experiment
+        first = alone and not has_asked_for_run(folder)
+        if alone:
+            note_run_asked_for(folder)
+        run = None if first else _found(server, experiment, identity)
+        run = run or _created(server, experiment, identity, first=first)
     write_run(folder, run)
     if not run.has_params:
         params = [(sendable(key), sendable(value)[:_LONGEST_PARAM]) for key, value in identity.params.items()]
@@ -235,22 +269,34 @@ def _start_over(folder: Path) -> None:
     mark_sent(folder, 0)
 
 
-def _tagged(server: TrackingServer, identity: Identity) -> list[str]:
+def _found(server: TrackingServer, experiment: str, identity: Identity) -> Run | None:
+    """Return the run that MLflow has of the trial, set to RUNNING again."""
+    tagged = _tagged(server, experiment, identity)
+    if not tagged:
+        return None
+    server.set_status(tagged[0], "RUNNING")
+    return Run(tagged[0])
+
+
+def _tagged(server: TrackingServer, experiment: str, identity: Identity) -> list[str]:
     """Return the ids of the runs with the trial's id, that with its data first: every attempt sees the same order."""
     wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{identity.trial_id}'"
-    return server.runs(_experiment_id(server, identity.experiment), wanted, _MOST_DUPLICATES)
+    return server.runs(experiment, wanted, _MOST_DUPLICATES)
 
 
-def _created(server: TrackingServer, identity: Identity) -> Run:
+def _created(server: TrackingServer, experiment: str, identity: Identity, *, first: bool) -> Run:
+    """Make the trial's run; ``first`` tells that no request for it was ever sent before."""
     tags = {
         contract.TAG_TRIAL_ID: identity.trial_id,
         contract.TAG_SWEEP_ID: identity.sweep_id,
         "mlflow.parentRunId": identity.parent_run_id,
     }
     given = {name: sendable(value) for name, value in tags.items() if value}
-    created = server.create_run(_experiment_id(server, identity.experiment), identity.run_name, given)
+    created = server.create_run(experiment, identity.run_name, given)
+    if first:
+        return Run(created)
     # A request that timed out is sent again, though the server may have heard the first: one run stays.
-    kept, *surplus = _tagged(server, identity) or [created]
+    kept, *surplus = _tagged(server, experiment, identity) or [created]
     for run_id in surplus:
         server.delete_run(run_id)
     return Run(kept)

@@ -4,13 +4,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mlflow_hooks.checkpoints import Checkpoints, Saving
-from mlflow_hooks.delivery import sending_wanted
+from mlflow_hooks.delivery import sends_itself
 from mlflow_hooks.interruption import Ownership, leave_beside
 from mlflow_hooks.journal import Journal
 from mlflow_hooks.metrics import Metrics
 from mlflow_hooks.sender import Sender
 from mlflow_hooks.settings import Settings
-from mlflow_hooks.state_folder import Ending, Identity, forget_ending, report, write_ending, write_identity
+from mlflow_hooks.state_folder import (
+    Ending,
+    Identity,
+    forget_ending,
+    read_run,
+    report,
+    write_ending,
+    write_identity,
+)
 
 
 class Record:
@@ -36,7 +44,7 @@ class Record:
         self.saving = Saving(Checkpoints(self._folder / "checkpoints"), owner, checkpoint_every_s)
         found = self.saving.found
         self._metrics = Metrics(self._journal, settings.objective, found.cpu_seconds if found else 0.0)
-        self._sender = Sender(self._folder, owner.held) if sending_wanted() else None
+        self._sender = Sender(self._folder, owner.held) if sends_itself() else None
 
     def _settle(self) -> None:
         """Make the folder this attempt's own; where the disk fails, it trains without, and tries again at each save."""
@@ -56,7 +64,10 @@ class Record:
     @property
     def run_id(self) -> str | None:
         """The trial's MLflow run; None until it is open."""
-        return self._sender.run_id if self._sender else None
+        if self._sender:
+            return self._sender.run_id
+        run = read_run(self._folder)
+        return run.run_id if run else None
 
     @property
     def opening_run(self) -> bool:

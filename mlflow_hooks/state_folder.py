@@ -16,6 +16,7 @@ from mlflow_hooks.settings import Settings
 _IDENTITY = "trial.json"
 _ENDED = "ended.json"
 _RUN = "run.json"
+_RUN_ASKED_FOR = "run.asked"
 _ROOM: Final = 2**20
 _Kind = TypeVar("_Kind")
 _CREDENTIALS: Final = re.compile(r"://[^/\s]*@")
@@ -128,6 +129,16 @@ def _read(path: Path, kind: type[_Kind]) -> _Kind | None:
 def forget_run(folder: Path) -> None:
     """Drop a run that MLflow no longer has."""
     (folder / _RUN).unlink(missing_ok=True)
+
+
+def note_run_asked_for(folder: Path) -> None:
+    """Note that MLflow is asked for a run of the trial: whatever becomes of the answer, it may have made one."""
+    (folder / _RUN_ASKED_FOR).touch()
+
+
+def has_asked_for_run(folder: Path) -> bool:
+    """Return whether MLflow may have made a run of the trial when it was asked to."""
+    return (folder / _RUN_ASKED_FOR).exists() or (folder / _RUN).exists()
 
 
 def report(message: str) -> None:

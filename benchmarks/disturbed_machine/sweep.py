@@ -10,7 +10,7 @@ with Workflow(generate_name="beside-others-", entrypoint="beside-others") as w:
     Sweep(
         name="beside-others",
         image="hera-specon/trainer:0.1.0",
-        command=["python", "-m", "benchmarks.disturbed_machine.job"],
+        command=["python", "-m", "workflows.jobs.digits"],
         space={"lr": log_uniform(1e-2, 1e-1), "steps": choice(15, 30, 60, 100)},
         trials=14,
         seed=int(os.environ.get("SWEEP_SEED", "1")),

@@ -68,9 +68,9 @@ def measured(trials: int, policy: str, settle: int, looks: int, profile: Path | 
         terminal = Console(file=nowhere, force_terminal=True, width=160, height=50)
         screen = stack.enter_context(_CountingScreen(terminal, settle + looks))
         services = start_services(sweep.order, sweep.folder, planned, screen, stack)
-        services.wait_for_mlflow()
         if services.server is None:
             sys.exit("error: unset MLFLOW_TRACKING_URI: this benchmark fills an MLflow of its own")
+        services.server.wait_ready()
         bring_to_its_middle(sweep, services.server.store)
         screen.services, screen.meter = services, Meter(services)
         profiler = cProfile.Profile() if profile is not None else None

@@ -27,14 +27,14 @@ class ArgoCluster:
     """Makes runs of ``plan`` on a cluster that is up."""
 
     def __init__(self, plan: Plan, kubectl: Kubectl) -> None:
-        self._plan, self._kubectl = plan, kubectl
+        self._plan, self.kubectl = plan, kubectl
 
     def make(self, task: Task) -> Run:
         """Submit a sweep under one policy, wait for its end, and read its record."""
         began, moment, before = time.monotonic(), datetime.now(UTC), CpuReading.now()
         with SpeedProbe() as probe:
-            counted = run_once(self._plan.sweeps[task.sweep], self._kubectl, task.policy, seed=task.seed)
-        with forwarded(self._kubectl, "mlflow") as uri:
+            counted = run_once(self._plan.sweeps[task.sweep], self.kubectl, task.policy, seed=task.seed)
+        with forwarded(self.kubectl, "mlflow") as uri:
             client = MlflowClient(uri)
             wait_for_record(client, counted.workflow)
             (of_policy,) = tracked_record(client, counted.workflow).runs

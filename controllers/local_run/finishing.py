@@ -6,7 +6,7 @@ All of it may be interrupted at any point and done again. What the trials came t
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -53,6 +53,7 @@ class Courier:
 
     Args:
         folders: the trials' state folders.
+        parents: gives the run of each sweep by its id; it fails while MLflow is away, and is called again.
         conclude: what is to be done once all have arrived; it may fail, and is called again.
         server: where they are sent to.
 
@@ -63,6 +64,7 @@ class Courier:
     """
 
     folders: Sequence[Path]
+    parents: Callable[[], Mapping[str, str]]
     conclude: Callable[[], None]
     server: TrackingServer
     left: deque[Path] = field(default_factory=deque, init=False)
@@ -109,8 +111,11 @@ class Courier:
                     return
 
     def _bring_next(self) -> None:
+        parents = self.parents()
         if self.left:
-            Delivery(self.left[0], lambda: not self._stop.is_set(), self.server).deliver()
+            identity = read_identity(self.left[0])
+            parent = parents.get((identity and identity.sweep_id) or "")
+            Delivery(self.left[0], lambda: not self._stop.is_set(), self.server, parent, alone=True).deliver()
             if not self._stop.is_set():
                 self.left.popleft()
         else:
@@ -153,9 +158,11 @@ def wait_for(courier: Courier, services: RunServices) -> Lack | None:
         courier.stop()
 
 
-def courier_for(folders: Sequence[Path], conclude: Callable[[], None]) -> Courier:
+def courier_for(
+    folders: Sequence[Path], parents: Callable[[], Mapping[str, str]], conclude: Callable[[], None]
+) -> Courier:
     """Return what brings the points of trials in ``folders`` to the MLflow that ``MLFLOW_TRACKING_URI`` names."""
-    return Courier(folders, conclude, tracking_server())
+    return Courier(folders, parents, conclude, tracking_server())
 
 
 def _waiting(lack: Lack, where: str, left_s: float) -> str:

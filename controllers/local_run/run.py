@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
@@ -16,12 +16,10 @@ from controllers.local_run.cut_short import begun_run, check_nothing_is_dropped
 from controllers.local_run.order import LocalSettings, Order
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, find_run_of_sweep, find_smaller_run
 from controllers.local_run.services import TRACKING_URI, RunServices, Screen, start_services
+from controllers.local_run.turns import Turns, run_each, run_revived
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.tracking.access import be_impatient, problem_with, shown
 from controllers.worlds.local.jobs import file_name
-
-if TYPE_CHECKING:
-    from controllers.local_run.turns import Turns
 
 
 @dataclass(frozen=True)
@@ -85,10 +83,7 @@ def run_locally(
     identity = order.identity()
     with ExitStack() as stack:
         services = start_services(order, folder, planned, screen, stack)
-        # MLflow's import takes seconds, in which its server gets ready too.
-        from controllers.local_run.turns import run_each  # noqa: PLC0415
-
-        services.wait_for_mlflow()
+        services.tell_of_mlflow()
         folder.describe(order.facts(planned, services.tracking_uri))
         folder.keep_order({**identity, "source": str(order.source)})
         for line in (*notes, *left_aside(order.workflow), *pythons_told(planned), *stand_ins(planned, folder.path)):
@@ -164,13 +159,11 @@ def resume_ended(
     _check_tracking_uri()
     with ExitStack() as stack:
         services = start_services(order, folder, planned, screen, stack)
-        from controllers.local_run.turns import run_revived  # noqa: PLC0415 - MLflow's server gets ready meanwhile
-
-        services.wait_for_mlflow()
+        services.tell_of_mlflow()
         return _ended(folder, run_revived(order, folder, policy, chosen, services), services)
 
 
-def _ended(folder: RunFolder, turns: "Turns", services: RunServices) -> LocalRun:
+def _ended(folder: RunFolder, turns: Turns, services: RunServices) -> LocalRun:
     server = services.server
     where = shown(services.tracking_uri)
     lacking = f"MLflow at {where} lacks {turns.lacking}; it is kept in {folder.path}" if turns.lacking else ""

@@ -68,21 +68,20 @@ class RunServices:
     imposed: Mapping[str, str]
 
     def keep_alive(self, hung_after_s: float = HUNG_AFTER_S) -> None:
-        """Start the run's own MLflow anew if it has died, or has not answered for ``hung_after_s`` seconds."""
+        """Start the run's own MLflow again if it has died, or has not answered for ``hung_after_s`` seconds.
+
+        Raises:
+            MlflowServerError: it has never come up.
+        """
         if self.server is not None:
             self.server.keep_alive(hung_after_s)
 
-    def wait_for_mlflow(self) -> None:
-        """Wait until MLflow answers, and say where it is.
-
-        Raises:
-            MlflowServerError: the run's own did not come up.
-        """
+    def tell_of_mlflow(self) -> None:
+        """Say where MLflow is; it may not answer yet."""
         if self.server is None:
             self.screen.say(f"MLflow: {shown(self.tracking_uri)} (from {TRACKING_URI})")
-            return
-        self.server.wait_ready()
-        self.screen.say(f"MLflow: {self.tracking_uri} (watch it there while the run lasts)")
+        else:
+            self.screen.say(f"MLflow: {self.tracking_uri} (watch it there while the run lasts)")
 
 
 def start_services(

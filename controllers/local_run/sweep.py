@@ -2,13 +2,11 @@
 
 import os
 import select
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from mlflow.exceptions import MlflowException
+from typing import TYPE_CHECKING, Any
 
 from controllers.core.errors import SpeconError, SweepInterrupted
 from controllers.core.objectives import ObjectiveWatch
@@ -19,14 +17,14 @@ from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
-from controllers.local_run.closing import Closing
+from controllers.local_run.beside import Beside, SweepInMlflow
 from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import LastWord, journalled_samples
 from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
 from controllers.local_run.shared_files import SharedFilesWatch, written_by_us
-from controllers.local_run.trial_runs import TrialRuns
+from controllers.local_run.trial_runs import KnownRuns, TrialRuns
 from controllers.policies import Pinned
 from controllers.policies.registry import spec_or_name
 from controllers.record.actions import ActionFile
@@ -34,23 +32,19 @@ from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastR
 from controllers.record.recorder import Recorder
 from controllers.record.silence import SilenceWatch
 from controllers.record.timeline import TimelineFile
-from controllers.tracking.access import MlflowAwayError, shown
-from controllers.tracking.background import BackgroundReader
-from controllers.tracking.client import CarefulClient
-from controllers.tracking.mlflow_source import MlflowSource, Scope
-from controllers.tracking.script_runs import Whereabouts
-from controllers.tracking.sweep_runs import Steering, SweepRun, open_sweep
-from controllers.tracking.tags import TagWriter, trial_tags
 from controllers.worlds.local.attempts import Attempts, Surroundings, end_leftovers
 from controllers.worlds.local.engine_files import AskedFile, PolicyFile, StateFile, elapsed_before
 from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
 from controllers.worlds.local.room import Machine
-from controllers.worlds.local.shares import choose_shares
+from controllers.worlds.local.shares import Shares, choose_shares
 from controllers.worlds.local.standing import said
 from controllers.worlds.local.workflow import Program
 from controllers.worlds.local.world import LocalWorld
 from mlflow_hooks import contract
 from mlflow_hooks.delivery import end_untold
+
+if TYPE_CHECKING:
+    from controllers.local_run.closing import Closing
 
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
@@ -82,23 +76,12 @@ class LocalSweep:
     def __init__(self, plan: Plan, services: RunServices) -> None:
         self._plan = plan
         self._services = services
-        self._client = CarefulClient(plan.tracking_uri)
         self._ledger_path = plan.folder / "ledger.json"
         name, spec = plan.policy.name, spec_or_name(plan.policy)
         self._state = plan.folder / "state"
         self._state_dir = plan.folder.resolve().parents[2]
-        self._runs = self._opened(Steering(f"{plan.title} · {name}", name, plan.uid, spec=spec))
-        home = sorted({run.experiment_id for run in self._runs})
+        self._mlflow = Beside(SweepInMlflow(plan.tracking_uri, plan.uid, plan.sweeps, plan.title, name, spec))
         self._begun: dict[str, int] = {}
-        self._where = Whereabouts(self._client, lambda: Scope(home, f"{plan.uid}."))
-
-    def _opened(self, steering: Steering) -> Sequence[SweepRun]:
-        try:
-            return [open_sweep(self._client, sweep, name, steering) for sweep, name in self._plan.sweeps.items()]
-        except (MlflowException, OSError) as error:
-            where, why = shown(self._plan.tracking_uri), shown(str(error))[:200]
-            message = f"MLflow at {where} does not answer ({why}); nothing is lost, run the same command again"
-            raise MlflowAwayError(message) from error
 
     def run(self) -> tuple[RunResult, str]:
         """Run to the end and return what it came to, and what MLflow lacks of it, empty for nothing.
@@ -110,63 +93,23 @@ class LocalSweep:
         interrupted = load_ledger(self._ledger_path)
         self._end_leftovers(interrupted)
         with ExitStack() as stack:
-            shares = choose_shares(self._plan.uid)
-            self._services.screen.say(f"CPU shares: {shares.description}")
-            stack.callback(shares.close)
-            limited = any(trial.step.memory_limit is not None for trial in self._plan.program.trials())
-            if limited and not shares.limits_memory:
-                self._services.screen.say("memory limits are not enforced: there is no control group for memory")
-            # Pushed after the shares, so that it runs before them: attempts save before their control groups go.
-            stack.push(self._end_attempts_of_a_cut_sweep)
-            around = self._surroundings()
-            attempts = Attempts(shares, self._services.launcher, around)
+            shares = self._shares(stack)
+            attempts = Attempts(shares, self._services.launcher, self._surroundings())
             self._services.launcher.wait_ready()
             clock = SweepClock(elapsed_before(self._plan.folder))
             world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
-            if begun := world.standings():
+            begun = world.standings()
+            if begun:
                 self._services.screen.say(f"going on: {said(begun)}")
-                with suppress(MlflowException, OSError):
-                    self._where.look()  # what began again may have runs where its script said
             stack.push(lambda kind, *_: self._keep(world, cut=kind is not None))
-            source = MlflowSource(
-                self._client,
-                lambda: self._where.scope(lacking=len(source.run_ids) < len(world.objectives())),
-                world.objectives,
-                clock.from_epoch,
-                epoch=clock.epoch,
-            )
-            reader = stack.enter_context(BackgroundReader(_HEARTBEAT_S))
-            background = stack.enter_context(reader.follow(source))
+            stack.callback(self._mlflow.close)
+            # What began again may have runs where its script said.
+            self._mlflow.open(lambda side: side.follow(world, clock, self._state), looks_elsewhere=bool(begun))
             samples = LastWord(
-                background, lambda: journalled_samples(self._state, world.jobs(), clock.from_epoch), clock.now
+                self._mlflow, lambda: journalled_samples(self._state, world.jobs(), clock.from_epoch), clock.now
             )
-            writer = stack.enter_context(TagWriter(self._client))
-            tags = stack.enter_context(writer.board(lambda: source.run_ids, trial_tags))
-            timeline = TimelineFile(self._plan.folder / "timeline.jsonl")
-            recorder = Recorder(timeline.append, world.cores_used, world.short)
-            sweeps = {run.sweep_id: run.run_id for run in self._runs}
-            foreseen = stack.enter_context(writer.forecasts(lambda: source.run_ids, lambda: sweeps, clock.to_epoch))
-            forecasts = ForecastRecorder(ForecastFile(self._plan.folder / FORECASTS_FILE).append, world.short)
-            told = (self._services.screen.foresee, foreseen.tell, forecasts.tell)
-            silence = SilenceWatch(lambda _, line: self._services.screen.say(line))
             store = StateFile(self._plan.folder, clock.now)
-
-            def steered_by(policy: Policy[Any]) -> Driver:
-                forecaster = Forecaster(policy, world.to_come, told)
-                engine = assemble(
-                    policy,
-                    world,
-                    samples,
-                    store,
-                    logs=(ActionFile(self._plan.folder),),
-                    observers=(tags, recorder, forecaster, silence, self._services.screen),
-                    # Under a policy that places no trial, those that a search gives their hyperparameters start too.
-                    guard=lambda policy: Pinned(policy=guarded(policy), short=world.short),
-                    requests=AskedFile(self._plan.folder),
-                )
-                return Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now())
-
-            self._drive(world, steered_by, source, clock, samples)
+            self._drive(world, self._steering(world, samples, store, clock), clock, samples)
             trials = tuple(world.results(samples.poll()))
             if not trials:
                 message = "the workflow ended without having run a trial"
@@ -176,9 +119,10 @@ class LocalSweep:
             # A controller killed from here on comes back to deliver at most, and would leave its control groups.
             shares.close()
             write_result(self._plan.folder, result, delivered=False)
+            self._mlflow.stop_sending()
             result, lacking = self.deliver(result, world.ledger.jobs)
             if not lacking:
-                tags.settle(_LAST_TAGS_S)
+                self._mlflow.settle(_LAST_TAGS_S)
             return result, lacking
 
     def deliver(self, result: RunResult, jobs: Mapping[str, LocalJob]) -> tuple[RunResult, str]:
@@ -199,16 +143,62 @@ class LocalSweep:
             if job.phase.ended and (self._state / job.trial).is_dir():
                 # Of one that was stopped, killed or knows no hooks, nobody else tells MLflow that it is over.
                 end_untold(self._state / job.trial, succeeded=job.exit_code == 0)
-        closing = Closing(self._client, self._runs, self._where, self._plan.folder, self._plan.uid, of_trials, result)
-        courier = courier_for([self._state / job.trial for job in of_trials], closing.conclude)
+        self._mlflow.open()
+        closings: list[Closing] = []
+
+        def conclude() -> None:
+            closing = self._mlflow.needed().closing(self._plan.folder, of_trials, result)
+            closing.conclude()
+            closings.append(closing)
+
+        folders = [self._state / job.trial for job in of_trials]
+        courier = courier_for(folders, lambda: self._mlflow.needed().parents, conclude)
         courier.start()
         lack = wait_for(courier, self._services)
         for line in courier.deleted:
             self._services.screen.say(line)
         if lack is None:
-            write_result(self._plan.folder, closing.result, delivered=True)
-            return closing.result, ""
+            write_result(self._plan.folder, closings[-1].result, delivered=True)
+            return closings[-1].result, ""
         return result, f"{lack} (the last try: {courier.problem or 'MLflow does not answer'})"
+
+    def _shares(self, stack: ExitStack) -> Shares:
+        """Return what enforces CPU shares, and say what it cannot; it ends with ``stack``, after all attempts."""
+        shares = choose_shares(self._plan.uid)
+        self._services.screen.say(f"CPU shares: {shares.description}")
+        stack.callback(shares.close)
+        limited = any(trial.step.memory_limit is not None for trial in self._plan.program.trials())
+        if limited and not shares.limits_memory:
+            self._services.screen.say("memory limits are not enforced: there is no control group for memory")
+        # Pushed after the shares, so that it runs before them: attempts save before their control groups go.
+        stack.push(self._end_attempts_of_a_cut_sweep)
+        return shares
+
+    def _steering(
+        self, world: LocalWorld, samples: LastWord, store: StateFile, clock: SweepClock
+    ) -> Callable[[Policy[Any]], Driver]:
+        """Return what makes a driver that steers by a policy; all of them write one record."""
+        folder, screen = self._plan.folder, self._services.screen
+        recorder = Recorder(TimelineFile(folder / "timeline.jsonl").append, world.cores_used, world.short)
+        forecasts = ForecastRecorder(ForecastFile(folder / FORECASTS_FILE).append, world.short)
+        told = (screen.foresee, self._mlflow.tell, forecasts.tell)
+        silence = SilenceWatch(lambda _, line: screen.say(line))
+
+        def steered_by(policy: Policy[Any]) -> Driver:
+            engine = assemble(
+                policy,
+                world,
+                samples,
+                store,
+                logs=(ActionFile(folder),),
+                observers=(self._mlflow, recorder, Forecaster(policy, world.to_come, told), silence, screen),
+                # Under a policy that places no trial, those that a search gives their hyperparameters start too.
+                guard=lambda policy: Pinned(policy=guarded(policy), short=world.short),
+                requests=AskedFile(folder),
+            )
+            return Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now())
+
+        return steered_by
 
     def _end_attempts_of_a_cut_sweep(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
@@ -226,7 +216,6 @@ class LocalSweep:
         self,
         world: LocalWorld,
         steered_by: Callable[[Policy[Any]], Driver],
-        source: MlflowSource,
         clock: SweepClock,
         samples: LastWord,
     ) -> None:
@@ -250,9 +239,10 @@ class LocalSweep:
             self._say(failed.look(world.jobs(), world.standings))
             if now >= driver.due_at:
                 driver.tick(now)
-                self._warn(watch.look(now, world, source.logged).values())
+                self._mlflow.note(world.jobs())
+                self._warn(watch.look(now, world, self._mlflow.logged()).values())
                 self._services.keep_alive()
-                self._tell_of_other_experiments()
+                self._say(self._mlflow.news())
                 self._tell_of_beginnings(world)
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             select.select([self._services.launcher.fileno()], [], [], _STEP_S)
@@ -276,10 +266,6 @@ class LocalSweep:
         told = f" ({said(standings)})" if standings else ""
         return f"interrupted{told}; run the same command again to go on"
 
-    def _tell_of_other_experiments(self) -> None:
-        for line in self._where.news(self._plan.sweeps.values()):
-            self._services.screen.say(line)
-
     def _tell_of_beginnings(self, world: LocalWorld) -> None:
         """Say of each trial that it began again from nothing, when it does; of the first few, where there are many."""
         for job in world.jobs():
@@ -291,27 +277,22 @@ class LocalSweep:
                 )
 
     def _surroundings(self) -> Surroundings:
-        sweeps = {run.sweep_id: run for run in self._runs}
-        state_root = self._plan.folder.resolve() / "state"
+        given = os.environ.get(contract.ENV_RUN_CONTEXT, "")
         return Surroundings(
             folder=self._plan.folder.resolve(),
             cwd=Path.cwd(),
             inherited=self._services.inherited,
             imposed=self._services.imposed,
             node_cpu=self._plan.machine.nodes,
-            parents={run.sweep_id: run.run_id for run in self._runs},
             gives_gpus=any(self._plan.machine.gpus.values()),
             # Where the sweep was started in the very folder that keeps runs, what it keeps beside them is copied too.
             leave_out=self._state_dir / "runs" if Path.cwd().is_relative_to(self._state_dir) else self._state_dir,
-            tracking=TrialRuns(
-                self._client,
-                state_root,
-                sweeps,
-                self._plan.sweeps,
-                self._where.experiments,
-                os.environ.get(contract.ENV_RUN_CONTEXT, ""),
-            ),
+            tracking=TrialRuns(self._known, self._plan.folder.resolve() / "state", self._plan.sweeps, given),
         )
+
+    def _known(self, within_s: float) -> KnownRuns | None:
+        side = self._mlflow.within(within_s)
+        return side.known if side else None
 
     @staticmethod
     def _end_leftovers(ledger: JobLedger) -> None:

@@ -17,6 +17,7 @@ from urllib3.exceptions import HTTPError
 
 from controllers.core.errors import SpeconError
 from controllers.core.model import TrialId
+from controllers.tracking.run_context import PARENT
 from controllers.tracking.values import Reported, newest_in_json, newest_of
 from mlflow_hooks import contract
 
@@ -35,7 +36,6 @@ RUNNING: Final = "RUNNING"
 """Status of a run that goes on."""
 _MOST_OTHERS: Final = 20
 _LONGEST_NAME: Final = 100
-_PARENT: Final = "mlflow.parentRunId"
 _SYSTEM: Final = "system/"
 """Begins the metrics of the machine that MLflow itself may log: they are many, and none is of the training."""
 
@@ -194,7 +194,7 @@ def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun
     found = {one["key"]: newest_in_json(one) if one["key"] in metrics else None for one in data.get("metrics", ())}
     info = run["info"]
     run_id, began = info["run_id"], int(info.get("start_time") or 0)
-    own = (tags.get(contract.TAG_ATTEMPT, ""), tags.get(_PARENT, ""))
+    own = (tags.get(contract.TAG_ATTEMPT, ""), tags.get(PARENT, ""))
     if not (run_id and all(isinstance(name, str) for name in (trial, run_id, *own, *found))):
         message = f"a run {run_id!r} of trial {trial!r}"
         raise ValueError(message)
@@ -222,5 +222,5 @@ def _of_interest(
         going_on=(status or RUNNING) == RUNNING,
         began=began or 0,
         attempt=tags.get(contract.TAG_ATTEMPT, "")[:_LONGEST_NAME],
-        parent=tags.get(_PARENT, "")[:_LONGEST_NAME],
+        parent=tags.get(PARENT, "")[:_LONGEST_NAME],
     )

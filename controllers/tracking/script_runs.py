@@ -4,23 +4,19 @@ A script makes them as in its author's shell: in any experiment, with any name, 
 gives each the tags that ``MLFLOW_RUN_CONTEXT`` holds, and by these they are found.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import TrialId
 from controllers.tracking.metric_source import FoundRun, believed, find_runs
 from controllers.tracking.mlflow_source import Scope
+from controllers.tracking.run_context import PARENT
 from controllers.tracking.sweep_runs import SweepRun
 from mlflow_hooks import contract
-from mlflow_hooks.state_folder import sendable
 
-PARENT: Final = "mlflow.parentRunId"
-_NAME: Final = "mlflow.runName"
-_MOST_TAG: Final = 4000
 _LONGEST_NAME: Final = 100
 _PAGE: Final = 100
 _MOST_PAGES: Final = 20
@@ -29,41 +25,6 @@ _WAIT: Final = 20.0
 """Seconds between two looks into the other experiments, and how many times as long as one look took is waited."""
 _BEGAN_AGAIN: Final = " (began again)"
 _UNSUCCESSFUL: Final = frozenset({"FAILED", "KILLED", "RUNNING"})
-
-
-def run_context(sweep: SweepRun, trial: str, attempt: str, params: Mapping[str, Any], *given: str) -> str:
-    """Return what ``MLFLOW_RUN_CONTEXT`` must be for an attempt, so that the runs of its script are found.
-
-    Args:
-        sweep: the run that they are nested under.
-        trial: id of the trial.
-        attempt: token of the attempt.
-        params: the hyperparameters of the trial.
-        given: what the variable is without us, in the shell and in the sweep; its tags stay.
-    """
-    ours = {
-        contract.TAG_TRIAL_ID: trial,
-        contract.TAG_SWEEP_ID: sweep.sweep_id,
-        contract.TAG_ATTEMPT: attempt,
-        PARENT: sweep.run_id,
-        _NAME: trial.rpartition(".")[2],
-        **params_tag(params),
-    }
-    return json.dumps({**{tag: text for one in given for tag, text in _object(one).items()}, **ours})
-
-
-def params_tag(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the tag with the hyperparameters; none where MLflow would not take it."""
-    written = sendable(json.dumps(params, default=str, ensure_ascii=False))
-    return {contract.TAG_PARAMS: written} if params and len(written) <= _MOST_TAG else {}
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 class Whereabouts:
@@ -240,6 +201,8 @@ def settle(
             client.set_terminated(run.run_id, "FINISHED" if succeeded[run.trial] else "FAILED")
         if run is not counts[run.trial]:
             _set_beside(client, run, counts[run.trial], runs)
+        elif not run.parent:  # it began before MLflow had a run of the sweep
+            client.set_tag(run.run_id, PARENT, sweep.run_id)
 
 
 def _set_beside(client: MlflowClient, run: FoundRun, counts: FoundRun, runs: Sequence[FoundRun]) -> None:

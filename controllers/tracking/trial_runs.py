@@ -12,7 +12,8 @@ from mlflow.entities import Param, Run, RunStatus
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import TrialId
-from controllers.tracking.script_runs import PARENT, params_tag, settle
+from controllers.tracking.run_context import PARENT, params_tag
+from controllers.tracking.script_runs import settle
 from controllers.tracking.sweep_runs import SweepRun
 from mlflow_hooks import contract
 from mlflow_hooks.state_folder import sendable

@@ -57,7 +57,7 @@ class LocalTrial:
         self._stack.callback(self.launcher.close, 1.0)
         env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
         env.pop("MLFLOW_TRACKING_URI", None)
-        around = Surroundings(self.folder, self.folder, env, {}, NODES, {})
+        around = Surroundings(self.folder, self.folder, env, {}, NODES)
         program = read_workflow(self._manifest, "sweep", "uid", {})
         attempts = Attempts(shares, self.launcher, around)
         self.world = LocalWorld(program, "uid", Machine(NODES, 1e9), attempts, ledger)

@@ -1,7 +1,7 @@
 """What is done for MLflow at the end of a sweep: bounded, told, and left at once when asked to."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -67,7 +67,13 @@ def folders(root: Path, *names: str) -> list[Path]:
 
 
 def waited(
-    of: Sequence[Path], server: Server, monkeypatch: pytest.MonkeyPatch, conclude: Callable[[], None], *, stop: bool
+    of: Sequence[Path],
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    conclude: Callable[[], None],
+    *,
+    stop: bool,
+    parents: Callable[[], Mapping[str, str]] = dict,
 ) -> tuple[Lack | None, Courier, Screen]:
     monkeypatch.setattr(finishing, "GIVE_UP_S", 0.8)
     monkeypatch.setattr(finishing, "_QUIET_S", 0.1)
@@ -75,7 +81,7 @@ def waited(
     if stop:
         asked.set()
     services = RunServices(cast("Any", screen), asked, cast("Any", None), "http://user:secret@there", None, {}, {})
-    courier = Courier(of, conclude, cast("Any", server))
+    courier = Courier(of, parents, conclude, cast("Any", server))
     courier.start()
     return wait_for(courier, services), courier, screen
 
@@ -98,6 +104,18 @@ def test_a_trial_that_mlflow_takes_nothing_of_keeps_no_other_waiting_and_is_told
     assert (lack, server.taken, courier.problem) == (Lack(3, 1), {"b": 3}, "away")
     assert "lacks" in screen.said[0]
     assert "secret" not in "".join(screen.said)
+
+
+def test_nothing_is_brought_before_the_run_of_the_sweep_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> Mapping[str, str]:
+        message = "no run of the sweep"
+        raise OSError(message)
+
+    server = Server()
+    lack, courier, _ = waited(folders(tmp_path, "a"), server, monkeypatch, lambda: None, stop=False, parents=away)
+    assert (lack, server.taken, courier.problem) == (Lack(3, 1), {}, "no run of the sweep")
 
 
 def test_a_sweep_whose_end_alone_fails_is_not_delivered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

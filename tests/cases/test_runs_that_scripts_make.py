@@ -11,9 +11,11 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.progress import merge
+from controllers.local_run.script_runs import ScriptRuns
 from controllers.local_run.trial_runs import TrialRuns
 from controllers.tracking.mlflow_source import MlflowSource, Scope
-from controllers.tracking.script_runs import Whereabouts, ended_badly, run_context, settle
+from controllers.tracking.run_context import PARENT, run_context
+from controllers.tracking.script_runs import Whereabouts, ended_badly, settle
 from controllers.tracking.sweep_runs import SweepRun
 from controllers.tracking.trial_runs import add_params
 from controllers.worlds.local.workflow import PodStep
@@ -38,7 +40,7 @@ class Book:
     ) -> str:
         """Make a run as MLflow's library does, a second after the one before; log ``loss`` and others."""
         self.at += 1000
-        tags = json.loads(run_context(self.sweep, TRIAL, attempt, {"lr": 0.5, "width": 1}, ""))
+        tags = json.loads(run_context("uid.s", self.sweep.run_id, TRIAL, attempt, {"lr": 0.5, "width": 1}, ""))
         tags |= {"mlflow.parentRunId": under} if under else {}
         tags = tags if attempt else {key: value for key, value in tags.items() if key != contract.TAG_ATTEMPT}
         run = str(self.client.create_run(where or self.home, start_time=self.at, tags=tags).info.run_id)
@@ -156,8 +158,8 @@ def test_runs_in_an_experiment_that_the_script_named_are_found(book: Book) -> No
 
 
 def environments(book: Book, root: Path) -> TrialRuns:
-    where = [book.home]
-    return TrialRuns(book.client, root, {"uid.s": book.sweep}, {"uid.s": book.name}, lambda: where, '{"team": "x"}')
+    known = ScriptRuns(book.client, {"uid.s": book.sweep}, lambda: [book.home])
+    return TrialRuns(lambda _: known, root, {"uid.s": book.name}, '{"team": "x"}')
 
 
 def step() -> PodStep:
@@ -172,6 +174,20 @@ def test_an_attempt_is_told_the_marks_of_its_runs_and_no_run(book: Book, tmp_pat
     marks = json.loads(told["MLFLOW_RUN_CONTEXT"])
     assert (marks["team"], marks[contract.TAG_TRIAL_ID], marks[contract.TAG_ATTEMPT]) == ("x", TRIAL, "one")
     assert json.loads(marks[contract.TAG_PARAMS]) == {"k": 1}
+    assert marks[PARENT] == book.sweep.run_id
+
+
+def test_an_attempt_that_begins_before_mlflow_answers_waits_for_nothing_and_its_run_is_nested_at_the_end(
+    book: Book, tmp_path: Path
+) -> None:
+    asked: list[float] = []
+    early = TrialRuns(lambda within_s: asked.append(within_s), tmp_path, {"uid.s": book.name})
+    marks = json.loads(early.environment(step(), "one", left=False)["MLFLOW_RUN_CONTEXT"])
+    assert (asked, PARENT in marks) == ([0.0], False)
+    run = str(book.client.create_run(book.home, tags=marks).info.run_id)
+    book.client.log_metric(run, "loss", 0.5)
+    book.settle()
+    assert book.tags(run)[PARENT] == book.sweep.run_id
 
 
 def test_where_a_script_begins_again_its_earlier_runs_are_none_of_the_trials(book: Book, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class Sweep:
         stack.callback(launcher.close, 1.0)
         env = {name: text for name, text in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
         env |= {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-        around = Surroundings(self.run, project, env, {}, NODES, {}, leave_out=project / ".specon")
+        around = Surroundings(self.run, project, env, {}, NODES, leave_out=project / ".specon")
         program = read_workflow(manifest, "sweep", "uid", {})
         attempts = Attempts(shares, launcher, around)
         self.world = LocalWorld(program, "uid", Machine(NODES, 1e9), attempts, JobLedger())

@@ -94,7 +94,7 @@ class LocalBench(GangBench):
         program = read_workflow(workflow(self._behaviours, trial_template), "sweep", "uid", {})
         self._shares = choose_shares(f"contract-{os.getpid()}")
         self._launcher = Launcher((), grace_s=2.0, log=self._folder / "launcher.log")
-        around = Surroundings(self._folder, Path.cwd(), dict(os.environ), {}, _NODES, {})
+        around = Surroundings(self._folder, Path.cwd(), dict(os.environ), {}, _NODES)
         attempts = Attempts(self._shares, self._launcher, around)
         machine = Machine(_NODES, 1e9, gate_first=self._gated)
         self.world = LocalWorld(program, "uid", machine, attempts, load_ledger(self._ledger))

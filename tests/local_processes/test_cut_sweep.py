@@ -37,7 +37,7 @@ def test_what_an_interrupted_attempt_used_is_counted_after_the_resume(tmp_path: 
         manifest["spec"]["templates"][0]["container"] |= {"command": ["python3"], "args": ["-c", script]}
         shares = choose_shares(f"cut-{os.getpid()}")
         launcher = Launcher((), grace_s=2.0, log=tmp_path / "launcher.log")
-        around = Surroundings(tmp_path, tmp_path, dict(os.environ), {}, _NODES, {})
+        around = Surroundings(tmp_path, tmp_path, dict(os.environ), {}, _NODES)
         program = read_workflow(manifest, "sweep", "uid", {})
         world = LocalWorld(program, "uid", Machine(_NODES, 1e9), Attempts(shares, launcher, around), ledger)
         began = time.monotonic()

@@ -50,7 +50,7 @@ class Gang:
         self.folder = folder
         self.shares = choose_shares(f"gangs-{os.getpid()}")
         self.launcher = Launcher((), grace_s=2.0, log=folder / "launcher.log")
-        around = Surroundings(folder, Path.cwd(), dict(os.environ), {}, NODES, {}, Marks())
+        around = Surroundings(folder, Path.cwd(), dict(os.environ), {}, NODES, Marks())
         self.attempts = Attempts(self.shares, self.launcher, around)
         self.machine = Machine(NODES, 1e9, gate_first=True, join_s=join_s)
         program_read = read_workflow(manifest, "sweep", "uid", {})

@@ -34,7 +34,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
             stack.callback(shares.close)
             launcher = Launcher((), grace_s=2.0, log=tmp_path / "launcher.log")
             stack.callback(launcher.close, 2.0)
-            around = Surroundings(tmp_path, tmp_path, dict(os.environ), {}, _NODES, {})
+            around = Surroundings(tmp_path, tmp_path, dict(os.environ), {}, _NODES)
             program = read_workflow(manifest, "sweep", "uid", {})
             world = LocalWorld(program, "uid", Machine(_NODES, 1e9), Attempts(shares, launcher, around), JobLedger())
             began = time.monotonic()

@@ -29,7 +29,7 @@ def world(tmp_path: Path) -> Iterator[LocalWorld]:
     template["container"] |= {"command": ["sleep"], "args": ["60"]}
     shares = choose_shares(f"timeouts-{os.getpid()}")
     launcher = Launcher((), grace_s=2.0, log=tmp_path / "launcher.log")
-    attempts = Attempts(shares, launcher, Surroundings(tmp_path, Path.cwd(), dict(os.environ), {}, _NODES, {}))
+    attempts = Attempts(shares, launcher, Surroundings(tmp_path, Path.cwd(), dict(os.environ), {}, _NODES))
     yield LocalWorld(read_workflow(manifest, "sweep", "uid", {}), "uid", Machine(_NODES, 1e9), attempts, JobLedger())
     launcher.close(2.0)
     shares.close()

@@ -50,9 +50,8 @@ class Surroundings:
     """What every attempt of a run finds around it.
 
     ``inherited`` is the environment that a step's own comes on top of, ``imposed`` what comes on top
-    of both; ``parents`` names the MLflow run of each sweep id. ``tracking`` knows where trials log to. With
-    ``gives_gpus`` each attempt sees the GPUs that it was given, and no others. ``leave_out`` is what no
-    working folder of a trial's own gets: where runs are kept.
+    of both. ``tracking`` knows where trials log to. With ``gives_gpus`` each attempt sees the GPUs that it was given,
+    and no others. ``leave_out`` is what no working folder of a trial's own gets: where runs are kept.
     """
 
     folder: Path
@@ -60,7 +59,6 @@ class Surroundings:
     inherited: Mapping[str, str]
     imposed: Mapping[str, str]
     node_cpu: Mapping[str, float]
-    parents: Mapping[str, str]
     tracking: Tracking | None = None
     gives_gpus: bool = False
     leave_out: Path = Path(".specon")
@@ -104,9 +102,6 @@ class Surroundings:
         if step.workers > 1:
             ours |= {contract.ENV_RANK: str(rank), contract.ENV_WORLD_SIZE: str(workers)}
             ours[contract.ENV_WORKERS_MAX] = str(step.workers)
-        parent = self.parents.get(step.env.get(contract.ENV_SWEEP_ID, ""))
-        if parent:
-            ours[contract.ENV_PARENT_RUN_ID] = parent
         # The others of a gang log nothing: two that logged into one run would double every step.
         if rank == 0 and self.tracking is not None:
             ours |= self.tracking.environment(step, token, left=left)

@@ -33,6 +33,7 @@ class LocalMlflow:
         self._folder = folder.resolve()
         self._port = _free_port()
         self._process: Tethered | None = None
+        self._came_up = False
         self._pulse = Pulse(f"{self.uri}/health")
 
     @property
@@ -76,26 +77,42 @@ class LocalMlflow:
         Raises:
             MlflowServerError: it ended or did not answer within 90 s, or another process has taken its port.
         """
-        deadline = time.monotonic() + _READY_WITHIN_S
         while not (self._listens() and self._healthy()):
-            if self._ended or time.monotonic() > deadline:
-                taken = f": another process answers at {self.uri}" if self._healthy() else ""
-                log = self._folder / "mlflow-server.log"
-                message = f"the local MLflow server did not come up{taken}; see {log}"
-                raise MlflowServerError(message)
+            self._check_coming_up()
             time.sleep(0.2)
+        self._came_up = True
 
     def keep_alive(self, hung_after_s: float = HUNG_AFTER_S) -> None:
         """Start the server anew if it has died or hangs, once nobody else has its port.
 
         Args:
             hung_after_s: seconds without an answer after which it hangs; one that is starting gets 90 s.
+
+        Raises:
+            MlflowServerError: it has never come up: another start would fail as well.
         """
+        if self._process is not None and not self._came_up:
+            self._came_up = self._pulse.heard and self._listens()
+            if not self._came_up:
+                self._check_coming_up()
+            return
         patience_s = hung_after_s if self._pulse.heard else _READY_WITHIN_S
         if self._process is not None and not self._ended and self._pulse.silent_s > patience_s:
             self._process.terminate()
         if self._ended and _is_free(self._port):
             self.start()
+
+    def _check_coming_up(self) -> None:
+        """Refuse to wait any longer for a server that has ended, or takes too long.
+
+        Raises:
+            MlflowServerError: it has, or does.
+        """
+        if self._ended or self._pulse.silent_s > _READY_WITHIN_S:
+            taken = f": another process answers at {self.uri}" if self._healthy() else ""
+            log = self._folder / "mlflow-server.log"
+            message = f"the local MLflow server did not come up{taken}; see {log}"
+            raise MlflowServerError(message)
 
     def close(self) -> None:
         """End the server and all its processes."""

@@ -1,0 +1,95 @@
+"""What one sweep on this machine reads of MLflow and tells it, once MLflow answers.
+
+Importing this takes a second or two, so ``Beside`` does it while the first trials begin.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Final, Protocol
+
+from mlflow.exceptions import MlflowException
+
+from controllers.core.model import TrialId
+from controllers.core.results import RunResult
+from controllers.driving.clock import SweepClock
+from controllers.local_run.beside import SweepInMlflow
+from controllers.local_run.closing import Closing
+from controllers.local_run.postman import Postman
+from controllers.local_run.script_runs import ScriptRuns
+from controllers.tracking.background import BackgroundReader
+from controllers.tracking.client import CarefulClient
+from controllers.tracking.mlflow_source import MlflowSource, Scope
+from controllers.tracking.script_runs import Whereabouts
+from controllers.tracking.sweep_runs import Steering, open_sweep
+from controllers.tracking.tags import TagWriter, trial_tags
+from controllers.worlds.local.jobs import LocalJob
+from mlflow_hooks.tracking_server import tracking_server
+
+_EVERY_S: Final = 1.0
+_LAST_REQUEST_S: Final = 10.0
+
+
+class Followed(Protocol):
+    """The sweep that is followed."""
+
+    def objectives(self) -> Mapping[TrialId, str]:
+        """Return the name of each submitted trial's objective; may be asked from any thread."""
+        ...
+
+
+class MlflowSide:
+    """The runs of a sweep, opened. ``follow`` begins to read and to write; ``close`` ends that.
+
+    Args:
+        sweep: what is to be opened.
+        looks_elsewhere: whether the scripts of a sweep that goes on may have logged to other experiments before.
+
+    Raises:
+        MlflowException: MLflow is away or refuses.
+        OSError: it is away.
+    """
+
+    def __init__(self, sweep: SweepInMlflow, *, looks_elsewhere: bool) -> None:
+        self._uid = sweep.uid
+        self._client = CarefulClient(sweep.tracking_uri)
+        steering = Steering(f"{sweep.title} · {sweep.policy}", sweep.policy, sweep.uid, spec=sweep.spec)
+        self._runs = [open_sweep(self._client, name, at, steering) for name, at in sweep.experiments.items()]
+        home = sorted({run.experiment_id for run in self._runs})
+        self.where = Whereabouts(self._client, lambda: Scope(home, f"{sweep.uid}."))
+        self.known = ScriptRuns(self._client, {run.sweep_id: run for run in self._runs}, self.where.experiments)
+        self._stack = ExitStack()
+        if looks_elsewhere:
+            with suppress(MlflowException, OSError):
+                self.where.look()
+
+    @property
+    def parents(self) -> Mapping[str, str]:
+        """The run of each sweep, by its id."""
+        return {run.sweep_id: run.run_id for run in self._runs}
+
+    def follow(self, sweep: Followed, clock: SweepClock, root: Path) -> None:
+        """Read what the trials log and show how they fare, from now on; ``postman`` brings what is under ``root``."""
+        self.source = MlflowSource(
+            self._client,
+            lambda: self.where.scope(lacking=len(self.source.run_ids) < len(sweep.objectives())),
+            sweep.objectives,
+            clock.from_epoch,
+            epoch=clock.epoch,
+        )
+        reader = self._stack.enter_context(BackgroundReader(_EVERY_S))
+        self.samples = self._stack.enter_context(reader.follow(self.source))
+        writer = self._stack.enter_context(TagWriter(self._client))
+        self.tags = self._stack.enter_context(writer.board(lambda: self.source.run_ids, trial_tags))
+        forecasts = writer.forecasts(lambda: self.source.run_ids, lambda: self.parents, clock.to_epoch)
+        self.foreseen = self._stack.enter_context(forecasts)
+        self.postman = Postman(root, self.parents, tracking_server())
+
+    def close(self) -> None:
+        """Read and write no more."""
+        self.postman.close(_LAST_REQUEST_S)
+        self._stack.close()
+
+    def closing(self, folder: Path, jobs: Sequence[LocalJob], result: RunResult) -> Closing:
+        """Return what is left to do in MLflow once it has all that the trials logged."""
+        return Closing(self._client, self._runs, self.where, folder, self._uid, jobs, result)
