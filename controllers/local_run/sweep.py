@@ -34,7 +34,7 @@ from controllers.record.silence import SilenceWatch
 from controllers.record.timeline import TimelineFile
 from controllers.worlds.local.attempts import Attempts, Surroundings, end_leftovers
 from controllers.worlds.local.engine_files import AskedFile, PolicyFile, StateFile, elapsed_before
-from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
+from controllers.worlds.local.jobs import JobLedger, LedgerFile, LocalJob, load_ledger
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import Shares, choose_shares
 from controllers.worlds.local.standing import said
@@ -77,6 +77,7 @@ class LocalSweep:
         self._plan = plan
         self._services = services
         self._ledger_path = plan.folder / "ledger.json"
+        self._ledger = LedgerFile(self._ledger_path)
         name, spec = plan.policy.name, spec_or_name(plan.policy)
         self._state = plan.folder / "state"
         self._state_dir = plan.folder.resolve().parents[2]
@@ -115,7 +116,7 @@ class LocalSweep:
                 message = "the workflow ended without having run a trial"
                 raise SpeconError(message)
             result = RunResult(self._plan.policy.name, trials, round(store.interrupted_s, 1))
-            save_ledger(self._ledger_path, world.ledger)
+            self._ledger.save(world.ledger)
             # A controller killed from here on comes back to deliver at most, and would leave its control groups.
             shares.close()
             write_result(self._plan.folder, result, delivered=False)
@@ -206,11 +207,11 @@ class LocalSweep:
 
     def _keep(self, world: LocalWorld, *, cut: bool) -> None:
         """Keep the ledger; of a sweep that was cut short, with the CPU seconds of the attempts that end with it."""
-        save_ledger(self._ledger_path, world.ledger)
+        self._ledger.save(world.ledger)
         if cut:
             self._services.launcher.close(GRACE_S)
             world.count_cut()
-            save_ledger(self._ledger_path, world.ledger)
+            self._ledger.save(world.ledger)
 
     def _drive(
         self,
@@ -233,7 +234,7 @@ class LocalSweep:
                 raise SweepInterrupted(self._interrupted(world))
             if driver.advance(clock.now()):
                 # A controller killed from here on finds what runs by now, and can end it.
-                save_ledger(self._ledger_path, world.ledger)
+                self._ledger.save(world.ledger)
             now = clock.now()
             self._warn(shared.look(now, world.jobs(), clock.to_epoch))
             self._say(failed.look(world.jobs(), world.standings))

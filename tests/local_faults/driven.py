@@ -24,9 +24,9 @@ from tests.local_faults.restless import Restless
 
 _HEARTBEAT_S: Final = 0.25
 _FUNCTIONS: Final = {
-    "ledger save": ("controllers.local_run.sweep", "save_ledger"),
-    "sweep's run": ("controllers.local_run.sweep", "open_sweep"),
-    "trial's run": ("controllers.local_run.trial_runs", "run_context"),
+    "ledger save": ("controllers.worlds.local.jobs", "LedgerFile.save"),
+    "sweep's run": ("controllers.local_run.mlflow_side", "open_sweep"),
+    "trial's run": ("mlflow_hooks.delivery", "open_run"),
     "delivery": ("controllers.local_run.sweep", "LocalSweep.deliver"),
     "result": ("controllers.local_run.sweep", "write_result"),
     "closing": ("controllers.local_run.closing", "close_sweep"),

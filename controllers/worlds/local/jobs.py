@@ -152,6 +152,7 @@ class JobLedger:
 
 # The names of the fields are the file format: a run that was cut short by an older version goes on from it.
 _LEDGER = TypeAdapter(JobLedger)
+_JOB = TypeAdapter(LocalJob)
 
 
 def load_ledger(path: Path) -> JobLedger:
@@ -171,9 +172,34 @@ def load_ledger(path: Path) -> JobLedger:
         raise SpeconError(message) from error
 
 
+class LedgerFile:
+    """Keeps a ledger in ``path``, whole or not at all, again and again: only jobs that changed are packed again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._packed: dict[str, tuple[LocalJob, bytes]] = {}
+
+    def save(self, ledger: JobLedger) -> None:
+        """Keep ``ledger``.
+
+        Raises:
+            OSError: the disk does not take it, and what was there stays.
+        """
+        jobs = b",\n".join(self._line(name, job) for name, job in ledger.jobs.items())
+        delays = json.dumps(dict(ledger.delays)).encode()
+        write_whole(self._path, b'{"jobs": {\n' + jobs + b'\n},\n"delays": ' + delays + b"}\n")
+
+    def _line(self, name: str, job: LocalJob) -> bytes:
+        known, line = self._packed.get(name, (None, b""))
+        if known is not job:
+            line = json.dumps(name).encode() + b": " + _JOB.dump_json(job)
+            self._packed[name] = job, line
+        return line
+
+
 def save_ledger(path: Path, ledger: JobLedger) -> None:
-    """Keep ``ledger`` in ``path``, whole or not at all."""
-    write_whole(path, _LEDGER.dump_json(ledger, indent=1))
+    """Keep ``ledger`` in ``path`` once, whole or not at all."""
+    LedgerFile(path).save(ledger)
 
 
 def write_whole(path: Path, content: bytes) -> None:
