@@ -1,4 +1,4 @@
-"""The sweep of ``make demo``: fourteen PyTorch models of five kinds, one every four seconds.
+"""Fourteen PyTorch models of five kinds, one every four seconds: the sweep that docs/experiments/payoff.md measures first.
 
 Made for four nodes of 0.45 core on a machine with two: about 200 CPU seconds, so about three minutes. As in any
 sweep, most of a trial's gain comes in its first fifth; some trials then go on for long, others are short. Which

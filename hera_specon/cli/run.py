@@ -24,6 +24,7 @@ from hera_specon.cli.options import (
 from hera_specon.cli.output import open_console, print_how_it_went, problems, say, say_lines, write_json
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.records.comparison import labelled, to_json
+from hera_specon.report.opening import open_page
 from hera_specon.report.page import REPORT_FILE, write_report
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Request:
     extend: bool
     json_out: Path | None
     report_out: Path | None
+    opens: bool
     plain: bool
 
 
@@ -104,6 +106,7 @@ class Request:
 @click.option("--fresh", is_flag=True, help="Start over, even if an interrupted run could continue.")
 @json_file_option
 @click.option("--report", "report_out", type=NewFile(), help="Write the report to this file too.")
+@click.option("--open", "opens", is_flag=True, help="Open the report in a browser at the end, where there is one.")
 @click.option("--plain", "--no-live", is_flag=True, help="Print plain lines instead of live tables, as in a pipe.")
 @click.pass_obj
 def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
@@ -147,6 +150,8 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     if request.json_out is not None:
         write_json(request.json_out, to_json(results))
     done.conclude()
+    if request.opens:
+        open_page(report)
     if message := problems(done, results):
         raise Failure(message)
 

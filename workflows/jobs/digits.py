@@ -85,7 +85,9 @@ def main() -> None:
                 network.learn(data.train.inputs, wanted, given.lr)
             _, told = network.told(data.valid.inputs)
             right = told[np.arange(len(told)), data.valid.targets]
-            t.log(loss=float(-np.log(right + 1e-9).mean()), accuracy=float((told.argmax(1) == data.valid.targets).mean()))
+            t.log(
+                loss=float(-np.log(right + 1e-9).mean()), accuracy=float((told.argmax(1) == data.valid.targets).mean())
+            )
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ DEMO_STEP_S: Final = (0.035, 0.04, 0.045, 0.05, 0.055)
 
 
 def demo_workload(seed: int) -> Workload:
-    """Return what ``workflows/demo.py`` submits, on the nodes that ``make demo`` gives it."""
+    """Return what ``workflows/demo.py`` submits, on four nodes of this machine."""
     chance = generator(seed, "everyday", "demo")
     trials = []
     for number, at in enumerate(DEMO_ARRIVALS.times(DEMO_TRIALS, chance), start=1):
