@@ -97,15 +97,16 @@ def start_services(
     if not uri:
         server = LocalMlflow(order.settings.state_dir / "mlflow")
         stack.callback(server.close)
-        server.start()
         uri = server.uri
         # The hooks' deliver_leftovers looks there, as every MLflow client does.
         stack.enter_context(_set_here({TRACKING_URI: uri}))
     # Trials may run in other folders than this process.
     imposed |= dict.fromkeys((TRACKING_URI, contract.ENV_TRACKING), absolute(uri, Path.cwd()))
-    # Its imports take seconds, in which MLflow gets ready too.
+    # Its imports may take seconds. They come first, as trials wait for them.
     launcher = Launcher(_warmths(order, planned, inherited, imposed), GRACE_S, folder.path / "launcher.log")
     stack.callback(launcher.close, GRACE_S)
+    if server is not None:
+        server.start()
     return RunServices(screen, stop, launcher, uri, server, inherited, imposed)
 
 

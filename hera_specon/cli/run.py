@@ -24,6 +24,7 @@ from hera_specon.cli.options import (
 from hera_specon.cli.output import open_console, print_how_it_went, problems, say, say_lines, write_json
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.records.comparison import labelled, to_json
+from hera_specon.report.ahead_of_time import import_soon
 from hera_specon.report.opening import open_page
 from hera_specon.report.page import REPORT_FILE, write_report
 
@@ -140,6 +141,7 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = Request(**options)
     console = open_console(request.json_out, outlives=True)
+    import_soon()
     done = _run(backend or real_backend(), request, console)
     results = labelled(done.results, done.policies or request.policies)
     print_how_it_went(console, results, done.folder)

@@ -8,7 +8,7 @@ import pytest
 from controllers.worlds.local.processes import preload
 from controllers.worlds.local.processes.preload import Plans, plan
 
-HOOKS = ("mlflow_hooks", "mlflow.tracking")
+HOOKS = ("mlflow_hooks",)
 
 
 @pytest.fixture(autouse=True)

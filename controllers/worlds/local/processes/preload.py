@@ -22,7 +22,7 @@ from controllers.worlds.local.processes.interpreter import PythonProgram, progra
 from controllers.worlds.local.processes.own_files import OwnFile, OwnFiles, base_of
 
 LATER: Final[Mapping[str, tuple[str, ...]]] = {
-    "mlflow_hooks": ("mlflow_hooks", "mlflow.tracking"),
+    "mlflow_hooks": ("mlflow_hooks",),
     "mlflow": ("mlflow.tracking",),
     "numpy": ("numpy",),
     "pandas": ("pandas",),
