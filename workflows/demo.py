@@ -1,4 +1,4 @@
-"""Fourteen PyTorch models of five kinds, one every four seconds: the sweep that docs/experiments/payoff.md measures first.
+"""Fourteen PyTorch models of five kinds, one every four seconds: the first sweep of docs/experiments/payoff.md.
 
 Made for four nodes of 0.45 core on a machine with two: about 200 CPU seconds, so about three minutes. As in any
 sweep, most of a trial's gain comes in its first fifth; some trials then go on for long, others are short. Which

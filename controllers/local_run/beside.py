@@ -4,9 +4,11 @@ MLflow's import takes seconds, and so do its server and its database. Until all 
 its trials do not notice: what they log is on the disk. An MLflow that is away is asked again and again.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +28,7 @@ _TELL_AFTER_S: Final = 20.0
 """Seconds without MLflow after which that is told: its server may take that long to make its database."""
 _MOST_PROBLEM: Final = 200
 _LAST_REQUEST_S: Final = 10.0
+_NICENESS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,7 @@ class Beside:
             )
 
     def _open(self, follow: "Callable[[MlflowSide], None] | None", looks_elsewhere: bool) -> None:  # noqa: FBT001 - arguments of a thread
+        _take_what_is_left()
         from controllers.local_run.mlflow_side import MlflowSide  # noqa: PLC0415 - see the module's docstring
 
         pause = _FIRST_PAUSE_S
@@ -181,3 +185,9 @@ class Beside:
         self._opened.set()
         if self._stop.is_set() and self._side is not None:
             self._side.close()
+
+
+def _take_what_is_left() -> None:
+    """Give this thread and those that it will start a low priority, where a thread has one of its own, as on Linux."""
+    with suppress(AttributeError, OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

@@ -84,10 +84,11 @@ class MlflowSide:
         forecasts = writer.forecasts(lambda: self.source.run_ids, lambda: self.parents, clock.to_epoch)
         self.foreseen = self._stack.enter_context(forecasts)
         self.postman = Postman(root, self.parents, tracking_server())
+        self._stack.callback(self.postman.close, _LAST_REQUEST_S)
+        self.postman.start()
 
     def close(self) -> None:
         """Read and write no more."""
-        self.postman.close(_LAST_REQUEST_S)
         self._stack.close()
 
     def closing(self, folder: Path, jobs: Sequence[LocalJob], result: RunResult) -> Closing:

@@ -47,17 +47,18 @@ class Postman:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="postman", daemon=True)
 
+    def start(self) -> None:
+        """Begin to make rounds."""
+        self._thread.start()
+
     def note(self, jobs: Iterable[LocalJob]) -> None:
-        """Take note of the trials as they are now, and begin; returns at once."""
+        """Take note of the trials as they are now; return at once."""
         self._jobs = tuple(job for job in jobs if job.trial and job.attempt and job.trial not in self._settled)
-        if not self._thread.ident:
-            self._thread.start()
 
     def close(self, within_s: float) -> None:
         """Begin no other request, and wait until that which is under way is through."""
         self._stop.set()
-        if self._thread.ident:
-            self._thread.join(within_s)
+        self._thread.join(within_s)
 
     def _run(self) -> None:
         failed = 0

@@ -12,6 +12,7 @@ from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import DEFAULT_POLICY, PolicyError
+from hera_specon.cli.group import importing
 from hera_specon.errors import WorkflowFileError
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def chosen_workflow(backend: Backend, file: Path) -> Workflow:
         WorkflowChoiceError: it defines none; says where and why.
     """
     try:
-        return backend.load_workflow(file)
+        with importing():
+            return backend.load_workflow(file)
     except WorkflowFileError as error:
         message = f"Cannot run {file}: {str(error).removeprefix(f'{file}: ')}"
         raise WorkflowChoiceError(message) from error

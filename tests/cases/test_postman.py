@@ -87,6 +87,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 @contextmanager
 def rounds(root: Path, server: Server) -> Iterator[Postman]:
     made = Postman(root, {"uid.s": "sweep"}, cast("Any", server))
+    made.start()
     try:
         yield made
     finally:
@@ -152,7 +153,8 @@ def test_a_trial_that_mlflow_takes_nothing_of_keeps_no_other_waiting(tmp_path: P
         wait_for(lambda: server.taken == {"a": 3, "b": 3, "c": 3})
 
 
-def test_a_script_without_hooks_and_a_run_that_somebody_deleted_are_left_alone(tmp_path: Path, server: Server) -> None:
+@pytest.mark.usefixtures("server")
+def test_a_script_without_hooks_and_a_run_that_somebody_deleted_are_left_alone(tmp_path: Path) -> None:
     class Deleted(Server):
         def log_metrics(self, run: str, points: Sequence[Point]) -> None:
             super().log_metrics("", [])

@@ -181,7 +181,7 @@ def test_an_attempt_that_begins_before_mlflow_answers_waits_for_nothing_and_its_
     book: Book, tmp_path: Path
 ) -> None:
     asked: list[float] = []
-    early = TrialRuns(lambda within_s: asked.append(within_s), tmp_path, {"uid.s": book.name})
+    early = TrialRuns(asked.append, tmp_path, {"uid.s": book.name})
     marks = json.loads(early.environment(step(), "one", left=False)["MLFLOW_RUN_CONTEXT"])
     assert (asked, PARENT in marks) == ([0.0], False)
     run = str(book.client.create_run(book.home, tags=marks).info.run_id)

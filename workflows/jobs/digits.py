@@ -7,6 +7,7 @@
 """
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from typing import Final
@@ -74,7 +75,7 @@ def main() -> None:
     parser.add_argument("--pace", action="store_true", help="print passes per second, and train nothing")
     given = parser.parse_args()
     if given.pace:
-        print(f"{passes_per_second():.0f}")
+        sys.stdout.write(f"{passes_per_second():.0f}\n")
         return
     data, network = digit_images(), Network(given.hidden)
     wanted = np.eye(DIGITS, dtype=np.float32)[data.train.targets]
