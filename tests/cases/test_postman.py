@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from controllers.core import labels
 from controllers.core.model import Phase
 from controllers.local_run import postman
 from controllers.local_run.postman import Postman
@@ -63,7 +64,7 @@ class Server:
 
 def job(name: str, phase: Phase = Phase.RUNNING, code: int | None = None) -> LocalJob:
     env = {contract.ENV_TRIAL_ID: name, contract.ENV_SWEEP_ID: "uid.s"}
-    step = PodStep(name, "t", ("python",), env=env, labels={"specon": "x"})
+    step = PodStep(name, "t", ("python",), env=env, labels={labels.LABEL_SWEEP: "s"})
     return replace(LocalJob(step, 0.0, 1.0), phase=phase, attempt=1, exit_code=code)
 
 
