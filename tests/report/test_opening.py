@@ -12,7 +12,12 @@ from hera_specon.report.opening import open_page
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Addresses that a browser was asked for."""
     found: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: found.append(address) or True)
+
+    def browser(address: str) -> bool:
+        found.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", browser)
     return found
 
 
