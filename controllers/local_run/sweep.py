@@ -10,7 +10,9 @@ from typing import Any
 
 from mlflow.exceptions import MlflowException
 
+from controllers.core import labels
 from controllers.core.errors import SpeconError, SweepInterrupted
+from controllers.core.model import TrialId
 from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
@@ -23,6 +25,7 @@ from controllers.local_run.closing import Closing
 from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import LastWord, journalled_samples
+from controllers.local_run.printed_objectives import PrintedObjectives, WithPrinted, keep_printed
 from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
 from controllers.local_run.shared_files import SharedFilesWatch, written_by_us
@@ -51,6 +54,7 @@ from controllers.worlds.local.workflow import Program
 from controllers.worlds.local.world import LocalWorld
 from mlflow_hooks import contract
 from mlflow_hooks.delivery import end_untold
+from mlflow_hooks.journal import POINTS
 
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
@@ -90,6 +94,7 @@ class LocalSweep:
         self._runs = self._opened(Steering(f"{plan.title} · {name}", name, plan.uid, spec=spec))
         home = sorted({run.experiment_id for run in self._runs})
         self._begun: dict[str, int] = {}
+        self._printed = PrintedObjectives(plan.folder)
         self._where = Whereabouts(self._client, lambda: Scope(home, f"{plan.uid}."))
 
     def _opened(self, steering: Steering) -> Sequence[SweepRun]:
@@ -138,7 +143,9 @@ class LocalSweep:
             reader = stack.enter_context(BackgroundReader(_HEARTBEAT_S))
             background = stack.enter_context(reader.follow(source))
             samples = LastWord(
-                background, lambda: journalled_samples(self._state, world.jobs(), clock.from_epoch), clock.now
+                WithPrinted(background, self._printed, world.jobs, lambda: source.run_ids, clock.from_epoch),
+                lambda: journalled_samples(self._state, world.jobs(), clock.from_epoch),
+                clock.now,
             )
             writer = stack.enter_context(TagWriter(self._client))
             tags = stack.enter_context(writer.board(lambda: source.run_ids, trial_tags))
@@ -195,6 +202,7 @@ class LocalSweep:
             SweepInterrupted: it was told to stop; the same command sends the rest.
         """
         of_trials = [job for job in jobs.values() if job.trial]
+        self._keep_what_was_printed(of_trials)
         for job in of_trials:
             if job.phase.ended and (self._state / job.trial).is_dir():
                 # Of one that was stopped, killed or knows no hooks, nobody else tells MLflow that it is over.
@@ -209,6 +217,27 @@ class LocalSweep:
             write_result(self._plan.folder, closing.result, delivered=True)
             return closing.result, ""
         return result, f"{lack} (the last try: {courier.problem or 'MLflow does not answer'})"
+
+    def _keep_what_was_printed(self, jobs: Sequence[LocalJob]) -> None:
+        """Have MLflow get the objective of trials that only printed it, once it is known to have no run of theirs."""
+        self._printed.look(jobs)
+        only_printed = [
+            job for job in jobs if self._printed.points(job) and not (self._state / job.trial / POINTS).exists()
+        ]
+        if not only_printed:
+            return
+        with suppress(MlflowException, OSError):
+            self._where.look()
+            scope = self._where.scope(lacking=False)
+            wanted = {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in only_printed}
+            source = MlflowSource(self._client, lambda: scope, lambda: wanted, float)
+            source.poll(whole=True)
+            runs = {run.sweep_id: run for run in self._runs}
+            for job in [] if source.away else only_printed:
+                sweep = job.step.env.get(contract.ENV_SWEEP_ID, "")
+                if TrialId(job.trial) not in source.run_ids and sweep in runs:
+                    points, home = self._printed.points(job), self._plan.sweeps[sweep]
+                    keep_printed(self._state / job.trial, job, points, home, runs[sweep].run_id)
 
     def _end_attempts_of_a_cut_sweep(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:

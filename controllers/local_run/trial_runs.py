@@ -19,7 +19,8 @@ from controllers.tracking.sweep_runs import SweepRun
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
-from mlflow_hooks.state_folder import forget_identity, forget_run
+from mlflow_hooks.journal import POINTS, SENT
+from mlflow_hooks.state_folder import forget_ending, forget_identity, forget_run
 
 _AWAY_S: Final = 30.0
 """Seconds for which nothing is asked of an MLflow that did not answer: trials start without."""
@@ -89,9 +90,12 @@ class TrialRuns:
         return {contract.ENV_RUN: runs[0].run_id} if runs else {}
 
     def _beginning_again(self, step: PodStep, folder: Path) -> dict[str, str]:
-        # An earlier version made the run of each trial before it started.
+        # An earlier version made the run of each trial before it started. What it printed is kept as well, once over.
         forget_run(folder)
         forget_identity(folder)
+        forget_ending(folder)
+        for kept in (POINTS, SENT):
+            (folder / kept).unlink(missing_ok=True)
         trial, objective = _names(step)
         self._asked(
             lambda: retire(self._client, runs_of_trial(self._client, self._experiments(), trial, objective)),

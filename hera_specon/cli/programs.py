@@ -70,7 +70,7 @@ def _is_workflow(file: Path) -> bool:
     """Return whether the Python in ``file`` makes a workflow and calls it ``w``."""
     try:
         tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError, RecursionError):
+    except (OSError, SyntaxError, ValueError, RecursionError):
         return False
     made = {getattr(node.func, "id", "") for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return "Workflow" in made and any(getattr(node, "id", "") == "w" for node in ast.walk(tree))
