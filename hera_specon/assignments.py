@@ -7,7 +7,7 @@ from typing import Final
 
 from hera_specon.errors import SpaceError
 from hera_specon.settings import check_hyperparameter, is_whole
-from hera_specon.space import Distribution, Value, check_space, choice, integer, log_uniform, uniform
+from hera_specon.space import Choice, Distribution, Value, check_space, choice, integer, log_uniform, uniform
 
 ASSIGNMENT: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]*)=(?P<values>.*)", re.DOTALL)
 """A word that sets a hyperparameter. A path has a slash or begins with a dot where its name has an equals sign."""
@@ -34,6 +34,13 @@ class Assignments:
 
     space: Mapping[str, Distribution] = field(default_factory=dict)
     fixed: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def truths(self) -> tuple[str, ...]:
+        """The hyperparameters that are true or false."""
+        options = {name: values.options for name, values in self.space.items() if isinstance(values, Choice)}
+        options |= {name: (value,) for name, value in self.fixed.items()}
+        return tuple(name for name, values in options.items() if all(isinstance(value, bool) for value in values))
 
 
 def read_assignments(words: Sequence[str]) -> Assignments:

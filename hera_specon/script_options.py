@@ -3,7 +3,7 @@
 import ast
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -55,6 +55,24 @@ def unknown_options(file: Path, names: Iterable[str]) -> Iterator[str]:
             nearest = difflib.get_close_matches(passed, known, 1, 0.5)
             meant = f"; did you mean {nearest[0].removeprefix('--')}=?" if nearest else ""
             yield f"{file} has no option {passed}: it has {', '.join(known)}{meant}"
+
+
+def truth_flags(file: Path, names: Iterable[str]) -> dict[str, str | Mapping[bool, str]]:
+    """Return how the script in ``file`` wants those truth values in ``names`` that are no ``--name=true`` to it.
+
+    Each is a bare flag, or words for each value, as ``flags=`` of a sweep takes them.
+    """
+    options, found = options_of(file), dict[str, str | Mapping[bool, str]]()
+    for name in names:
+        option = f"--{name}"
+        how = options.get(option, ScriptOption("", ""))
+        if how.action == "store_true":
+            found[name] = option
+        elif how.action == "BooleanOptionalAction":
+            found[name] = {True: option, False: f"--no-{name}"}
+        elif how.type == "bool":  # takes every text but the empty one for True
+            found[name] = {True: f"{option}=1", False: f"{option}="}
+    return found
 
 
 def suggested_assignments(file: Path) -> tuple[str, ...]:

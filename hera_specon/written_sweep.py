@@ -27,13 +27,15 @@ _LONGEST_NAME: Final = 40
 class WrittenSweep:
     """A sweep of ``command``, whose words may have ``{name}`` in the place of a hyperparameter.
 
-    ``fixed`` are hyperparameters of one value, passed like the others. ``search`` is ``random``, ``grid``, ``tpe``,
+    ``fixed`` are hyperparameters of one value, passed like the others: each as ``flags`` says, a bare flag or words for
+    each truth value, else as ``--name=value``. ``search`` is ``random``, ``grid``, ``tpe``,
     ``cmaes`` or a class of Optuna's samplers. ``trials`` is None for a grid.
     """
 
     command: tuple[str, ...]
     space: Mapping[str, Distribution]
     fixed: Mapping[str, Value] = field(default_factory=dict)
+    flags: Mapping[str, str | Mapping[bool, str]] = field(default_factory=dict)
     objective: Objective
     search: str = "random"
     trials: int | None = None
@@ -63,13 +65,14 @@ class WrittenSweep:
 
     def words(self, point: Mapping[str, Value]) -> list[str]:
         """Return the command line of the trial that has the values in ``point``."""
-        values = {name: value_text(value) for name, value in {**self.fixed, **point}.items()}
-        arguments = [f"--{name}={values[name]}" for name in self.passed]
-        return [*(_filled(word, values) for word in self.command), *arguments]
+        values = {**self.fixed, **point}
+        texts = {name: value_text(value) for name, value in values.items()}
+        arguments = [word for name in self.passed for word in self._arguments(name, values[name])]
+        return [*(_filled(word, texts) for word in self.command), *arguments]
 
     @property
     def passed(self) -> tuple[str, ...]:
-        """The hyperparameters that are passed as ``--name=value``: those that the command has no place for."""
+        """The hyperparameters that follow the command: those that it has no place for."""
         return tuple(name for name in (*self.fixed, *self.space) if name not in self._placed)
 
     @property
@@ -78,12 +81,21 @@ class WrittenSweep:
         named = {name for word in self.command for name in _PLACE.findall(word)}
         return frozenset(named & {*self.space, *self.fixed})
 
+    def _arguments(self, name: str, value: Value) -> list[str]:
+        """Return the arguments that pass a value."""
+        form = self.flags.get(name)
+        if form is None:
+            return [f"--{name}={value_text(value)}"]
+        if isinstance(form, str):
+            return [form] if value else []
+        return [form[bool(value)]]
+
     def _settings(self) -> Iterator[str]:
         """Yield the lines between the brackets of ``Sweep(...)``."""
         fixed = {name: value_text(value) for name, value in self.fixed.items()}
         places = {name: self._place(name) for name in self.space}
         words = [_filled(word, fixed | places) for word in self.command]
-        args = [f"--{name}={fixed[name]}" for name in self.passed if name in fixed]
+        args = [word for name in self.passed if name in fixed for word in self._arguments(name, self.fixed[name])]
         yield f"name={_quoted(self.name)},"
         yield f"image={_quoted(_IMAGE)},  # on a cluster: an image that has the program and all it needs"
         yield from _listed("command", words)
@@ -92,15 +104,25 @@ class WrittenSweep:
         yield "space={"
         yield from (f"    {_quoted(name)}: {code_of(values)}," for name, values in self.space.items())
         yield "},"
-        if own := [name for name in self.space if name in self._placed]:
-            told = ", ".join(f"{_quoted(name)}: None" for name in own)
-            yield f"flags={{{told}}},  # the command has a place for each of these"
+        yield from self._flags()
         if self.search != "random":
             yield f"search={self._search_code},"
         if self.trials is not None:
             yield f"trials={self.trials},"
         yield f"seed={self.seed},"
         yield f"objective={self.objective.direction.value}({_quoted(self.objective.metric)}),"
+
+    def _flags(self) -> Iterator[str]:
+        """Yield the line that says how hyperparameters are passed that are not passed as ``--name=value``."""
+        forms = {name: "None" for name in self.space if name in self._placed}
+        why = "  # the command has a place for each of these" if forms else ""
+        for name, form in self.flags.items():
+            if name in self.passed and name in self.space:
+                why = ""
+                words = [] if isinstance(form, str) else [f"{value}: {_quoted(word)}" for value, word in form.items()]
+                forms[name] = _quoted(form) if isinstance(form, str) else f"{{{', '.join(words)}}}"
+        if forms:
+            yield f"flags={{{', '.join(f'{_quoted(name)}: {form}' for name, form in forms.items())}}},{why}"
 
     def _place(self, name: str) -> str:
         """Return what stands in a command for the value of a hyperparameter."""

@@ -16,7 +16,7 @@ from hera_specon.cli.options import Command
 from hera_specon.cli.output import say
 from hera_specon.cli.programs import command_of, existing_file, save
 from hera_specon.errors import SweepError
-from hera_specon.script_options import unknown_options
+from hera_specon.script_options import truth_flags, unknown_options
 from hera_specon.search import sampler, search_text
 from hera_specon.settings import Objective, maximize, minimize
 from hera_specon.space import Choice, Space, grid_size, points
@@ -236,10 +236,16 @@ def _one_line(given: Given, found: Assignments, seed: int, saved: Path | None) -
         raise click.UsageError(message)
     objective = _objective(given.options["minimized"], given.options["maximized"])
     search, trials = _search(found.space, given.options["search"], given.options["trials"])
+    command = given.command or command_of(given.file or Path())
     sweep = WrittenSweep(
-        command=given.command or command_of(given.file or Path()),
+        command=command,
         space=found.space,
         fixed=found.fixed,
+        flags={
+            name: form
+            for file in entry_files(command, Path())
+            for name, form in truth_flags(file, found.truths).items()
+        },
         objective=objective or minimize("loss"),
         search=search,
         trials=trials,
