@@ -1,6 +1,7 @@
 """A sweep that the command line defines: what is run, written and refused."""
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from controllers.local_run.order import LocalSettings
 from controllers.local_run.run import LocalRun
 from controllers.local_run.services import Screen
 from controllers.policies.registry import parse_policy
+from hera_specon.assignments import read_assignments
 from hera_specon.cli import main
 from hera_specon.cli.backend import Backend, Workflow
 from hera_specon.trial_values import trial_values
@@ -315,3 +317,25 @@ def test_what_makes_no_sense_is_named_and_nothing_starts(
     assert (result.exit_code, runs.workflows, result.stdout) == (2, [], "")
     assert told in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
+
+
+def page_commands() -> list[str]:
+    """Return the command lines of the page about sweeps in one line."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "sweep-a-script.md"
+    blocks = page.read_text(encoding="utf-8").split("```console\n")[1:]
+    return [line for block in blocks for line in block.split("```")[0].splitlines()]
+
+
+@pytest.mark.parametrize("line", page_commands())
+def test_every_command_of_the_page_is_understood(specon: Specon, tmp_path: Path, line: str) -> None:
+    (tmp_path / "train.sh").write_text("echo")
+    result = specon(line.removeprefix("specon "))
+    assert result.exit_code == 0, result.stderr
+
+
+def test_every_form_of_a_value_on_the_page_is_understood() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "sweep-a-script.md").read_text(encoding="utf-8")
+    forms = re.findall(r"`([a-z]+=[^`{]+)`", page.partition("## Write the values")[2].partition("## Run any")[0])
+    assert len(forms) > 10
+    for form in forms:
+        read_assignments([form])
