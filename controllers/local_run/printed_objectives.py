@@ -21,8 +21,9 @@ from mlflow_hooks import contract
 from mlflow_hooks.journal import POINTS, Point
 from mlflow_hooks.state_folder import Identity, write_identity, write_whole
 
-_MOST_READ: Final = 2**22
-"""Bytes of one log that are read at a look."""
+_AT_ONCE: Final = 2**22
+_LONGEST_LINE: Final = 2**16
+"""Bytes of a log that are read together, and that a line has at most."""
 _PRINTED: Final = "printed"
 
 
@@ -32,7 +33,7 @@ class _Followed:
 
     began: int
     offset: int
-    rest: str = ""
+    rest: bytes = b""
     points: list[Point] = field(default_factory=list)
     first: float | None = None
     best: float | None = None
@@ -51,12 +52,18 @@ class PrintedObjectives:
         self._folder = folder
         self._epoch = epoch
         self._followed: dict[str, _Followed] = {}
+        self._hooked: set[str] = set()
 
     def look(self, jobs: Iterable[LocalJob]) -> None:
         """Read what the trials among ``jobs`` have printed since the last look."""
         for job in jobs:
             known = self._followed.get(job.trial)
-            if job.trial and job.attempt and not (known and known.over) and not is_hooked(self._state(job)):
+            if not job.trial or not job.attempt or job.trial in self._hooked or (known and known.over):
+                continue
+            if is_hooked(self._state(job)):
+                self._hooked.add(job.trial)
+                self._followed.pop(job.trial, None)
+            else:
                 self._read(job)
 
     def points(self, job: LocalJob) -> Sequence[Point]:
@@ -89,33 +96,39 @@ class PrintedObjectives:
         return self._folder / "state" / job.trial
 
     def _read(self, job: LocalJob) -> None:
-        log, began = self._folder / "logs" / f"{file_name(job.trial)}.log", beginning(self._state(job))
+        ended, began = job.phase.ended, beginning(self._state(job))
         followed = self._followed.get(job.trial)
         if followed is None or followed.began != began:
             followed = self._followed[job.trial] = _Followed(began, began)
         try:
-            with log.open("rb") as file:
-                file.seek(followed.offset)
-                read = file.read(_MOST_READ)
+            with (self._folder / "logs" / f"{file_name(job.trial)}.log").open("rb") as log:
+                log.seek(followed.offset)
+                while read := log.read(_AT_ONCE):
+                    followed.offset += len(read)
+                    whole, followed.rest = _cut(followed.rest + read)
+                    self._take(job, followed, whole)
         except OSError:
             return
-        followed.offset += len(read)
-        followed.over = job.phase.ended and len(read) < _MOST_READ
-        *lines, followed.rest = lines_of(followed.rest + read.decode(errors="replace"))
-        if followed.over:
-            lines.append(followed.rest)
-        self._take(job, followed, lines)
+        if ended:
+            self._take(job, followed, followed.rest)
+            followed.over = True
 
-    def _take(self, job: LocalJob, followed: _Followed, lines: Iterable[str]) -> None:
-        """Note the values in ``lines``."""
+    def _take(self, job: LocalJob, followed: _Followed, printed: bytes) -> None:
+        """Note the values in whole lines."""
         objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
         better = min if job.step.annotations[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
-        wanted = objective.casefold()
-        for value in (value for line in lines if wanted in line.casefold() for value in values_of(objective, line)):
+        lines = [line for line in lines_of(printed.decode(errors="replace")) if objective.casefold() in line.casefold()]
+        for value in (value for line in lines for value in values_of(objective, line)):
             followed.points.append(Point(objective, value, len(followed.points), int(self._epoch() * 1000)))
             if math.isfinite(value):
                 followed.first = value if followed.first is None else followed.first
                 followed.best = value if followed.best is None else better(followed.best, value)
+
+
+def _cut(printed: bytes) -> tuple[bytes, bytes]:
+    """Return the whole lines, and the one that is not over."""
+    end = max(printed.rfind(b"\n"), printed.rfind(b"\r")) + 1
+    return printed[:end], printed[end:][-_LONGEST_LINE:]
 
 
 class WithPrinted:

@@ -114,7 +114,8 @@ class OneLine:
         space = ", ".join(f"{name}={code_of(values)}" for name, values in sweep.space.items())
         drawn = points(sweep.space, "grid" if sweep.search == "grid" else "random", sweep.trials, sweep.seed)
         yield f"{len(drawn)} trials ({_HOW.get(sweep.search, sweep.search)}): {space}"
-        yield f"the first runs: {shlex.join(sweep.words(drawn[0]))}" if sweep.search in BEFOREHAND else ""
+        if sweep.search in BEFOREHAND:
+            yield f"the first runs: {shlex.join(sweep.words(drawn[0]))}"
 
     def _warnings(self) -> Iterator[str]:
         for file in entry_files(self.sweep.command, Path()):
@@ -179,6 +180,9 @@ class Given:
         """
         line: tuple[str, ...] = ctx.meta[_GIVEN]
         words, command = tuple(options.pop("words")), line[line.index("--") + 1 :] if "--" in line else ()
+        if odd := [word for word in line if any(0xD800 <= ord(letter) < 0xE000 for letter in word)]:  # noqa: PLR2004 - surrogates
+            message = f"{odd[0]!r} is no text in UTF-8."
+            raise click.UsageError(message, ctx)
         own = {name: options.pop(name) for name in ("trials", "minimized", "maximized", "search")}
         if not words and len(command) == 1 and Path(command[0]).suffix in _WORKFLOWS:
             words, command = command, ()
@@ -230,6 +234,9 @@ def one_line(given: Given, seed: int, saved: Path | None) -> OneLine:
 def _one_line(given: Given, found: Assignments, seed: int, saved: Path | None) -> OneLine:
     if given.file is None and not given.command:
         message = "Name the program: specon run train.py NAME=VALUES..., or specon run NAME=VALUES... -- COMMAND..."
+        raise click.UsageError(message)
+    if given.file is not None and saved is not None and saved.absolute() == given.file.absolute():
+        message = f"--save {saved} would overwrite the program: name another file."
         raise click.UsageError(message)
     if not found.space:
         message = f"No hyperparameter has several values, so there is nothing to sweep. Write {FORMS}."

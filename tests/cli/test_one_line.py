@@ -305,6 +305,8 @@ def test_json_on_stdout_stays_alone_there(specon: Specon) -> None:
         ("train.py lr=0:0.5 --search grid --minimize a", "finitely many values"),
         ("train.py lr=0:0.5 --search guess --minimize a", "guess"),
         ("train.py lr=1,2 --trials 0 --minimize a", "--trials"),
+        ("train.py lr=1,2 --minimize a --save train.py", "would overwrite the program"),
+        ("train.py lr=1,2 x=\udcff --minimize a", "no text in UTF-8"),
     ],
 )
 def test_what_makes_no_sense_is_named_and_nothing_starts(
