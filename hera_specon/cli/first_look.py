@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from controllers.core.errors import SweepInterrupted
 from controllers.local_run.printed import lines_of, printed_metrics
 from hera_specon.cli.backend import Backend
 from hera_specon.cli.group import BadInput
-from hera_specon.cli.one_line import AskedSweep, OneLine, built
+from hera_specon.cli.one_line import OneLine, built
 from hera_specon.cli.output import say
 from hera_specon.display.screens import PlainScreen
 from hera_specon.settings import Objective, maximize, minimize
@@ -40,8 +40,8 @@ _MOST_SHOWN: Final = 12
 _LAST_LINES: Final = 12
 
 
-def look_first(backend: Backend, asked: AskedSweep, state_dir: Path) -> None:
-    """Return where the objective of a sweep is known; else run one trial, and say what it could be.
+def look_first(backend: Backend, asked: OneLine, state_dir: Path) -> NoReturn:
+    """Run one trial of a sweep of which nobody has said what the objective is, and say what it could be.
 
     Args:
         backend: what runs the trial.
@@ -49,10 +49,8 @@ def look_first(backend: Backend, asked: AskedSweep, state_dir: Path) -> None:
         state_dir: folder for the trial; nothing of it stays.
 
     Raises:
-        BadInput: the objective is not known, with the metrics to choose from; or the trial failed.
+        BadInput: always, with the metrics to choose from, or with what the trial failed by.
     """
-    if not isinstance(asked, OneLine) or asked.told_objective:
-        return
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
 
     folder = state_dir / _FOLDER

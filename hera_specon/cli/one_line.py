@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol
 
 import click
 
-from controllers.worlds.local.processes.own_files import entry_files
 from hera_specon.assignments import ASSIGNMENT, FORMS, Assignments, read_assignments
 from hera_specon.cli.backend import Backend, Workflow, chosen_workflow
 from hera_specon.cli.options import Command
@@ -17,7 +16,6 @@ from hera_specon.cli.output import say
 from hera_specon.cli.programs import command_of, existing_file, save
 from hera_specon.errors import SweepError
 from hera_specon.script_options import truth_flags, unknown_options
-from hera_specon.search import sampler, search_text
 from hera_specon.settings import Objective, maximize, minimize
 from hera_specon.space import Choice, Space, grid_size, points
 from hera_specon.written_sweep import BEFOREHAND, WrittenSweep, code_of
@@ -118,8 +116,15 @@ class OneLine:
             yield f"the first runs: {shlex.join(sweep.words(drawn[0]))}"
 
     def _warnings(self) -> Iterator[str]:
-        for file in entry_files(self.sweep.command, Path()):
+        for file in _scripts(self.sweep.command):
             yield from (f"Warning: {line}" for line in unknown_options(file, self.sweep.passed))
+
+
+def _scripts(command: tuple[str, ...]) -> list[Path]:
+    """Return the file of Python that ``command`` runs, if it is one of the user's own."""
+    from controllers.worlds.local.processes.own_files import entry_files  # noqa: PLC0415 - `specon --help` must not wait
+
+    return entry_files(command, Path())
 
 
 def built(backend: Backend, sweep: WrittenSweep) -> Workflow:
@@ -248,11 +253,7 @@ def _one_line(given: Given, found: Assignments, seed: int, saved: Path | None) -
         command=command,
         space=found.space,
         fixed=found.fixed,
-        flags={
-            name: form
-            for file in entry_files(command, Path())
-            for name, form in truth_flags(file, found.truths).items()
-        },
+        flags={name: form for file in _scripts(command) for name, form in truth_flags(file, found.truths).items()},
         objective=objective or minimize("loss"),
         search=search,
         trials=trials,
@@ -261,6 +262,8 @@ def _one_line(given: Given, found: Assignments, seed: int, saved: Path | None) -
     if search in BEFOREHAND:
         points(sweep.space, search, trials, seed)
     else:
+        from hera_specon.search import sampler, search_text  # noqa: PLC0415 - only such a sweep has to wait for Optuna
+
         search_text(sampler(search), sweep.space, trials, seed)
     short = _short(given, sweep)
     return OneLine(given.file or Path(sweep.name), sweep, objective is not None, given.line, short, saved)

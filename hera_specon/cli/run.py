@@ -10,9 +10,8 @@ from rich.console import Console
 
 from controllers.core.errors import SweepInterrupted
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, real_backend
-from hera_specon.cli.first_look import look_first
 from hera_specon.cli.group import Failure
-from hera_specon.cli.one_line import AskedSweep, OneLineCommand, asked_sweep, one_line_options
+from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, asked_sweep, one_line_options
 from hera_specon.cli.options import (
     POLICY_SPEC,
     CoresOfNodes,
@@ -191,7 +190,10 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
             "leave --policy, --add-policy, --repeats, --extend and --fresh out."
         )
         raise click.UsageError(message)
-    look_first(backend, request.sweep, request.state_dir)
+    if isinstance(request.sweep, OneLine) and not request.sweep.told_objective:
+        from hera_specon.cli.first_look import look_first  # noqa: PLC0415 - as above
+
+        look_first(backend, request.sweep, request.state_dir)
     workflow, file = request.sweep.workflow(backend), request.sweep.file
     policies = chosen_policies(backend, request.added or request.policies, workflow, file) * request.repeats
     if len(policies) > _MOST_RUNS:
