@@ -16,7 +16,7 @@ FORMS: Final = (
     "act=relu,tanh for a choice, epochs=3 for one value"
 )
 _WHOLE: Final = re.compile(r"[+-]?(0|[1-9]\d*)")
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER: Final = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _TRUTH: Final = {"true": True, "True": True, "false": False, "False": False}
 _TAGGED: Final = re.compile(r"tag\(\s*log\s*,\s*interval\((?P<inside>[^()]*)\)\s*\)")
 _CALLED: Final = re.compile(r"(?P<call>[a-z]*)(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))")

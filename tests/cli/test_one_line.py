@@ -74,7 +74,8 @@ class Runs:
             raise SweepInterrupted(message)
         trial = TrialResult("t000", 0.0, 1.0, "node-1", 0, 1, 0.1, self.succeeded)
         results = (RunResult(policies[0].name, (trial,)),)
-        return LocalRun(write_example_run(self.folder / "state"), results, "http://127.0.0.1:5000")
+        folder = write_example_run(self.folder / f"state-{len(self.workflows)}")
+        return LocalRun(folder, results, "http://127.0.0.1:5000")
 
 
 Specon = Callable[[str], Result]
@@ -337,7 +338,7 @@ def test_every_command_of_the_page_is_understood(specon: Specon, tmp_path: Path,
 
 def test_every_form_of_a_value_on_the_page_is_understood() -> None:
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "sweep-a-script.md").read_text(encoding="utf-8")
-    forms = re.findall(r"`([a-z]+=[^`{]+)`", page.partition("## Write the values")[2].partition("## Run any")[0])
+    forms = re.findall(r"`([a-z]+=[^`{\"]+)`", page.partition("## Write the values")[2].partition("## Run any")[0])
     assert len(forms) > 10
     for form in forms:
         read_assignments([form])
