@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _FOLDER: Final = "first-look"
 _TRACKING: Final = "MLFLOW_TRACKING_URI"
+_NOBODYS: Final = "specon.first_look"
+"""An objective that no script logs or prints: its values would count as logged."""
 _NOT_THEIRS: Final = ("specon.", "system/")
 _LESS: Final = re.compile(
     r"loss|err(or)?|r?mse|mae|mape|nll|perplexity|ppl|wer|cer|fid|deviance|logloss|divergence", re.IGNORECASE
@@ -54,7 +56,7 @@ def look_first(backend: Backend, asked: OneLine, state_dir: Path) -> NoReturn:
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
 
     folder = state_dir / _FOLDER
-    sweep = replace(asked.sweep, search="random", trials=1)
+    sweep = replace(asked.sweep, search="random", trials=1, objective=minimize(_NOBODYS))
     say(
         "Neither --minimize nor --maximize: one trial runs first, to see which metrics there are. Ctrl-C ends it as "
         "soon as it has told of some.",

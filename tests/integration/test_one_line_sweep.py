@@ -42,7 +42,6 @@ def test_what_a_script_prints_is_its_objective_unless_it_logs_it(workbench: Work
     found = {trial["params"]["rate"]: trial["final_metric"] for trial in run["trials"]}
     # The first attempt of the second began again, and the third logs something else.
     assert found == {1: 6.0, 2: 16.0, 3: 30.0}
-    assert run["best"]["train"]["id"].endswith("t000")
     assert sorted(workbench.histories().values()) == [[0], list(range(5)), list(range(5))]
     with sqlite3.connect(workbench.folder / ".specon" / "mlflow" / "mlflow.db") as database:
         runs = dict(database.execute("SELECT run_uuid, status FROM runs").fetchall())
