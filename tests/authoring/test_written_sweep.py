@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from hera_specon import choice, integer, log_uniform, minimize, uniform
-from hera_specon.space import Value
 from hera_specon.trial_values import trial_values
 from hera_specon.workflow_file import load_workflow
 from hera_specon.written_sweep import WrittenSweep
@@ -73,7 +72,7 @@ def test_the_file_has_the_trials_that_are_told_of(tmp_path: Path) -> None:
     assert values["t000"].keys() == SPACE.keys()
     arguments = [f"--{name}={value}" for name, value in values["t000"].items()]
     first = values["t000"]
-    point: dict[str, Value] = {"lr": float(first["lr"]), "hidden": int(first["hidden"]), "act": first["act"]}
+    point: dict[str, str | int | float | bool] = {"lr": float(first["lr"]), "hidden": int(first["hidden"]), "act": first["act"]}
     assert written().words(point) == ["python", "train.py", *arguments]
 
 
