@@ -71,9 +71,8 @@ def test_the_file_has_the_trials_that_are_told_of(tmp_path: Path) -> None:
     assert len(values) == 4
     assert values["t000"].keys() == SPACE.keys()
     arguments = [f"--{name}={value}" for name, value in values["t000"].items()]
-    first = values["t000"]
-    point: dict[str, str | int | float | bool] = {"lr": float(first["lr"]), "hidden": int(first["hidden"]), "act": first["act"]}
-    assert written().words(point) == ["python", "train.py", *arguments]
+    lr, hidden, act = (values["t000"][name] for name in ("lr", "hidden", "act"))
+    assert written().words({"lr": float(lr), "hidden": int(hidden), "act": act}) == ["python", "train.py", *arguments]
 
 
 @pytest.mark.parametrize(
