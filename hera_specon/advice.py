@@ -1,14 +1,13 @@
 """What is probably not meant about the hyperparameters of a sweep: told before it starts."""
 
-import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from controllers.worlds.local.processes.own_files import entry_files
 from hera_specon.manifest import Manifest, program, sweep_of, trial_templates
+from hera_specon.script_options import ScriptOption, options_of
 from hera_specon.settings import input_name
 from hera_specon.trial_values import options, trial_values
 
@@ -50,14 +49,6 @@ def _repeated(manifest: Manifest, sweep: str) -> Iterator[str]:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Argument:
-    """How a program of Python reads an option of its command line: ``type=`` and ``action=`` of argparse."""
-
-    type: str
-    action: str
-
-
 def _misread(manifest: Manifest, trial: Manifest, folder: Path) -> Iterator[str]:
     """Yield which truth values the program of ``trial`` reads as others, as far as its own source shows it."""
     started = program(trial)
@@ -68,7 +59,7 @@ def _misread(manifest: Manifest, trial: Manifest, folder: Path) -> Iterator[str]
     if not asked:
         return
     for file in entry_files(words, folder):
-        reads = _arguments(file)
+        reads = options_of(file)
         for option, known_as in asked.items():
             # Inputs have underscores where hyperparameters have dots and dashes.
             bare = option.lstrip("-")
@@ -77,7 +68,7 @@ def _misread(manifest: Manifest, trial: Manifest, folder: Path) -> Iterator[str]
                 yield f"{told} in {file.name} ({_SEE})"
 
 
-def _told(option: str, name: str, how: _Argument) -> str:
+def _told(option: str, name: str, how: ScriptOption) -> str:
     if how.type == "bool":
         return (
             f"hyperparameter {name!r} is passed as {option}=true or {option}=false, and argparse's type=bool takes "
@@ -92,25 +83,3 @@ def _told(option: str, name: str, how: _Argument) -> str:
             f"it is action={how.action}: say flags={{{name!r}: {form}}}"
         )
     return ""
-
-
-def _arguments(file: Path) -> dict[str, _Argument]:
-    """Return how the source in ``file`` reads its options, by their names; none where it cannot be read."""
-    try:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return {}
-    found: dict[str, _Argument] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
-            settings = {one.arg: _name(one.value) for one in node.keywords}
-            how = _Argument(settings.get("type", ""), settings.get("action", ""))
-            found |= {name: how for word in node.args if (name := _name(word)).startswith("-")}
-    return found
-
-
-def _name(node: ast.expr) -> str:
-    """Return the text, or the last part of the name, that ``node`` is."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""

@@ -4,6 +4,7 @@ SpeconError
 ├── SweepError           a sweep cannot be built from its settings
 │   └── SpaceError       its search space is wrong
 ├── WorkflowFileError    a file gives no workflow with a sweep
+│   └── NoWorkflowError   it is not meant to: it may be a training script
 └── SubmissionError      a cluster could not run the workflow
 """
 
@@ -27,6 +28,10 @@ class WorkflowFileError(SpeconError):
     def __init__(self, path: Path, problem: str) -> None:
         self.path = path
         super().__init__(f"{path}: {problem}")
+
+
+class NoWorkflowError(WorkflowFileError):
+    """A file defines no workflow at all: it may be a training script."""
 
 
 class SubmissionError(SpeconError):

@@ -17,8 +17,8 @@ _VALUE: Final = "{}"
 _SPLIT: Final = "{*}"
 _FORMS: Final = (
     "text with one {} for the value, as in '--optim.lr={}'; a list of words, as in ['--hidden', '{*}'], where {*} "
-    "passes the words of the value one by one; a bare flag for truth values, as in '--amp'; or words for each value, "
-    "as in {True: '--amp', False: '--no-amp'}"
+    "passes the words of the value one by one; a bare flag for truth values, as in '--amp'; words for each value, "
+    "as in {True: '--amp', False: '--no-amp'}; or None to pass nothing"
 )
 
 
@@ -49,11 +49,15 @@ class Flag:
 def flag(name: str, values: Distribution, given: Mapping[str, object] | None) -> Flag:
     """Return how the hyperparameter ``name`` is passed: as ``--name=value`` where ``given`` says nothing.
 
+    With None it is not passed: the command has a place for it, or the program reads it elsewhere.
+
     Raises:
         SweepError: What its author wrote has not just one place for the value, has no words for one of the values, or
             holds what Argo or Kubernetes would replace.
     """
     written = (given or {}).get(name, f"--{name}={_VALUE}")
+    if written is None:
+        return Flag()
     if isinstance(written, Mapping):
         return Flag(by_value=_by_value(name, values, written))
     words = _words(name, written)

@@ -386,6 +386,13 @@ def _drawn(space: Space, trials: int | None, seed: int) -> tuple[Point, ...]:
     return tuple(_settled(space, point) for point in drawn)
 
 
+def grid_size(space: Space) -> int | None:
+    """Return how many combinations ``space`` has, None where there is no end of them."""
+    axes = [distribution.values() for distribution in space.values()]
+    finite = [values for values in axes if values is not None]
+    return prod(map(_count, finite)) if len(finite) == len(axes) else None
+
+
 def _count(values: Sequence[Value]) -> int:
     """Return how many ``values`` there are; ``len`` cannot count those of the widest ranges."""
     return len(values) if not isinstance(values, range) else (values.stop - values.start - 1) // values.step + 1

@@ -281,7 +281,8 @@ class Sweep(_SweepTemplates, Container):
         flags: How a hyperparameter stands on the command line where that is not ``--name=value``: ``"--optim.lr={}"``
             with ``{}`` for the value; ``["--hidden", "{*}"]`` for an option that takes the words of the value, such as
             ``"64 64"``, one by one; ``"--amp"`` for a truth value, passed where it is true and left out where not; or
-            words for each value, None for nothing: ``{True: "--amp", False: "--no-amp"}``.
+            words for each value, None for nothing: ``{True: "--amp", False: "--no-amp"}``. None alone passes nothing:
+            the command says ``{{inputs.parameters.lr}}``, or the program reads ``t.params``.
         own_folder: On one machine (``specon run``), run each trial in a working folder of its own, so that no trial
             overwrites another's files: a copy of the folder that the sweep is started in, with links to its large
             files and folders. A list of paths, such as ``["checkpoints"]``, has these copied too, however large.

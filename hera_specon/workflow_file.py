@@ -1,5 +1,6 @@
 """Read the workflow out of a file that an author wrote: Python with ``w``, or the YAML that Argo takes."""
 
+import ast
 import importlib.util
 import json
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 import yaml
 from hera.workflows import Workflow
 
-from hera_specon.errors import SweepError, WorkflowFileError
+from hera_specon.errors import NoWorkflowError, SweepError, WorkflowFileError
 from hera_specon.manifest import check_document, sweeps_of
 from hera_specon.own_output import printing_to_stderr
 
@@ -38,17 +39,18 @@ def load_workflow(path: Path) -> WorkflowFile:
     """Return the workflow of a Python file that defines ``w``, or of a YAML file.
 
     A Python file is run, and may import from its own folder and from the current one. What it prints goes to standard
-    error: standard output may be kept for JSON.
+    error: standard output may be kept for JSON. A file that never names ``w`` is not run: it may train.
 
     Raises:
-        WorkflowFileError: There is no such file, it is neither Python nor YAML, it fails (the message names the
+        NoWorkflowError: It is neither Python nor YAML, or never names ``w``.
+        WorkflowFileError: There is no such file, it fails (the message names the
             line), it defines no workflow, the workflow has no sweep, or Argo would refuse it.
     """
     if not path.is_file():
         raise WorkflowFileError(path, "no such file")
     readers = {".py": _from_python, ".yaml": _from_yaml, ".yml": _from_yaml}
     if path.suffix not in readers:
-        raise WorkflowFileError(path, "neither Python (.py) nor YAML (.yaml, .yml)")
+        raise NoWorkflowError(path, "neither Python (.py) nor YAML (.yaml, .yml)")
     manifest = readers[path.suffix](path)
     sweeps = sweeps_of(manifest)
     if not sweeps:
@@ -76,6 +78,8 @@ class _AlwaysTheSource(SourceFileLoader):
 
 
 def _from_python(path: Path) -> dict[str, Any]:
+    if not _may_define_w(path):
+        raise NoWorkflowError(path, "defines no Workflow named w (w is missing)")
     name = f"specon_workflow_file_{path.stem}"
     loader = _AlwaysTheSource(name, str(path))
     module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
@@ -90,13 +94,28 @@ def _from_python(path: Path) -> dict[str, Any]:
         if not isinstance(workflow, Workflow):
             found = "w is missing" if workflow is None else f"w is a {type(workflow).__name__}"
             problem = f"defines no Workflow named w ({found})"
-            raise WorkflowFileError(path, problem)
+            raise NoWorkflowError(path, problem)
         # Building the manifest runs code of the file too, and may import.
         with printing_to_stderr(), _naming_the_line(path):
             manifest: dict[str, Any] = json.loads(json.dumps(workflow.to_dict(), default=str))
     finally:
         sys.path[:] = before
     return manifest
+
+
+def _may_define_w(path: Path) -> bool:
+    """Return whether running the file may set ``w``: it names it, or takes all names of another module."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError):
+        return True  # running it says in which line it is wrong
+    for node in ast.walk(tree):
+        if isinstance(node, ast.alias):
+            if "*" in node.name or "w" in {node.name, node.asname}:
+                return True
+        elif "w" in {getattr(node, "id", ""), getattr(node, "value", "")}:
+            return True
+    return False
 
 
 @contextmanager

@@ -144,6 +144,11 @@ class Beside:
         side = self.within(0.0)
         return side.source.logged if side else {}
 
+    def run_ids(self) -> Mapping[TrialId, str]:
+        """Return the run of each trial, as far as MLflow has told."""
+        side = self.within(0.0)
+        return side.source.run_ids if side else {}
+
     def settle(self, within_s: float) -> None:
         """Wait until the runs show all that was decided."""
         if side := self.within(0.0):

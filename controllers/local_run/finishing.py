@@ -72,11 +72,15 @@ class Courier:
     problem: str = field(default="", init=False)
     done: threading.Event = field(default_factory=threading.Event, init=False)
     _stop: threading.Event = field(default_factory=threading.Event, init=False)
+    _complete: bool = field(default=False, init=False)
 
     def start(self) -> None:
         """Begin."""
-        self.left.extend(folder for folder in self.folders if read_identity(folder) is not None)
+        self.left.extend(self._known())
         threading.Thread(target=self._run, name="courier", daemon=True).start()
+
+    def _known(self) -> list[Path]:
+        return [folder for folder in self.folders if read_identity(folder) is not None]
 
     def stop(self) -> None:
         """Ask for nothing more after the request that is under way."""
@@ -112,6 +116,10 @@ class Courier:
 
     def _bring_next(self) -> None:
         parents = self.parents()
+        if not self._complete:
+            # Asking for the runs of the sweep may have found what trials only printed.
+            self.left.extend(folder for folder in self._known() if folder not in self.left)
+            self._complete = True
         if self.left:
             identity = read_identity(self.left[0])
             parent = parents.get((identity and identity.sweep_id) or "")

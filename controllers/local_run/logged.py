@@ -5,7 +5,9 @@ from pathlib import Path
 
 from controllers.core.model import TrialId
 from controllers.core.results import TrialResult
+from controllers.local_run.printed import lines_of, printed_metrics
 from controllers.tracking.mlflow_source import MlflowSource
+from controllers.worlds.local.jobs import file_name
 from mlflow_hooks.journal import logged_keys
 
 
@@ -34,6 +36,14 @@ class NamesLogged:
         except OSError:
             return None
         if journalled is None:
-            # A script without hooks logs into MLflow alone.
-            return None if self._source.away else known
+            # A script without hooks logs into MLflow alone, or prints.
+            return None if self._source.away else known or self._printed(trial)
         return known | journalled
+
+    def _printed(self, trial: TrialId) -> frozenset[str]:
+        log = self._state_root.parent / "logs" / f"{file_name(trial)}.log"
+        try:
+            lines = lines_of(log.read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            return frozenset()
+        return frozenset(name for line in lines for name, _ in printed_metrics(line))

@@ -3,7 +3,7 @@
 Importing this takes a second or two, so ``Beside`` does it while the first trials begin.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -17,6 +17,7 @@ from controllers.local_run.beside import SweepInMlflow
 from controllers.local_run.closing import Closing
 from controllers.local_run.postman import Postman
 from controllers.local_run.script_runs import ScriptRuns
+from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.mlflow_source import MlflowSource, Scope
@@ -86,6 +87,25 @@ class MlflowSide:
         self.postman = Postman(root, self.parents, tracking_server())
         self._stack.callback(self.postman.close, _LAST_REQUEST_S)
         self.postman.start()
+
+    def without_runs(self, objectives: Mapping[TrialId, str]) -> Collection[TrialId]:
+        """Return the trials that have no run, of those whose objectives are given.
+
+        Raises:
+            MlflowAwayError: MLflow does not answer.
+            MlflowException: it is away or refuses.
+            OSError: it is away.
+        """
+        if not objectives:
+            return ()
+        self.where.look()
+        scope = self.where.scope(lacking=False)
+        source = MlflowSource(self._client, lambda: scope, lambda: objectives, float)
+        source.poll(whole=True)
+        if source.away:
+            message = "MLflow does not answer"
+            raise MlflowAwayError(message)
+        return objectives.keys() - source.run_ids.keys()
 
     def close(self) -> None:
         """Read and write no more."""

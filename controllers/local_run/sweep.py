@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from controllers.core import labels
 from controllers.core.errors import SpeconError, SweepInterrupted
+from controllers.core.model import TrialId
 from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
@@ -21,6 +23,7 @@ from controllers.local_run.beside import Beside, SweepInMlflow
 from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import LastWord, journalled_samples
+from controllers.local_run.printed_objectives import PrintedObjectives, WithPrinted, keep_printed
 from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
 from controllers.local_run.shared_files import SharedFilesWatch, written_by_us
@@ -42,9 +45,11 @@ from controllers.worlds.local.workflow import Program
 from controllers.worlds.local.world import LocalWorld
 from mlflow_hooks import contract
 from mlflow_hooks.delivery import end_untold
+from mlflow_hooks.journal import POINTS
 
 if TYPE_CHECKING:
     from controllers.local_run.closing import Closing
+    from controllers.local_run.mlflow_side import MlflowSide
 
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
@@ -83,6 +88,7 @@ class LocalSweep:
         self._state_dir = plan.folder.resolve().parents[2]
         self._mlflow = Beside(SweepInMlflow(plan.tracking_uri, plan.uid, plan.sweeps, plan.title, name, spec))
         self._begun: dict[str, int] = {}
+        self._printed = PrintedObjectives(plan.folder)
 
     def run(self) -> tuple[RunResult, str]:
         """Run to the end and return what it came to, and what MLflow lacks of it, empty for nothing.
@@ -107,7 +113,9 @@ class LocalSweep:
             # What began again may have runs where its script said.
             self._mlflow.open(lambda side: side.follow(world, clock, self._state), looks_elsewhere=bool(begun))
             samples = LastWord(
-                self._mlflow, lambda: journalled_samples(self._state, world.jobs(), clock.from_epoch), clock.now
+                WithPrinted(self._mlflow, self._printed, world.jobs, self._mlflow.run_ids, clock.from_epoch),
+                lambda: journalled_samples(self._state, world.jobs(), clock.from_epoch),
+                clock.now,
             )
             store = StateFile(self._plan.folder, clock.now)
             self._drive(world, self._steering(world, samples, store, clock), clock, samples)
@@ -140,6 +148,7 @@ class LocalSweep:
             SweepInterrupted: it was told to stop; the same command sends the rest.
         """
         of_trials = [job for job in jobs.values() if job.trial]
+        self._printed.look(of_trials)
         for job in of_trials:
             if job.phase.ended and (self._state / job.trial).is_dir():
                 # Of one that was stopped, killed or knows no hooks, nobody else tells MLflow that it is over.
@@ -147,13 +156,18 @@ class LocalSweep:
         self._mlflow.open()
         closings: list[Closing] = []
 
+        def parents() -> Mapping[str, str]:
+            side = self._mlflow.needed()
+            self._keep_what_was_printed(side, of_trials)
+            return side.parents
+
         def conclude() -> None:
             closing = self._mlflow.needed().closing(self._plan.folder, of_trials, result)
             closing.conclude()
             closings.append(closing)
 
         folders = [self._state / job.trial for job in of_trials]
-        courier = courier_for(folders, lambda: self._mlflow.needed().parents, conclude)
+        courier = courier_for(folders, parents, conclude)
         courier.start()
         lack = wait_for(courier, self._services)
         for line in courier.deleted:
@@ -200,6 +214,17 @@ class LocalSweep:
             return Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now())
 
         return steered_by
+
+    def _keep_what_was_printed(self, side: "MlflowSide", jobs: Iterable[LocalJob]) -> None:
+        """Have MLflow get the objective of trials that only printed it, once it is known to have no run of theirs."""
+        printed = {TrialId(job.trial): job for job in jobs if self._printed.points(job)}
+        only = {trial: job for trial, job in printed.items() if not (self._state / trial / POINTS).exists()}
+        objectives = {trial: job.step.annotations[labels.ANNOTATION_OBJECTIVE] for trial, job in only.items()}
+        for trial in side.without_runs(objectives):
+            job, sweep = only[trial], only[trial].step.env.get(contract.ENV_SWEEP_ID, "")
+            if sweep in side.parents:
+                points, home = self._printed.points(job), self._plan.sweeps[sweep]
+                keep_printed(self._state / trial, job, points, home, side.parents[sweep])
 
     def _end_attempts_of_a_cut_sweep(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:

@@ -15,7 +15,8 @@ from controllers.tracking.run_context import run_context
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
-from mlflow_hooks.state_folder import forget_identity, forget_run
+from mlflow_hooks.journal import POINTS, SENT
+from mlflow_hooks.state_folder import forget_ending, forget_identity, forget_run
 
 WAIT_S: Final = 30.0
 """Seconds for which an attempt waits for an MLflow that it must ask something of."""
@@ -115,9 +116,12 @@ def _going_on(known: KnownRuns | None, step: PodStep) -> dict[str, str]:
 
 
 def _beginning_again(known: KnownRuns | None, step: PodStep, folder: Path) -> dict[str, str]:
-    # An earlier version made the run of each trial before it started.
+    # An earlier version made the run of each trial before it started. What it printed is kept as well, once over.
     forget_run(folder)
     forget_identity(folder)
+    forget_ending(folder)
+    for kept in (POINTS, SENT):
+        (folder / kept).unlink(missing_ok=True)
     if known:
         known.retire(*_trial_and_objective(step))
     return {}

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import DEFAULT_POLICY, PolicyError
 from hera_specon.cli.group import importing
-from hera_specon.errors import WorkflowFileError
+from hera_specon.errors import NoWorkflowError, WorkflowFileError
+from hera_specon.script_options import suggested_assignments
 
 if TYPE_CHECKING:
     from controllers.cluster.settings import ControllerSettings
@@ -84,7 +86,15 @@ def chosen_workflow(backend: Backend, file: Path) -> Workflow:
             return backend.load_workflow(file)
     except WorkflowFileError as error:
         message = f"Cannot run {file}: {str(error).removeprefix(f'{file}: ')}"
+        if isinstance(error, NoWorkflowError):
+            message += f"\n{_in_one_line(file)}"
         raise WorkflowChoiceError(message) from error
+
+
+def _in_one_line(file: Path) -> str:
+    """Return how to sweep ``file`` if it is a training script."""
+    swept = shlex.join(["specon", "run", str(file), *suggested_assignments(file), "--minimize", "loss"])
+    return f"If it is a training script, sweep its hyperparameters in one line, for example:\n  {swept}"
 
 
 def chosen_policies(backend: Backend, given: Sequence[str], workflow: Workflow, file: Path) -> list[Policy[Any]]:

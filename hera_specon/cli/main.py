@@ -9,7 +9,7 @@ from hera_specon.cli.group import OnDemandGroup
     name="specon",
     cls=OnDemandGroup,
     names=(
-        *("run", "simulate", "submit", "status", "report", "export", "replay", "pause", "resume", "stop"),
+        *("run", "init", "simulate", "submit", "status", "report", "export", "replay", "pause", "resume", "stop"),
         *("set-policy", "release", "policies", "controller", "fuzz"),
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -26,6 +26,13 @@ def main(*, debug: bool) -> None:
     \b
     Try it on the sweep in this repository:
       specon run workflows/demo.py --policy default --policy ahead
+
+    \b
+    Sweep your own training script:
+      specon run train.py lr=log:1e-4:1e-1 hidden=32,64,128 --trials 20 --minimize loss
+
+    \b
+    Then:
       specon report                write the page about the newest run
       specon policies              list the values of --policy
     """  # noqa: D301 - \b keeps click from filling the lines after it

@@ -9,8 +9,9 @@ import click
 from rich.console import Console
 
 from controllers.core.errors import SweepInterrupted
-from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, chosen_workflow, real_backend
+from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, real_backend
 from hera_specon.cli.group import Failure
+from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, asked_sweep, one_line_options
 from hera_specon.cli.options import (
     POLICY_SPEC,
     CoresOfNodes,
@@ -39,7 +40,7 @@ _MOST_RUNS: Final = 99
 class Request:
     """What was asked for on the command line."""
 
-    file: Path
+    sweep: AskedSweep
     policies: tuple[str, ...]
     nodes: int | None
     cpus_per_node: float | tuple[float, ...] | None
@@ -57,8 +58,12 @@ class Request:
     plain: bool
 
 
-@click.command(short_help="Run a sweep on this machine, under one policy or several.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.command(cls=OneLineCommand, short_help="Run a sweep on this machine, under one policy or several.")
+@click.argument("words", nargs=-1, type=click.Path(), metavar="[FILE] [NAME=VALUES]... [-- COMMAND...]")
+@one_line_options
+@click.option(
+    "--save", "saved", type=NewFile(), metavar="FILE", help="Also write a sweep in one line to this Python file."
+)
 @policies_option(
     "Policy to run under; `specon policies` lists them. Given several times, the sweep runs once under each, and the "
     "later runs are compared with the first.  [default: the policy that the workflow names, else ahead]"
@@ -109,13 +114,25 @@ class Request:
 @click.option("--report", "report_out", type=NewFile(), help="Write the report to this file too.")
 @click.option("--open", "opens", is_flag=True, help="Open the report in a browser at the end, where there is one.")
 @click.option("--plain", "--no-live", is_flag=True, help="Print plain lines instead of live tables, as in a pipe.")
-@click.pass_obj
-def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
-    """Run the sweep in FILE on this machine, divided into nodes.
+@click.pass_context
+def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
+    """Run a sweep on this machine, divided into nodes.
 
     FILE is Python that defines a workflow with Hera as `w`, or a workflow as YAML. Its trials are
     real processes that really train. Stop with Ctrl-C; run the same command again to continue. Where
     FILE was changed meanwhile, nothing begins until you say --continue, --extend or --fresh.
+
+    Or FILE is a training script, and its hyperparameters follow, each as NAME=VALUES. The script gets
+    them as --name=value; {name} in a COMMAND is replaced instead:
+
+    \b
+      specon run train.py lr=log:1e-4:1e-1 hidden=32,64,128 --trials 20 --minimize loss
+      specon run lr=1e-3,1e-2 --maximize accuracy --save sweep.py -- python -m pkg.train {lr}
+
+    \b
+      a,b,c        one of these              log:LOW:HIGH   log-uniform
+      LOW:HIGH     uniform                   LOW:HIGH:STEP  uniform, in steps
+      a            the same in all trials    (ranges between whole numbers have whole numbers only)
 
     \b
     Examples:
@@ -139,10 +156,10 @@ def run(backend: Backend | None, /, **options: Any) -> None:  # noqa: ANN401 - o
     have everything yet (the same command sends the rest), 2 the command or FILE is wrong (nothing was
     started), 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    request = Request(**options)
+    request = Request(sweep=asked_sweep(ctx, options), **options)
     console = open_console(request.json_out, outlives=True)
     import_soon()
-    done = _run(backend or real_backend(), request, console)
+    done = _run(ctx.obj or real_backend(), request, console)
     results = labelled(done.results, done.policies or request.policies)
     print_how_it_went(console, results, done.folder)
     report = done.folder / REPORT_FILE
@@ -180,12 +197,16 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
             "leave --policy, --add-policy, --repeats, --extend and --fresh out."
         )
         raise click.UsageError(message)
-    workflow = chosen_workflow(backend, request.file)
-    policies = chosen_policies(backend, request.added or request.policies, workflow, request.file) * request.repeats
+    if isinstance(request.sweep, OneLine) and not request.sweep.told_objective:
+        from hera_specon.cli.first_look import look_first  # noqa: PLC0415 - as above
+
+        look_first(backend, request.sweep, request.state_dir)
+    workflow, file = request.sweep.workflow(backend), request.sweep.file
+    policies = chosen_policies(backend, request.added or request.policies, workflow, file) * request.repeats
     if len(policies) > _MOST_RUNS:
         message = f"{len(policies)} runs are more than {_MOST_RUNS}: give fewer --policy or --repeats."
         raise click.UsageError(message)
-    check_parameters(request.parameters, workflow, request.file)
+    check_parameters(request.parameters, workflow, file)
     found = (*run_warnings(workflow, policies), *risks(policies), *deaf_searches(workflow, policies))
     for warning in (*found, *advice(workflow, Path.cwd())):
         say(f"Warning: {warning}", err=True)
@@ -204,7 +225,7 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
     live = console.is_terminal and not request.plain
     with LiveScreen(console) if live else PlainScreen(lambda line: say_lines(line, console)) as screen:
         try:
-            return backend.run_locally(workflow, request.file, policies, settings, screen)
+            return backend.run_locally(workflow, file, policies, settings, screen)
         except SweepInterrupted as error:
             if not request.fresh:
                 raise

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from controllers.core import labels
-from controllers.worlds.local.endings import owned_by, steps_gained, true_code
+from controllers.worlds.local.beginnings import note_beginning
+from controllers.worlds.local.endings import is_hooked, owned_by, steps_gained, true_code
 from controllers.worlds.local.environment import composed
 from controllers.worlds.local.gangs import NOT_STARTED, Crew, Ended, Meeting
 from controllers.worlds.local.jobs import LocalJob, file_name
@@ -155,6 +156,8 @@ class Attempts:
             if cwd != self._around.cwd:
                 env["PWD"] = str(cwd)
             folder = self._around.state_root / job.trial if job.trial else None
+            if folder is not None and not job.left and not is_hooked(folder):
+                note_beginning(folder, log)
             command = self._command(job, own)
             spec = ProcessSpec(job.keys[rank], command, env, cwd, log, folder=folder, attempt=token)
             try:

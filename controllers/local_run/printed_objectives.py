@@ -1,0 +1,193 @@
+"""The objective in what trials print: a script that logs it nowhere is followed by its log.
+
+A script with hooks has its journal, one that logs by MLflow has its runs; both are believed before what they print.
+"""
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from controllers.core import labels
+from controllers.core.model import Direction, Sample, TrialId
+from controllers.core.ports import MetricSource
+from controllers.local_run.printed import lines_of, values_of
+from controllers.worlds.local.beginnings import beginning
+from controllers.worlds.local.endings import is_hooked
+from controllers.worlds.local.jobs import LocalJob, file_name
+from mlflow_hooks import contract
+from mlflow_hooks.journal import POINTS, Point
+from mlflow_hooks.state_folder import Identity, write_identity, write_whole
+
+_AT_ONCE: Final = 2**22
+_LONGEST_LINE: Final = 2**16
+"""Bytes of a log that are read together, and that a line has at most."""
+_PRINTED: Final = "printed"
+
+
+@dataclass(slots=True)
+class _Followed:
+    """What is known of one log: read from ``began`` up to ``offset``, without ``rest``, the last line so far."""
+
+    began: int
+    offset: int
+    rest: bytes = b""
+    points: list[Point] = field(default_factory=list)
+    first: float | None = None
+    best: float | None = None
+    over: bool = False
+
+
+class PrintedObjectives:
+    """Follows the logs of trials whose scripts have no hooks.
+
+    Args:
+        folder: of the run under one policy.
+        epoch: gives the time in Unix seconds.
+    """
+
+    def __init__(self, folder: Path, epoch: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._epoch = epoch
+        self._followed: dict[str, _Followed] = {}
+        self._hooked: set[str] = set()
+
+    def look(self, jobs: Iterable[LocalJob]) -> None:
+        """Read what the trials among ``jobs`` have printed since the last look."""
+        for job in jobs:
+            known = self._followed.get(job.trial)
+            if not job.trial or not job.attempt or job.trial in self._hooked or (known and known.over):
+                continue
+            if is_hooked(self._state(job)):
+                self._hooked.add(job.trial)
+                self._followed.pop(job.trial, None)
+            else:
+                self._read(job)
+
+    def points(self, job: LocalJob) -> Sequence[Point]:
+        """Return all values of the objective that a trial has printed, numbered from 0."""
+        followed = self._followed.get(job.trial)
+        return followed.points if followed else ()
+
+    def samples(self, besides: Collection[TrialId], to_sweep_time: Callable[[float], float]) -> dict[TrialId, Sample]:
+        """Return the newest sample of each trial that has printed its objective.
+
+        Args:
+            besides: trials of which others know more.
+            to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
+        """
+        found = {TrialId(trial): one for trial, one in self._followed.items() if one.points}
+        return {
+            trial: Sample(
+                value=one.points[-1].value,
+                step=one.points[-1].step,
+                at=to_sweep_time(one.points[-1].timestamp / 1000),
+                first=one.first,
+                best=one.best,
+                training=f"{_PRINTED} {one.began}",
+            )
+            for trial, one in found.items()
+            if trial not in besides
+        }
+
+    def _state(self, job: LocalJob) -> Path:
+        return self._folder / "state" / job.trial
+
+    def _read(self, job: LocalJob) -> None:
+        ended, began = job.phase.ended, beginning(self._state(job))
+        followed = self._followed.get(job.trial)
+        if followed is None or followed.began != began:
+            followed = self._followed[job.trial] = _Followed(began, began)
+        try:
+            with (self._folder / "logs" / f"{file_name(job.trial)}.log").open("rb") as log:
+                log.seek(followed.offset)
+                while read := log.read(_AT_ONCE):
+                    followed.offset += len(read)
+                    whole, followed.rest = _cut(followed.rest + read)
+                    self._take(job, followed, whole)
+        except OSError:
+            return
+        if ended:
+            self._take(job, followed, followed.rest)
+            followed.over = True
+
+    def _take(self, job: LocalJob, followed: _Followed, printed: bytes) -> None:
+        """Note the values in whole lines."""
+        objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
+        better = min if job.step.annotations[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
+        lines = [line for line in lines_of(printed.decode(errors="replace")) if objective.casefold() in line.casefold()]
+        for value in (value for line in lines for value in values_of(objective, line)):
+            followed.points.append(Point(objective, value, len(followed.points), int(self._epoch() * 1000)))
+            if math.isfinite(value):
+                followed.first = value if followed.first is None else followed.first
+                followed.best = value if followed.best is None else better(followed.best, value)
+
+
+def _cut(printed: bytes) -> tuple[bytes, bytes]:
+    """Return the whole lines, and the one that is not over."""
+    end = max(printed.rfind(b"\n"), printed.rfind(b"\r")) + 1
+    return printed[:end], printed[end:][-_LONGEST_LINE:]
+
+
+class WithPrinted:
+    """A source that adds to another what trials print of which that one knows no run.
+
+    Args:
+        source: the other.
+        printed: follows the logs.
+        jobs: gives those of the sweep.
+        known: gives the trials that have a run in MLflow.
+        to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
+    """
+
+    def __init__(
+        self,
+        source: MetricSource,
+        printed: PrintedObjectives,
+        jobs: Callable[[], Iterable[LocalJob]],
+        known: Callable[[], Collection[TrialId]],
+        to_sweep_time: Callable[[float], float],
+    ) -> None:
+        self._source = source
+        self._printed = printed
+        self._jobs = jobs
+        self._known = known
+        self._to_sweep_time = to_sweep_time
+
+    def poll(self) -> Mapping[TrialId, Sample]:
+        """Return the newest sample of each trial."""
+        samples = self._source.poll()
+        self._printed.look(self._jobs())
+        printed = self._printed.samples({*samples, *self._known()}, self._to_sweep_time)
+        return {**samples, **printed} if printed else samples
+
+
+def keep_printed(
+    folder: Path, job: LocalJob, points: Sequence[Point], experiment: str, parent_run_id: str | None
+) -> None:
+    """Keep in a trial's own folder what it printed, as hooks would have: from there it gets into MLflow.
+
+    Args:
+        folder: of the trial's state.
+        job: of the trial.
+        points: what it printed of its objective.
+        experiment: MLflow's, that the sweep is in.
+        parent_run_id: the run of the sweep.
+
+    Raises:
+        OSError: the folder takes nothing.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    identity = Identity(
+        trial_id=job.trial,
+        run_name=job.trial.rpartition(".")[2],
+        experiment=experiment,
+        sweep_id=job.step.env.get(contract.ENV_SWEEP_ID),
+        parent_run_id=parent_run_id,
+        params=job.params,
+    )
+    write_identity(folder, identity)
+    # The last one: where it is there, all is.
+    write_whole(folder / POINTS, b"".join(point.encode() for point in points).decode())
