@@ -50,7 +50,7 @@ class Trees:
         for tree in over:
             # Before waiting: until then nobody else can get the number of its first process.
             tree.kill()
-            os.waitpid(tree.known.root, 0)
+            proctree.bury(tree.known.root)
             del self._trees[tree.known.root]
         # Whoever else is a child of ours by now became one because its attempt, which adopted its orphans, is over.
         left = [child for child in proctree.children(os.getpid()) if child not in self._trees]
@@ -80,23 +80,25 @@ class Trees:
         return exits
 
     def _look_at_children(self) -> None:
-        for child in proctree.children(os.getpid()):
+        # Also those whose ends are known by now: somewhere, they are no children any more.
+        for child in dict.fromkeys((*proctree.children(os.getpid()), *self._trees)):
             self._look_at(child)
 
     def _look_at(self, child: int) -> None:
-        tree, code = self._trees.get(child), _exit_code(child)
-        if tree is not None:
-            if code is not None:
-                tree.look()
-                tree.first_ended(code)
-            return
-        owner = self._owner_of(child)
+        tree, ended = self._trees.get(child), proctree.has_ended(child)
+        owner = self._owner_of(child) if tree is None else tree if ended else None
         if owner is not None:
+            # Before the exit code is asked for: until then, nobody else can have its number.
             owner.look()
-        if code is not None:
-            if owner is not None:
-                owner.other_ended(child, code)
-            os.waitpid(child, 0)
+        code = proctree.exit_code(child) if ended else None
+        if code is None:
+            return
+        if tree is not None:
+            tree.first_ended(code)
+            return
+        if owner is not None:
+            owner.other_ended(child, code)
+        proctree.bury(child)
 
     def _owner_of(self, orphan: int) -> AttemptTree | None:
         return next((tree for tree in self._trees.values() if tree.owns(orphan)), None)
@@ -112,14 +114,3 @@ def end_others(attempts: Iterable[AttemptId], grace_s: float) -> None:
         time.sleep(LOOK_S)
     for tree in trees:
         tree.kill()
-
-
-def _exit_code(child: int) -> int | None:
-    """Return how a child has ended, as a shell gives it, None while it lives; it stays to be waited for."""
-    try:
-        dead = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return None
-    if dead is None:
-        return None
-    return dead.si_status if dead.si_code == os.CLD_EXITED else 128 + dead.si_status

@@ -78,7 +78,7 @@ class PacedTree:
         self._root = root
         self._born = {root: proctree.started(root)}
         self._pids: list[int] = []
-        self._cpu_seconds = 0.0
+        self._account = proctree.CpuAccount()
         self._waiting = 0.0
         self.stopped = False
         self.look()
@@ -92,8 +92,7 @@ class PacedTree:
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds used so far; they stay when the processes are gone."""
-        self._cpu_seconds = max(self._cpu_seconds, proctree.cpu_seconds(self._pids))
-        return self._cpu_seconds
+        return self._account.seconds(self._pids)
 
     def waited(self) -> float:
         """Return for how many seconds threads waited for a core since the last call."""
