@@ -112,6 +112,11 @@ def children(pid: int) -> list[int]:
     return []
 
 
+def own_children() -> list[int]:
+    """Return the children of this process, orphans that it has adopted included."""
+    return children(os.getpid())
+
+
 def _told(pid: int, field: str) -> Iterator[list[str]]:
     """Yield the words of a field of the process's ``status``, none if it is gone."""
     with contextlib.suppress(OSError):

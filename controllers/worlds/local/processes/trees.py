@@ -1,6 +1,5 @@
 """The attempts whose parent this process is: asked, killed, and buried when they are over."""
 
-import os
 import signal
 import time
 from collections.abc import Callable, Iterable
@@ -53,7 +52,7 @@ class Trees:
             proctree.bury(tree.known.root)
             del self._trees[tree.known.root]
         # Whoever else is a child of ours by now became one because its attempt, which adopted its orphans, is over.
-        left = [child for child in proctree.children(os.getpid()) if child not in self._trees]
+        left = [child for child in proctree.own_children() if child not in self._trees]
         proctree.send((pid for pid in left if proctree.alive(pid) and self._owner_of(pid) is None), signal.SIGKILL)
         return [tree.exit() for tree in over]
 
@@ -72,7 +71,7 @@ class Trees:
             wait(min(LOOK_S, max(0.0, deadline - time.monotonic())))
             exits += self.reap()
         deadline = time.monotonic() + _BURIAL_TIMEOUT_S
-        while (self._trees or proctree.children(os.getpid())) and time.monotonic() < deadline:
+        while (self._trees or proctree.own_children()) and time.monotonic() < deadline:
             for tree in self._trees.values():
                 tree.kill()
             wait(LOOK_S)
@@ -80,8 +79,7 @@ class Trees:
         return exits
 
     def _look_at_children(self) -> None:
-        # Also those whose ends are known by now: somewhere, they are no children any more.
-        for child in dict.fromkeys((*proctree.children(os.getpid()), *self._trees)):
+        for child in dict.fromkeys((*proctree.own_children(), *self._trees)):
             self._look_at(child)
 
     def _look_at(self, child: int) -> None:
