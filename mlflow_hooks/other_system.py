@@ -41,7 +41,7 @@ def cpu_of_children(pid: int) -> float:
     return spent
 
 
-def waits_of(_pid: int) -> Iterator[tuple[str, int]]:
+def waits_of(pid: int) -> Iterator[tuple[str, int]]:  # noqa: ARG001 - Linux needs it
     """Yield nothing: see above."""
     yield from ()
 

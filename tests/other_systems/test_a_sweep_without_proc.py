@@ -22,8 +22,8 @@ CASE = Case(
     room_mib=0,
     faults=(
         Fault("kill trial", after_s=4.0),
-        Fault("interrupt driver", "move", nth=2, done=True),
-        Fault("kill fork server", "move", nth=1, done=True),
+        Fault("interrupt driver", "move", done=True),
+        Fault("kill fork server", "ledger save", nth=6),
     ),
 )
 OURS = ("processes.fork_server", "shares.pacer_process", "local.serve_mlflow", "hash_chain_job.py")
@@ -46,7 +46,7 @@ def test_a_sweep_comes_to_its_end_through_moves_kills_and_ctrl_c(
             assert not wrong, "\n".join([*wrong, made.told()])
             assert len(list((folder / "struck").iterdir())) == len(CASE.faults)
             (result,) = json.loads((folder / "result.json").read_text())["runs"]
-            assert sum(trial["moves"] for trial in result["trials"]) >= 2
+            assert sum(trial["moves"] for trial in result["trials"]) >= 1
     finally:
         nursery.close()
     programs = told.read_text()

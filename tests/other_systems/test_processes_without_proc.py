@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from controllers.worlds.local.processes import linux_processes, other_processes
+from controllers.worlds.local.processes.proctree import CpuAccount
 from mlflow_hooks import linux_system, other_system, system
 from mlflow_hooks.cpu_use import WaitMeter
 
@@ -66,7 +67,8 @@ def test_of_a_process_that_is_gone_nothing_is_told() -> None:
         process.wait()
     gone = process.pid
     assert not other_processes.alive(gone)
-    assert other_processes.tree(gone) == other_processes.children(gone) == other_processes.open_files(gone) == []
+    assert other_processes.tree(gone) == other_processes.children(gone) == []
+    assert other_processes.open_files(gone) == []
     assert other_processes.command(gone) == ()
     assert other_processes.program(gone) == ""
     assert other_processes.session(gone) is other_system.started(gone) is None
@@ -129,11 +131,11 @@ def test_an_orphan_is_found_by_the_session_that_it_was_born_in(start: Start) -> 
     assert other_processes.command(orphan) == ("sleep", "1000")
 
 
-@pytest.mark.parametrize("account", [linux_processes.CpuAccount, other_processes.CpuAccount])
+@pytest.mark.parametrize("parts", [linux_processes.cpu_parts, other_processes.cpu_parts])
 def test_what_a_tree_has_used_stays_when_its_processes_are_gone(
-    account: type[linux_processes.CpuAccount] | type[other_processes.CpuAccount],
+    parts: Callable[[Iterable[int]], Mapping[tuple[int, int], float]],
 ) -> None:
-    used = account()
+    used = CpuAccount(parts)
     with subprocess.Popen([sys.executable, "-c", f"{BURNS}input()"], stdin=subprocess.PIPE) as child:
         assert wait_for(lambda: used.seconds([child.pid]) >= 0.29)
         before = used.seconds([child.pid])
@@ -142,7 +144,7 @@ def test_what_a_tree_has_used_stays_when_its_processes_are_gone(
 
 
 def test_a_second_process_of_a_tree_counts_beside_the_one_that_is_gone() -> None:
-    used = other_processes.CpuAccount()
+    used = CpuAccount(other_processes.cpu_parts)
     for turn in (1, 2):
         with subprocess.Popen([sys.executable, "-c", f"{BURNS}input()"], stdin=subprocess.PIPE) as child:
             assert wait_for(lambda turn=turn, pid=child.pid: used.seconds([pid]) >= 0.29 * turn)  # type: ignore[misc]

@@ -55,7 +55,8 @@ class ForkServer:
             if self._control.fileno() in ready:
                 self._hear(lines)
             # The keeper says nothing: it has ended. Linux sends a signal, too, which ends this before it serves.
-            self._ended = self._ended or self._keeper.fileno() in ready
+            if self._keeper.fileno() in ready:
+                self._ended = True
             self._report(self._trees.reap())
         self._report(self._trees.end(self._grace_s, self._wait))
 

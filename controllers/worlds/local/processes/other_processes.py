@@ -87,21 +87,12 @@ def cpu_seconds(pids: Iterable[int]) -> float:
     return sum(sum(_cpu_times(pid)) for pid in pids)
 
 
-class CpuAccount:
-    """The CPU seconds of a tree of processes, which stay when its processes are gone."""
+def cpu_parts(pids: Iterable[int]) -> dict[tuple[int, int], float]:
+    """Return the CPU seconds of a tree of processes in parts that never fall, each under a name of its own.
 
-    def __init__(self) -> None:
-        self._used: dict[tuple[int, int | None], float] = {}
-
-    def seconds(self, pids: Iterable[int]) -> float:
-        """Return the CPU seconds used so far by the tree, which has these processes now.
-
-        Each counts for itself: macOS does not add what a child has used to its parent.
-        """
-        for pid in pids:
-            who = pid, started(pid)
-            self._used[who] = max(self._used.get(who, 0.0), sum(_cpu_times(pid)[:2]))
-        return sum(self._used.values())
+    Each process counts for itself: macOS does not add what a child has used to its parent.
+    """
+    return {(pid, began): sum(_cpu_times(pid)[:2]) for pid in pids if (began := started(pid)) is not None}
 
 
 def _cpu_times(pid: int) -> tuple[float, ...]:
@@ -112,7 +103,7 @@ def _cpu_times(pid: int) -> tuple[float, ...]:
     return ()
 
 
-def waiting_seconds(_pids: Iterable[int]) -> float:
+def waiting_seconds(pids: Iterable[int]) -> float:  # noqa: ARG001 - Linux needs it
     """Return 0: nobody counts for how long threads wait for a core."""
     return 0.0
 
@@ -194,7 +185,7 @@ def adopt_orphans() -> None:
     """Do nothing: see above."""
 
 
-def signal_when_parent_dies(_number: signal.Signals) -> None:
+def signal_when_parent_dies(number: signal.Signals) -> None:
     """Do nothing: see above."""
 
 

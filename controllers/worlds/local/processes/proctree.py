@@ -6,20 +6,20 @@ Which system this is counts here and nowhere else: Linux tells it by files, else
 import contextlib
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from mlflow_hooks.system import HAS_PROC, started
 
 if HAS_PROC:
     from controllers.worlds.local.processes.linux_processes import (
         RUNS_FORKED,
-        CpuAccount,
         adopt_orphans,
         alive,
         bury,
         catches,
         children,
         command,
+        cpu_parts,
         cpu_seconds,
         exit_code,
         has_ended,
@@ -37,13 +37,13 @@ if HAS_PROC:
 else:
     from controllers.worlds.local.processes.other_processes import (
         RUNS_FORKED,
-        CpuAccount,
         adopt_orphans,
         alive,
         bury,
         catches,
         children,
         command,
+        cpu_parts,
         cpu_seconds,
         exit_code,
         has_ended,
@@ -68,6 +68,7 @@ __all__ = [
     "catches",
     "children",
     "command",
+    "cpu_parts",
     "cpu_seconds",
     "exit_code",
     "has_ended",
@@ -115,3 +116,21 @@ def _group(pid: int) -> int | None:
     with contextlib.suppress(ProcessLookupError):
         return os.getpgid(pid)
     return None
+
+
+class CpuAccount:
+    """The CPU seconds of a tree of processes, which stay when its processes are gone.
+
+    Args:
+        parts: tells what the processes that are there have used.
+    """
+
+    def __init__(self, parts: Callable[[Iterable[int]], Mapping[tuple[int, int], float]] = cpu_parts) -> None:
+        self._parts = parts
+        self._used: dict[tuple[int, int], float] = {}
+
+    def seconds(self, pids: Iterable[int]) -> float:
+        """Return the CPU seconds used so far by the tree, which has these processes now."""
+        for who, used in self._parts(pids).items():
+            self._used[who] = max(self._used.get(who, 0.0), used)
+        return sum(self._used.values())
