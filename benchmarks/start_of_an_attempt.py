@@ -8,7 +8,6 @@ CPU seconds are those of the whole start: the attempt's own and, where it is for
 import argparse
 import os
 import resource
-import select
 import statistics
 import subprocess
 import sys
@@ -44,7 +43,7 @@ def forked(launcher: Launcher, folder: Path) -> _Cost:
     began, before = time.monotonic(), proctree.cpu_seconds(server)
     launcher.start(_spec(folder))
     while not launcher.exits():
-        select.select([launcher], [], [])
+        launcher.wait()
     return proctree.cpu_seconds(server) - before, time.monotonic() - began
 
 

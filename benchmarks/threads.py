@@ -30,6 +30,7 @@ from controllers.worlds.local.processes.preload import Plans
 from controllers.worlds.local.processes.warmth import Warmth, most_wanted, warmth_of
 from controllers.worlds.local.shares import choose_shares
 from mlflow_hooks import contract
+from mlflow_hooks.system import cores_here
 from workflows.jobs.train import MODELS
 
 _SHORT_STEP: Final = ("--work=4",)
@@ -231,7 +232,7 @@ def main() -> None:
     given = parser.parse_args()
     os.environ.pop("MLFLOW_TRACKING_URI", None)
     jobs = given.job or JOBS
-    cells = [cell for cell in CELLS if cell.cores <= len(os.sched_getaffinity(0))]
+    cells = [cell for cell in CELLS if cell.cores <= cores_here()]
     rows = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="threads-")))

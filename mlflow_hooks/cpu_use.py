@@ -2,16 +2,15 @@
 
 import os
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
-_TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+from mlflow_hooks.system import cpu_of_children, waits_of
+
 _LOOK_EVERY_S: Final = 1.0
 
 
 class CpuMeter:
-    """Reads the CPU seconds of this process, its ended children and, on Linux, its living ones.
+    """Reads the CPU seconds of this process, its ended children and its living ones.
 
     Living children are looked at once a second, so their part may lag by that much; the reading
     never falls.
@@ -28,26 +27,9 @@ class CpuMeter:
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + _LOOK_EVERY_S
-            self._children = max(self._children, ended + sum(_of_process(child) for child in _children(os.getpid())))
+            self._children = max(self._children, ended + cpu_of_children(os.getpid()))
         # A child that has ended since the look counts in both terms, so they must not be added.
         return times.user + times.system + max(ended, self._children)
-
-
-def _children(pid: int) -> list[int]:
-    """Return the living children that the main thread of ``pid`` started (data loaders do it there)."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except (OSError, ValueError):
-        return []
-
-
-def _of_process(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    own = sum(int(ticks) for ticks in fields[11:15])  # utime stime cutime cstime of proc(5)
-    return own / _TICKS + sum(_of_process(child) for child in _children(pid))
 
 
 _LOOKS: Final = 50.0
@@ -59,7 +41,7 @@ class WaitMeter:
     """Reads for how long the threads of this process and of its living children were ready to run and did not.
 
     Linux counts it for each thread (``schedstat`` in proc(5)), also while a control group has used up its quota. Nobody
-    counts the time for which a process was stopped.
+    counts the time for which a process was stopped, and other systems count none.
     """
 
     def __init__(self) -> None:
@@ -71,26 +53,10 @@ class WaitMeter:
         """Return the seconds since the process began, those of all threads in sum; None where nothing counts them."""
         began = time.monotonic()
         if began >= self._look_at:
-            found = dict(_waits_of(os.getpid()))
+            found = dict(waits_of(os.getpid()))
             # The number of a thread that ended may come again.
             self._ended += sum(waits for one, waits in self._threads.items() if found.get(one, -1) < waits)
             self._threads = found
             now = time.monotonic()
             self._look_at = now + _LOOKS * (now - began)
         return (self._ended + sum(self._threads.values())) * _NANOSECONDS if self._threads else None
-
-
-def _waits_of(pid: int) -> Iterator[tuple[str, int]]:
-    """Yield each thread of a process and of its children, with the nanoseconds that it waited."""
-    try:
-        threads = list(Path(f"/proc/{pid}/task").iterdir())
-    except OSError:
-        return
-    for thread in threads:
-        try:
-            _, waited, *_ = (thread / "schedstat").read_text().split()
-            yield str(thread), int(waited)
-        except (OSError, ValueError):
-            continue
-    for child in _children(pid):
-        yield from _waits_of(child)

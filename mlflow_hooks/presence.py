@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mlflow_hooks.state_folder import write_whole
+from mlflow_hooks.system import started
 
 TRAINING: Final = "training"
 """It trains, or ended without having come to the end of its training."""
@@ -19,15 +20,14 @@ LEFT: Final = "left"
 """It has saved, and left the rest to the next attempt: exit code 75, whatever those before it make of that."""
 _MOST_BYTES: Final = 4096
 _MOST_WORKERS: Final = 256
-_STARTED: Final = 19  # starttime of proc(5), counted from the field behind the name
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
     """A process that trains, or trained, a trial as one of its workers.
 
-    ``pid`` is its number in its own namespace. It began ``started`` clock ticks after the machine did, which tells it
-    from any other process that has that number. ``doing`` is ``training`` or ``left``.
+    ``pid`` is its number in its own namespace. ``started`` tells when it began, and thereby tells it from any other
+    process that has that number (``system.started``). ``doing`` is ``training`` or ``left``.
     """
 
     attempt: str
@@ -50,7 +50,7 @@ class Announcement:
 
     def __init__(self, folder: Path, attempt: str, rank: int) -> None:
         self._path = folder / _name(rank)
-        self._me = Presence(attempt, rank, os.getpid(), _started(), TRAINING)
+        self._me = Presence(attempt, rank, os.getpid(), started(os.getpid()) or 0, TRAINING)
 
     def training(self) -> None:
         """Say that this process trains."""
@@ -99,10 +99,3 @@ def _read(path: Path) -> Presence | None:
     if [type(field) for field in fields] != [str, int, int, int, str]:
         return None
     return Presence(*fields)
-
-
-def _started() -> int:
-    try:
-        return int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[_STARTED])
-    except (OSError, ValueError, IndexError):
-        return 0  # not Linux, where nobody asks

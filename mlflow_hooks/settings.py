@@ -14,6 +14,7 @@ from typing import Any
 
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
+from mlflow_hooks.system import started
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _BY_HAND_ROOT = Path(".specon/by-hand")
@@ -136,11 +137,7 @@ def _launch() -> str:
     env = os.environ
     if "TORCHELASTIC_RUN_ID" in env and env.get("LOCAL_WORLD_SIZE") == env.get(contract.ENV_WORLD_SIZE):
         parent = os.getppid()
-        try:
-            began = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[19]  # starttime of proc(5)
-        except OSError:
-            began = "0"
-        return f"torchrun-{parent}-{began}"
+        return f"torchrun-{parent}-{started(parent) or 0}"
     needed = (contract.ENV_TRIAL_ID, contract.ENV_ATTEMPT, contract.ENV_STATE_ROOT)
     missing = [name for name in needed if not env.get(name)]
     if missing:

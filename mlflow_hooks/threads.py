@@ -13,6 +13,7 @@ from typing import Final
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.state_folder import read_object, report, write_whole
+from mlflow_hooks.system import cores_here
 
 SAVING: Final = 0.2
 """Part of a step's CPU seconds that half the threads must save to be the better number.
@@ -40,8 +41,7 @@ def cores() -> float:
     Raises:
         BadEnvironmentError: ``SPECON_CPUS`` is not a positive number.
     """
-    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min([float(affinity), *_share(), *_quotas()])
+    return min([float(cores_here()), *_share(), *_quotas()])
 
 
 def prepare_threads() -> None:

@@ -1,9 +1,7 @@
 """PyTorch: joins the workers of a trial in a process group, gloo on CPUs and nccl where there are GPUs."""
 
-import fcntl
 import os
 import socket
-import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -13,13 +11,12 @@ from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.gang import SILENCE_S, Gang
 from mlflow_hooks.session import Trial
+from mlflow_hooks.system import address_of
 
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
 
 _HERE: Final = "here"
-_SIOCGIFADDR: Final = 0x8915
-_IFREQ: Final = "256s"
 
 
 def torch_gang(trial: Trial, *, silence_s: float = SILENCE_S) -> Gang:
@@ -119,15 +116,5 @@ def _choose_interface(address: str | None) -> None:
     wanted = address or "127.0.0.1"
     with suppress(OSError):
         for _, name in socket.if_nameindex():
-            if "GLOO_SOCKET_IFNAME" not in os.environ and _address_of(name) == wanted:
+            if "GLOO_SOCKET_IFNAME" not in os.environ and address_of(name) == wanted:
                 os.environ["GLOO_SOCKET_IFNAME"] = name
-
-
-def _address_of(interface: str) -> str | None:
-    """Return the IPv4 address of a network interface; see netdevice(7)."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        try:
-            found = fcntl.ioctl(asking, _SIOCGIFADDR, struct.pack(_IFREQ, interface.encode()))
-        except OSError:
-            return None
-    return socket.inet_ntoa(found[20:24])

@@ -1,6 +1,5 @@
 """How often the range of a forecast held what came true."""
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import as_completed
@@ -11,6 +10,7 @@ from benchmarks.experiments import markdown
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
 from controllers.lab.simulation.foreseen import PARTS, Judged, coverage, judged
 from controllers.lab.worker_pool import worker_pool
+from mlflow_hooks.system import cores_here
 
 POLICIES: Final = ("default", "specon+flowcon", "ahead")
 FORESEEN: Final = ("S1", "S4", "S5", "S6", "G1", "G3", "D1", "D2")
@@ -24,7 +24,7 @@ def forecasts(out: Path, seeds: Sequence[int], done: Callable[[int], None]) -> N
     """Write the coverage and the width of forecasts at several times, under several policies."""
     names = (*FORESEEN, *HARDER)
     found: dict[tuple[str, str], list[Judged]] = defaultdict(list)
-    with worker_pool(len(os.sched_getaffinity(0))) as pool:
+    with worker_pool(cores_here()) as pool:
         tasks = {
             pool.submit(_judged, name, policy, seed): (policy, name)
             for policy in POLICIES

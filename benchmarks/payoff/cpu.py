@@ -1,19 +1,18 @@
 """Who had this machine's CPU while a run was made, and how fast it was: on shared hosts, that changes by the minute."""
 
-import os
 import resource
 import statistics
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
+import psutil
 
-_STAT: Final = Path("/proc/stat")
-_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_BUSY: Final = ("user", "nice", "system", "irq", "softirq")
+_STOLEN: Final = ("steal",)
 PROBE_EVERY_S: Final = 4.0
 _ROUNDS: Final = 12
 _SIZE: Final = 400
@@ -31,10 +30,11 @@ class CpuReading:
     @classmethod
     def now(cls) -> "CpuReading":
         """Read the kernel's counters."""
-        user, nice, system, _idle, _iowait, irq, softirq, stolen = map(int, _STAT.read_text().split()[1:9])
+        times = psutil.cpu_times()
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        busy = user + nice + system + irq + softirq
-        return cls(busy / _TICKS, stolen / _TICKS, children.ru_utime + children.ru_stime)
+        # Each system counts some of these only.
+        busy, stolen = (sum(getattr(times, name, 0.0) for name in names) for names in (_BUSY, _STOLEN))
+        return cls(busy, stolen, children.ru_utime + children.ru_stime)
 
     def since(self, before: "CpuReading") -> "CpuReading":
         """Return what was used from ``before`` to this reading."""

@@ -6,13 +6,15 @@ import threading
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
 
+from mlflow_hooks.system import cores_here
+
 
 def worker_pool(processes: int | None = None) -> ProcessPoolExecutor:
     """Return a pool of that many processes, None for one on each core that may be used.
 
     They are spawned: a fork would copy a progress bar's thread in the middle of what it does.
     """
-    workers = processes or len(os.sched_getaffinity(0))
+    workers = processes or cores_here()
     return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_prepare)
 
 

@@ -20,6 +20,7 @@ from controllers.worlds.local.workflow import PlannedTrial, PodStep, Program
 from controllers.worlds.local.workflow.fields import GPU, SELECTORS
 from controllers.worlds.local.working_folders import read_own
 from mlflow_hooks.contract import ENV_TRIAL_FOLDER
+from mlflow_hooks.system import cores_here
 
 
 def check_nodes(nodes: int, cores: Sequence[float]) -> None:
@@ -28,7 +29,7 @@ def check_nodes(nodes: int, cores: Sequence[float]) -> None:
     Raises:
         SpeconError: there are none, a size is missing or wrong, or they are too large together.
     """
-    here = len(os.sched_getaffinity(0))
+    here = cores_here()
     message = ""
     if nodes < 1:
         message = f"a sweep needs at least one node, not {nodes}"

@@ -1,6 +1,5 @@
 """What was asked for of a run on this machine: which sweep, under which policies, on how many nodes."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from controllers.worlds.local.jobs import file_name
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
 from controllers.worlds.local.world import LocalWorld
+from mlflow_hooks.system import cores_here
 
 _CORES_FOR_TRIALS = 0.8
 
@@ -53,7 +53,7 @@ class LocalSettings:
         """Cores of each node."""
         if isinstance(self.cpus_per_node, tuple):
             return self.cpus_per_node
-        evenly = len(os.sched_getaffinity(0)) * _CORES_FOR_TRIALS / self.nodes
+        evenly = cores_here() * _CORES_FOR_TRIALS / self.nodes
         return (round(evenly, 3) if self.cpus_per_node is None else self.cpus_per_node,) * self.nodes
 
     @property

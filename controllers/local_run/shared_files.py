@@ -5,13 +5,17 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from controllers.core.model import Phase
 from controllers.worlds.local.changed_files import Looking
 from controllers.worlds.local.jobs import LocalJob
+from controllers.worlds.local.processes import proctree
 from mlflow_hooks.contract import ENV_TRIAL_FOLDER
 
 _MOST_TOLD: Final = 5
@@ -185,12 +189,10 @@ def written_by_us(folders: Iterable[Path]) -> frozenset[tuple[int, int]]:
     Each is given as device and inode.
     """
     paths = [*folders]
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.getpgid(int(process.name)) == os.getpgrp():
-                paths += (process / "fd").iterdir()
-        except OSError:
-            continue  # it is gone, or somebody else's
+    for pid in psutil.pids():
+        with suppress(OSError):  # it is gone, or somebody else's
+            if os.getpgid(pid) == os.getpgrp():
+                paths += proctree.open_files(pid)
     return frozenset(filter(None, map(_identity, paths)))
 
 

@@ -1,7 +1,6 @@
 """One sweep under one policy on this machine: what it needs around it, the loop that drives it, and its result."""
 
 import os
-import select
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -271,7 +270,7 @@ class LocalSweep:
                 self._say(self._mlflow.news())
                 self._tell_of_beginnings(world)
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
-            select.select([self._services.launcher.fileno()], [], [], _STEP_S)
+            self._services.launcher.wait(_STEP_S)
         self._warn(shared.look(clock.now(), world.jobs(), clock.to_epoch, last=True))
         # Once more, for the last phases and reports to get into the record and onto the runs.
         samples.ended = True

@@ -178,7 +178,7 @@ def test_a_thread_that_is_kept_from_running_is_told_as_waiting_and_one_that_slee
 
 def test_what_threads_waited_that_have_ended_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = iter([{"a": 5 * 10**9, "b": 10**9}, {"a": 6 * 10**9}, {"a": 10**9}])
-    monkeypatch.setattr("mlflow_hooks.cpu_use._waits_of", lambda _: next(looks).items())
+    monkeypatch.setattr("mlflow_hooks.cpu_use.waits_of", lambda _: next(looks).items())
     meter = WaitMeter()
     meter._look_at = -1e9
     told = []
@@ -189,5 +189,5 @@ def test_what_threads_waited_that_have_ended_still_counts(monkeypatch: pytest.Mo
 
 
 def test_where_nothing_counts_waits_none_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlflow_hooks.cpu_use._waits_of", lambda _: ())
+    monkeypatch.setattr("mlflow_hooks.cpu_use.waits_of", lambda _: ())
     assert WaitMeter().seconds() is None

@@ -18,6 +18,7 @@ from typing import Any, Final
 import psutil
 
 from controllers.core.actions import Migrate, Place, Stop, Suspend
+from controllers.local_run.services import GRACE_S
 from controllers.policies.registry import POLICIES
 from tests.local_faults.case import Case, Fault
 from tests.local_faults.restless import Restless
@@ -183,11 +184,11 @@ _STRIKES: Final[dict[str, Callable[[float], None]]] = {
 
 
 def _keepers(*, of_attempts: bool = True) -> Iterator[psutil.Process]:
-    """Yield the keeper of this driver's attempts, or those of its servers, which import nothing beforehand."""
+    """Yield the keeper of this driver's attempts, or those of its servers, which have another grace period."""
     for child in psutil.Process().children():
         with suppress(psutil.Error):
             command = " ".join(child.cmdline())
-            if "fork_server" in command and of_attempts != ('"steps": []' in command):
+            if "fork_server" in command and of_attempts == (f'"grace_s": {GRACE_S}' in command):
                 yield child
 
 

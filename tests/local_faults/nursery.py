@@ -17,12 +17,22 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class Nursery:
-    """Starts commands one at a time. Ends with ``close``."""
+    """Starts commands one at a time. Ends with ``close``.
 
-    def __init__(self) -> None:
+    Args:
+        env: what it finds in its environment beside that of the tests.
+    """
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
         command = [sys.executable, "-m", __name__]
         self._process = subprocess.Popen(
-            command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+            command,
+            cwd=_ROOT,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
 
     def start(self, folder: Path, arguments: Sequence[str], env: Mapping[str, str], output: Path) -> int:

@@ -1,5 +1,4 @@
 import os
-import select
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -48,7 +47,7 @@ def wait_exits(launcher: Launcher) -> Callable[[int], list[Exit]]:
         exits: list[Exit] = []
         deadline = time.monotonic() + PATIENCE_S
         while len(exits) < count and (left := deadline - time.monotonic()) > 0:
-            select.select([launcher], [], [], left)
+            launcher.wait(left)
             exits += launcher.exits()
         return exits
 

@@ -1,6 +1,5 @@
 """Faulty runs by the thousand, over all cores."""
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -12,6 +11,7 @@ from controllers.lab.fault_search.faulty_run import CaseResult, Violation, run_c
 from controllers.lab.fault_search.minimising import minimised
 from controllers.lab.fault_search.random_cases import draw_case
 from controllers.lab.worker_pool import worker_pool
+from mlflow_hooks.system import cores_here
 
 _BATCH = 25
 _MINIMISING_S = 120.0
@@ -79,7 +79,7 @@ def search(
     """
     until = None if minutes is None else time.monotonic() + 60 * minutes
     batches = (seeds[first : first + _BATCH] for first in range(0, len(seeds), _BATCH))
-    workers = processes or len(os.sched_getaffinity(0))
+    workers = processes or cores_here()
     with worker_pool(workers) as pool:
         running: set[Future[Batch]] = set()
         while True:

@@ -1,7 +1,6 @@
 """Policies evaluated on experiments: every policy on every seed, over all cores, and what the seeds say together."""
 
 import math
-import os
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import as_completed
@@ -27,6 +26,7 @@ from controllers.policies.comparison.clairvoyant import informed
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Workload
+from mlflow_hooks.system import cores_here
 
 _BOTH_TAILS = 0.975
 
@@ -220,7 +220,7 @@ def run_plans(
     """
     tasks = [(plan, seed) for plan in plans for seed in seeds]
     results: dict[tuple[int, int], tuple[RunFigures, ...]] = {}
-    for number, figures in _each(tasks, processes or len(os.sched_getaffinity(0))):
+    for number, figures in _each(tasks, processes or cores_here()):
         results[divmod(number, len(seeds))] = figures
         done(len(figures))
     return tuple(

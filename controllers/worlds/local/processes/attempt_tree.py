@@ -19,7 +19,7 @@ _TERM: Final = signal.SIGTERM
 class AttemptId:
     """What is kept of an attempt that was started: its key, its first process, and where its hooks say who trains.
 
-    ``started`` is when the first process began, in clock ticks since boot.
+    ``started`` tells when the first process began, in the unit of ``proctree.started``.
     """
 
     key: str
@@ -101,8 +101,10 @@ class AttemptTree:
 
     def look(self) -> None:
         """Take note of who belongs to it by now."""
-        first = [self.known.root] if proctree.started(self.known.root) == self.known.started else []
-        for root in [*first, *self._living()]:
+        known = [*self._first(), *self._living()]
+        if self._has_its_number:
+            known += proctree.strays(self.known.root)
+        for root in known:
             self._members |= {pid: proctree.started(pid) for pid in proctree.tree(root) if pid not in self._members}
 
     def owns(self, orphan: int) -> bool:
@@ -151,10 +153,18 @@ class AttemptTree:
             proctree.send([pid], _TERM)
 
     def _send_all(self, number: signal.Signals) -> None:
-        # While anybody is in the group or session of the first process, nobody else gets its number.
-        if any(proctree.session(pid) == self.known.root for pid in [self.known.root, *self._living()]):
+        if self._has_its_number:
             proctree.send_group(self.known.root, number)
         proctree.send(self._living(), number)
+
+    @property
+    def _has_its_number(self) -> bool:
+        """Whether the number of the first process means it, or its session: nobody else gets it while one is there."""
+        return bool(self._first()) or any(proctree.session(pid) == self.known.root for pid in self._living())
+
+    def _first(self) -> list[int]:
+        """Return the first process, as long as its number means that one."""
+        return [self.known.root] if proctree.started(self.known.root) == self.known.started else []
 
     def _living(self) -> list[int]:
         return [

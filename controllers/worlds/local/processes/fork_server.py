@@ -33,7 +33,9 @@ class ForkServer:
     def __init__(self, control: socket.socket, events: socket.socket, keeper: socket.socket, grace_s: float) -> None:
         self._control, self._events, self._keeper = control, events, keeper
         self._grace_s = grace_s
-        self._wakeup, self._written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._wakeup, self._written = os.pipe()
+        for end in (self._wakeup, self._written):
+            os.set_blocking(end, False)
         self._trees = Trees()
         self._children = Children(path_before(), self._enter_child, self._tell_keeper, self._trees)
         self._ended = False
@@ -47,10 +49,14 @@ class ForkServer:
         lines = Lines()
         while not self._ended:
             patience_s = LOOK_S if self._trees.lingering else None
-            ready = select.select([self._control.fileno(), self._wakeup], [], [], patience_s)[0]
+            heard = [self._control.fileno(), self._keeper.fileno(), self._wakeup]
+            ready = select.select(heard, [], [], patience_s)[0]
             self._drain(ready)
             if self._control.fileno() in ready:
                 self._hear(lines)
+            # The keeper says nothing: it has ended. Linux sends a signal, too, which ends this before it serves.
+            if self._keeper.fileno() in ready:
+                self._ended = True
             self._report(self._trees.reap())
         self._report(self._trees.end(self._grace_s, self._wait))
 

@@ -13,9 +13,9 @@ from contextlib import suppress
 from typing import Final
 
 from controllers.worlds.local.processes import proctree
-from controllers.worlds.local.processes.attempt_tree import AttemptId
+from controllers.worlds.local.processes.attempt_tree import AttemptId, AttemptTree
 from controllers.worlds.local.processes.messages import Lines, line
-from controllers.worlds.local.processes.trees import Trees
+from controllers.worlds.local.processes.trees import Trees, end_others
 
 _READ_BYTES: Final = 65_536
 
@@ -63,6 +63,8 @@ def _stay(server: int, told: socket.socket, events: socket.socket, grace_s: floa
     for ended in trees.end(grace_s, time.sleep):
         with suppress(ConnectionError):
             events.sendall(line(ended.packed()))
+    # Where nobody adopts orphans, none of them became ours.
+    end_others((known for known in started.values() if AttemptTree(known).alive), grace_s)
     return code if code >= 0 else 128 - code
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from controllers.worlds.local.processes import proctree
 from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.messages import Exit, LaunchError, ProcessSpec
 from controllers.worlds.local.processes.preload import Plans
@@ -39,8 +40,9 @@ class Launcher:
         self._exits: list[Exit] = []
         self._plans = Plans()
         self._closed = False
-        self._events = select.epoll()
-        self._servers = [self._served(warmth) for warmth in warmths or (Warmth(dict(os.environ)),)]
+        # Where no attempt goes on in a fork, a server need not do anything ahead.
+        ahead = warmths if proctree.RUNS_FORKED else ()
+        self._servers = [self._served(warmth) for warmth in ahead or (Warmth(dict(os.environ)),)]
         self._of: dict[str, int] = {}
 
     def wait_ready(self) -> None:
@@ -91,9 +93,9 @@ class Launcher:
         """Send SIGKILL to every process of the attempt; nothing happens if it has ended."""
         self._signal(key, signal.SIGKILL)
 
-    def fileno(self) -> int:
-        """Return a descriptor that is readable when ``exits`` has something."""
-        return self._events.fileno()
+    def wait(self, within_s: float | None = None) -> None:
+        """Wait until ``exits`` has something, ``within_s`` seconds at most."""
+        select.select([server.events for server in self._servers], [], [], within_s)
 
     def close(self, grace_s: float) -> None:
         """End every attempt (asked, after ``grace_s`` seconds killed) and the fork servers. May be called twice."""
@@ -108,15 +110,14 @@ class Launcher:
         self._end_lost(self._running, 0.0)
         for server in self._servers:
             server.close()
-        self._events.close()
 
     def _served(self, warmth: Warmth) -> Server:
-        server = Server(warmth, self._grace_s, self._log)
-        self._events.register(server.events, select.EPOLLIN)
-        return server
+        return Server(warmth, self._grace_s, self._log)
 
     def _suited(self, spec: ProcessSpec) -> tuple[int, ProcessSpec]:
         """Return the server that has done the most of what the attempt would do, and how it is to start there."""
+        if not proctree.RUNS_FORKED:
+            return 0, replace(spec, fresh=True)
         wanted = warmth_of(self._plans, spec.command, spec.env, spec.cwd)
         if wanted is None:
             return 0, spec
@@ -143,7 +144,6 @@ class Launcher:
         lost.wait_end(self._grace_s + PATIENCE_S)
         self._collect(lost)
         self._end_lost([key for key in self._running if self._of[key] == number], self._grace_s)
-        self._events.unregister(lost.events)
         lost.close()
         self._servers[number] = self._served(lost.warmth)
 
@@ -192,7 +192,7 @@ class Tethered:
             left = None if deadline is None else deadline - time.monotonic()
             if timeout is not None and left is not None and left <= 0:
                 raise subprocess.TimeoutExpired(list(self.command), timeout)
-            select.select([self._launcher], [], [], left)
+            self._launcher.wait(left)
         return code
 
 

@@ -1,23 +1,17 @@
 """What tells a process from any other for good: kept in files, it names nobody on another machine or after a reboot."""
 
-import os
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Final
 
 from controllers.worlds.local.processes import proctree
-
-_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
-_NAMESPACE: Final = Path("/proc/self/ns/pid")
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessMark:
     """A process of this machine since it was booted: ``boot`` is another on any other machine, and after a reboot.
 
-    ``pid`` is its number in the ``namespace`` of numbers that its controller had. It began ``started`` clock ticks
-    after the machine. A mark with something missing names nobody.
+    ``pid`` is its number in the ``namespace`` of numbers that its controller had. ``started`` tells when it
+    began, in the unit of ``proctree.started``. A mark with something missing names nobody.
     """
 
     pid: int
@@ -41,7 +35,4 @@ class ProcessMark:
 
 @cache
 def _here() -> tuple[str, str]:
-    try:
-        return _BOOT.read_text().strip(), os.readlink(_NAMESPACE)  # noqa: PTH115 - a link to no file
-    except OSError:
-        return "", ""
+    return proctree.here()

@@ -1,6 +1,5 @@
 """The attempts whose parent this process is: asked, killed, and buried when they are over."""
 
-import os
 import signal
 import time
 from collections.abc import Callable, Iterable
@@ -50,10 +49,10 @@ class Trees:
         for tree in over:
             # Before waiting: until then nobody else can get the number of its first process.
             tree.kill()
-            os.waitpid(tree.known.root, 0)
+            proctree.bury(tree.known.root)
             del self._trees[tree.known.root]
         # Whoever else is a child of ours by now became one because its attempt, which adopted its orphans, is over.
-        left = [child for child in proctree.children(os.getpid()) if child not in self._trees]
+        left = [child for child in proctree.own_children() if child not in self._trees]
         proctree.send((pid for pid in left if proctree.alive(pid) and self._owner_of(pid) is None), signal.SIGKILL)
         return [tree.exit() for tree in over]
 
@@ -72,7 +71,7 @@ class Trees:
             wait(min(LOOK_S, max(0.0, deadline - time.monotonic())))
             exits += self.reap()
         deadline = time.monotonic() + _BURIAL_TIMEOUT_S
-        while (self._trees or proctree.children(os.getpid())) and time.monotonic() < deadline:
+        while (self._trees or proctree.own_children()) and time.monotonic() < deadline:
             for tree in self._trees.values():
                 tree.kill()
             wait(LOOK_S)
@@ -80,23 +79,24 @@ class Trees:
         return exits
 
     def _look_at_children(self) -> None:
-        for child in proctree.children(os.getpid()):
+        for child in dict.fromkeys((*proctree.own_children(), *self._trees)):
             self._look_at(child)
 
     def _look_at(self, child: int) -> None:
-        tree, code = self._trees.get(child), _exit_code(child)
-        if tree is not None:
-            if code is not None:
-                tree.look()
-                tree.first_ended(code)
-            return
-        owner = self._owner_of(child)
+        tree, ended = self._trees.get(child), proctree.has_ended(child)
+        owner = self._owner_of(child) if tree is None else tree if ended else None
         if owner is not None:
+            # Before the exit code is asked for: until then, nobody else can have its number.
             owner.look()
-        if code is not None:
-            if owner is not None:
-                owner.other_ended(child, code)
-            os.waitpid(child, 0)
+        code = proctree.exit_code(child) if ended else None
+        if code is None:
+            return
+        if tree is not None:
+            tree.first_ended(code)
+            return
+        if owner is not None:
+            owner.other_ended(child, code)
+        proctree.bury(child)
 
     def _owner_of(self, orphan: int) -> AttemptTree | None:
         return next((tree for tree in self._trees.values() if tree.owns(orphan)), None)
@@ -112,14 +112,3 @@ def end_others(attempts: Iterable[AttemptId], grace_s: float) -> None:
         time.sleep(LOOK_S)
     for tree in trees:
         tree.kill()
-
-
-def _exit_code(child: int) -> int | None:
-    """Return how a child has ended, as a shell gives it, None while it lives; it stays to be waited for."""
-    try:
-        dead = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return None
-    if dead is None:
-        return None
-    return dead.si_status if dead.si_code == os.CLD_EXITED else 128 + dead.si_status

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from controllers.worlds.local.processes import proctree
+from controllers.worlds.local.processes.linux_processes import threads
 from controllers.worlds.local.shares.base import SharesError, SharesNameError, checked_cpu, checked_name
 
 _REMOVAL_TIMEOUT_S: Final = 10.0
@@ -231,7 +232,7 @@ class Cores:
 def pin(root: int, cores: frozenset[int]) -> None:
     """Keep a process tree on ``cores``; what it starts later inherits that."""
     done: set[int] = set()
-    while fresh := {thread for pid in proctree.tree(root) for thread in proctree.threads(pid)} - done:
+    while fresh := {thread for pid in proctree.tree(root) for thread in threads(pid)} - done:
         for thread in fresh:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.sched_setaffinity(thread, cores)

@@ -78,7 +78,7 @@ class PacedTree:
         self._root = root
         self._born = {root: proctree.started(root)}
         self._pids: list[int] = []
-        self._cpu_seconds = 0.0
+        self._account = proctree.CpuAccount()
         self._waiting = 0.0
         self.stopped = False
         self.look()
@@ -87,13 +87,15 @@ class PacedTree:
         """Find out which processes belong to the tree by now."""
         # Those whose parents have ended too: stopped, nobody else would let them go on.
         known = [pid for pid, born in self._born.items() if born is not None and proctree.started(pid) == born]
-        self._pids = list(dict.fromkeys(pid for one in known for pid in proctree.tree(one)))
+        found = [pid for one in known for pid in proctree.tree(one)]
+        if any(proctree.session(pid) == self._root for pid in known):
+            found += proctree.strays(self._root)
+        self._pids = list(dict.fromkeys(found))
         self._born = {pid: self._born.get(pid) or proctree.started(pid) for pid in self._pids}
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds used so far; they stay when the processes are gone."""
-        self._cpu_seconds = max(self._cpu_seconds, proctree.cpu_seconds(self._pids))
-        return self._cpu_seconds
+        return self._account.seconds(self._pids)
 
     def waited(self) -> float:
         """Return for how many seconds threads waited for a core since the last call."""
