@@ -1,6 +1,6 @@
 """The same trials on one's own machine by hand, in other tools and in ``specon run`` with its defaults, in pairs.
 
-    python -m benchmarks.own_machine [--workload minutes ...] [--tool specon ...] [--rounds 5] [--beside LOAD] [--out FOLDER]
+    python -m benchmarks.own_machine [--workload minutes ...] [--tool specon ...] [--rounds 5] [--beside LOAD]
     python -m benchmarks.own_machine --page
 
 In each round, which draws other trials, every tool runs once, one after another, and another one begins. The runs are
@@ -11,9 +11,9 @@ writes the tables of docs/experiments/own-machine.md.
 
 import argparse
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -21,14 +21,15 @@ from rich.console import Console
 
 from benchmarks.disturbed_machine.load import LOADS, NONE
 from benchmarks.own_machine.bounds import BoundError, MemoryBound
-from benchmarks.own_machine.runs import Run, RunFile, Task, make, tasks
+from benchmarks.own_machine.making import make
+from benchmarks.own_machine.runs import Run, RunFile, Task, tasks
 from benchmarks.own_machine.tables import grouped, write_page
-from benchmarks.own_machine.tools import TOOLS
+from benchmarks.own_machine.tools import OWN, TOOLS
 from benchmarks.own_machine.workloads import SIZES, WORKLOADS
 from controllers.core.errors import SpeconError
 
 _OUT: Final = Path(".specon") / "own-machine"
-_WARM: Final = Task("minutes", "small", NONE, 0, "")
+_WARM: Final = Task("minutes", "small", NONE, 0, OWN)
 """What each tool runs once before anything is measured: the first time, its code is read and compiled."""
 
 
@@ -37,7 +38,7 @@ def measure(wanted: Sequence[Task], file: RunFile, folder: Path, tell: Callable[
     missing = [task for task in wanted if not file.has(task)]
     for tool in dict.fromkeys(task.tool for task in missing if task.sizes == "full"):
         tell(f"{tool} runs a little once, which does not count")
-        make(Task(_WARM.workload, _WARM.sizes, _WARM.beside, _WARM.seed, tool), folder / "warm")
+        make(replace(_WARM, tool=tool), folder / "warm")
     for number, task in enumerate(missing, start=1):
         tell(f"run {number} of {len(missing)}: {task.workload}, round {task.seed}, {task.tool}, beside {task.beside}")
         run = make(task, folder / "runs")

@@ -4,6 +4,7 @@ The command's processes are in a group below the one with the bound. So ``specon
 trials beside its own, makes them below that bound, too.
 """
 
+import subprocess
 import time
 from pathlib import Path
 from types import TracebackType
@@ -40,7 +41,8 @@ class MemoryBound:
                 self._group.make(_HERE)
                 self._group.write(_HERE, file, str(self._most))
                 self._group.make(_COMMAND)
-            except OSError as error:
+                subprocess.run(self.joined(["true"]), check=True, capture_output=True)
+            except (OSError, subprocess.CalledProcessError) as error:
                 refusals.append(str(error))
                 self._remove()
             else:

@@ -1,28 +1,15 @@
-"""The runs that were made, in a file that a later call goes on with, and how one is made."""
+"""The runs that were made, in a file that a later call goes on with."""
 
 import json
-import os
 import statistics
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from benchmarks.disturbed_machine.load import beside
-from benchmarks.own_machine.bounds import MemoryBound
-from benchmarks.own_machine.stamps import Trial, read_stamps
-from benchmarks.own_machine.tools import OWN, STAMPS, TOOLS, Order
-from benchmarks.own_machine.watching import Watched, watched
-from benchmarks.own_machine.workloads import WORKLOADS
-from controllers.core.errors import SpeconError
+from benchmarks.own_machine.stamps import Trial
+from benchmarks.own_machine.watching import Watched
 from controllers.worlds.local.jobs import write_whole
-from hera_specon.space import value_text
-
-_ROOT: Final = Path(__file__).parents[2]
-_ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,40 +117,3 @@ def tasks(workloads: Sequence[str], tools: Sequence[str], rounds: int, sizes: st
             first = seed % len(tools)
             for tool in (*tools[first:], *tools[:first]):
                 yield Task(workload, sizes, load, seed, tool)
-
-
-def make(task: Task, folder: Path) -> Run:
-    """Run the trials of ``task`` once, in an empty folder below ``folder`` that keeps what came of it.
-
-    Raises:
-        BoundError: The workload needs a bound of memory, and there can be none here.
-        SpeconError: No trial noted anything; the message has the end of the command's output.
-    """
-    workload, cores = WORKLOADS[task.workload].sized(task.sizes), len(os.sched_getaffinity(0))
-    place = (folder / f"{task.workload}-{task.seed}-{task.tool}-{datetime.now(UTC):%m%dT%H%M%S%f}").resolve()
-    (stamps := place / STAMPS).mkdir(parents=True)
-    points = workload.points(task.seed)
-    lists = tuple(tuple(f"--{name}={value_text(value)}" for name, value in point.items()) for point in points)
-    order = Order(
-        *(task.workload, task.sizes, task.seed, cores), lists, (f"--memory={workload.memory}", f"--stamps={stamps}")
-    )
-    order.write(place)
-    command, most, log = list(TOOLS[task.tool].command(order)), workload.bound(cores), place / "output.txt"
-    with nullcontext() if most is None else MemoryBound(f"own-machine-{os.getpid()}", most) as bound:
-        told = command if bound is None else bound.joined(command)
-        with beside(task.beside, task.seed):
-            found = watched(told, place, environment(), log)
-    trials = tuple(read_stamps(stamps, found.began))
-    if not trials:
-        message = f"{task.tool} ended with {found.exit_code} and began no trial of {task.workload}; {log} ends with:\n"
-        raise SpeconError(message + log.read_text("utf-8", errors="replace")[-2000:])
-    return Run(task, cores, len(points), found, trials)
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of every tool: the user's, with one thread for each trial and no MLflow server."""
-    unwanted = ("MLFLOW_", "PYTHONDONTWRITEBYTECODE")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
-    # Trials call `python`: that is the one that runs this, also where its environment is not activated.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
-    return {**kept, **dict.fromkeys(_ONE_THREAD, "1"), "PATH": path, "PYTHONPATH": str(_ROOT)}
