@@ -74,7 +74,7 @@ def left_out(workloads: Sequence[str], tools: Sequence[str]) -> Iterator[tuple[s
 def main() -> None:
     """Make the runs that are missing, and print a table for each workload."""
     given = _options()
-    console, file = Console(width=260, highlight=False), RunFile(given.out / "runs.json")
+    console, file = Console(width=160, highlight=False, log_path=False), RunFile(given.out / "runs.json")
     if given.page:
         write_page(file.runs)
         return

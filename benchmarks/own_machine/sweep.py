@@ -9,7 +9,7 @@ from benchmarks.own_machine.workloads import WORKLOADS
 from hera_specon import Sweep, minimize
 
 _BESIDE = 100
-"""MB that a trial holds beside its data."""
+"""MiB that a trial holds beside its data."""
 
 order = Order.read(Path())
 workload = WORKLOADS[order.workload].sized(order.sizes)
@@ -25,5 +25,5 @@ with Workflow(generate_name="own-machine-", entrypoint="own-machine") as w:
         trials=workload.trials,
         seed=order.seed,
         objective=minimize("loss"),
-        resources=Resources(memory_request=f"{workload.memory + _BESIDE}M") if workload.memory else None,
+        resources=Resources(memory_request=f"{workload.memory + _BESIDE}Mi") if workload.memory else None,
     )

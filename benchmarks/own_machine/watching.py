@@ -17,7 +17,6 @@ import psutil
 from benchmarks.payoff.cpu import CpuReading, SpeedProbe
 
 _MARK: Final = "OWN_MACHINE_COMMAND"
-_EVERY_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +37,16 @@ class Watched:
     probe_s: float
 
 
-def watched(command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> Watched:
-    """Run ``command`` in ``folder`` to its end, with its output in ``log``, and leave nothing of it."""
+def watched(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path, every_s: float = 1.0
+) -> Watched:
+    """Run ``command`` in ``folder`` to its end, with its output in ``log``, and leave nothing of it.
+
+    All that it started is looked at each ``every_s`` seconds.
+    """
     mark = uuid.uuid4().hex
     before = CpuReading.now()
-    with log.open("w") as out, SpeedProbe() as probe, Watch(mark) as watch:
+    with log.open("w") as out, SpeedProbe() as probe, Watch(mark, every_s) as watch:
         began = time.time()
         code = subprocess.run(
             command,
@@ -61,13 +65,13 @@ def watched(command: Sequence[str], folder: Path, environment: Mapping[str, str]
 
 
 class Watch:
-    """Looks each second, while its context lasts, at all processes with ``mark`` in their environment.
+    """Looks each ``every_s`` seconds, while its context lasts, at all processes with ``mark`` in their environment.
 
     It knows a command's processes by that also where they left its tree. At the end it kills those that are left.
     """
 
-    def __init__(self, mark: str) -> None:
-        self._mark = mark
+    def __init__(self, mark: str, every_s: float) -> None:
+        self._mark, self._every_s = mark, every_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._cpu: dict[tuple[int, float], float] = {}
@@ -94,7 +98,7 @@ class Watch:
         psutil.wait_procs(left)
 
     def _run(self) -> None:
-        while not self._stop.wait(_EVERY_S if self._cpu else _EVERY_S / 10):
+        while not self._stop.wait(self._every_s):
             self._look()
 
     def _look(self) -> None:

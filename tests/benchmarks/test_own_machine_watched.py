@@ -31,7 +31,7 @@ MODEST = "held = bytearray(b'x' * 20_000_000)"
 
 
 def test_a_command_is_watched_with_what_left_its_tree_and_that_is_ended(tmp_path: Path) -> None:
-    found = watched([sys.executable, "-c", DAEMON], tmp_path, os.environ, tmp_path / "log")
+    found = watched([sys.executable, "-c", DAEMON], tmp_path, os.environ, tmp_path / "log", every_s=0.05)
     assert found.exit_code == 3
     assert 0.5 < found.seconds < 20
     assert found.peak > 80_000_000
