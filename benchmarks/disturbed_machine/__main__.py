@@ -11,26 +11,20 @@ It needs a machine with nothing else on it: "others" is what ran beside the swee
 
 import argparse
 import json
-import os
-import signal
 import statistics
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.disturbed_machine.load import LOADS
+from benchmarks.disturbed_machine.load import LOADS, NONE, beside
 from benchmarks.payoff.on_this_machine import ThisMachine
 from benchmarks.payoff.plan import Plan, tasks
 from benchmarks.payoff.records import Run
 from controllers.lab.simulation.foreseen import coverage
 
-NONE: Final = "none"
 _OUT: Final = Path(".specon") / "disturbed-machine"
 _SWEEP: Final = Path(__file__).with_name("sweep.py")
 _COLUMNS: Final = (
@@ -42,20 +36,6 @@ _COLUMNS: Final = (
 def plan_of(load: str) -> Plan:
     """Return what is measured beside ``load``."""
     return Plan("local", {load: _SWEEP}, ("default", "ahead"), nodes=4, cores=0.4, seeds=3)
-
-
-@contextmanager
-def beside(load: str, seed: int) -> Iterator[None]:
-    """Let the programs of ``load`` run meanwhile."""
-    if load == NONE:
-        yield
-        return
-    command = [sys.executable, "-m", "benchmarks.disturbed_machine.load", load, "--seed", str(seed)]
-    with subprocess.Popen(command, start_new_session=True) as others:
-        try:
-            yield
-        finally:
-            os.killpg(others.pid, signal.SIGKILL)  # with its workers, which would go on without it
 
 
 def runs_of(file: Path, loads: Iterable[str], seeds: Iterable[int]) -> list[Run]:

@@ -7,9 +7,14 @@ They run until they are told to end. A process of its own keeps each busy, at th
 
 import argparse
 import multiprocessing
+import os
 import random
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Final
 
@@ -20,6 +25,9 @@ BURST_S: Final = (0.1, 1.5)
 PAUSE_S: Final = (0.2, 3.0)
 """A browser's tabs: bursts and pauses last so many seconds."""
 TABS: Final = 3
+
+NONE: Final = "none"
+"""Nothing runs beside."""
 
 Spells = Iterator[tuple[float, float]]
 """From when until when a process is busy, in seconds since it began."""
@@ -51,6 +59,20 @@ LOADS: Final[dict[str, tuple[Callable[[random.Random], Spells], int]]] = {
     "bursts": (bursts, TABS),
 }
 """What each process does, and how many there are, by name."""
+
+
+@contextmanager
+def beside(load: str, seed: int) -> Iterator[None]:
+    """Let the programs of ``load`` run meanwhile."""
+    if load == NONE:
+        yield
+        return
+    command = [sys.executable, "-m", "benchmarks.disturbed_machine.load", load, "--seed", str(seed)]
+    with subprocess.Popen(command, start_new_session=True) as others:
+        try:
+            yield
+        finally:
+            os.killpg(others.pid, signal.SIGKILL)  # with its workers, which would go on without it
 
 
 def _compute(name: str, seed: int, began: float) -> None:
