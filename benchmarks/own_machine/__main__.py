@@ -11,6 +11,7 @@ writes the tables of docs/experiments/own-machine.md.
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -86,6 +87,8 @@ def main() -> None:
     tools = [name for name in tools if name not in lacking]
     if not workloads or not tools:
         sys.exit("nothing is left to measure")
+    # As Ctrl-C: the command that runs ends with all that it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM; the same command goes on"))
     wanted = list(tasks(workloads, tools, given.rounds, given.sizes, given.beside))
     try:
         measure(wanted, file, given.out, lambda line: console.log(line, markup=False))

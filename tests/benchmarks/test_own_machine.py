@@ -48,29 +48,25 @@ def cells(group: Group) -> dict[str, dict[str, list[str]]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # Ray alone takes two minutes beside many other tests
 def test_every_installed_tool_trains_the_same_trials_to_their_end_and_a_table_compares_them(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks.own_machine", "--sizes", "small", "--rounds", "1", "--out"]
-    command += [str(tmp_path), "--workload", "minutes", "--workload", "unlike"]
+    command = [sys.executable, "-m", "benchmarks.own_machine", "--sizes", "small", "--rounds", "1"]
+    command += ["--workload", "minutes", "--out", str(tmp_path)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     runs = RunFile(tmp_path / "runs.json").runs
-    assert {(made.task.workload, made.task.tool) for made in runs} == {
-        (workload, tool) for workload in ("minutes", "unlike") for tool in INSTALLED
-    }
+    assert sorted(made.task.tool for made in runs) == sorted(INSTALLED)
     for made in runs:
         assert made.complete, made
         assert len(made.trials) == 4
         assert made.first_step is not None
-        assert made.makespan is not None
         assert 0 < made.first_step < max(made.ends) < made.whole
         assert made.watched.peak > 10**7
         assert made.cpu_s > 0
-    for workload in ("minutes", "unlike"):
-        by_tool = [{trial.name: trial.loss for trial in made.trials} for made in runs if made.task.workload == workload]
-        assert all(losses == by_tool[0] for losses in by_tool)
+    losses = [{trial.name: trial.loss for trial in made.trials} for made in runs]
+    assert all(of_tool == losses[0] for of_tool in losses)
     assert all(TOOLS[tool].title in done.stdout for tool in INSTALLED)
-    left = [name for name in TOOLS if name not in INSTALLED]
-    assert all(f"LEFT OUT: {name}" in done.stdout for name in left)
+    assert all(f"LEFT OUT: {name}" in done.stdout for name in TOOLS if name not in INSTALLED)
 
 
 def test_xargs_trains_all_trials_and_nothing_of_it_is_left(tmp_path: Path) -> None:
