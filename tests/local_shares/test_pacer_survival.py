@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from controllers.worlds.local.shares.pacer import Pacer
@@ -24,8 +25,8 @@ time.sleep(1000)
 """
 
 
-def state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+def is_stopped(pid: int) -> bool:
+    return psutil.Process(pid).status() == psutil.STATUS_STOPPED
 
 
 def wait_for(condition: Callable[[], bool]) -> bool:
@@ -42,11 +43,11 @@ def test_trials_go_on_when_the_controller_is_killed() -> None:
         assert controller.stdout is not None
         pid = int(controller.stdout.readline())
         try:
-            assert wait_for(lambda: state(pid) == "T")
+            assert wait_for(lambda: is_stopped(pid))
             controller.kill()
-            assert wait_for(lambda: state(pid) != "T")
+            assert wait_for(lambda: not is_stopped(pid))
             time.sleep(0.5)
-            assert state(pid) != "T"
+            assert not is_stopped(pid)
         finally:
             os.kill(pid, signal.SIGKILL)
 
@@ -63,13 +64,13 @@ def test_a_killed_helper_is_replaced_and_its_trials_are_paced_on(busy: "subproce
     pacer.add_node("node", 0.1)
     pacer.add("a", "node", 0.1)
     pacer.adopt("a", busy.pid)
-    assert wait_for(lambda: pacer.used("a") > 0 and state(busy.pid) == "T")
+    assert wait_for(lambda: pacer.used("a") > 0 and is_stopped(busy.pid))
     used = pacer.used("a")
     pacer._helper.kill()
     pacer._helper.wait()
     assert pacer.used("a") >= used
     assert wait_for(lambda: pacer.used("a") > used)
-    assert wait_for(lambda: state(busy.pid) == "T")
+    assert wait_for(lambda: is_stopped(busy.pid))
     pacer.close()
     assert busy.wait(30) == -signal.SIGKILL
 
@@ -79,8 +80,8 @@ def test_a_helper_that_is_asked_to_end_lets_the_trials_go_on(busy: "subprocess.P
     pacer.add_node("node", 0.1)
     pacer.add("a", "node", 0.1)
     pacer.adopt("a", busy.pid)
-    assert wait_for(lambda: state(busy.pid) == "T")
+    assert wait_for(lambda: is_stopped(busy.pid))
     pacer._helper.terminate()
     assert pacer._helper.wait(30) == 0
-    assert state(busy.pid) != "T"
+    assert not is_stopped(busy.pid)
     pacer.close()
