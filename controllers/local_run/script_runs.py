@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
+from controllers.tracking.metric_source import FoundRun
 from controllers.tracking.script_runs import ended_badly, retire, runs_of_trial
 from controllers.tracking.sweep_runs import SweepRun
 
@@ -40,7 +41,8 @@ class ScriptRuns:
     def to_go_on_with(self, sweep: str, trial: str, objective: str) -> str:
         """Return the run that a trial goes on with: one in the sweep's experiment; empty where there is none."""
         home = [self._sweeps[sweep].experiment_id]
-        runs = self._asked(lambda: runs_of_trial(self._client, home, trial, objective)[:1], default=[])
+        nothing: list[FoundRun] = []
+        runs = self._asked(lambda: runs_of_trial(self._client, home, trial, objective), nothing)
         return runs[0].run_id if runs else ""
 
     def retire(self, trial: str, objective: str) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import sqlite3
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import psutil
 from hera.workflows import Workflow
 
+from controllers.worlds.local.pulse import answers
 from hera_specon import Sweep, choice, minimize
 from mlflow_hooks import trial
 
@@ -60,12 +62,19 @@ def _server() -> int:
     raise LookupError(message)
 
 
+def _wait_for_the_server() -> None:
+    """Wait until MLflow answers: trials begin before it does."""
+    while not answers(f"{os.environ['MLFLOW_TRACKING_URI']}/health", 2.0):
+        time.sleep(0.1)
+
+
 def main() -> None:
     """Train; of all trials the one with ``--k=0`` does the harm."""
     harm, k = sys.argv[1], int(sys.argv[2].rpartition("=")[2])
     with trial(flush_s=0.5) as t:
         for step in t.steps(STEPS):
             if harm and k == 0 and step == STEPS - 1:
+                _wait_for_the_server()
                 os.kill(_server(), getattr(signal, harm))
             t.log(loss=k + 1 / (step + 1))
 

@@ -62,7 +62,7 @@ class Server:
             self.ended[run] = status
 
 
-def job(name: str, phase: Phase = Phase.RUNNING, code: int | None = None) -> LocalJob:
+def job(name: str, phase: Phase = Phase.RUNNING, code: int = 0) -> LocalJob:
     env = {contract.ENV_TRIAL_ID: name, contract.ENV_SWEEP_ID: "uid.s"}
     step = PodStep(name, "t", ("python",), env=env, labels={labels.LABEL_SWEEP: "s"})
     return replace(LocalJob(step, 0.0, 1.0), phase=phase, attempt=1, exit_code=code)
