@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from controllers.tracking.metric_source import FoundRun
 from controllers.tracking.script_runs import ended_badly, retire, runs_of_trial
 from controllers.tracking.sweep_runs import SweepRun
 
@@ -41,9 +40,9 @@ class ScriptRuns:
     def to_go_on_with(self, sweep: str, trial: str, objective: str) -> str:
         """Return the run that a trial goes on with: one in the sweep's experiment; empty where there is none."""
         home = [self._sweeps[sweep].experiment_id]
-        nothing: list[FoundRun] = []
-        runs = self._asked(lambda: runs_of_trial(self._client, home, trial, objective), nothing)
-        return runs[0].run_id if runs else ""
+        nothing: list[str] = []
+        runs = self._asked(lambda: [run.run_id for run in runs_of_trial(self._client, home, trial, objective)], nothing)
+        return next(iter(runs), "")
 
     def retire(self, trial: str, objective: str) -> None:
         """Take the runs of a trial that begins again out of the account."""
