@@ -2,12 +2,13 @@
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from controllers.core import labels
 from controllers.core.forecast import Forecast
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
@@ -23,7 +24,7 @@ from controllers.worlds.local.mlflow_server import HUNG_AFTER_S, LocalMlflow
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.processes.preload import Plans
 from controllers.worlds.local.processes.warmth import Warmth, most_wanted, warmth_of
-from controllers.worlds.local.workflow import PlannedTrial
+from controllers.worlds.local.workflow import PlannedTrial, PodStep
 from mlflow_hooks import contract
 
 TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
@@ -95,7 +96,8 @@ def start_services(
     stack.enter_context(_set_here(environment.without_proxy(os.environ)))
     uri, server = os.environ.get(TRACKING_URI), None
     if not uri:
-        server = LocalMlflow(order.settings.state_dir / "mlflow")
+        names = experiments_of((trial.step for trial in planned), order.sweep).values()
+        server = LocalMlflow(order.settings.state_dir / "mlflow", dict.fromkeys(names))
         stack.callback(server.close)
         uri = server.uri
         # The hooks' deliver_leftovers looks there, as every MLflow client does.
@@ -108,6 +110,15 @@ def start_services(
     if server is not None:
         server.start()
     return RunServices(screen, stop, launcher, uri, server, inherited, imposed)
+
+
+def experiments_of(steps: Iterable[PodStep], fallback: str) -> dict[str, str]:
+    """Return the MLflow experiment of each sweep id among ``steps``."""
+    return {
+        step.env[contract.ENV_SWEEP_ID]: step.env.get("MLFLOW_EXPERIMENT_NAME", fallback)
+        for step in steps
+        if labels.LABEL_SWEEP in step.labels and contract.ENV_SWEEP_ID in step.env
+    }
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controllers.core import labels
 from controllers.core.actions import Place
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
@@ -13,12 +12,10 @@ from controllers.local_run.checks import check_gpus
 from controllers.local_run.order import Order
 from controllers.local_run.reviving import REVIVED_FILE, revive, take_on_changes
 from controllers.local_run.run_folder import RunFolder, is_delivered, read_result
-from controllers.local_run.services import RunServices
+from controllers.local_run.services import RunServices, experiments_of
 from controllers.local_run.sweep import LocalSweep, Plan
 from controllers.worlds.local.gpus import gpus_here, shared_out
 from controllers.worlds.local.jobs import file_name, load_ledger
-from controllers.worlds.local.workflow import PodStep
-from mlflow_hooks import contract
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ def _plan(
         policy=policy,
         machine=replace(machine, gpus=shared_out(gpus_here(), largest, most) if most else {}),
         folder=folder.of_policy(position, file_name(order.policies[position].name)),
-        sweeps=_sweeps_of([trial.step for trial in trials], order.sweep),
+        sweeps=experiments_of((trial.step for trial in trials), order.sweep),
         tracking_uri=uri,
     )
 
@@ -111,12 +108,3 @@ def _run_one(plan: Plan, services: RunServices, before: RunResult | None) -> tup
     """Return the result and what MLflow lacks; ``before`` is the result where only MLflow still has to get it."""
     sweep = LocalSweep(plan, services)
     return sweep.run() if before is None else sweep.deliver(before, load_ledger(plan.folder / "ledger.json").jobs)
-
-
-def _sweeps_of(steps: Sequence[PodStep], fallback: str) -> dict[str, str]:
-    """Return the MLflow experiment of each sweep id among ``steps``."""
-    return {
-        step.env[contract.ENV_SWEEP_ID]: step.env.get("MLFLOW_EXPERIMENT_NAME", fallback)
-        for step in steps
-        if labels.LABEL_SWEEP in step.labels and contract.ENV_SWEEP_ID in step.env
-    }

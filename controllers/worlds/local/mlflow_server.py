@@ -5,6 +5,7 @@ import os
 import shlex
 import socket
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -26,11 +27,17 @@ class MlflowServerError(SpeconError):
 
 
 class LocalMlflow:
-    """MLflow's server over SQLite on a free loopback port, restarted at the same address if it dies or hangs."""
+    """MLflow's server over SQLite on a free loopback port, restarted at the same address if it dies or hangs.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: for the database, the artifacts and the log.
+        experiments: names of those that are there before it answers.
+    """
+
+    def __init__(self, folder: Path, experiments: Iterable[str] = ()) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
+        self._experiments = tuple(experiments)
         self._port = _free_port()
         self._process: Tethered | None = None
         self._came_up = False
@@ -64,7 +71,7 @@ class LocalMlflow:
 
     def start(self) -> None:
         """Start the server; returns at once."""
-        command = own_command(serve_mlflow.__name__, str(self._port), str(self._folder))
+        command = own_command(serve_mlflow.__name__, str(self._port), str(self._folder), *self._experiments)
         env = own_environment(os.environ) | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "PYTHONSAFEPATH": "1"}
         # By the time of a restart it names this very server, which must not be its own client.
         env.pop("MLFLOW_TRACKING_URI", None)

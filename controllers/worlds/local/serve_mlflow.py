@@ -2,8 +2,9 @@
 
 ``mlflow server`` imports MLflow, then starts a process that imports all of it again. This runs the same application in
 the first process. It listens before it imports anything: trials begin meanwhile, and a script that asks MLflow for
-something waits for the answer rather than to fail. Where an MLflow does not have what that takes, ``mlflow server``
-runs.
+something waits for the answer rather than to fail. The experiments of the run are there before the first answer: of
+several scripts that find none and make it at once, all but one would fail. Where an MLflow does not have what that
+takes, ``mlflow server`` runs.
 
 Trials come first: the server takes the CPU that they leave.
 """
@@ -11,6 +12,7 @@ Trials come first: the server takes the CPU that they leave.
 import os
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -48,13 +50,14 @@ def _means_more(path: Path) -> bool:
     return not {"?", "#", "%"}.isdisjoint(str(path))
 
 
-def serve(port: int, store: str, artifacts: str) -> None:
+def serve(port: int, store: str, artifacts: str, experiments: Sequence[str] = ()) -> None:
     """Serve until told to stop.
 
     Args:
         port: on the loopback device.
         store: URI of the database.
         artifacts: folder that artifacts are kept in, or its URI.
+        experiments: names of those that must be there.
     """
     listening = socket.create_server((_HOST, port), backlog=_WAITING)
     try:
@@ -71,20 +74,27 @@ def serve(port: int, store: str, artifacts: str) -> None:
         # The application reads them while it is imported.
         os.environ |= told
         from mlflow.server.fastapi_app import app  # noqa: PLC0415
-        from mlflow.server.handlers import initialize_backend_stores  # noqa: PLC0415
+        from mlflow.server.handlers import _get_tracking_store, initialize_backend_stores  # noqa: PLC0415
     except (ImportError, AttributeError):
         listening.close()
         command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", _HOST, "--port", str(port)]
         os.execv(sys.executable, [*command, "--backend-store-uri", store, "--artifacts-destination", artifacts])  # noqa: S606 - our own interpreter
     initialize_backend_stores(store, store, _ARTIFACTS)
+    tracking = _get_tracking_store()
+    for name in experiments:
+        if tracking.get_experiment_by_name(name) is None:
+            tracking.create_experiment(name)
     uvicorn.Server(uvicorn.Config(app, host=_HOST, port=port)).run(sockets=[listening])
 
 
 def main() -> None:
-    """Serve on the port that the first argument names, out of the folder that the second one names."""
+    """Serve on the port that the first argument names, out of the folder that the second one names.
+
+    The others name experiments.
+    """
     os.nice(_NICENESS)
     home = Path(sys.argv[2]).resolve()
     # From within its folder the database needs no URI that holds the folder's name, whatever that is.
     sys.path[:] = map(os.path.abspath, sys.path)
     os.chdir(home)
-    serve(int(sys.argv[1]), f"sqlite:///{DATABASE}", artifacts_uri(home))
+    serve(int(sys.argv[1]), f"sqlite:///{DATABASE}", artifacts_uri(home), sys.argv[3:])
