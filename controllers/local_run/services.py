@@ -129,15 +129,21 @@ def _warmths(
     order: Order, planned: Sequence[PlannedTrial], inherited: Mapping[str, str], imposed: Mapping[str, str]
 ) -> tuple[Warmth, ...]:
     """Return what is worth doing once for the trials that are known, on nodes of any size that there is."""
-    plans = Plans()
+    plans, machine = Plans(), order.settings.machine({})
     return most_wanted(
         warmth_of(
             plans,
             unwrapped(trial.step.command + trial.step.args),
-            composed(inherited, trial.step.environment, imposed, cores_at_most(trial.step, cpu)),
+            composed(
+                inherited,
+                trial.step.environment,
+                imposed,
+                cores_at_most(trial.step, cpu),
+                cpu / machine.at_once(node, trial.step, len(planned)),
+            ),
             Path.cwd(),
             trial.step.source,
         )
         for trial in planned
-        for cpu in set(order.settings.cores)
+        for node, cpu in {cpu: (node, cpu) for node, cpu in machine.nodes.items()}.values()
     )

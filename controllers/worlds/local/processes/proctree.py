@@ -36,6 +36,16 @@ def waiting_seconds(pids: Iterable[int]) -> float:
     return sum(int(line.split()[1]) for pid in pids for line in _of_threads(pid, "schedstat") if line) / 1e9
 
 
+def memory(pids: Iterable[int]) -> float:
+    """Return the bytes that these processes hold, without what others hold too, such as libraries."""
+    held = 0.0
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            told = psutil.Process(pid).memory_info()
+            held += max(0, told.rss - getattr(told, "shared", 0))
+    return held
+
+
 def threads(pid: int) -> list[int]:
     """Return the ids of the process's threads; empty if it is gone."""
     with contextlib.suppress(OSError):
