@@ -38,13 +38,13 @@ class LocalSettings:
 
     nodes: int = 1
     cpus_per_node: float | tuple[float, ...] | None = None
-    jobs: int | None = None
     seed: int = 0
     state_dir: Path = Path(".specon")
     fresh: bool = False
     as_begun: bool = False
     adds_policies: bool = False
     extends: bool = False
+    jobs: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property

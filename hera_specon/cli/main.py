@@ -25,7 +25,7 @@ def main(*, debug: bool) -> None:
 
     \b
     Try it on the sweep in this repository:
-      specon run workflows/demo.py --policy default --policy ahead
+      specon run workflows/demo.py --nodes 4 --policy default --policy ahead
       specon report                write the page about the newest run
       specon policies              list the values of --policy
     """  # noqa: D301 - \b keeps click from filling the lines after it

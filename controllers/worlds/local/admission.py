@@ -196,11 +196,13 @@ class Admission:
     def _taken(self, node: str, job: LocalJob) -> Iterable[Taken]:
         """Yield what each worker of ``job`` holds of ``node``."""
         here, coming = workers_on(node, job)
-        settled = job.step.cpu_guessed and job.placed and self._now - job.started_at >= SETTLED_S
-        used = self._used.get(job.key) if settled else None
-        cpu = job.step.cpu if job.step.cpu_guessed else max(job.cpu, job.step.cpu)
-        for worker in range(max(here, coming)):
-            yield Taken(cpu, used / job.size if used is not None and worker < here else None)
+        if not job.step.cpu_guessed:
+            yield from [Taken(max(job.cpu, job.step.cpu))] * max(here, coming)
+            return
+        settled = job.placed and self._now - job.started_at >= SETTLED_S
+        used = self._used.get(job.key, job.step.cpu * job.size) / job.size if settled else None
+        yield from [Taken(job.step.cpu, used, new=used is None)] * here
+        yield from [Taken(job.step.cpu, new=True)] * (coming - here)
 
     def _count_kills(self) -> None:
         before, self._kills = self._kills, self._gauge.memory_kills()

@@ -23,11 +23,12 @@ WORTH_STARTING: Final = 0.5
 class Taken:
     """What an attempt holds of a node: the cores that it ``requested``, and those that it ``used`` of late.
 
-    ``used`` is None where that tells nothing: its author named the request, or it has just started.
+    ``used`` is None where that tells nothing: its author named the request, or it is ``new`` and will tell.
     """
 
     requested: float
     used: float | None = None
+    new: bool = False
 
     @property
     def counts_as(self) -> float:
@@ -50,8 +51,8 @@ def room_for_more(cores: float, taken: Iterable[Taken], request: float, idle: fl
     left = cores - sum(one.counts_as for one in attempts)
     by_request = cores - sum(one.requested for one in attempts)
     told = [one.counts_as for one in attempts if one.counts_as < one.requested]
-    usual = sum(told) / len(told) if told else request
     beyond = min(left, idle)
-    if beyond < request and beyond >= WORTH_STARTING * usual and told:
+    all_told = told and not any(one.new for one in attempts)
+    if all_told and WORTH_STARTING * sum(told) / len(told) <= beyond < request:
         beyond = request
     return max(0.0, by_request, beyond)

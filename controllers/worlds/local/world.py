@@ -21,7 +21,7 @@ from controllers.worlds.local.admission import Admission
 from controllers.worlds.local.attempts import Attempts
 from controllers.worlds.local.endings import MOST_BARREN, pause_s
 from controllers.worlds.local.gangs import Ended
-from controllers.worlds.local.gauge import Gauge, ThisMachine
+from controllers.worlds.local.gauge import Gauge, MemoryThere, ThisMachine
 from controllers.worlds.local.gpus import devices_of
 from controllers.worlds.local.job_book import JobBook
 from controllers.worlds.local.jobs import JobLedger, LocalJob
@@ -187,6 +187,11 @@ class LocalWorld:
                 return self._ask_to_leave(replace(job, phase=Phase.STOPPING, stop=why))
             case _:
                 assert_never(action)
+
+    @property
+    def memory(self) -> MemoryThere:
+        """The memory of the machine, as it was last seen."""
+        return self._admission.memory
 
     def cores_used(self) -> Mapping[TrialId, float]:
         """Return the cores that each running trial used of late."""
