@@ -167,7 +167,7 @@ def test_trials_wait_for_memory_and_start_as_it_becomes_free() -> None:
     machines.fake.there = MemoryThere(4 * GB, 2.5 * GB)
     machines.pass_s(1)
     machines.end("b")
-    machines.fake.there = MemoryThere(4 * GB, 3.5 * GB)
+    machines.fake.there = MemoryThere(4 * GB, 3.6 * GB)
     machines.pass_s(1)
     assert (machines.peak, machines.admission.let_in.more) == (GB, 3)
     machines.start("c", "d", "e")
