@@ -1,8 +1,8 @@
 """Trials that together need far more memory than there is, in a control group of so much: is any killed for it?
 
-``python -m benchmarks.scarce_memory --trials 100 --size 600 --limit 4000`` starts as many at a time as the memory holds,
-and prints how that went. ``--sizes`` gives trials of unlike size, of which the first tell nothing of the last. It needs
-to be allowed to make a control group for memory (version 1, or version 2 where that is delegated).
+``python -m benchmarks.scarce_memory --trials 100 --size 600 --limit 4000`` starts as many at a time as the memory
+holds, and prints how that went. ``--sizes`` gives trials of unlike size, of which the first tell nothing of the last.
+It needs to be allowed to make a control group for memory (version 1, or version 2 where that is delegated).
 """
 
 import argparse
@@ -175,14 +175,12 @@ def workflow(sizes: Sequence[int]) -> dict[str, Any]:
     }
     steps = [
         {
-            "name": f"t{number}",
+            "name": trial,
             "template": "hold",
-            "arguments": {
-                "parameters": [{"name": "size", "value": str(size)}, {"name": "trial", "value": f"t{number}"}]
-            },
+            "arguments": {"parameters": [{"name": "size", "value": str(size)}, {"name": "trial", "value": trial}]},
             "continueOn": {"failed": True},
         }
-        for number, size in enumerate(sizes)
+        for trial, size in ((f"t{number}", size) for number, size in enumerate(sizes))
     ]
     spec = {"entrypoint": "main", "templates": [template, {"name": "main", "steps": [steps]}]}
     return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "scarce"}, "spec": spec}
