@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from controllers.core import labels
 from controllers.core.forecast import Forecast
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
@@ -129,7 +130,7 @@ def _warmths(
     order: Order, planned: Sequence[PlannedTrial], inherited: Mapping[str, str], imposed: Mapping[str, str]
 ) -> tuple[Warmth, ...]:
     """Return what is worth doing once for the trials that are known, on nodes of any size that there is."""
-    plans, machine = Plans(), order.settings.machine({})
+    plans, machine, trials = Plans(), order.settings.machine({}), _at_first(order, planned)
     return most_wanted(
         warmth_of(
             plans,
@@ -139,7 +140,7 @@ def _warmths(
                 trial.step.environment,
                 imposed,
                 cores_at_most(trial.step, cpu),
-                cpu / machine.at_once(node, trial.step, len(planned)),
+                cpu / machine.at_once(node, trial.step, trials),
             ),
             Path.cwd(),
             trial.step.source,
@@ -147,3 +148,13 @@ def _warmths(
         for trial in planned
         for node, cpu in {cpu: (node, cpu) for node, cpu in machine.nodes.items()}.values()
     )
+
+
+def _at_first(order: Order, planned: Sequence[PlannedTrial]) -> int:
+    """Return how many trials there are to run as the sweep begins: ``parallelism`` keeps others from coming."""
+    spec = order.workflow.get("spec") or {}
+    bounded = any(part.get("parallelism") for part in (spec, *(spec.get("templates") or [])))
+    if not bounded or any(trial.delay for trial in planned):
+        return len(planned)
+    first = order.program("check").expand({}, ()).pods
+    return sum(labels.LABEL_SWEEP in pod.labels for pod in first) or len(planned)

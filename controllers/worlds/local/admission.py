@@ -164,7 +164,9 @@ class Admission:
         ``trials`` is how many there are to run.
         """
         others = [one for one in self._jobs.holding if one.id != job.id]
-        more = self.more([*others, job]) * job.step.workers
+        # What starts before any has told gets no part that is right for a few seconds only, as it may keep that.
+        bounded = job.placed or self._memory_use.has_told(job.step.template)
+        more = self.more([*others, job]) * job.step.workers if bounded else math.inf
 
         def each(node: str) -> float:
             live = nodes.count(node) + sum(one.nodes.count(node) for one in others if one.placed)

@@ -77,6 +77,10 @@ class MemoryUse:
         """Take note of what an attempt of a kind came to at least."""
         self._told[kind] = max(self._told.get(kind, 0.0), peak)
 
+    def has_told(self, kind: str) -> bool:
+        """Return whether an attempt of a kind has shown what it needs."""
+        return kind in self._told
+
     def usual(self, kind: str, asked: float) -> float:
         """Return the bytes that one more attempt of a kind will need; ``asked`` is what its author asked for, or 0."""
         known = self._told.get(kind)

@@ -37,14 +37,15 @@ class Machine:
     jobs: int | None = None
 
     def at_once(self, node: str, step: PodStep, trials: int) -> int:
-        """Return how many workers like ``step``'s run on ``node`` at a time, of a sweep with so many ``trials``.
+        """Return how many workers like ``step``'s run on ``node`` at a time, where there are so many ``trials`` to run.
 
-        Trials that wait may leave room for more, and memory for fewer.
+        Trials that use little may leave room for more, and memory for fewer.
         """
-        there = math.ceil(trials * step.workers / len(self.nodes))
-        if self.jobs is not None and step.cpu_guessed:
-            return max(1, min(there, math.ceil(self.jobs * step.workers / len(self.nodes))))
-        return max(1, min(there, math.floor(self.nodes[node] / step.cpu + _SLACK)))
+        by_hand = trials if self.jobs is None else min(trials, self.jobs)
+        there = math.ceil(by_hand * step.workers / len(self.nodes))
+        if self.jobs is None or not step.cpu_guessed:
+            there = min(there, math.floor(self.nodes[node] / step.cpu + _SLACK))
+        return max(1, there)
 
     def most_workers(self, step: PodStep) -> int:
         """Return how many workers of ``step`` the nodes hold together while nothing else is there."""

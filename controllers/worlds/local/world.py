@@ -59,6 +59,7 @@ class LocalWorld:
         self._shared_at: tuple[int, int] = (-1, -1)
         self._now = 0.0
         planned = program.trials()
+        self._arrives = any(one.delay for one in planned)
         self._planned = [
             ComingTrial(
                 TrialId(step.env.get(contract.ENV_TRIAL_ID, "")),
@@ -276,13 +277,18 @@ class LocalWorld:
         others = (other for other in self._jobs.holding if other.id != job.id)
         return Room(self._machine, others, self._admission.let_in.limits)
 
+    @property
+    def _to_run(self) -> int:
+        """How many trials run or wait; those that will arrive count, but not those that others keep from coming."""
+        arriving = len(self._planned) - self._jobs.submitted if self._arrives else 0
+        return self._jobs.to_end + max(0, arriving)
+
     def _share_out(self) -> None:
         """Tell each running attempt its fair part of its node, where that may have changed."""
         if self._shared_at != self._admission.moment:
             self._shared_at = self._admission.moment
-            trials = self._jobs.to_end + max(0, len(self._planned) - self._jobs.submitted)
             for job in self._jobs.placed:
-                self._attempts.share(job, self._admission.part(job, job.nodes, trials))
+                self._attempts.share(job, self._admission.part(job, job.nodes, self._to_run))
 
     def _ask_to_leave(self, job: LocalJob) -> Outcome:
         self._jobs[job.id] = replace(job, asked_at=self._now)
@@ -462,9 +468,7 @@ class LocalWorld:
             gpus=self._room_for(job).gpus(job, nodes),
             begun_again=job.begun_again + self._attempts.begins_again(job),
         )
-        # By all trials, whatever has ended: another number of threads would mean a start without what is imported.
-        trials = max(len(self._planned), self._jobs.submitted)
-        pids = self._attempts.start(new, self._admission.part(job, nodes, trials))
+        pids = self._attempts.start(new, self._admission.part(job, nodes, self._to_run))
         return replace(new, pids=pids, processes=tuple(map(ProcessMark.of, pids)))
 
     def short(self, trial: str) -> str:
