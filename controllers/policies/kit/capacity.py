@@ -54,7 +54,7 @@ class Capacity:
         devices = {node.name: node.devices_starting for node in snapshot.nodes if node.devices_starting}
         nodes = {node.name: node for node in snapshot.nodes}
         present = sum(trial.live or trial.waits for trial in snapshot.unended)
-        capacity = cls(nodes, snapshot.named, cpu, base_cpu, memory, devices, present)
+        capacity = cls(nodes, snapshot.named, cpu, base_cpu, memory, devices, _present=present)
         for trial in snapshot.unended:
             for node in trial.nodes:
                 cpu[node] += trial.cpu
