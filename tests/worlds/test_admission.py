@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ class Machines:
             )
             self.fake.cores[name], self.fake.held[name] = uses, held
 
-    def end(self, name: str, **changes: float) -> Ended:
+    def end(self, name: str, **changes: Any) -> Ended:  # noqa: ANN401 - any field of Ended
         job = self.book[name]
         ended = replace(Ended(job.key, 0, 0.0), **changes)
         self.peak = self.admission.ended(job, ended)
@@ -97,7 +98,7 @@ class _Gauge:
         return self._fake.kills
 
 
-def trial_step(name: str, cpu: float = 1.0, *, guessed: bool = True, **changes: float) -> PodStep:
+def trial_step(name: str, cpu: float = 1.0, *, guessed: bool = True, **changes: Any) -> PodStep:  # noqa: ANN401 - fields
     step = PodStep(name, "train", ("true",), labels={labels.LABEL_SWEEP: "s"}, cpu=cpu, cpu_guessed=guessed)
     return replace(step, **changes)
 
