@@ -54,6 +54,8 @@ def test_what_is_no_duration_is_refused_with_the_value(text: str) -> None:
         ((2.0,), 4, 0.5),
         ((2.0,), 3, 2 / 3),
         ((0.4, 0.25), 3, 0.2),
+        ((0.4, 0.25), 7, 0.1),
+        ((0.05,), 1, 0.05),
     ],
 )
 def test_a_request_that_nobody_named_is_a_core_or_as_much_as_fits(

@@ -232,9 +232,16 @@ def test_one_that_was_killed_for_memory_waits_until_nothing_else_runs_and_then_r
 def test_each_of_those_that_run_at_a_time_has_an_even_part_of_the_cores() -> None:
     machines = Machines(cores=16.0)
     machines.start("a")
-    job = machines.book["a"]
-    parts = [machines.admission.part(job, (NODE,), trials) for trials in (100, 16, 4, 1)]
-    assert parts == [1.0, 1.0, 4.0, 16.0]
-    machines.fake.there = MemoryThere(4 * GB, 3.5 * GB)  # three beside it at most
+    for trials, part in ((100, 1.0), (16, 1.0), (4, 4.0), (1, 16.0)):
+        assert [now for _, now in machines.admission.parts(trials)] == [part]
+        assert machines.admission.part(machines.book["a"], (NODE,), trials) == part
+
+
+def test_where_memory_holds_few_these_few_have_the_cores() -> None:
+    machines = Machines(cores=16.0)
+    machines.fake.there = MemoryThere(4 * GB, 3.5 * GB)  # it is one of three
     machines.pass_s(1)
-    assert machines.admission.part(job, (NODE,), 100) == 16.0 / 3
+    machines.start("a")
+    job = machines.book["a"]
+    assert list(machines.admission.parts(100)) == [(job, 16.0 / 3)]
+    assert machines.admission.part(job, (NODE,), 100) == 1.0  # nobody has told what it needs

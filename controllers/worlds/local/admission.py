@@ -5,7 +5,8 @@ Where an author names a request of CPU, requests tell how many fit. Elsewhere wh
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -159,19 +160,31 @@ class Admission:
         return max(0, min(by_memory, by_hand))
 
     def part(self, job: LocalJob, nodes: Sequence[str], trials: int) -> float:
-        """Return the cores that each worker of ``job`` would have on ``nodes``, if those that run at a time had alike.
+        """Return the cores that each worker of ``job`` has on ``nodes`` as it starts, if those beside it have alike.
 
-        ``trials`` is how many there are to run.
+        ``trials`` is how many run or wait.
         """
         others = [one for one in self._jobs.holding if one.id != job.id]
         # What starts before any has told gets no part that is right for a few seconds only, as it may keep that.
-        bounded = job.placed or self._memory_use.has_told(job.step.template)
-        more = self.more([*others, job]) * job.step.workers if bounded else math.inf
+        told = self._memory_use.has_told(job.step.template)
+        more = self.more([*others, job]) if told else math.inf
+        live = Counter([*(node for one in others if one.placed for node in one.nodes), *nodes])
+        return self._even_part(job.step, nodes, live, more, trials)
+
+    def parts(self, trials: int) -> Iterator[tuple[LocalJob, float]]:
+        """Yield each job that runs with the cores that each of its workers has now, if those beside it have alike."""
+        placed, more = self._jobs.placed, self.let_in.more
+        live = Counter(node for job in placed for node in job.nodes)
+        return ((job, self._even_part(job.step, job.nodes, live, more, trials)) for job in placed)
+
+    def _even_part(
+        self, step: PodStep, nodes: Sequence[str], live: Mapping[str, int], more: float, trials: int
+    ) -> float:
+        """Return the least part on ``nodes``, on which so many workers are ``live`` and ``more`` may start."""
 
         def each(node: str) -> float:
-            live = nodes.count(node) + sum(one.nodes.count(node) for one in others if one.placed)
-            at_once = self._machine.at_once(node, job.step, trials)
-            return self._machine.nodes[node] / max(live, min(live + more, at_once))
+            soon = min(live[node] + more * step.workers, self._machine.at_once(node, step, trials))
+            return self._machine.nodes[node] / max(live[node], soon)
 
         return min(map(each, nodes))
 

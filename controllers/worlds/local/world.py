@@ -287,8 +287,8 @@ class LocalWorld:
         """Tell each running attempt its fair part of its node, where that may have changed."""
         if self._shared_at != self._admission.moment:
             self._shared_at = self._admission.moment
-            for job in self._jobs.placed:
-                self._attempts.share(job, self._admission.part(job, job.nodes, self._to_run))
+            for job, part in self._admission.parts(self._to_run):
+                self._attempts.share(job, part)
 
     def _ask_to_leave(self, job: LocalJob) -> Outcome:
         self._jobs[job.id] = replace(job, asked_at=self._now)

@@ -39,6 +39,7 @@ from mlflow_hooks.contract import (
 _ANNOTATION: Final = re.compile(r"metadata\.annotations\['([^']+)'\]")
 DEFAULT_CPU: Final = 1.0
 """Cores of a step that requests none: most trainings keep a core busy."""
+_LEAST_CPU: Final = 0.1
 _SLACK: Final = 1e-9
 WORLD_ENV: Final = frozenset(
     {ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT}
@@ -88,13 +89,18 @@ def _timeout_s(found: Findings, node: Mapping[str, Any], path: str) -> float | N
 def guessed_cpu(nodes: Sequence[float], workers: int) -> float:
     """Return the cores that each of ``workers`` of a trial requests whose author named no request.
 
-    It is one core, or the most with which all of them fit on ``nodes`` of so many cores; no nodes mean any.
+    It is one core, or the most with which all of them fit on ``nodes`` of so many cores, but a tenth of one at least
+    where a node has that; no nodes mean any.
     """
-    if not nodes or sum(math.floor(cpu / DEFAULT_CPU + _SLACK) for cpu in nodes) >= workers:
+    if not nodes:
         return DEFAULT_CPU
-    parts = sorted({cpu / count for cpu in nodes for count in range(1, workers + 1)}, reverse=True)
-    fits = (part for part in parts if sum(math.floor(cpu / part + _SLACK) for cpu in nodes) >= workers)
-    return min(DEFAULT_CPU, next(fits))
+
+    def fit(part: float) -> bool:
+        return sum(math.floor(cpu / part + _SLACK) for cpu in nodes) >= workers
+
+    least = min(_LEAST_CPU, max(nodes))
+    parts = sorted({DEFAULT_CPU, *(cpu / count for cpu in nodes for count in range(1, workers + 1))}, reverse=True)
+    return next((part for part in parts if least <= part <= DEFAULT_CPU and fit(part)), least)
 
 
 def build_pod(
