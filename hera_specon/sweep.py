@@ -287,9 +287,10 @@ class Sweep(_SweepTemplates, Container):
             overwrites another's files: a copy of the folder that the sweep is started in, with links to its large
             files and folders. A list of paths, such as ``["checkpoints"]``, has these copied too, however large.
         parallelism: Greatest number of trials at a time.
-        resources: The CPU that it requests is the share a policy starts from; by default the limit, else 0.1 core
-            without a limit. With ``Resources(gpus=1)`` each trial holds a GPU of its own; ``gpu_flag`` names another
-            kind of device.
+        resources: The CPU that it requests is the share a policy starts from; by default the limit, else one core
+            without a limit. On one machine (``specon run``), a request that you name is a reservation. Where you name
+            none, as many trials run at a time as keep the cores busy. With ``Resources(gpus=1)`` each trial holds a GPU
+            of its own; ``gpu_flag`` names another kind of device.
         pod_security_context: Who trials run as; by default user and group 65532, unless the workflow says otherwise.
         security_context: What their container may do: no more than any process without.
         inputs: Further inputs, which every trial gets as they are given to the sweep.

@@ -40,8 +40,8 @@ from hera_specon.settings import Objective, Workers, check_distinct, input_name,
 from hera_specon.space import Point
 from mlflow_hooks import contract
 
-DEFAULT_CPU = "100m"
-"""CPU request of a trial whose author names none: a small share, and no limit above it."""
+DEFAULT_CPU = "1"
+"""CPU request of a trial whose author names none: most trainings keep a core busy. There is no limit above it."""
 
 FLUSH_S = "300"
 """Seconds for which a trial that has ended waits for MLflow: in a cluster nobody else sends what it would leave."""
@@ -137,7 +137,6 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     added = own_inputs(pod.inputs, settings.inputs)
     parameters = [*(Parameter(name=name) for name in ours), *(added.parameters or [])]
     pod.inputs = Inputs(parameters=parameters, artifacts=added.artifacts)
-    pod.metadata = _metadata(pod.metadata, settings)
     pod.retry_strategy = None if gang else trial_retries(settings.sweep, settings.retries, settings.policy)
     program = pod.container or pod.script
     if program is None or not program.command:
@@ -150,6 +149,7 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     for wrong in device_problems(asked):
         problem = f"resources= {wrong}"
         raise SweepError(problem)
+    pod.metadata = _metadata(pod.metadata, settings, names_cpu=_names_cpu(program.resources))
     program.resources = resources
     pod.tolerations = tolerations(pod.tolerations, asked)
     program.security_context = program.security_context or container_security()
@@ -179,10 +179,15 @@ def _pass_hyperparameters(program: Container, settings: TrialSettings) -> None:
         program.command = wrapped(program.command or [], lines)
 
 
+def _names_cpu(given: ResourceRequirements | None) -> bool:
+    """Return whether an author says how many cores a trial needs: the limit is the request, as in Kubernetes."""
+    return given is not None and "cpu" in {**(given.limits or {}), **(given.requests or {})}
+
+
 def _with_cpu(given: ResourceRequirements | None) -> ResourceRequirements:
     """Return ``given`` with a request of CPU, the share that a policy starts from.
 
-    Where its author names none it is the limit, as in Kubernetes, and without one a small share.
+    Where its author names none it is the limit, as in Kubernetes, and without one a core.
     """
     resources = given or ResourceRequirements()
     if "cpu" in (resources.requests or {}):
@@ -232,7 +237,7 @@ def own_inputs(inputs: Inputs | None, hyperparameters: tuple[str, ...]) -> Input
     return Inputs(parameters=[p for p in given.parameters or [] if p.name not in known], artifacts=given.artifacts)
 
 
-def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
+def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: bool) -> Metadata:
     ours = {labels.LABEL_SWEEP: settings.sweep, labels.LABEL_TRIAL: placeholder(labels.INPUT_TRIAL)}
     notes = {
         labels.ANNOTATION_OBJECTIVE: settings.objective.metric,
@@ -251,6 +256,8 @@ def _metadata(given: Metadata | None, settings: TrialSettings) -> Metadata:
         notes[labels.ANNOTATION_SEARCH] = settings.search
     if settings.own_folder is not None:
         notes[labels.ANNOTATION_OWN_FOLDER] = json.dumps(settings.own_folder)
+    if not names_cpu:
+        notes[labels.ANNOTATION_DEFAULT_CPU] = "true"
     notes |= settings.goals.annotations(placeholder)
     written, annotated = (given and given.labels) or {}, (given and given.annotations) or {}
     check_distinct([*written, *ours], "labels= sets what the sweep sets")

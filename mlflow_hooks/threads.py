@@ -22,6 +22,7 @@ Measured by ``benchmarks/threads.py``: a small model saves 20 to 90 %, a large o
 """
 _ENOUGH_S: Final = 10.0
 """CPU seconds of steps that tell what one costs."""
+_LOOK_S: Final = 1.0
 _SOME_S: Final = 0.2
 _SOME_STEPS: Final = 4
 """Fewer seconds do for so many steps, of which the median counts: what runs beside a trial makes single steps dear."""
@@ -36,12 +37,12 @@ def thread_count() -> int:
 
 
 def cores() -> float:
-    """Return the cores this process may use: the least of its share, its cgroup quotas and its affinity.
+    """Return the cores this process may use: the least of its share, its part now, its cgroup quotas and its affinity.
 
     Raises:
         BadEnvironmentError: ``SPECON_CPUS`` is not a positive number.
     """
-    return min([float(cores_here()), *_share(), *_quotas()])
+    return min([float(cores_here()), *_share(), *_part_now(), *_quotas()])
 
 
 def prepare_threads() -> None:
@@ -92,6 +93,7 @@ class ThreadSearch:
         self._cost_s = math.inf
         self._steps_s: list[float] = []
         self._noted_at = 0.0
+        self._look_at = 0.0
 
     def settle_on(self, count: int) -> None:
         """Search no more, and use ``count`` threads, where the user has chosen no other number."""
@@ -101,7 +103,10 @@ class ThreadSearch:
 
     def step_done(self) -> None:
         """Take note of a step, and try another number from the next one on if it is time to."""
-        if self._over or not _may_choose():
+        if not _may_choose():
+            return
+        self._follow()
+        if self._over:
             return
         now = time.process_time()
         step_s, self._noted_at = now - self._noted_at, now
@@ -119,6 +124,15 @@ class ThreadSearch:
             self._settle(1)
         else:
             self._try(self._tried[-1] // 2)
+
+    def _follow(self) -> None:
+        """Follow the share, looked at once a second; what was found for fewer threads tells nothing of more."""
+        if time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + _LOOK_S
+        if self._tried and self.most is None and thread_count() > self._tried[0]:
+            self._over, self._tried, self._cost_s = False, [], math.inf
+        follow_share(self.most)
 
     def _try(self, count: int) -> None:
         self._over = count == 1 and not self._tried
@@ -163,6 +177,15 @@ def _share() -> list[float]:
         message = f"{contract.ENV_CPUS} must be a positive number of cores, not {text!r}"
         raise BadEnvironmentError(message)
     return [share]
+
+
+def _part_now() -> list[float]:
+    """Return the fair part of the cores that this attempt has now, where a file tells it."""
+    try:
+        part = float(Path(os.environ[contract.ENV_CPUS_FILE]).read_text())
+    except (KeyError, OSError, ValueError):  # nobody tells, or no more
+        return []
+    return [part] if part > 0 and math.isfinite(part) else []
 
 
 def _quotas() -> Iterator[float]:

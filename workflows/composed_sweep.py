@@ -1,7 +1,8 @@
 """A policy put together from three systems: ProCon places, FlowCon shares, C-Balancer moves.
 
 Each sees the same trials and has a kind of action of its own; which of them makes a difference is seen by leaving one
-out: ``specon run workflows/composed_sweep.py --policy default --policy procon --policy procon+flowcon+cbalancer``.
+out: ``specon run workflows/composed_sweep.py --nodes 4 --policy default --policy procon --policy
+procon+flowcon+cbalancer``.
 """
 
 from hera.workflows import Resources, Workflow

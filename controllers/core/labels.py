@@ -37,6 +37,9 @@ ANNOTATION_PARAMS: Final = "hera-specon.io/params"
 """On a trial's pod: the hyperparameters that a search gave the trial, as a JSON object; absent until then."""
 ANNOTATION_PARAM: Final = "hera-specon.io/param-"
 """On a trial's pod, followed by the name of a hyperparameter: its value, as it stands on a command line."""
+ANNOTATION_DEFAULT_CPU: Final = "hera-specon.io/default-cpu"
+"""On a trial's pod: that its author named no request of CPU, so that the one that it has is a guess: ``true``; absent
+where it is the author's."""
 ANNOTATION_OWN_FOLDER: Final = "hera-specon.io/own-folder"
 """On a trial's pod: that the trial has a working folder of its own on one machine, and what is copied into that however
 large it is, as a JSON list of paths; absent where all trials share one."""

@@ -262,7 +262,9 @@ class Node:
     ``devices`` are those that trials may hold; of these, ``devices_starting`` are held by attempts that were placed and
     have yet to run, which no trial shows. A trial may come only if it asks for every kind in ``only_for``: owners of
     scarce devices keep all others away. Nodes of the same ``zone`` are near each other; empty where nobody says.
-    ``supply`` is how many cores its trials get together, where others use so much of it that this is less.
+    ``supply`` is how many cores its trials get together, where others use so much of it that this is less. ``room``
+    is for how many cores of requests trials may start now, where requests alone do not tell: that is more than ``cpu``
+    leaves where trials use less than they request, and less where something else is short. None elsewhere.
     """
 
     name: NodeName
@@ -275,6 +277,7 @@ class Node:
     only_for: frozenset[str] = frozenset()
     zone: str = ""
     supply: float = math.inf
+    room: float | None = None
 
     @property
     def supplied(self) -> float:

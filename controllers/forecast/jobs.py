@@ -243,6 +243,7 @@ def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
             memory[node] -= own_memory
             if own_devices:
                 devices[node] -= own_devices
+    cpu |= {node.name: node.room for node in nodes if node.room is not None}
     return [
         Room(node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for, node.supply)
         for node in nodes

@@ -20,7 +20,12 @@ from controllers.worlds.local.workflow import PlannedTrial, PodStep, Program
 from controllers.worlds.local.workflow.fields import GPU, SELECTORS
 from controllers.worlds.local.working_folders import read_own
 from mlflow_hooks.contract import ENV_TRIAL_FOLDER
-from mlflow_hooks.system import cores_here
+from mlflow_hooks.threads import cores
+
+
+def cores_here() -> float:
+    """Return how many cores of this machine a sweep may use: a container may have a part of them."""
+    return cores()
 
 
 def check_nodes(nodes: int, cores: Sequence[float]) -> None:
@@ -39,7 +44,7 @@ def check_nodes(nodes: int, cores: Sequence[float]) -> None:
         message = f"a node needs more than 0 cores, not {min(cores):g}"
     elif sum(cores) > here * (1 + 1e-9):
         sizes = " + ".join(f"{cpu:g}" for cpu in (cores if len(set(cores)) > 1 else cores[:1]))
-        message = f"{nodes} nodes of {sizes} cores are more than the {here} cores that are here"
+        message = f"{nodes} nodes of {sizes} cores are more than the {here:g} cores that are here"
     if message:
         raise SpeconError(message)
 

@@ -1,5 +1,6 @@
 """What was asked for of a run on this machine: which sweep, under which policies, on how many nodes."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.driving.assembly import check_policy
-from controllers.local_run.checks import check_gpus, check_nodes, check_sweep
+from controllers.local_run.checks import check_gpus, check_nodes, check_sweep, cores_here
 from controllers.local_run.run_folder import RunFolder
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.tracking.access import shown
@@ -21,24 +22,21 @@ from controllers.worlds.local.jobs import file_name
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
 from controllers.worlds.local.world import LocalWorld
-from mlflow_hooks.system import cores_here
-
-_CORES_FOR_TRIALS = 0.8
 
 
 @dataclass(frozen=True)
 class LocalSettings:
     """How this machine is cut into nodes, and where runs are kept.
 
-    ``cpus_per_node`` is in cores, for all nodes or for each of them; None gives four fifths of the machine's cores to
-    the nodes and leaves the rest to MLflow and the controller, as a kubelet reserves some for the system.
-    ``seed`` breaks the default scheduler's ties. ``fresh`` starts anew where an unfinished run is. ``as_begun`` goes on
-    with the newest run of the sweep as it was asked for then, whatever is asked for now. ``adds_policies``
-    adds the policies to those that the newest run of the same sweep ran under. ``extends`` trains what that run has not
-    trained of a sweep that has more trials by now, under the policies of that run.
+    ``cpus_per_node`` is in cores, for all nodes or for each of them; None divides all cores of the machine evenly.
+    ``jobs`` is how many trials run at a time, None for as many as pay. ``seed`` breaks the default scheduler's ties.
+    ``fresh`` starts anew where an unfinished run is. ``as_begun`` goes on with the newest run of the sweep as it was
+    asked for then, whatever is asked for now. ``adds_policies`` adds the policies to those that the newest run of the
+    same sweep ran under. ``extends`` trains what that run has not trained of a sweep that has more trials by now, under
+    the policies of that run.
     """
 
-    nodes: int = 4
+    nodes: int = 1
     cpus_per_node: float | tuple[float, ...] | None = None
     seed: int = 0
     state_dir: Path = Path(".specon")
@@ -46,6 +44,7 @@ class LocalSettings:
     as_begun: bool = False
     adds_policies: bool = False
     extends: bool = False
+    jobs: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -53,8 +52,8 @@ class LocalSettings:
         """Cores of each node."""
         if isinstance(self.cpus_per_node, tuple):
             return self.cpus_per_node
-        evenly = cores_here() * _CORES_FOR_TRIALS / self.nodes
-        return (round(evenly, 3) if self.cpus_per_node is None else self.cpus_per_node,) * self.nodes
+        evenly = cores_here() / self.nodes
+        return (math.floor(evenly * 1000) / 1000 if self.cpus_per_node is None else self.cpus_per_node,) * self.nodes
 
     @property
     def told_cores(self) -> float | tuple[float, ...]:
@@ -65,7 +64,7 @@ class LocalSettings:
         """Return the nodes; memory is divided evenly among them. The rest is as in ``Machine``."""
         width = len(str(self.nodes))
         nodes = {f"node-{number:0{width}d}": cpu for number, cpu in enumerate(self.cores, start=1)}
-        return Machine(nodes, psutil.virtual_memory().total / self.nodes, self.seed, pinned, gate_first)
+        return Machine(nodes, psutil.virtual_memory().total / self.nodes, self.seed, pinned, gate_first, jobs=self.jobs)
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Order:
     def program(self, uid: str) -> Program:
         """Return the workflow as a program whose trials bear ``uid``."""
         try:
-            return read_workflow(self.workflow, self.sweep, uid, self.settings.parameters)
+            return read_workflow(self.workflow, self.sweep, uid, self.settings.parameters, self.settings.cores)
         except WorkflowError as error:
             message = "this workflow cannot run on this machine:\n" + "\n".join(f"  {line}" for line in error.problems)
             raise SpeconError(message) from error
@@ -124,6 +123,7 @@ class Order:
         settings = LocalSettings(
             nodes=kept["nodes"],
             cpus_per_node=tuple(cores) if isinstance(cores, list) else cores,
+            jobs=kept.get("jobs"),
             seed=kept["seed"],
             state_dir=state_dir,
             parameters=kept["parameters"],

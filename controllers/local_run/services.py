@@ -140,15 +140,31 @@ def _warmths(
     order: Order, planned: Sequence[PlannedTrial], inherited: Mapping[str, str], imposed: Mapping[str, str]
 ) -> tuple[Warmth, ...]:
     """Return what is worth doing once for the trials that are known, on nodes of any size that there is."""
-    plans = Plans()
+    plans, machine, trials = Plans(), order.settings.machine({}), _at_first(order, planned)
     return most_wanted(
         warmth_of(
             plans,
             unwrapped(trial.step.command + trial.step.args),
-            composed(inherited, trial.step.environment, imposed, cores_at_most(trial.step, cpu)),
+            composed(
+                inherited,
+                trial.step.environment,
+                imposed,
+                cores_at_most(trial.step, cpu),
+                cpu / machine.at_once(node, trial.step, trials),
+            ),
             Path.cwd(),
             trial.step.source,
         )
         for trial in planned
-        for cpu in set(order.settings.cores)
+        for node, cpu in {cpu: (node, cpu) for node, cpu in machine.nodes.items()}.values()
     )
+
+
+def _at_first(order: Order, planned: Sequence[PlannedTrial]) -> int:
+    """Return how many trials there are to run as the sweep begins: ``parallelism`` keeps others from coming."""
+    spec = order.workflow.get("spec") or {}
+    bounded = any(part.get("parallelism") for part in (spec, *(spec.get("templates") or [])))
+    if not bounded or any(trial.delay for trial in planned):
+        return len(planned)
+    first = order.program("check").expand({}, ()).pods
+    return sum(labels.LABEL_SWEEP in pod.labels for pod in first) or len(planned)

@@ -26,6 +26,7 @@ from controllers.local_run.printed_objectives import PrintedObjectives, WithPrin
 from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
 from controllers.local_run.shared_files import SharedFilesWatch, written_by_us
+from controllers.local_run.short_of_memory import ShortOfMemory
 from controllers.local_run.trial_runs import KnownRuns, TrialRuns
 from controllers.policies import Pinned
 from controllers.policies.registry import spec_or_name
@@ -255,6 +256,7 @@ class LocalSweep:
         left_out = written_by_us([self._state_dir])
         shared = SharedFilesWatch(Path.cwd(), world.short, clock.to_epoch(clock.now()), left_out)
         failed = FailedAttempts(world.jobs(), world.short)
+        short_of_memory = ShortOfMemory(world.jobs(), world.short)
         while not world.finished:
             if change.take(asked.read()):
                 driver = steered_by(change.policy)
@@ -266,6 +268,7 @@ class LocalSweep:
             now = clock.now()
             self._warn(shared.look(now, world.jobs(), clock.to_epoch))
             self._say(failed.look(world.jobs(), world.standings))
+            self._say(short_of_memory.look(world.jobs(), world.memory))
             if now >= driver.due_at:
                 driver.tick(now)
                 self._mlflow.note(world.jobs())
@@ -276,6 +279,7 @@ class LocalSweep:
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             self._services.launcher.wait(_STEP_S)
         self._warn(shared.look(clock.now(), world.jobs(), clock.to_epoch, last=True))
+        self._say(short_of_memory.look(world.jobs(), world.memory))
         # Once more, for the last phases and reports to get into the record and onto the runs.
         samples.ended = True
         driver.tick(clock.now())

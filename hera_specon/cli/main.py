@@ -25,7 +25,7 @@ def main(*, debug: bool) -> None:
 
     \b
     Try it on the sweep in this repository:
-      specon run workflows/demo.py --policy default --policy ahead
+      specon run workflows/demo.py --nodes 4 --policy default --policy ahead
 
     \b
     Sweep your own training script:

@@ -32,7 +32,6 @@ from hera_specon.report.page import REPORT_FILE, write_report
 if TYPE_CHECKING:
     from controllers.local_run.run import LocalRun
 
-_NODES: Final = 4
 _MOST_RUNS: Final = 99
 
 
@@ -44,6 +43,7 @@ class Request:
     policies: tuple[str, ...]
     nodes: int | None
     cpus_per_node: float | tuple[float, ...] | None
+    jobs: int | None
     seed: int
     parameters: Mapping[str, str]
     state_dir: Path
@@ -71,13 +71,19 @@ class Request:
 @click.option(
     "--nodes",
     type=NodeCount(),
-    help="Nodes to divide this machine into.  [default: 4, or as many as --cpus-per-node gives sizes]",
+    help="Nodes to divide this machine into.  [default: 1, or as many as --cpus-per-node gives sizes]",
 )
 @click.option(
     "--cpus-per-node",
     type=CoresOfNodes(),
-    help="Cores of each node; give one number for each to make them differ, as in 0.8,0.4,0.4.  [default: 80 % of the "
-    "machine's cores, divided evenly]",
+    help="Cores of each node; give one number for each to make them differ, as in 0.8,0.4,0.4.  [default: all "
+    "cores of the machine, divided evenly]",
+)
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    help="Trials that run at a time.  [default: as many as keep the cores busy and the memory holds]",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random choices.")
 @parameters_option
@@ -116,7 +122,7 @@ class Request:
 @click.option("--plain", "--no-live", is_flag=True, help="Print plain lines instead of live tables, as in a pipe.")
 @click.pass_context
 def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
-    """Run a sweep on this machine, divided into nodes.
+    """Run a sweep on this machine.
 
     FILE is Python that defines a workflow with Hera as `w`, or a workflow as YAML. Its trials are
     real processes that really train. Stop with Ctrl-C; run the same command again to continue. Where
@@ -212,8 +218,9 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         say(f"Warning: {warning}", err=True)
     sizes = request.cpus_per_node
     settings = LocalSettings(
-        nodes=request.nodes or (len(sizes) if isinstance(sizes, tuple) else _NODES),
+        nodes=request.nodes or (len(sizes) if isinstance(sizes, tuple) else LocalSettings.nodes),
         cpus_per_node=sizes,
+        jobs=request.jobs,
         seed=request.seed,
         state_dir=request.state_dir,
         fresh=request.fresh,

@@ -41,7 +41,7 @@ def test_every_trial_is_planned_with_its_hyperparameters_and_identity() -> None:
         assert step.env[contract.ENV_TRIAL_ID] == f"u1.vae.t{number:03}"
         assert step.labels == {labels.LABEL_SWEEP: "vae", labels.LABEL_TRIAL: f"t{number:03}"}
         assert step.annotations[labels.ANNOTATION_POLICY] == "specon:alpha=0.02"
-        assert (step.cpu, step.cpu_limit, step.grace_s) == (0.1, None, 60.0)
+        assert (step.cpu, step.cpu_guessed, step.cpu_limit, step.grace_s) == (1.0, True, None, 60.0)
 
 
 def test_trials_arrive_after_their_delays() -> None:

@@ -28,6 +28,7 @@ def test_a_trial_is_marked_for_whoever_watches_it() -> None:
     assert metadata["annotations"] == {
         labels.ANNOTATION_OBJECTIVE: "val/accuracy",
         labels.ANNOTATION_DIRECTION: "maximize",
+        labels.ANNOTATION_DEFAULT_CPU: "true",
     }
 
 
@@ -103,8 +104,22 @@ def test_the_environment_follows_the_settings() -> None:
     assert found["OMP"] == "1"
 
 
-def test_a_trial_requests_a_small_share_of_cpu_and_has_no_limit() -> None:
-    assert built()["vae-trial"]["container"]["resources"] == {"requests": {"cpu": "100m"}}
+def test_a_trial_requests_a_core_and_has_no_limit() -> None:
+    assert built()["vae-trial"]["container"]["resources"] == {"requests": {"cpu": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("resources", "guessed"),
+    [
+        (None, True),
+        (Resources(memory_request="1Gi", memory_limit="2Gi"), True),
+        (Resources(cpu_limit=2), False),
+        (Resources(cpu_request=1), False),
+    ],
+)
+def test_a_trial_says_whether_its_author_named_the_cores(resources: Resources | None, *, guessed: bool) -> None:
+    notes = built(resources=resources)["vae-trial"]["metadata"]["annotations"]
+    assert (notes.get(labels.ANNOTATION_DEFAULT_CPU) == "true") is guessed
 
 
 def test_the_grace_period_joins_the_authors_own_patch() -> None:
@@ -219,14 +234,14 @@ def test_what_hera_offers_for_a_container_goes_to_the_trials() -> None:
 @pytest.mark.parametrize(
     ("resources", "cpu"),
     [
-        (None, "100m"),
-        (Resources(memory_request="1Gi"), "100m"),
-        (Resources(memory_limit="1Gi"), "100m"),
-        (Resources(memory_request="1Gi", memory_limit="2Gi"), "100m"),
-        (Resources(ephemeral_request="1Gi"), "100m"),
-        (Resources(ephemeral_limit="1Gi"), "100m"),
-        (Resources(gpus=1), "100m"),
-        (Resources(), "100m"),
+        (None, "1"),
+        (Resources(memory_request="1Gi"), "1"),
+        (Resources(memory_limit="1Gi"), "1"),
+        (Resources(memory_request="1Gi", memory_limit="2Gi"), "1"),
+        (Resources(ephemeral_request="1Gi"), "1"),
+        (Resources(ephemeral_limit="1Gi"), "1"),
+        (Resources(gpus=1), "1"),
+        (Resources(), "1"),
         (Resources(cpu_limit=2), "2"),
         (Resources(cpu_limit="500m", memory_request="1Gi"), "500m"),
         (Resources(cpu_request=0.5), "0.5"),

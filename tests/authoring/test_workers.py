@@ -160,6 +160,6 @@ def test_a_workflow_that_limits_its_pods_is_not_submitted_with_gangs() -> None:
 
 def test_what_the_least_number_of_workers_asks_for_is_counted_over_whole_nodes() -> None:
     asked = asked_gangs(manifest((3, 4)))
-    assert asked == {"a": GangRequest(3, 0.1, 0.0)}
-    assert [asked["a"].held_by(cpu, 1e9) for cpu in (0.05, 0.25, 0.3, 9.0)] == [0, 2, 3, 3]
+    assert asked == {"a": GangRequest(3, 1.0, 0.0)}
+    assert [asked["a"].held_by(cpu, 1e9) for cpu in (0.5, 2.5, 3.0, 90.0)] == [0, 2, 3, 3]
     assert asked_gangs(manifest((1, 4))) == {}

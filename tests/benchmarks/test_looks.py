@@ -37,7 +37,7 @@ MARGIN: Final = 1.3
 class Sleepers:
     """Attempts that never end, and use no core."""
 
-    def start(self, _: LocalJob) -> tuple[int, ...]:
+    def start(self, *_: object) -> tuple[int, ...]:
         return (1,)
 
     def ended(self) -> list[Ended]:
@@ -54,6 +54,15 @@ class Sleepers:
 
     def node_cores_used(self, *_: object) -> float:
         return 0.0
+
+    def cpu_seconds(self, _: LocalJob) -> float:
+        return 0.0
+
+    def memory(self, _: LocalJob) -> float:
+        return 0.0
+
+    def share(self, *_: object) -> None:
+        pass
 
     def resize(self, *_: object) -> None:
         pass

@@ -122,11 +122,11 @@ def test_every_option_reaches_the_run(specon: Specon, runs: FakeRuns, sweep: str
     result = specon(
         *("run", sweep, "--policy", "default", "--policy", "specon:interval=5+flowcon:interval=5"),
         *("--nodes", "2", "--cpus-per-node", "0.45", "--seed", "7", "-p", "epochs=5", "-p", "note=a=b"),
-        *("--state-dir", str(state), "--fresh"),
+        *("--state-dir", str(state), "--fresh", "-j", "3"),
     )
 
     assert result.exit_code == 0, result.stderr
-    settings = LocalSettings(2, 0.45, 7, state, fresh=True, parameters={"epochs": "5", "note": "a=b"})
+    settings = LocalSettings(2, 0.45, 7, state, fresh=True, jobs=3, parameters={"epochs": "5", "note": "a=b"})
     assert runs.started == [(["default", "specon:interval=5+flowcon:interval=5"], settings)]
 
 

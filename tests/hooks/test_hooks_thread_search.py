@@ -115,6 +115,52 @@ def test_a_change_of_share_undoes_neither_what_was_found_nor_what_is_tried(
     assert torch.count == 1
 
 
+def test_the_last_trial_uses_the_cores_that_others_leave(
+    torch: Torch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, clock = tmp_path / "cpus", iter(range(1_000_000))
+    monkeypatch.setenv("SPECON_CPUS_FILE", str(part))
+    monkeypatch.setattr("mlflow_hooks.threads.time.monotonic", lambda: float(next(clock)))
+    torch.cost = LARGE
+    part.write_text("1")
+    search = trained(torch, tmp_path / "state")
+    assert set(torch.counts) == {1}
+    part.write_text("4")
+    for _ in range(40):
+        torch.step()
+        search.step_done()
+    assert (max(torch.counts), torch.count) == (4, 4)
+    part.write_text("0.5")
+    for _ in range(2):
+        torch.step()
+        search.step_done()
+    assert torch.count == 1
+
+
+def test_more_cores_are_not_used_where_more_threads_do_not_pay(
+    torch: Torch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, clock = tmp_path / "cpus", iter(range(1_000_000))
+    (tmp_path / "state").mkdir()
+    monkeypatch.setenv("SPECON_CPUS_FILE", str(part))
+    monkeypatch.setattr("mlflow_hooks.threads.time.monotonic", lambda: float(next(clock)))
+    part.write_text("1")
+    search = trained(torch, tmp_path / "state")
+    part.write_text("8")
+    for _ in range(40):
+        torch.step()
+        search.step_done()
+    assert (max(torch.counts), torch.count, search.most) == (8, 1, 1)
+
+
+def test_a_part_that_nobody_tells_any_more_bounds_nothing(
+    torch: Torch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPECON_CPUS_FILE", str(tmp_path / "gone"))
+    follow_share()
+    assert torch.count == 8
+
+
 def test_a_number_that_the_user_chose_stays(torch: Torch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     trained(torch, tmp_path)

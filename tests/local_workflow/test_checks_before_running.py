@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hera.workflows import Workflow
+from hera.workflows import Resources, Workflow
 
 from controllers.core.errors import SpeconError
 from controllers.local_run.checks import check_sweep, left_aside
@@ -19,7 +19,8 @@ def check(*command: str, **settings: Any) -> int:  # noqa: ANN401 - as Sweep tak
             objective=minimize("loss"), **settings,
         )  # fmt: skip
     machine = Machine({"node-1": 0.4, "node-2": 0.25}, 1e12)
-    return len(check_sweep(read_workflow(w.to_dict(), "s", "uid", {}), machine, "sweep.py"))
+    program = read_workflow(w.to_dict(), "s", "uid", {}, list(machine.nodes.values()))
+    return len(check_sweep(program, machine, "sweep.py"))
 
 
 def test_a_command_that_is_not_on_this_machine_is_refused_by_name() -> None:
@@ -33,13 +34,19 @@ def test_commands_of_the_path_and_paths_are_taken() -> None:
 
 
 def test_more_workers_than_the_nodes_hold_together_are_refused() -> None:
-    assert check("true", workers=6) == 2
-    assert check("true", workers=(6, 9)) == 2
+    tenth = Resources(cpu_request="100m")
+    assert check("true", workers=6, resources=tenth) == 2
+    assert check("true", workers=(6, 9), resources=tenth) == 2
     for workers in (7, (7, 9)):
         with pytest.raises(
             SpeconError, match=r"needs 7 workers with 0.1 cores .*: more than the nodes hold, which is 6"
         ):
-            check("true", workers=workers)
+            check("true", workers=workers, resources=tenth)
+
+
+def test_a_trial_that_names_no_request_fits_wherever_its_workers_do() -> None:
+    assert check("true") == 2
+    assert check("true", workers=6) == 2
 
 
 def test_selectors_of_nodes_are_left_aside_and_said_so() -> None:

@@ -1,5 +1,6 @@
 import pytest
 
+from controllers.worlds.local.workflow.pods import guessed_cpu
 from controllers.worlds.local.workflow.values import ManifestValueError, parse_duration, parse_quantity
 
 
@@ -40,3 +41,24 @@ def test_durations_read_as_argo_does(text: object, seconds: float) -> None:
 def test_what_is_no_duration_is_refused_with_the_value(text: str) -> None:
     with pytest.raises(ManifestValueError, match=repr(text)):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "workers", "cores"),
+    [
+        ((), 4, 1.0),
+        ((2.0,), 1, 1.0),
+        ((0.5, 0.5), 1, 0.5),
+        ((0.4, 0.25), 1, 0.4),
+        ((2.0,), 2, 1.0),
+        ((2.0,), 4, 0.5),
+        ((2.0,), 3, 2 / 3),
+        ((0.4, 0.25), 3, 0.2),
+        ((0.4, 0.25), 7, 0.1),
+        ((0.05,), 1, 0.05),
+    ],
+)
+def test_a_request_that_nobody_named_is_a_core_or_as_much_as_fits(
+    nodes: tuple[float, ...], workers: int, cores: float
+) -> None:
+    assert guessed_cpu(nodes, workers) == pytest.approx(cores)

@@ -150,7 +150,7 @@ class Started:
         self.gpus: dict[str, tuple[str, ...]] = {}
         self.over: list[Ended] = []
 
-    def start(self, job: LocalJob) -> tuple[int, ...]:
+    def start(self, job: LocalJob, _: float) -> tuple[int, ...]:
         self.gpus[job.step.template] = job.gpus
         return (1,)
 
@@ -166,6 +166,15 @@ class Started:
 
     def node_cores_used(self, *_: object) -> float:
         return 0.0
+
+    def cpu_seconds(self, _: LocalJob) -> float:
+        return 0.0
+
+    def memory(self, _: LocalJob) -> float:
+        return 0.0
+
+    def share(self, *_: object) -> None:
+        pass
 
     def begins_again(self, _: LocalJob) -> bool:
         return False

@@ -31,7 +31,11 @@ def test_a_sweep_runs_its_trials_side_by_side_with_all_that_a_trial_needs() -> N
     assert first.args == (f"--lr={point['lr']!r}", f"--units={point['units']}")
     assert [trial.step.env["SPECON_TRIAL_ID"] for trial in planned] == [f"uid-1.vae.t00{n}" for n in range(3)]
     assert first.labels == {"hera-specon.io/sweep": "vae", "hera-specon.io/trial": "t000"}
-    assert first.annotations == {"hera-specon.io/objective": "loss", "hera-specon.io/direction": "minimize"}
+    assert first.annotations == {
+        "hera-specon.io/objective": "loss",
+        "hera-specon.io/direction": "minimize",
+        "hera-specon.io/default-cpu": "true",
+    }
     assert first.grace_s == 60.0
     assert first.retry is not None
     assert first.retry.allows(30, 75)

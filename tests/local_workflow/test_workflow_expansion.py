@@ -190,11 +190,11 @@ def test_a_script_keeps_its_source_and_a_step_its_shares_names_and_grace() -> No
     )
 
 
-def test_a_step_without_requests_gets_a_tenth_of_a_core_and_one_with_a_limit_requests_the_limit() -> None:
+def test_a_step_without_requests_counts_as_a_core_and_one_with_a_limit_requests_the_limit() -> None:
     limited = pod("main")
     limited["container"]["resources"] = {"limits": {"cpu": "1500m"}}
-    assert program(pod("main")).expand({}, ()).pods[0].cpu == 0.1
-    assert program(limited).expand({}, ()).pods[0].cpu == 1.5
+    steps = [program(template).expand({}, ()).pods[0] for template in (pod("main"), limited)]
+    assert [(step.cpu, step.cpu_guessed) for step in steps] == [(1.0, True), (1.5, False)]
 
 
 def test_each_attempt_of_a_step_with_retries_knows_its_number_and_the_end_of_the_one_before() -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from controllers.core.actions import Place
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.occupancy import Occupancy
 from controllers.policies.kit.places import places, still_starting, with_room
 from tests.policies.policy_fakes import node, snapshot, trial
@@ -35,6 +36,21 @@ def test_of_nodes_that_cost_the_same_the_one_with_the_least_of_its_cpu_requested
 def test_a_trial_that_fits_nowhere_waits_and_does_not_hold_up_a_smaller_one() -> None:
     seen = snapshot(0.0, [gated("big", cpu=5.0), gated("small", cpu=2.0, at=1.0)], [node("x", 4.0)])
     assert placed(seen) == [("small", "x")]
+
+
+def test_a_node_that_tells_its_room_takes_more_than_requests_leave_or_less() -> None:
+    waiting = [gated("b"), gated("c", at=1.0), gated("d", at=2.0)]
+    for room, found in ((2.0, ["b", "c"]), (1.5, ["b"]), (0.0, [])):
+        seen = snapshot(0.0, [trial("a", "x", cpu=2.0), *waiting], [node("x", 2.0, room=room)])
+        assert [name for name, _ in placed(seen)] == found
+    seen = snapshot(0.0, waiting, [node("x", 8.0, room=1.0)])
+    assert [name for name, _ in placed(seen)] == ["b"]
+
+
+def test_a_trial_that_moves_needs_no_room_among_those_that_start() -> None:
+    seen = snapshot(0.0, [trial("a", "x")], [node("x", 2.0), node("y", 2.0, room=0.0)])
+    assert Capacity.of(seen).fits(seen.named[TrialId("a")], NodeName("y"))
+    assert not Capacity.of(seen).fits(gated("b"), NodeName("y"))
 
 
 def test_a_node_that_is_not_ready_or_has_no_cpu_takes_nobody() -> None:

@@ -26,16 +26,22 @@ def test_a_proxy_does_not_stand_before_this_machine(given: dict[str, str], expec
     assert without_proxy(given) == {"no_proxy": expected, "NO_PROXY": expected}
 
 
-@pytest.mark.parametrize(("cpus", "threads"), [(0.4, "1"), (1.0, "1"), (3.9, "3")])
-def test_libraries_compute_with_as_many_threads_as_the_trial_may_have_cores(cpus: float, threads: str) -> None:
-    env = composed({}, {}, {}, cpus)
+@pytest.mark.parametrize(
+    ("cpus", "part", "threads"),
+    [(0.4, 0.4, "1"), (1.0, 1.0, "1"), (16.0, 3.9, "3"), (16.0, 0.5, "1"), (2.0, 16.0, "2")],
+)
+def test_libraries_compute_with_as_many_threads_as_the_trials_part_of_the_cores(
+    cpus: float, part: float, threads: str
+) -> None:
+    env = composed({}, {}, {}, cpus, part)
     assert (env["OMP_NUM_THREADS"], env[contract.ENV_THREADS]) == (threads, threads)
+    assert env[contract.ENV_CPUS] == f"{cpus:g}"
 
 
 @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"])
 def test_a_number_of_threads_that_the_user_chose_stays(name: str) -> None:
     for of_user, of_step in (({name: "7"}, {}), ({}, {name: "7"})):
-        env = composed(of_user, of_step, {}, 2.0)
+        env = composed(of_user, of_step, {}, 2.0, 2.0)
         assert env[name] == "7"
         assert contract.ENV_THREADS not in env
         assert env.get("OMP_NUM_THREADS", "7") == "7"

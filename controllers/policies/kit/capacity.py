@@ -34,6 +34,8 @@ class Capacity:
     _base_cpu: dict[NodeName, float]
     _memory: dict[NodeName, float]
     _devices: dict[NodeName, Devices]
+    _beyond: Mapping[NodeName, float] = field(default_factory=dict)
+    """By how many cores the requests on a node may exceed what it has, below 0 where they must stay below that."""
     _present: int = 0
     """How many trials run or wait."""
     _empty: dict[TrialId, tuple[int, int]] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class Capacity:
         devices = {node.name: node.devices_starting for node in snapshot.nodes if node.devices_starting}
         nodes = {node.name: node for node in snapshot.nodes}
         present = sum(trial.live or trial.waits for trial in snapshot.unended)
-        capacity = cls(nodes, snapshot.named, cpu, base_cpu, memory, devices, present)
+        capacity = cls(nodes, snapshot.named, cpu, base_cpu, memory, devices, _present=present)
         for trial in snapshot.unended:
             for node in trial.nodes:
                 cpu[node] += trial.cpu
@@ -62,12 +64,14 @@ class Capacity:
                     devices[node] = devices.get(node, NO_DEVICES) + trial.devices
             if trial.moving_to and trial.phase is Phase.MOVING:
                 capacity._arrive(trial, trial.destination)
+        told = {node.name: node.room for node in snapshot.nodes if node.room is not None}
+        capacity._beyond = {name: room + capacity.taken(name)[0] - nodes[name].cpu for name, room in told.items()}
         return capacity
 
     def copy(self) -> "Capacity":
         """Return a ledger that says the same, and goes on by itself."""
         sums = dict(self._cpu), dict(self._base_cpu), dict(self._memory), dict(self._devices)
-        return Capacity(self.nodes, self.trials, *sums, self._present, self._empty)
+        return Capacity(self.nodes, self.trials, *sums, self._beyond, self._present, self._empty)
 
     def requested(self, node: NodeName) -> float:
         """Return the cores requested of ``node``, including those of trials that move there."""
@@ -99,7 +103,7 @@ class Capacity:
         cpu = self._cpu.get(node, 0.0) - trial.cpu * leaving
         base_cpu = self._base_cpu.get(node, 0.0) - trial.base_cpu * leaving
         return (
-            max(cpu, base_cpu) + _worker_cpu(trial) * workers <= place.cpu + SLACK
+            max(cpu, base_cpu) + _worker_cpu(trial) * workers <= self._cores(place, trial) + SLACK
             and self._memory.get(node, 0.0) + trial.memory * (workers - leaving) <= place.memory
             and (not trial.devices.counts or self._devices_fit(trial, place, workers - leaving))
             and (not place.only_for or place.only_for <= trial.devices.kinds())
@@ -118,7 +122,7 @@ class Capacity:
         cpu = self._cpu.get(node, 0.0) - trial.cpu * leaving
         base_cpu = self._base_cpu.get(node, 0.0) - trial.base_cpu * leaving
         free = place.devices - self._devices.get(node, NO_DEVICES) + trial.devices * leaving
-        parts = [(place.cpu + SLACK - max(cpu, base_cpu), _worker_cpu(trial))]
+        parts = [(self._cores(place, trial) + SLACK - max(cpu, base_cpu), _worker_cpu(trial))]
         parts += [(place.memory - self._memory.get(node, 0.0) + trial.memory * leaving, trial.memory)]
         parts += [(free.count(kind), count) for kind, count in trial.devices.counts]
         return min((int(left // each) for left, each in parts if each > 0 and left < math.inf), default=_ANY_NUMBER)
@@ -264,6 +268,11 @@ class Capacity:
     def expect(self, trial: Trial, node: NodeName) -> None:
         """Count a trial that was placed on ``node`` and has yet to run there; its devices count there already."""
         self._expect(trial, node, trial.workers)
+
+    def _cores(self, place: Node, trial: Trial) -> float:
+        """Return up to how many cores may be requested of a node once ``trial`` comes to it."""
+        # One that moves adds nothing to what runs.
+        return place.cpu if trial.nodes else place.cpu + self._beyond.get(place.name, 0.0)
 
     def _devices_fit(self, trial: Trial, place: Node, workers: int) -> bool:
         held = self._devices.get(place.name, NO_DEVICES)

@@ -1,10 +1,10 @@
 """Attempts as processes of this machine: started within their share, asked to leave, measured, reaped."""
 
+import math
 import os
 import re
 import sys
 import uuid
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +15,12 @@ from controllers.worlds.local.beginnings import note_beginning
 from controllers.worlds.local.endings import is_hooked, owned_by, steps_gained, true_code
 from controllers.worlds.local.environment import composed
 from controllers.worlds.local.gangs import NOT_STARTED, Crew, Ended, Meeting
-from controllers.worlds.local.jobs import LocalJob, file_name
+from controllers.worlds.local.jobs import LocalJob, file_name, write_whole
 from controllers.worlds.local.last_words import last_line
 from controllers.worlds.local.processes import Exit, Launcher, LaunchError, ProcessMark, ProcessSpec
 from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.trees import end_others
+from controllers.worlds.local.rates import RateMeter
 from controllers.worlds.local.shares import Shares, SharesError
 from controllers.worlds.local.stand_ins import WORK, stood_in
 from controllers.worlds.local.standing import Standing, standing_of
@@ -85,13 +86,25 @@ class Surroundings:
         worker = f".worker-{rank}" if rank else ""
         return self.folder / "logs" / f"{file_name(job.trial or job.id)}{worker}.log"
 
-    def env_of(
-        self, step: PodStep, node: str, token: str, rank: int = 0, workers: int = 1, *, left: bool = False
+    def part_of(self, job: LocalJob) -> Path:
+        """File that tells the hooks of ``job`` its fair part of the cores."""
+        return self.folder / "cpus" / file_name(job.trial or job.id)
+
+    def env_of(  # noqa: PLR0913 - what tells a worker from the others, each named
+        self,
+        step: PodStep,
+        node: str,
+        token: str,
+        rank: int = 0,
+        workers: int = 1,
+        *,
+        left: bool = False,
+        part: float = math.inf,
     ) -> dict[str, str]:
         """Return the environment of the worker ``rank`` of a new attempt of ``step``, on ``node``.
 
         ``token`` fences: an attempt that finds another's in its run writes no checkpoint. ``left`` tells that the
-        attempt before left with exit code 75.
+        attempt before left with exit code 75. ``part`` is its fair part of the node, in cores.
         """
         cpus = cores_at_most(step, self.node_cpu[node])
         ours = {
@@ -106,7 +119,7 @@ class Surroundings:
         # The others of a gang log nothing: two that logged into one run would double every step.
         if rank == 0 and self.tracking is not None:
             ours |= self.tracking.environment(step, token, left=left)
-        env = composed(self.inherited, step.environment, self.imposed, cpus) | ours
+        env = composed(self.inherited, step.environment, self.imposed, cpus, part) | ours
         # A workflow's variables hold what a controller, or Kubernetes, fills in.
         empty = {contract.ENV_RUN} if not env.get(contract.ENV_RUN) else set[str]()
         if contract.ENV_TRIAL_ID in env and contract.ENV_RUN_CONTEXT not in ours:
@@ -128,13 +141,16 @@ class Attempts:
         self._around = around
         self._crews: dict[str, Crew] = {}
         self._meters: dict[str, RateMeter] = {}
+        self._parts: dict[str, str] = {}
         (around.folder / "logs").mkdir(parents=True, exist_ok=True)
         around.state_root.mkdir(parents=True, exist_ok=True)
         for node, cpu in around.node_cpu.items():
             shares.add_node(node, cpu)
 
-    def start(self, job: LocalJob) -> tuple[int, ...]:
+    def start(self, job: LocalJob, part: float = math.inf) -> tuple[int, ...]:
         """Start the attempt that ``job`` describes, on ``job.nodes`` with ``job.cpu`` cores each; return its pids.
+
+        ``part`` is the fair part that each worker has of its node, in cores: it computes with as many threads.
 
         Of a gang all workers start, or those that did are ended again: ``ended`` tells of it as of a failure.
 
@@ -146,13 +162,15 @@ class Attempts:
         step, name = job.step.attempt(job.attempt - 1, job.exit_code), file_name(job.trial or job.id)
         crew = Crew(job, token, Meeting(self._around.state_root / job.trial, token) if job.gang else None)
         self._crews[job.key] = crew
+        self.share(job, part)
         pids: list[int] = []
         for rank, node in enumerate(job.nodes):
             log = self._around.log_of(job, rank)
             # None where the machine's GPUs are nobody's to give: then a program finds those that it finds.
             gpus = job.gpus[rank * step.gpus : (rank + 1) * step.gpus] if self._around.gives_gpus else None
             own = stood_in(step, self._around.folder, name, gpus)
-            env = self._around.env_of(own, node, token, rank, job.size, left=job.left)
+            env = self._around.env_of(own, node, token, rank, job.size, left=job.left, part=part)
+            env[contract.ENV_CPUS_FILE] = str(self._around.part_of(job))
             if cwd != self._around.cwd:
                 env["PWD"] = str(cwd)
             folder = self._around.state_root / job.trial if job.trial else None
@@ -197,6 +215,7 @@ class Attempts:
             crew.asked = crew.asked or end.asked
             # Read before the share goes, and with it the counter.
             crew.cpu_seconds += self._shares.used(end.key)
+            crew.memory_kills += self._shares.memory_kills(end.key)
             self._shares.remove(end.key)
         over = [crew for crew in self._crews.values() if not crew.at_work]
         for crew in over:
@@ -264,11 +283,28 @@ class Attempts:
         for key in self._crews[job.key].at_work:
             self._shares.resize(key, cpu)
 
+    def share(self, job: LocalJob, part: float) -> None:
+        """Tell the hooks of an attempt, where it has some, the fair part of its node that each worker has, in cores."""
+        cores = min(cores_at_most(job.step, self._around.node_cpu[node]) for node in job.nodes)
+        text = f"{min(cores, part):g}"
+        if self._parts.get(job.id) != text:
+            self._parts[job.id] = text
+            file = self._around.part_of(job)
+            file.parent.mkdir(exist_ok=True)
+            write_whole(file, text.encode())
+
+    def cpu_seconds(self, job: LocalJob) -> float:
+        """Return the CPU seconds that the attempt has used so far, over all its workers."""
+        crew = self._crews[job.key]
+        return crew.cpu_seconds + sum(self._shares.used(key) for key in crew.at_work)
+
+    def memory(self, job: LocalJob) -> float:
+        """Return the bytes of memory that the attempt holds now, over all its workers."""
+        return sum(self._shares.memory(key) for key in self._crews[job.key].at_work)
+
     def cores_used(self, job: LocalJob, now: float) -> float:
         """Return the cores that the attempt used of late, over all its workers."""
-        crew = self._crews[job.key]
-        used = crew.cpu_seconds + sum(self._shares.used(key) for key in crew.at_work)
-        return self._meters.setdefault(job.key, RateMeter()).read(now, used)
+        return self._meters.setdefault(job.key, RateMeter()).read(now, self.cpu_seconds(job))
 
     def node_cores_used(self, node: str, now: float) -> float:
         """Return the cores that were busy on ``node`` of late."""
@@ -299,19 +335,3 @@ def end_leftovers(processes: Iterable[ProcessMark], grace_s: float) -> None:
     What cannot be told from another process, as on another machine or after a reboot, is left alone.
     """
     end_others([AttemptId(str(one.pid), one.pid, one.started) for one in processes if one.alive], grace_s)
-
-
-class RateMeter:
-    """Turns a growing counter of CPU seconds into cores used, averaged over the last ``window_s`` seconds."""
-
-    def __init__(self, window_s: float = 5.0) -> None:
-        self._window_s = window_s
-        self._readings: deque[tuple[float, float]] = deque()
-
-    def read(self, now: float, total: float) -> float:
-        """Take a reading; return the mean number of cores used over the window, 0 at the first one."""
-        self._readings.append((now, total))
-        while len(self._readings) > 2 and self._readings[1][0] <= now - self._window_s:  # noqa: PLR2004 - a pair spans the window
-            self._readings.popleft()
-        since, before = self._readings[0]
-        return max(0.0, total - before) / (now - since) if now > since else 0.0

@@ -55,7 +55,7 @@ def common(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def composed(
-    inherited: Mapping[str, str], of_step: Mapping[str, str], imposed: Mapping[str, str], cpus: float
+    inherited: Mapping[str, str], of_step: Mapping[str, str], imposed: Mapping[str, str], cpus: float, part: float
 ) -> dict[str, str]:
     """Return the environment of an attempt, but for what tells it from other attempts of its step.
 
@@ -63,12 +63,13 @@ def composed(
         inherited: what it has of the sweep's environment.
         of_step: what its step names.
         imposed: what has the last word.
-        cpus: cores that it may use at most; its libraries compute with as many threads, unless the user chose a number.
+        cpus: cores that it may use at most.
+        part: its fair part of them; its libraries compute with as many threads, unless the user chose a number.
     """
     whole = {**inherited, **of_step, **imposed, contract.ENV_CPUS: f"{cpus:g}"}
     # More threads than cores cost more than they save, most of all where they wait for each other by spinning.
     whole.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if not any(whole.get(name) for name in _THREADS):
-        threads = str(max(1, math.floor(cpus)))
+        threads = str(max(1, math.floor(min(cpus, part))))
         whole |= {"OMP_NUM_THREADS": threads, contract.ENV_THREADS: threads}
     return whole

@@ -24,13 +24,15 @@ class GangError(SpeconError):
 class Ended:
     """An attempt that is over: its exit code, and the CPU seconds that its process trees used.
 
-    ``asked`` tells that it was asked to leave, by the controller or because what started it had died.
+    ``asked`` tells that it was asked to leave, by the controller or because what started it had died. ``memory_kills``
+    is how many of its processes the kernel has killed for want of memory, where it counts them.
     """
 
     key: str
     code: int
     cpu_seconds: float
     asked: bool = False
+    memory_kills: int = 0
 
 
 @dataclass
@@ -38,7 +40,8 @@ class Crew:
     """The processes of one attempt, by rank in ``keys``. ``meeting`` is where those of a gang find each other.
 
     ``token`` is that of the attempt. ``codes`` holds the exit code of each that has ended, the first to end first,
-    ``cpu_seconds`` what they used; ``asked`` tells that one of them was asked to leave.
+    ``cpu_seconds`` what they used; ``asked`` tells that one of them was asked to leave. ``memory_kills`` is as in
+    ``Ended``.
     """
 
     job: LocalJob
@@ -47,6 +50,7 @@ class Crew:
     codes: dict[str, int] = field(default_factory=dict)
     cpu_seconds: float = 0.0
     asked: bool = False
+    memory_kills: int = 0
 
     @property
     def at_work(self) -> tuple[str, ...]:
@@ -69,7 +73,7 @@ class Crew:
             if code == 0 and self.apart:
                 raise GangError(_trained_apart(self.job, "all of them have ended"))
             self.meeting.close()
-        return Ended(self.job.key, code, self.cpu_seconds, self.asked)
+        return Ended(self.job.key, code, self.cpu_seconds, self.asked, self.memory_kills)
 
     @property
     def apart(self) -> bool:

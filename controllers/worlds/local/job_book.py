@@ -26,6 +26,7 @@ class JobBook(MutableMapping[str, LocalJob]):
         self._placed: dict[str, LocalJob] = {}
         self._pending: dict[str, LocalJob] = {}
         self._holding: dict[str, LocalJob] = {}
+        self._to_end: dict[str, LocalJob] = {}
         self.update(jobs)
 
     def __getitem__(self, name: str) -> LocalJob:
@@ -46,6 +47,7 @@ class JobBook(MutableMapping[str, LocalJob]):
         self._all[name] = job
         _keep(self._placed, job, kept=job.placed)
         _keep(self._pending, job, kept=job.phase is Phase.PENDING)
+        _keep(self._to_end, job, kept=not job.phase.ended and bool(job.trial))
         _keep(self._holding, job, kept=job.placed or (bool(job.targets) and not job.phase.ended))
 
     def __delitem__(self, name: str) -> None:
@@ -71,6 +73,16 @@ class JobBook(MutableMapping[str, LocalJob]):
     def holding(self) -> list[LocalJob]:
         """The jobs that hold room on nodes, or for which room is held."""
         return self._in_order(self._holding.values())
+
+    @property
+    def submitted(self) -> int:
+        """How many trials were submitted."""
+        return len(self._trials)
+
+    @property
+    def to_end(self) -> int:
+        """How many of these have not ended."""
+        return len(self._to_end)
 
     def all(self) -> dict[str, LocalJob]:
         """Return all jobs as they are now."""

@@ -23,7 +23,8 @@ class Machine:
     ``pinned`` names the nodes of a trial's first attempt by rank (by the trial's id without the workflow's uid), so
     that two policies can be compared from the same initial placement. With ``gate_first`` each trial's first attempt
     waits for a ``Place``, as those of a policy that needs it do. ``join_s`` is within how many seconds the workers of
-    a gang must have begun to meet. ``gpus`` names those of each node.
+    a gang must have begun to meet. ``gpus`` names those of each node. ``jobs`` is how many trials run at a time, None
+    for as many as pay.
     """
 
     nodes: Mapping[str, float]
@@ -33,6 +34,18 @@ class Machine:
     gate_first: bool = False
     join_s: float = JOIN_S
     gpus: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    jobs: int | None = None
+
+    def at_once(self, node: str, step: PodStep, trials: int) -> int:
+        """Return how many workers like ``step``'s run on ``node`` at a time, where there are so many ``trials`` to run.
+
+        Trials that use little may leave room for more, and memory for fewer.
+        """
+        by_hand = trials if self.jobs is None else min(trials, self.jobs)
+        there = math.ceil(by_hand * step.workers / len(self.nodes))
+        if self.jobs is None or not step.cpu_guessed:
+            there = min(there, math.floor(self.nodes[node] / step.cpu + _SLACK))
+        return max(1, there)
 
     def most_workers(self, step: PodStep) -> int:
         """Return how many workers of ``step`` the nodes hold together while nothing else is there."""
@@ -44,18 +57,22 @@ class Machine:
 
 
 class Room:
-    """The nodes of ``machine`` with what ``jobs`` take of them, moves under way counted at both their ends."""
+    """The nodes of ``machine`` with what ``jobs`` take of them, moves under way counted at both their ends.
 
-    def __init__(self, machine: Machine, jobs: Iterable[LocalJob]) -> None:
+    ``limits`` are the cores that may be requested of nodes by those that come, where that is not what they have.
+    """
+
+    def __init__(self, machine: Machine, jobs: Iterable[LocalJob], limits: Mapping[str, float] | None = None) -> None:
         self._machine = machine
         self._jobs = list(jobs)
+        self._limits = {**machine.nodes, **(limits or {})}
 
     def load(self, node: str) -> NodeLoad:
         """Return what is requested of ``node``."""
-        held = [(job, *_workers_on(node, job)) for job in self._jobs]
+        held = [(job, *workers_on(node, job)) for job in self._jobs]
         return NodeLoad(
             node,
-            self._machine.nodes[node],
+            self._limits[node],
             self._machine.memory,
             sum(max(now * job.cpu, then * job.step.cpu) for job, now, then in held),
             sum(max(now, then) * job.step.memory for job, now, then in held),
@@ -119,6 +136,6 @@ class Room:
         return tuple(chosen)
 
 
-def _workers_on(node: str, job: LocalJob) -> tuple[int, int]:
+def workers_on(node: str, job: LocalJob) -> tuple[int, int]:
     """Return how many workers of ``job`` are on ``node`` now, and how many its next attempt has there."""
     return job.nodes.count(node) if job.placed else 0, 0 if job.phase.ended else job.targets.count(node)

@@ -17,9 +17,11 @@ from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import noted
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
+from controllers.worlds.local.admission import Admission
 from controllers.worlds.local.attempts import Attempts
 from controllers.worlds.local.endings import MOST_BARREN, pause_s
 from controllers.worlds.local.gangs import Ended
+from controllers.worlds.local.gauge import Gauge, MemoryThere, ThisMachine
 from controllers.worlds.local.gpus import devices_of
 from controllers.worlds.local.job_book import JobBook
 from controllers.worlds.local.jobs import JobLedger, LocalJob
@@ -41,21 +43,32 @@ class LocalWorld:
 
     can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
 
-    def __init__(self, program: Program, uid: str, machine: Machine, attempts: Attempts, ledger: JobLedger) -> None:
+    def __init__(
+        self,
+        program: Program,
+        uid: str,
+        machine: Machine,
+        attempts: Attempts,
+        ledger: JobLedger,
+        gauge: Gauge | None = None,
+    ) -> None:
         self._program = program
         self._uid = uid
         self._machine = machine
         self._attempts = attempts
+        self._shared_at: tuple[int, int] = (-1, -1)
         self._now = 0.0
+        planned = program.trials()
+        self._arrives = any(one.delay for one in planned)
         self._planned = [
             ComingTrial(
                 TrialId(step.env.get(contract.ENV_TRIAL_ID, "")),
-                planned.delay,
+                one.delay,
                 step.cpu * step.workers,
                 devices=devices_of(step.gpus * step.workers),
             )
-            for planned in program.trials()
-            for step in (planned.step,)
+            for one in planned
+            for step in (one.step,)
         ]
         self._jobs = JobBook(
             {
@@ -66,6 +79,9 @@ class LocalWorld:
                 for name, job in ledger.jobs.items()
             }
         )
+        self._admission = Admission(machine, self._jobs, attempts, gauge or ThisMachine())
+        for one in planned:
+            self._admission.expect(one.step)
         self._delays = dict(ledger.delays)
         self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes, as kube-scheduler does
         self._shown: dict[str, tuple[LocalJob, Trial]] = {}
@@ -73,7 +89,8 @@ class LocalWorld:
         self._objectives: Mapping[TrialId, str] = {}
         self._expanded_at = (-1, -1, -1)
         self._submitted: Expansion | None = None
-        self._tried_at, self._try_again_at = -1, math.inf
+        self._tried: tuple[object, ...] = ()
+        self._try_again_at = math.inf
         self._expand()
 
     @property
@@ -105,7 +122,9 @@ class LocalWorld:
         self._end_attempts(now)
         self._expand()
         self._submit(now)
+        self._admission.look(now)
         self._start_pending(now)
+        self._share_out()
         return self._jobs.changes != before
 
     def count_cut(self) -> None:
@@ -170,6 +189,11 @@ class LocalWorld:
             case _:
                 assert_never(action)
 
+    @property
+    def memory(self) -> MemoryThere:
+        """The memory of the machine, as it was last seen."""
+        return self._admission.memory
+
     def cores_used(self) -> Mapping[TrialId, float]:
         """Return the cores that each running trial used of late."""
         running = [job for job in self._jobs.placed if job.trial]
@@ -204,7 +228,8 @@ class LocalWorld:
     def _node(self, name: NodeName) -> Node:
         used = self._attempts.node_cores_used(name, self._now)
         gpus = devices_of(len(self._machine.gpus.get(name, ())))
-        return Node(name, self._machine.nodes[name], self._machine.memory, used, devices=gpus)
+        room = self._admission.let_in.bounds.get(name)
+        return Node(name, self._machine.nodes[name], self._machine.memory, used, devices=gpus, room=room)
 
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:
         if why_not := Room(self._machine, self._jobs.holding).resize_lack(job, cpu):
@@ -225,7 +250,7 @@ class LocalWorld:
             return refused("the trial does not wait for a place")
         trial = self._trial(job)
         nodes = nodes_of(place, trial)
-        if why_not := why_no_gang(place, trial) or self._room_for(job).lack(job, nodes):
+        if why_not := why_no_gang(place, trial) or self._room_for(job).lack(job, nodes) or self._admission.held_up(job):
             return refused(why_not)
         if place.point:
             annotations = {**job.step.annotations, **noted(place.point)}
@@ -241,13 +266,29 @@ class LocalWorld:
         nodes = nodes_of(move, trial)
         if sorted(nodes) == sorted(job.nodes):
             return refused(f"the trial is on {', '.join(nodes)} already")
-        if why_not := why_no_gang(move, trial) or self._room_for(job).lack(job, nodes):
+        # A move adds nothing to what runs.
+        room = Room(self._machine, (other for other in self._jobs.holding if other.id != job.id))
+        if why_not := why_no_gang(move, trial) or room.lack(job, nodes):
             return refused(why_not)
         return self._ask_to_leave(replace(job, phase=Phase.MOVING, targets=nodes))
 
     def _room_for(self, job: LocalJob) -> Room:
         """Return what room all other jobs leave."""
-        return Room(self._machine, (other for other in self._jobs.holding if other.id != job.id))
+        others = (other for other in self._jobs.holding if other.id != job.id)
+        return Room(self._machine, others, self._admission.let_in.limits)
+
+    @property
+    def _to_run(self) -> int:
+        """How many trials run or wait; those that will arrive count, but not those that others keep from coming."""
+        arriving = len(self._planned) - self._jobs.submitted if self._arrives else 0
+        return self._jobs.to_end + max(0, arriving)
+
+    def _share_out(self) -> None:
+        """Tell each running attempt its fair part of its node, where that may have changed."""
+        if self._shared_at != self._admission.moment:
+            self._shared_at = self._admission.moment
+            for job, part in self._admission.parts(self._to_run):
+                self._attempts.share(job, part)
 
     def _ask_to_leave(self, job: LocalJob) -> Outcome:
         self._jobs[job.id] = replace(job, asked_at=self._now)
@@ -270,6 +311,11 @@ class LocalWorld:
     def _reap(self, end: Ended, now: float) -> None:
         job = next(job for job in self._jobs.placed if job.key == end.key)
         job = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds, left=_left(end))
+        peak = self._admission.ended(job, end)
+        by_us = job.asked_at is not None or job.overdue(now)
+        if not by_us and self._admission.killed_for_memory(job, end, peak):
+            self._jobs[job.id] = self._out_of_memory(job, end.code, peak, now)
+            return
         asked = job.phase in _LEAVING
         # An attempt that was asked to leave may end by the signal itself, before its hooks listen or after its grace.
         # What started it asks it too where that is cut off from the controller.
@@ -292,6 +338,13 @@ class LocalWorld:
         else:
             job = self._failed(job, end.code, now, barren=left)
         self._jobs[job.id] = job
+
+    def _out_of_memory(self, job: LocalJob, code: int, peak: float, now: float) -> LocalJob:
+        """Return a job that was killed for memory: it is tried once more, alone, which is no failure of its own."""
+        job = replace(job, memory_kills=job.memory_kills + 1, memory_peak=max(peak, job.memory_peak))
+        if job.alone:
+            return self._over(replace(job, failures=job.failures + 1), Phase.FAILED, code, now)
+        return replace(job, phase=Phase.PENDING, targets=(), asked_at=None, not_before=now, exit_code=code, alone=True)
 
     def _counted(self, job: LocalJob, *, asked: bool) -> LocalJob:
         """Return a job whose attempt left, with what it has come to, and how often in a row it came no further."""
@@ -353,11 +406,12 @@ class LocalWorld:
             if step.id not in self._jobs:
                 # A gang starts with as many workers as it may have, or as ever fit here.
                 most = max(min(step.workers, self._machine.most_workers(step)), step.min_workers)
+                self._admission.expect(step)
                 self._jobs[step.id] = LocalJob(step, now, step.cpu, workers=most)
 
     def _start_pending(self, now: float) -> None:
         """Start what waits and fits somewhere, in the order of submission."""
-        if self._jobs.changes == self._tried_at and now < self._try_again_at:
+        if (self._jobs.changes, self._admission.let_in) == self._tried and now < self._try_again_at:
             return  # There was no room, and none has become free.
         self._try_again_at = math.inf
         lacking: set[tuple[object, ...]] = set()
@@ -369,17 +423,18 @@ class LocalWorld:
                 continue
             # Where one found no room, others that ask for the same find none: thousands may wait.
             wish, step = self._wish(job), job.step
-            asked = (step.cpu, step.memory, step.gpus, len(job.targets) or job.size, bool(job.targets), *wish)
+            size = len(job.targets) or job.size
+            asked = (step.cpu, step.memory, step.gpus, size, bool(job.targets), job.alone, *wish)
             if asked in lacking:
                 continue
-            nodes = self._nodes_for(job, wish)
+            nodes = None if self._admission.held_up(job) else self._nodes_for(job, wish)
             if nodes is None:
                 lacking.add(asked)
                 continue
             self._jobs[job.id] = self._started(job, nodes, now)
             if job.targets:
                 lacking.clear()  # what was held for it elsewhere is free
-        self._tried_at = self._jobs.changes
+        self._tried = self._jobs.changes, self._admission.let_in
 
     def _wish(self, job: LocalJob) -> tuple[str, ...]:
         """Return the nodes on which the next attempt of ``job`` shall start if they have room."""
@@ -413,7 +468,7 @@ class LocalWorld:
             gpus=self._room_for(job).gpus(job, nodes),
             begun_again=job.begun_again + self._attempts.begins_again(job),
         )
-        pids = self._attempts.start(new)
+        pids = self._attempts.start(new, self._admission.part(job, nodes, self._to_run))
         return replace(new, pids=pids, processes=tuple(map(ProcessMark.of, pids)))
 
     def short(self, trial: str) -> str:

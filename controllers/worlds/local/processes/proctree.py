@@ -8,6 +8,8 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
 
+import psutil
+
 from mlflow_hooks.system import HAS_PROC, started
 
 if HAS_PROC:
@@ -73,6 +75,7 @@ __all__ = [
     "exit_code",
     "has_ended",
     "here",
+    "memory",
     "number_inside",
     "open_files",
     "own_children",
@@ -94,6 +97,16 @@ def send(pids: Iterable[int], number: signal.Signals) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+
+
+def memory(pids: Iterable[int]) -> float:
+    """Return the bytes that these processes hold, without what others hold too, such as libraries."""
+    held = 0.0
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            told = psutil.Process(pid).memory_info()
+            held += max(0, told.rss - getattr(told, "shared", 0))
+    return held
 
 
 def send_group(leader: int, number: signal.Signals) -> bool:

@@ -68,6 +68,14 @@ class Shares(Protocol):
         """Return the CPU seconds that the whole process tree has used so far."""
         ...
 
+    def memory(self, key: str) -> float:
+        """Return the bytes of memory that the process tree holds now: what was read from files does not count."""
+        ...
+
+    def memory_kills(self, key: str) -> int:
+        """Return how many of its processes the kernel has killed for want of memory; 0 where nobody counts them."""
+        ...
+
     def node_used(self, node: str) -> float:
         """Return the CPU seconds used on ``node`` so far, by removed process trees too."""
         ...

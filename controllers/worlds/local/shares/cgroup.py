@@ -60,6 +60,14 @@ class Groups(Protocol):
         """Return the CPU seconds used in a group and below it."""
         ...
 
+    def memory(self, path: Path) -> float | None:
+        """Return the bytes that a trial's group holds and that were not read from files; None where nobody counts."""
+        ...
+
+    def memory_kills(self, path: Path) -> int:
+        """Return how many processes of a trial's group the kernel has killed for want of memory."""
+        ...
+
     def pids(self, path: Path) -> set[int]:
         """Return the processes in a group and below it."""
         ...
@@ -141,6 +149,16 @@ class CgroupShares:
     def used(self, key: str) -> float:
         """See ``Shares``."""
         return self._groups.used(self._path(key))
+
+    def memory(self, key: str) -> float:
+        """See ``Shares``."""
+        path = self._path(key)
+        counted = self._groups.memory(path)
+        return proctree.memory(self._groups.pids(path)) if counted is None else counted
+
+    def memory_kills(self, key: str) -> int:
+        """See ``Shares``."""
+        return self._groups.memory_kills(self._path(key))
 
     def node_used(self, node: str) -> float:
         """See ``Shares``."""

@@ -55,6 +55,15 @@ class GroupFolder:
             yield group
 
 
+def figures(file: Path) -> dict[str, int]:
+    """Return the numbers of a file of the kernel with a name and a number in each line; none where it is not there."""
+    try:
+        words = [line.split() for line in file.read_text().splitlines()]
+    except OSError:
+        return {}
+    return {pair[0]: int(pair[1]) for pair in words if len(pair) == 2 and pair[1].isdecimal()}  # noqa: PLR2004 - a name and a number
+
+
 def _words_if_there(file: Path) -> list[str]:
     try:
         return file.read_text().split()
@@ -181,6 +190,19 @@ class GroupsV1:
         """See ``Groups``."""
         return int(self._cpuacct.read(path, "cpuacct.usage")) / 1e9
 
+    def memory(self, path: Path) -> float | None:
+        """See ``Groups``."""
+        bounds = self._bounds.get("memory")
+        if bounds is None:
+            return None
+        held = figures(bounds.root / path / "memory.stat")
+        return float(held.get("total_rss", 0) + held.get("total_shmem", 0))
+
+    def memory_kills(self, path: Path) -> int:
+        """See ``Groups``."""
+        bounds = self._bounds.get("memory")
+        return 0 if bounds is None else figures(bounds.root / path / "memory.oom_control").get("oom_kill", 0)
+
     def pids(self, path: Path) -> set[int]:
         """See ``Groups``."""
         return {pid for folder in self._every for pid in folder.pids(path)}
@@ -292,6 +314,15 @@ class GroupsV2:
         """See ``Groups``."""
         lines = self._run.read(path, "cpu.stat").splitlines()
         return int(dict(line.split() for line in lines)["usage_usec"]) / 1e6
+
+    def memory(self, path: Path) -> float | None:
+        """See ``Groups``."""
+        held = figures(self._run.root / path / "memory.stat")
+        return float(held["anon"] + held.get("shmem", 0)) if "anon" in held else None
+
+    def memory_kills(self, path: Path) -> int:
+        """See ``Groups``."""
+        return figures(self._run.root / path / "memory.events").get("oom_kill", 0)
 
     def pids(self, path: Path) -> set[int]:
         """See ``Groups``."""

@@ -85,6 +85,16 @@ class Pacer:
             entry.used = max(entry.used, self._ask(do="used", key=key))
         return entry.used
 
+    def memory(self, key: str) -> float:
+        """See ``Shares``."""
+        pid = self._entry(key).pid
+        return 0.0 if pid is None else proctree.memory(proctree.tree(pid))
+
+    def memory_kills(self, key: str) -> int:
+        """See ``Shares``: nobody counts them."""
+        self._entry(key)
+        return 0
+
     def node_used(self, node: str) -> float:
         """See ``Shares``."""
         if node not in self._nodes:

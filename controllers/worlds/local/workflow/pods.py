@@ -1,8 +1,9 @@
 """Container and script templates: checked when read, and turned into a pod step once their values are known."""
 
+import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import yaml
@@ -36,8 +37,10 @@ from mlflow_hooks.contract import (
 )
 
 _ANNOTATION: Final = re.compile(r"metadata\.annotations\['([^']+)'\]")
-DEFAULT_CPU: Final = 0.1
-"""Cores of a step that requests none, as kube-scheduler counts it."""
+DEFAULT_CPU: Final = 1.0
+"""Cores of a step that requests none: most trainings keep a core busy."""
+_LEAST_CPU: Final = 0.1
+_SLACK: Final = 1e-9
 WORLD_ENV: Final = frozenset(
     {ENV_ATTEMPT, ENV_CPUS, ENV_FLUSH, ENV_NODE, ENV_PARENT_RUN_ID, ENV_STATE_ROOT}
     | {ENV_RANK, ENV_WORLD_SIZE, ENV_POD_IP}
@@ -83,14 +86,43 @@ def _timeout_s(found: Findings, node: Mapping[str, Any], path: str) -> float | N
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, str]) -> PodStep:
+def guessed_cpu(nodes: Sequence[float], workers: int) -> float:
+    """Return the cores that each of ``workers`` of a trial requests whose author named no request.
+
+    It is one core, or the most with which all of them fit on ``nodes`` of so many cores, but a tenth of one at least
+    where a node has that; no nodes mean any.
+    """
+    if not nodes:
+        return DEFAULT_CPU
+
+    def fit(part: float) -> bool:
+        return sum(math.floor(cpu / part + _SLACK) for cpu in nodes) >= workers
+
+    least = min(_LEAST_CPU, max(nodes))
+    parts = sorted({DEFAULT_CPU, *(cpu / count for cpu in nodes for count in range(1, workers + 1))}, reverse=True)
+    return next((part for part in parts if least <= part <= DEFAULT_CPU and fit(part)), least)
+
+
+def build_pod(
+    template: Template, pod: Pod, node_name: str, scope: Mapping[str, str], nodes: Sequence[float] = ()
+) -> PodStep:
     """Return ``pod`` as a step with the values of ``scope`` in the places of its tags.
+
+    Args:
+        template: Its template.
+        pod: What the template says.
+        node_name: Argo's name of the step.
+        scope: The values of tags.
+        nodes: Cores of each node that it may run on, by which a request that nobody named is bounded.
 
     Raises:
         ManifestValueError: A tag has no value, or its value is no quantity.
     """
     manifest = substitute(pod.manifest, scope, LATE_TAGS if pod.retry else ())
     requests = {**manifest["limits"], **manifest["requests"]}
+    workers = _workers(manifest["annotations"]) if labels.LABEL_SWEEP in manifest["labels"] else {}
+    guessed = "cpu" not in requests or manifest["annotations"].get(labels.ANNOTATION_DEFAULT_CPU) == "true"
+    cpu = guessed_cpu(nodes, workers.get("min_workers", 1)) if guessed else parse_quantity(requests["cpu"])
     limit, most_memory = (manifest["limits"].get(name) for name in ("cpu", "memory"))
     return PodStep(
         id=node_name,
@@ -102,7 +134,7 @@ def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, 
         env_from=manifest["env_from"],
         labels=manifest["labels"],
         annotations=manifest["annotations"],
-        cpu=parse_quantity(requests["cpu"]) if "cpu" in requests else DEFAULT_CPU,
+        cpu=cpu,
         memory=parse_quantity(requests["memory"]) if "memory" in requests else 0.0,
         cpu_limit=None if limit is None else parse_quantity(limit),
         retry=pod.retry,
@@ -112,7 +144,8 @@ def build_pod(template: Template, pod: Pod, node_name: str, scope: Mapping[str, 
         memory_limit=None if most_memory is None else parse_quantity(most_memory),
         mounts=pod.mounts,
         secrets=tuple(manifest["secrets"]),
-        **(_workers(manifest["annotations"]) if labels.LABEL_SWEEP in manifest["labels"] else {}),
+        cpu_guessed=guessed,
+        **workers,
     )
 
 

@@ -23,8 +23,9 @@ _DONE: Final = StepOutcome(StepStatus.SUCCEEDED)
 class Program:
     """A checked workflow. Pure: the same outcomes always give the same expansion."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, nodes: Sequence[float] = ()) -> None:
         self._source = source
+        self._nodes = tuple(nodes)
 
     def expand(self, outcomes: Mapping[str, StepOutcome], running: Collection[str]) -> Expansion:
         """Return what should exist now.
@@ -34,7 +35,7 @@ class Program:
             running: Ids of the steps and delays that were started. These keep their places where ``parallelism`` or
                 ``failFast`` holds others back: leave one out and it may be missing from the expansion.
         """
-        root = Expander(self._source, outcomes, running, {}).root()
+        root = Expander(self._source, outcomes, running, {}, self._nodes).root()
         pods = root.pods
         if self._source.parallelism is not None:
             room = self._source.parallelism - sum(pod.id in running for pod in pods)
@@ -57,7 +58,7 @@ class Program:
         outcomes: dict[str, StepOutcome] = {}
         ends: dict[str, float] = {}
         while True:
-            expander = Expander(self._source, outcomes, (), ends)
+            expander = Expander(self._source, outcomes, (), ends, self._nodes)
             root = expander.root()
             if root.phase.ended:
                 return tuple(found)
@@ -68,7 +69,9 @@ class Program:
             outcomes |= dict.fromkeys(lengths, _DONE)
 
 
-def read_workflow(workflow: Mapping[str, Any], name: str, uid: str, parameters: Mapping[str, str]) -> Program:
+def read_workflow(
+    workflow: Mapping[str, Any], name: str, uid: str, parameters: Mapping[str, str], nodes: Sequence[float] = ()
+) -> Program:
     """Check ``workflow`` (as Hera's ``to_dict()`` gives it) and return it as a program.
 
     Args:
@@ -76,12 +79,13 @@ def read_workflow(workflow: Mapping[str, Any], name: str, uid: str, parameters: 
         name: What ``{{workflow.name}}`` stands for.
         uid: What ``{{workflow.uid}}`` stands for.
         parameters: Values that override the workflow's own arguments.
+        nodes: Cores of each node that it will run on, by which requests that nobody named are bounded.
 
     Raises:
         UnsupportedWorkflowError: The workflow has fields that this machine cannot honour; all are listed.
         WorkflowError: The workflow is malformed; all faults are listed.
     """
-    return Program(read_source(workflow, name, uid, parameters))
+    return Program(read_source(workflow, name, uid, parameters), nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,8 @@ class Spot:
 class Expander:
     """Walks the templates from the entrypoint down, with the outcomes of one moment.
 
-    ``ends`` may tell when steps and delays ended; ``starts`` then holds since when each of the others could begin.
+    ``nodes`` are the cores of each node. ``ends`` may tell when steps and delays ended; ``starts`` then holds since
+    when each of the others could begin.
     """
 
     def __init__(
@@ -109,11 +114,13 @@ class Expander:
         outcomes: Mapping[str, StepOutcome],
         running: Collection[str],
         ends: Mapping[str, float],
+        nodes: Sequence[float],
     ) -> None:
         self._source = source
         self._outcomes = outcomes
         self._running = frozenset(running)
         self._ends = ends
+        self._nodes = nodes
         self.starts: dict[str, float] = {}
 
     def root(self) -> NodeStatus:
@@ -142,9 +149,8 @@ class Expander:
         started = spot.name in self._running
         try:
             if isinstance(body, Pod):
-                return NodeStatus(
-                    NodePhase.RUNNING, pods=(build_pod(template, body, spot.name, spot.scope),), started=started
-                )
+                pod = build_pod(template, body, spot.name, spot.scope, self._nodes)
+                return NodeStatus(NodePhase.RUNNING, pods=(pod,), started=started)
             delay = Delay(spot.name, parse_duration(substitute(body.duration, spot.scope)))
             return NodeStatus(NodePhase.RUNNING, delays=(delay,), started=started)
         except ManifestValueError as error:

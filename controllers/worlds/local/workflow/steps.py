@@ -151,6 +151,7 @@ class PodStep:
     ``env_from`` names the annotations that further variables come from, ``secrets`` the variables that are Secrets.
     ``workers`` is how many processes it is at most, each with that ``cpu`` and ``memory``, and ``min_workers`` how many
     it needs at least. Each holds ``gpus`` GPUs alone, and may use ``memory_limit`` bytes (None for any number).
+    ``cpu_guessed`` tells that its author named no request, so that what it uses says how many run beside it.
     """
 
     id: str
@@ -174,6 +175,7 @@ class PodStep:
     memory_limit: float | None = None
     mounts: tuple[Mount, ...] = ()
     secrets: tuple[str, ...] = ()
+    cpu_guessed: bool = False
 
     @property
     def environment(self) -> dict[str, str]:

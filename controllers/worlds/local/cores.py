@@ -1,0 +1,58 @@
+"""How many trials keep the cores of a node busy, by what those that run use of them. Pure.
+
+A trial whose author named no request counts as one core. One that waits, for a disk, a device or somebody else, is
+told by what it uses, and leaves room for more. Whether cores are idle tells it from one that is kept waiting for them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+LATE_S: Final = 10.0
+"""Seconds over which the use of cores is averaged."""
+SETTLED_S: Final = 10.0
+"""Seconds after which what an attempt uses tells of it: it has started by then."""
+CLEARLY_LESS: Final = 0.75
+"""An attempt that uses less than this part of what it requests counts as what it uses."""
+HEADROOM: Final = 1.1
+WORTH_STARTING: Final = 0.5
+"""One more starts where so much of what it will use stands idle: it would cost the others less than it wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What an attempt holds of a node: the cores that it ``requested``, and those that it ``used`` of late.
+
+    ``used`` is None where that tells nothing: its author named the request, or it is ``new`` and will tell.
+    """
+
+    requested: float
+    used: float | None = None
+    new: bool = False
+
+    @property
+    def counts_as(self) -> float:
+        """The cores that it leaves to nobody else."""
+        if self.used is None or self.used >= CLEARLY_LESS * self.requested:
+            return self.requested
+        return HEADROOM * self.used
+
+
+def room_for_more(cores: float, taken: Iterable[Taken], request: float, idle: float) -> float:
+    """Return for how many cores of requests more attempts may come to a node.
+
+    Args:
+        cores: What the node has.
+        taken: What is there.
+        request: What one more requests, whose author named nothing.
+        idle: Cores of the machine that nobody used of late.
+    """
+    attempts = list(taken)
+    left = cores - sum(one.counts_as for one in attempts)
+    by_request = cores - sum(one.requested for one in attempts)
+    told = [one.counts_as for one in attempts if one.counts_as < one.requested]
+    beyond = min(left, idle)
+    all_told = told and not any(one.new for one in attempts)
+    if all_told and WORTH_STARTING * sum(told) / len(told) <= beyond < request:
+        beyond = request
+    return max(0.0, by_request, beyond)
