@@ -91,6 +91,11 @@ class Courier:
         unsent = [count_unsent(folder) for folder in list(self.left)]
         return Lack(sum(unsent), sum(map(bool, unsent)))
 
+    @property
+    def begun(self) -> bool:
+        """Whether MLflow has answered at all."""
+        return self._complete
+
     def mark(self) -> tuple[int, int]:
         """Return what changes whenever something has arrived."""
         left = list(self.left)
@@ -160,7 +165,8 @@ def wait_for(courier: Courier, services: RunServices) -> Lack | None:
                 return courier.lack()
             if now > began + _QUIET_S and (told_at == began or now > told_at + _TELL_EVERY_S):
                 told_at = now
-                services.screen.say(_waiting(courier.lack(), where, moved_at + patience - now))
+                left_s = moved_at + patience - now
+                services.screen.say(_waiting(courier.lack() if courier.begun else None, where, left_s))
         return None
     finally:
         courier.stop()
@@ -173,9 +179,10 @@ def courier_for(
     return Courier(folders, parents, conclude, tracking_server())
 
 
-def _waiting(lack: Lack, where: str, left_s: float) -> str:
+def _waiting(lack: Lack | None, where: str, left_s: float) -> str:
+    lacks = "does not answer yet" if lack is None else f"lacks {lack}"
     return (
-        f"all trials have ended; MLflow at {where} lacks {lack}: waiting {left_s:.0f} s more where none of it arrives "
+        f"all trials have ended; MLflow at {where} {lacks}: waiting {left_s:.0f} s more where none of it arrives "
         "(Ctrl-C leaves at once and loses nothing)"
     )
 
