@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +15,11 @@ from benchmarks.own_machine.stamps import read_stamps
 from benchmarks.own_machine.tools import STAMPS, TOOLS, Order
 from benchmarks.own_machine.watching import watched
 from benchmarks.own_machine.workloads import WORKLOADS
-from hera_specon.space import value_text
+from hera_specon.space import Point, value_text
 
 _ROOT: Final = Path(__file__).parents[2]
+_LEAST_S: Final = 600.0
+_PATIENCE: Final = 4.0
 _ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -41,8 +44,13 @@ def make(task: Task, folder: Path) -> Run:
     with nullcontext() if most is None else MemoryBound(f"own-machine-{os.getpid()}", most) as bound:
         told = command if bound is None else bound.joined(command)
         with beside(task.beside, task.seed):
-            found = watched(told, place, environment(), log)
+            found = watched(told, place, environment(), log, _most_s(points, cores))
     return Run(task, cores, len(points), found, tuple(read_stamps(stamps, found.began)))
+
+
+def _most_s(points: Sequence[Point], cores: int) -> float:
+    """Return after how many seconds a tool has failed: some hang where memory is short, and neither train nor end."""
+    return max(_LEAST_S, _PATIENCE * sum(float(point["work"]) for point in points) / cores)
 
 
 def environment() -> dict[str, str]:
