@@ -35,11 +35,17 @@ _WARM: Final = Task("minutes", "small", NONE, 0, OWN)
 
 
 def measure(wanted: Sequence[Task], file: RunFile, folder: Path, tell: Callable[[str], None]) -> None:
-    """Make the runs that ``file`` lacks, and tell of each."""
+    """Make the runs that ``file`` lacks, and tell of each.
+
+    Raises:
+        SpeconError: A tool does not run here at all.
+    """
     missing = [task for task in wanted if not file.has(task)]
     for tool in dict.fromkeys(task.tool for task in missing if task.sizes == "full"):
         tell(f"{tool} runs a little once, which does not count")
-        make(replace(_WARM, tool=tool), folder / "warm")
+        if not make(replace(_WARM, tool=tool), folder / "warm").complete:
+            message = f"{tool} does not train four tiny trials; the newest output.txt in {folder / 'warm'} says why"
+            raise SpeconError(message)
     for number, task in enumerate(missing, start=1):
         tell(f"run {number} of {len(missing)}: {task.workload}, round {task.seed}, {task.tool}, beside {task.beside}")
         run = make(task, folder / "runs")

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,19 +15,21 @@ from benchmarks.own_machine.stamps import read_stamps
 from benchmarks.own_machine.tools import STAMPS, TOOLS, Order
 from benchmarks.own_machine.watching import watched
 from benchmarks.own_machine.workloads import WORKLOADS
-from controllers.core.errors import SpeconError
-from hera_specon.space import value_text
+from hera_specon.space import Point, value_text
 
 _ROOT: Final = Path(__file__).parents[2]
+_LEAST_S: Final = 600.0
+_PATIENCE: Final = 4.0
 _ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def make(task: Task, folder: Path) -> Run:
     """Run the trials of ``task`` once, in an empty folder below ``folder`` that keeps what came of it.
 
+    A tool that fails, or whose trials do, makes a run that is not complete; its output is in that folder.
+
     Raises:
         BoundError: The workload needs a bound of memory, and there can be none here.
-        SpeconError: No trial noted anything; the message has the end of the command's output.
     """
     workload, cores = WORKLOADS[task.workload].sized(task.sizes), len(os.sched_getaffinity(0))
     place = (folder / f"{task.workload}-{task.seed}-{task.tool}-{datetime.now(UTC):%m%dT%H%M%S%f}").resolve()
@@ -41,12 +44,13 @@ def make(task: Task, folder: Path) -> Run:
     with nullcontext() if most is None else MemoryBound(f"own-machine-{os.getpid()}", most) as bound:
         told = command if bound is None else bound.joined(command)
         with beside(task.beside, task.seed):
-            found = watched(told, place, environment(), log)
-    trials = tuple(read_stamps(stamps, found.began))
-    if not trials:
-        message = f"{task.tool} ended with {found.exit_code} and began no trial of {task.workload}; {log} ends with:\n"
-        raise SpeconError(message + log.read_text("utf-8", errors="replace")[-2000:])
-    return Run(task, cores, len(points), found, trials)
+            found = watched(told, place, environment(), log, _most_s(points, cores))
+    return Run(task, cores, len(points), found, tuple(read_stamps(stamps, found.began)))
+
+
+def _most_s(points: Sequence[Point], cores: int) -> float:
+    """Return after how many seconds a tool has failed: some hang where memory is short, and neither train nor end."""
+    return max(_LEAST_S, _PATIENCE * sum(float(point["work"]) for point in points) / cores)
 
 
 def environment() -> dict[str, str]:

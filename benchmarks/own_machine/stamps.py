@@ -85,6 +85,8 @@ def read_stamps(folder: Path, since: float) -> list[Trial]:
 def _trials(folder: Path, since: float) -> Iterator[Trial]:
     for path in sorted(folder.glob("*.jsonl")):
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        if not lines:
+            continue  # killed before it noted anything
         at = {what: [line["at"] - since for line in lines if line["what"] == what] for what in (_BEGAN, _STEPPED)}
         (*_, last) = lines
         attempts = len(at[_BEGAN])

@@ -1,6 +1,8 @@
 """A command, watched from outside while it runs: its time, its memory, and who had the CPU."""
 
+import math
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -38,25 +40,37 @@ class Watched:
 
 
 def watched(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path, every_s: float = 1.0
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    log: Path,
+    most_s: float = math.inf,
+    every_s: float = 1.0,
 ) -> Watched:
     """Run ``command`` in ``folder`` to its end, with its output in ``log``, and leave nothing of it.
 
-    All that it started is looked at each ``every_s`` seconds.
+    All that it started is looked at each ``every_s`` seconds. After ``most_s`` seconds it is killed.
     """
     mark = uuid.uuid4().hex
     before = CpuReading.now()
     with log.open("w") as out, SpeedProbe() as probe, Watch(mark, every_s) as watch:
         began = time.time()
-        code = subprocess.run(
+        with subprocess.Popen(
             command,
             cwd=folder,
             env={**environment, _MARK: mark},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            check=False,
-        ).returncode
+            start_new_session=True,
+        ) as process:
+            watch.session = process.pid
+            try:
+                code = process.wait(None if math.isinf(most_s) else most_s)
+            except subprocess.TimeoutExpired:
+                code = -signal.SIGKILL
+            finally:
+                process.kill()
         seconds = time.time() - began
     used = CpuReading.now().since(before)
     # The kernel adds up only what was waited for by its parent; not all that Ray starts is.
@@ -65,9 +79,10 @@ def watched(
 
 
 class Watch:
-    """Looks each ``every_s`` seconds, while its context lasts, at all processes with ``mark`` in their environment.
+    """Looks each ``every_s`` seconds, while its context lasts, at all processes of a command.
 
-    It knows a command's processes by that also where they left its tree. At the end it kills those that are left.
+    They are those with ``mark`` in their environment and those of its ``session``. Some leave the session, and some
+    write their title over their environment. At the end of the context it kills those that are left.
     """
 
     def __init__(self, mark: str, every_s: float) -> None:
@@ -75,6 +90,7 @@ class Watch:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._cpu: dict[tuple[int, float], float] = {}
+        self.session = 0
         self.peak = 0
 
     @property
@@ -91,11 +107,11 @@ class Watch:
     ) -> None:
         self._stop.set()
         self._thread.join()
-        left = self._marked()
-        for process in left:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(left)
+        while left := self._found():
+            for process in left:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(left)
 
     def _run(self) -> None:
         while not self._stop.wait(self._every_s):
@@ -103,17 +119,19 @@ class Watch:
 
     def _look(self) -> None:
         held = 0
-        for process in self._marked():
+        for process in self._found():
             with suppress(psutil.Error), process.oneshot():
                 times = process.cpu_times()
                 self._cpu[process.pid, process.create_time()] = times.user + times.system
                 held += process.memory_full_info().pss
         self.peak = max(self.peak, held)
 
-    def _marked(self) -> list[psutil.Process]:
-        found = []
-        for process in psutil.process_iter():
-            with suppress(psutil.Error, OSError):
-                if process.pid != os.getpid() and process.environ().get(_MARK) == self._mark:
-                    found.append(process)
-        return found
+    def _found(self) -> list[psutil.Process]:
+        return [process for process in psutil.process_iter() if self._is_ours(process)]
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        with suppress(psutil.Error, OSError):
+            if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
+                return False
+            return os.getsid(process.pid) == self.session or process.environ().get(_MARK) == self._mark
+        return False

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.disturbed_machine.load import NONE
 from benchmarks.own_machine import __main__ as own_machine
+from benchmarks.own_machine import making
 from benchmarks.own_machine.making import environment, make
 from benchmarks.own_machine.runs import Run, RunFile, Task, tasks
 from benchmarks.own_machine.stamps import Stamps, Trial, read_stamps
@@ -19,6 +20,7 @@ from benchmarks.own_machine.tools import OWN, TOOLS, Order
 from benchmarks.own_machine.train import Training
 from benchmarks.own_machine.watching import Watched
 from benchmarks.own_machine.workloads import WORKLOADS
+from controllers.core.errors import SpeconError
 from hera_specon.workflow_file import load_workflow
 
 REPOSITORY = Path(__file__).parents[2]
@@ -91,6 +93,20 @@ def test_a_later_call_makes_only_the_runs_that_are_missing(tmp_path: Path, monke
     own_machine.measure(wanted, RunFile(tmp_path / "runs.json"), tmp_path, print)
     assert made == wanted
     assert RunFile(tmp_path / "runs.json").runs == [run(of, 10.0) for of in wanted]
+
+
+def test_a_tool_that_does_not_run_here_is_said_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = replace(TOOLS["xargs"], command=lambda _: [sys.executable, "-c", "raise SystemExit(7)"])
+    monkeypatch.setattr(making, "TOOLS", {**TOOLS, "xargs": broken})
+    file = RunFile(tmp_path / "runs.json")
+    with pytest.raises(SpeconError, match="xargs does not train four tiny trials"):
+        own_machine.measure([task("xargs")], file, tmp_path, print)
+    assert file.runs == []
+    lost = make(Task("unlike", "small", NONE, 1, "xargs"), tmp_path)
+    assert (lost.complete, lost.trials, lost.makespan, lost.killed) == (False, (), None, 0)
+    assert "0 OF 4 TRIALS ENDED, EXIT CODE 7" in own_machine.told(lost)
 
 
 def test_each_tool_begins_a_round_as_often_as_another() -> None:

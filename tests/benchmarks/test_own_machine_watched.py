@@ -26,6 +26,12 @@ while not os.path.exists("daemon") or not open("daemon").read():
 time.sleep(0.5)
 sys.exit(3)
 """
+TITLED = """
+import os, time
+if os.fork() == 0:
+    os.execve("/bin/sleep", ["sleep", "61"], {})  # as one that writes its title over its environment
+time.sleep(0.5)
+"""
 GREEDY = "held = bytearray(b'x' * 200_000_000)"
 MODEST = "held = bytearray(b'x' * 20_000_000)"
 
@@ -37,6 +43,22 @@ def test_a_command_is_watched_with_what_left_its_tree_and_that_is_ended(tmp_path
     assert found.peak > 80_000_000
     assert abs(found.began - time.time()) < 60
     assert not psutil.pid_exists(int((tmp_path / "daemon").read_text()))
+
+
+def test_a_command_that_does_not_end_in_time_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+    command = ["/bin/sh", "-c", "sleep 62 & echo $! > child; wait"]
+    found = watched(command, tmp_path, os.environ, tmp_path / "log", most_s=0.5, every_s=0.05)
+    assert found.exit_code == -9
+    assert found.seconds < 20
+    assert not psutil.pid_exists(int((tmp_path / "child").read_text()))
+
+
+def test_what_hides_its_environment_is_ended_with_its_session(tmp_path: Path) -> None:
+    before = {process.pid for process in psutil.process_iter()}
+    found = watched([sys.executable, "-c", TITLED], tmp_path, os.environ, tmp_path / "log", every_s=0.05)
+    assert found.exit_code == 0
+    started = [process for process in psutil.process_iter(["cmdline"]) if process.pid not in before]
+    assert not [process for process in started if process.info["cmdline"] == ["sleep", "61"]]
 
 
 def test_what_needs_more_memory_than_the_bound_is_killed_and_the_group_goes() -> None:
