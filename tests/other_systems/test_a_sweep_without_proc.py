@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,16 +17,30 @@ WITHOUT_PROC = {"PYTHONPATH": os.pathsep.join((str(Path(__file__).with_name("wit
 CASE = Case(
     seed=3,
     variants=1,
-    steps=(40, 80, 120),
-    step_ms=30.0,
-    actions=8,
+    steps=(80, 120, 160),
+    step_ms=50.0,
+    actions=16,
     own_server=True,
     room_mib=0,
     faults=(
         Fault("kill trial", after_s=4.0),
-        Fault("interrupt driver", "move", done=True),
-        Fault("kill fork server", "ledger save", nth=6),
+        Fault("kill fork server", "ledger save", nth=4),
+        Fault("interrupt driver", "ledger save", nth=7),
     ),
+)
+PARTS = (
+    "tests/local_processes/test_keeper.py",
+    "tests/local_processes/test_launcher.py",
+    "tests/local_processes/test_nothing_outlives_the_controller.py",
+    "tests/local_processes/test_timeouts.py",
+    "tests/local_shares/test_pacer_survival.py",
+)
+NOT_PROMISED = (
+    # Daemons that have left the session of their attempt, and exit codes of attempts that a dead server has left.
+    "test_a_daemon_that_ignores_sigterm_does_not_survive_a_killed_fork_server",
+    "test_whoever_an_attempt_leaves_behind_is_killed_even_in_a_session_of_its_own",
+    # Nothing is imported ahead.
+    "test_a_module_that_can_not_be_preloaded_is_reported_and_the_rest_goes_on",
 )
 OURS = ("processes.fork_server", "shares.pacer_process", "local.serve_mlflow", "hash_chain_job.py")
 
@@ -51,3 +67,15 @@ def test_a_sweep_comes_to_its_end_through_moves_kills_and_ctrl_c(
         nursery.close()
     programs = told.read_text()
     assert [name for name in OURS if name not in programs] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_processes_start_end_and_are_paced_as_elsewhere() -> None:
+    others = " and ".join(f"not {name}" for name in NOT_PROMISED)
+    pytest_alone = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-k", others]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(
+        [*pytest_alone, *PARTS], cwd=ROOT, env=env | WITHOUT_PROC, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-5000:]

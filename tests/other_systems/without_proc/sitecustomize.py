@@ -8,7 +8,7 @@ environment was stripped of PYTHONPATH.
 import os
 import select
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,8 +22,6 @@ _ONLY_LINUX: Final = {
     select: ("epoll",),
 }
 _OPENING: Final = {"open", "os.listdir", "os.scandir"}
-_STARTING: Final = {"subprocess.Popen": 3, "os.exec": 2}
-"""Audit events of new programs, and where each has the environment."""
 _TOLD: Final = "WITHOUT_PROC_TOLD"
 """The variable that names a file in which each of these processes says what it runs."""
 
@@ -50,10 +48,18 @@ def _asked_by_psutil() -> bool:
 def _heed(event: str, arguments: tuple[Any, ...]) -> None:
     if event in _OPENING and arguments:
         _refuse(arguments[0])
-    elif event in _STARTING and isinstance(env := arguments[_STARTING[event]], dict):
-        folders = [one for one in env.get("PYTHONPATH", "").split(os.pathsep) if one]
-        if _HERE not in folders:
-            env["PYTHONPATH"] = os.pathsep.join([*folders, _HERE])
+    elif event == "subprocess.Popen" and isinstance(env := arguments[3], dict):
+        env |= _led_here(env)
+
+
+def _led_here(env: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which a Python runs this module, too."""
+    folders = [one for one in env.get("PYTHONPATH", "").split(os.pathsep) if one and one != _HERE]
+    return {**env, "PYTHONPATH": os.pathsep.join([*folders, _HERE])}
+
+
+def _execve(path: str, words: Sequence[str], env: Mapping[str, str], call: Callable[..., Any] = os.execve) -> object:
+    return call(path, words, _led_here(env))
 
 
 def _refusing(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,6 +78,7 @@ for module, names in _ONLY_LINUX.items():
         delattr(module, name)
 for name in ("stat", "lstat", "readlink", "access"):
     setattr(os, name, _refusing(getattr(os, name)))
+os.execve = _execve  # type: ignore[assignment]  # the audit event of this one comes too late
 sys.addaudithook(_heed)
 if told := os.environ.get(_TOLD):
     with Path(told).open("a") as file:
