@@ -39,6 +39,7 @@ def test_no_more_start_until_those_before_have_told() -> None:
 def test_trials_that_are_kept_waiting_for_cores_are_not_taken_for_idle_ones(count: int) -> None:
     """By others on the machine, or by one another: each uses little, and nothing is idle."""
     assert room_for_more(2.0, trials(count, 1.0 / count), 1.0, idle=0.0) == 0.0
+    assert room_for_more(2.0, trials(count, 0.0), 1.0, idle=0.0) == 0.0
 
 
 def test_trials_that_wait_come_to_as_many_as_the_cores_bear_step_by_step() -> None:

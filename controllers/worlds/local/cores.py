@@ -18,6 +18,9 @@ HEADROOM: Final = 1.1
 WORTH_STARTING: Final = 0.5
 """One more starts where so much of what it will use stands idle: it would cost the others less than it wins."""
 
+LEAST_IDLE: Final = 0.1
+"""Cores that must stand idle so that one more starts: less is noise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:
@@ -53,6 +56,6 @@ def room_for_more(cores: float, taken: Iterable[Taken], request: float, idle: fl
     told = [one.counts_as for one in attempts if one.counts_as < one.requested]
     beyond = min(left, idle)
     all_told = told and not any(one.new for one in attempts)
-    if all_told and WORTH_STARTING * sum(told) / len(told) <= beyond < request:
+    if all_told and max(LEAST_IDLE, WORTH_STARTING * sum(told) / len(told)) <= beyond < request:
         beyond = request
     return max(0.0, by_request, beyond)
