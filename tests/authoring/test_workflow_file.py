@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hera_specon.errors import WorkflowFileError
+from hera_specon.errors import NoWorkflowError, WorkflowFileError
 from hera_specon.workflow_file import load_workflow
 
 SWEEP = """
@@ -72,8 +72,8 @@ def test_a_yaml_file_gives_the_same_workflow(tmp_path: Path) -> None:
         ("vae.txt", "", "neither Python"),
         ("vae.py", "w = 3\n", "w is a int"),
         ("vae.py", "x = 3\n", "w is missing"),
-        ("vae.py", "a = 1\nb = 1 / 0\n", "line 2: ZeroDivisionError"),
-        ("vae.py", "a = 1\nraise SystemExit(3)\n", "line 2: SystemExit: 3"),
+        ("vae.py", "w = 1\nb = 1 / 0\n", "line 2: ZeroDivisionError"),
+        ("vae.py", "w = 1\nraise SystemExit(3)\n", "line 2: SystemExit: 3"),
         ("vae.py", "a = 1\n\nb = = 2\n", "line 3: SyntaxError"),
         ("vae.py", SWEEP.replace("choice(1, 2)", "choice()"), "line 6: SpaceError"),
         ("vae.py", SWEEP.replace('entrypoint="vae"', 'entrypoint="vea"'), "entrypoint='vea'"),
@@ -102,3 +102,21 @@ def test_a_step_that_names_no_template_is_found_in_yaml(tmp_path: Path) -> None:
     broken = text.replace('"template": "vae-trial"', '"template": "vae-trail"')
     with pytest.raises(WorkflowFileError, match="'vae-trail'"):
         load_workflow(written(tmp_path, broken, "vae.yaml"))
+
+
+def test_a_file_that_never_names_w_is_not_run_since_it_may_train(tmp_path: Path) -> None:
+    path = written(tmp_path, "raise SystemExit('this trains for hours')\n")
+    with pytest.raises(NoWorkflowError, match="w is missing"):
+        load_workflow(path)
+
+
+@pytest.mark.parametrize("line", ["from flows import *", "from flows import w", "import flows as w"])
+def test_a_file_may_take_its_workflow_from_another(tmp_path: Path, line: str) -> None:
+    (tmp_path / "flows.py").write_text(SWEEP)
+    sys.modules.pop("flows", None)
+    path = written(tmp_path, f"{line}\n")
+    if line.endswith("as w"):
+        with pytest.raises(NoWorkflowError, match="w is a module"):
+            load_workflow(path)
+    else:
+        assert load_workflow(path).sweeps == ("vae",)

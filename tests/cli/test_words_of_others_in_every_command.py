@@ -148,7 +148,11 @@ def submitted(stage: Stage) -> list[Result]:
 
 
 SCENARIOS: Final[dict[str, Callable[[Stage], list[Result]]]] = {
-    "run": told_hostile_words("run"),
+    "run": lambda stage: [*told_hostile_words("run")(stage), stage("run", f"lr={HOSTILE},1", "--", HOSTILE)],
+    "init": lambda stage: [
+        *told_hostile_words("init")(stage),
+        stage("init", "lr=1,2", "--", HOSTILE.replace("\0", "")),
+    ],
     "simulate": lambda stage: [stage("simulate", f"--{HOSTILE}")],
     "submit": submitted,
     "status": in_both(("status", "RUN"), ("status",), ("status", "RUN", "--json")),
