@@ -121,7 +121,7 @@ def inside(sizes: Sequence[int], kind: str) -> dict[str, Any]:
         shares = choose_shares(f"scarce-{os.getpid()}", None if kind == "any" else kind)  # type: ignore[arg-type]  # argparse
         launcher = Launcher((), grace_s=2.0, log=folder / "launcher.log")
         try:
-            around = Surroundings(folder, folder, dict(os.environ), {}, {_NODE: 2.0}, {})
+            around = Surroundings(folder, folder, dict(os.environ), {}, {_NODE: 2.0})
             machine = Machine({_NODE: 2.0}, 1e12, jobs=_MANY)
             program = read_workflow(workflow(sizes), "scarce", "uid", {}, [2.0])
             world = LocalWorld(program, "uid", machine, Attempts(shares, launcher, around), JobLedger())

@@ -64,7 +64,7 @@ class Sweep:
         self._stack.callback(shares.close)
         launcher = Launcher((), grace_s=2.0, log=self.folder / "launcher.log")
         self._stack.callback(launcher.close, 0.5)
-        around = Surroundings(self.folder, self.folder, dict(os.environ), {}, {NODE: 2.0}, {})
+        around = Surroundings(self.folder, self.folder, dict(os.environ), {}, {NODE: 2.0})
         machine = Machine({NODE: 2.0}, 100 * GB, gate_first=gated, jobs=jobs)
         program = read_workflow(manifest, "sweep", "uid", {}, [2.0])
         attempts = Attempts(shares, launcher, around)

@@ -14,7 +14,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 _HOST: Final = "127.0.0.1"
@@ -80,10 +80,10 @@ def serve(port: int, store: str, artifacts: str, experiments: Sequence[str] = ()
         command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", _HOST, "--port", str(port)]
         os.execv(sys.executable, [*command, "--backend-store-uri", store, "--artifacts-destination", artifacts])  # noqa: S606 - our own interpreter
     initialize_backend_stores(store, store, _ARTIFACTS)
-    tracking = _get_tracking_store()
+    tracking: Any = _get_tracking_store()
     for name in experiments:
         if tracking.get_experiment_by_name(name) is None:
-            tracking.create_experiment(name)
+            tracking.create_experiment(name, None, [])
     uvicorn.Server(uvicorn.Config(app, host=_HOST, port=port)).run(sockets=[listening])
 
 
