@@ -44,7 +44,7 @@ DEMO := workflows/digits_sweep.py --policy default --policy ahead --policy promo
 demo: .venv/.demo-installed ## Train a real sweep under the default scheduler, ahead and promote (five minutes), and open its page
 	@mkdir -p .specon
 	@echo "Measuring how fast a core of this machine trains, so that each of three runs takes about a minute ..."
-	DEMO_PACE=$$($(BIN)/python -m workflows.jobs.digits --pace) \
+	env $$($(BIN)/python -m workflows.jobs.digits --size) \
 		$(BIN)/specon run $(DEMO) --fresh --open --json .specon/demo.json
 
 # A worker for each core, four at most. Workers take tests one by one, as a few take a thousand times as long as most.

@@ -1,8 +1,8 @@
 """The sweep of ``make demo``: small networks of very unlike lengths, in numpy, about a minute on any machine.
 
-``DEMO_PACE`` says how many passes over the data a core makes in a second (``python -m workflows.jobs.digits --pace``
-measures it). The trials are sized by that and by the number of cores, so that the sweep keeps all cores busy for the
-better part of a minute. As in any sweep, some trials are ten times as long as others.
+``python -m workflows.jobs.digits --size`` measures the machine and prints the two variables that size it:
+``DEMO_TRIALS``, and ``DEMO_PASSES`` over the data in each step. As in any sweep, some trials are ten times as long as
+others.
 """
 
 import os
@@ -10,23 +10,15 @@ import os
 from hera.workflows import Resources, Workflow
 
 from hera_specon import Sweep, choice, log_uniform, minimize
+from workflows.jobs.digits import STEPS
 
-CORES = len(os.sched_getaffinity(0))
-PACE = float(os.environ.get("DEMO_PACE", "300"))
-TRIALS = min(64, 8 * CORES)
-STEPS = 10, 20, 40, 100
-SECONDS = 45
-"""Of all cores together, for all trials."""
-PASSES = max(1, round(PACE * SECONDS * CORES / TRIALS / (sum(STEPS) / len(STEPS))))
-"""Over the data, in each step."""
-
-with Workflow(generate_name="demo-", entrypoint="demo") as w:
+with Workflow(generate_name="digits-", entrypoint="digits") as w:
     Sweep(
-        name="demo",
+        name="digits",
         image="hera-specon/trainer:0.1.0",
-        command=["python", "-m", "workflows.jobs.digits", f"--passes={PASSES}"],
+        command=["python", "-m", "workflows.jobs.digits", f"--passes={os.environ.get('DEMO_PASSES', '30')}"],
         space={"lr": log_uniform(1e-2, 1), "hidden": choice(32, 128), "steps": choice(*STEPS)},
-        trials=TRIALS,
+        trials=int(os.environ.get("DEMO_TRIALS", "16")),
         seed=3,
         objective=minimize("loss"),
         # So little that requests never decide where a trial fits.

@@ -10,6 +10,7 @@ EXAMPLES = (
     "deadline_sweep",
     "decorated_function",
     "demo",
+    "digits_sweep",
     "elastic_keras_sweep",
     "elastic_sweep",
     "flowcon2_sweep",

@@ -170,6 +170,9 @@ class Started:
     def cpu_seconds(self, _: LocalJob) -> float:
         return 0.0
 
+    def waited_seconds(self, _: LocalJob) -> float:
+        return 0.0
+
     def memory(self, _: LocalJob) -> float:
         return 0.0
 

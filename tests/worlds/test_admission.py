@@ -29,12 +29,17 @@ class Fake:
     cores: dict[str, float] = field(default_factory=dict)
     held: dict[str, float] = field(default_factory=dict)
     there: MemoryThere = PLENTY
+    waited: float | None = None
     kills: int = 0
     idle: float = 0.0
     now: float = 0.0
 
     def cpu_seconds(self, job: LocalJob) -> float:
         return self.cores.get(job.id, 1.0) * self.now
+
+    def waited_seconds(self, job: LocalJob) -> float | None:
+        del job
+        return None if self.waited is None else self.waited * self.now
 
     def memory(self, job: LocalJob) -> float:
         return self.held.get(job.id, 0.0)
@@ -123,11 +128,21 @@ def test_trials_that_wait_make_room_once_they_have_told_for_ten_seconds() -> Non
     assert machines.room == pytest.approx(0.78)
 
 
-def test_trials_that_others_keep_from_the_cores_make_no_room() -> None:
+@pytest.mark.parametrize(("waited", "idle"), [(None, 0.0), (0.9, 2.0)])
+def test_trials_that_others_keep_from_the_cores_make_no_room(waited: float | None, idle: float) -> None:
     machines = Machines()
+    machines.fake.waited, machines.fake.idle = waited, idle
     machines.start("a", "b", uses=0.1)
     machines.pass_s(30)
     assert machines.room == 0.0
+
+
+def test_trials_that_wait_for_no_core_make_room_though_others_use_all() -> None:
+    machines = Machines()
+    machines.fake.waited = 0.0
+    machines.start("a", "b", uses=0.1)
+    machines.pass_s(30)
+    assert machines.room == pytest.approx(1.78)
 
 
 def test_a_request_that_was_named_is_a_reservation_whatever_is_used() -> None:

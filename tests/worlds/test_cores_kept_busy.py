@@ -8,7 +8,12 @@ NEW = Taken(1.0, new=True)
 
 
 def trials(count: int, used: float) -> list[Taken]:
-    return [Taken(1.0, used)] * count
+    return [Taken(1.0, used, in_doubt=True)] * count
+
+
+def test_whether_cores_are_idle_is_no_question_where_trials_tell_what_they_wait_for() -> None:
+    assert room_for_more(2.0, [Taken(1.0, 0.1)] * 2, 1.0, idle=0.0) == pytest.approx(1.78)
+    assert room_for_more(2.0, [Taken(1.0, 1.0)] * 8, 1.0, idle=2.0) == 0.0
 
 
 def test_at_first_there_is_a_trial_for_each_core() -> None:

@@ -1,12 +1,14 @@
 """A trial that costs little beside its training: a network of two layers learns handwritten digits, in numpy.
 
     python -m workflows.jobs.digits --lr 0.1 --hidden 64 --steps 100
-    python -m workflows.jobs.digits --pace
+    python -m workflows.jobs.digits --size
 
-``--pace`` trains nothing. It prints how many passes over the data a core of this machine makes in a second.
+``--size`` trains nothing. It measures this machine, and prints how large ``workflows/digits_sweep.py`` should be.
 """
 
 import argparse
+import os
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -18,7 +20,12 @@ from mlflow_hooks import trial
 from workflows.jobs.data import DIGITS, Array, digit_images
 
 HIDDEN: Final = 128
+STEPS: Final = 10, 20, 40, 100
+"""What trials of the sweep choose their steps from."""
 _MEASURED_S: Final = 1.0
+_SWEEP_S: Final = 45
+"""Seconds for which the sweep keeps all cores busy."""
+_TRIALS_PER_CORE, _MOST_TRIALS = 8, 64
 
 
 class Network:
@@ -65,6 +72,13 @@ def passes_per_second() -> float:
     return passes / used
 
 
+def size(pace: float, cores: int) -> str:
+    """Return the variables that size the sweep for ``cores``, each of which makes ``pace`` passes in a second."""
+    trials = min(_MOST_TRIALS, _TRIALS_PER_CORE * cores)
+    passes = max(1, round(pace * _SWEEP_S * cores / trials / statistics.fmean(STEPS)))
+    return f"DEMO_TRIALS={trials} DEMO_PASSES={passes}"
+
+
 def main() -> None:
     """Train, and log the validation loss of each step."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -72,10 +86,10 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=HIDDEN)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--passes", type=int, default=30, help="over the data, in each step")
-    parser.add_argument("--pace", action="store_true", help="print passes per second, and train nothing")
+    parser.add_argument("--size", action="store_true", help="print how large the sweep should be, and train nothing")
     given = parser.parse_args()
-    if given.pace:
-        sys.stdout.write(f"{passes_per_second():.0f}\n")
+    if given.size:
+        sys.stdout.write(f"{size(passes_per_second(), os.cpu_count() or 1)}\n")
         return
     data, network = digit_images(), Network(given.hidden)
     wanted = np.eye(DIGITS, dtype=np.float32)[data.train.targets]

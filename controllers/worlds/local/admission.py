@@ -20,7 +20,7 @@ from controllers.worlds.local.rates import RateMeter
 from controllers.worlds.local.room import Machine, Room, workers_on
 from controllers.worlds.local.workflow import PodStep
 
-LOOK_S: Final = 0.5
+LOOK_S: Final = 1.0
 _KILLED: Final = 128 + 9
 _SHORT: Final = 0.05
 """With so little of the memory left, a process that somebody killed was killed for memory."""
@@ -34,6 +34,10 @@ class Measured(Protocol):
 
     def cpu_seconds(self, job: LocalJob) -> float:
         """Return the CPU seconds that an attempt has used so far."""
+        ...
+
+    def waited_seconds(self, job: LocalJob) -> float | None:
+        """Return for how many seconds an attempt has waited for a core so far; None where nobody tells."""
         ...
 
     def memory(self, job: LocalJob) -> float:
@@ -72,7 +76,8 @@ class Admission:
         self._kinds: dict[str, PodStep] = {}
         self._memory_use = MemoryUse()
         self._meters: dict[str, RateMeter] = {}
-        self._used: dict[str, float] = {}
+        self._idle = 0.0
+        self._could_use: dict[str, Taken] = {}
         self._there = gauge.memory()
         self._kills = gauge.memory_kills()
         self._killed_at = -math.inf
@@ -103,7 +108,7 @@ class Admission:
         self._kinds.setdefault(step.template, step)
 
     def look(self, now: float) -> None:
-        """Measure what the running attempts use, twice a second at most."""
+        """Measure what the running attempts use, once a second at most."""
         self._now = now
         if now < self._look_at:
             return
@@ -111,13 +116,27 @@ class Admission:
         self._looks += 1
         self._there = self._gauge.memory()
         self._count_kills()
-        meters = {_IDLE: self._meters.get(_IDLE, RateMeter(LATE_S))}
-        self._used = {_IDLE: meters[_IDLE].read(now, self._gauge.idle_seconds())}
+        before, self._meters = self._meters, {}
+        self._idle, self._could_use = self._rate(_IDLE, self._gauge.idle_seconds(), before), {}
         for job in self._jobs.placed:
-            meters[job.key] = self._meters.get(job.key, RateMeter(LATE_S))
-            self._used[job.key] = meters[job.key].read(now, self._measured.cpu_seconds(job))
+            if job.step.cpu_guessed:
+                self._could_use[job.key] = self._cores(job, before)
             self._memory_use.read(job.key, Holding(*_kind(job), job.started_at), now, self._measured.memory(job))
-        self._meters = meters
+
+    def _cores(self, job: LocalJob, before: Mapping[str, RateMeter]) -> Taken:
+        """Return what each worker of a job takes of its node, with the cores for which it waits."""
+        used = self._rate(job.key, self._measured.cpu_seconds(job), before)
+        waited = self._measured.waited_seconds(job)
+        if waited is not None:
+            used += self._rate(f"{job.key}/waited", waited, before)
+        if self._now - job.started_at < SETTLED_S:
+            return Taken(job.step.cpu, new=True)
+        return Taken(job.step.cpu, used / job.size, in_doubt=waited is None)
+
+    def _rate(self, name: str, total: float, before: Mapping[str, RateMeter]) -> float:
+        """Return how fast a counter grew in the last seconds."""
+        self._meters[name] = before.get(name) or RateMeter(LATE_S)
+        return self._meters[name].read(self._now, total)
 
     def ended(self, job: LocalJob, end: Ended) -> float:
         """Take note of an attempt's end; return the most memory that it held, in bytes, 0 where nobody knows."""
@@ -201,7 +220,7 @@ class Admission:
                 left = most
             elif guessed is not None:
                 taken = [one for job in holding for one in self._taken(node, job)]
-                left = room_for_more(cores, taken, guessed, self._used.get(_IDLE, 0.0))
+                left = room_for_more(cores, taken, guessed, self._idle)
             left = min(left, most)
             limits[node] = requested + left
             if not math.isclose(limits[node], cores, abs_tol=_SLACK):
@@ -214,10 +233,9 @@ class Admission:
         if not job.step.cpu_guessed:
             yield from [Taken(max(job.cpu, job.step.cpu))] * max(here, coming)
             return
-        settled = job.placed and self._now - job.started_at >= SETTLED_S
-        used = self._used.get(job.key, job.step.cpu * job.size) / job.size if settled else None
-        yield from [Taken(job.step.cpu, used, new=used is None)] * here
-        yield from [Taken(job.step.cpu, new=True)] * (coming - here)
+        new = Taken(job.step.cpu, new=True)
+        yield from [self._could_use.get(job.key, new)] * here
+        yield from [new] * (coming - here)
 
     def _count_kills(self) -> None:
         before, self._kills = self._kills, self._gauge.memory_kills()

@@ -17,7 +17,7 @@ from controllers.worlds.local.environment import composed
 from controllers.worlds.local.gangs import NOT_STARTED, Crew, Ended, Meeting
 from controllers.worlds.local.jobs import LocalJob, file_name, write_whole
 from controllers.worlds.local.last_words import last_line
-from controllers.worlds.local.processes import Exit, Launcher, LaunchError, ProcessMark, ProcessSpec
+from controllers.worlds.local.processes import Exit, Launcher, LaunchError, ProcessMark, ProcessSpec, proctree
 from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.trees import end_others
 from controllers.worlds.local.rates import RateMeter
@@ -297,6 +297,12 @@ class Attempts:
         """Return the CPU seconds that the attempt has used so far, over all its workers."""
         crew = self._crews[job.key]
         return crew.cpu_seconds + sum(self._shares.used(key) for key in crew.at_work)
+
+    def waited_seconds(self, job: LocalJob) -> float | None:
+        """Return for how many seconds threads of the attempt could have run but had no core; None if nobody tells."""
+        if not proctree.tells_waiting():
+            return None
+        return sum(proctree.waiting_seconds(proctree.tree(pid)) for pid in job.pids)
 
     def memory(self, job: LocalJob) -> float:
         """Return the bytes of memory that the attempt holds now, over all its workers."""

@@ -1,7 +1,8 @@
-"""How many trials keep the cores of a node busy, by what those that run use of them. Pure.
+"""How many trials keep the cores of a node busy, by what those that run could use of them. Pure.
 
 A trial whose author named no request counts as one core. One that waits, for a disk, a device or somebody else, is
-told by what it uses, and leaves room for more. Whether cores are idle tells it from one that is kept waiting for them.
+told by what it uses and the cores that it waits for, and leaves room for more. Where nobody tells what it waits for,
+idle cores tell a trial that can use no more from one that is kept from using them.
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ LATE_S: Final = 10.0
 SETTLED_S: Final = 10.0
 """Seconds after which what an attempt uses tells of it: it has started by then."""
 CLEARLY_LESS: Final = 0.75
-"""An attempt that uses less than this part of what it requests counts as what it uses."""
+"""An attempt that could use less than this part of what it requests counts as what it could use."""
 HEADROOM: Final = 1.1
 WORTH_STARTING: Final = 0.5
 """One more starts where so much of what it will use stands idle: it would cost the others less than it wins."""
@@ -24,14 +25,16 @@ LEAST_IDLE: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What an attempt holds of a node: the cores that it ``requested``, and those that it ``used`` of late.
+    """What an attempt holds of a node: the cores that it ``requested``, and those that it could have ``used`` of late.
 
     ``used`` is None where that tells nothing: its author named the request, or it is ``new`` and will tell.
+    ``in_doubt`` tells that it may have waited for more cores than it used.
     """
 
     requested: float
     used: float | None = None
     new: bool = False
+    in_doubt: bool = False
 
     @property
     def counts_as(self) -> float:
@@ -48,13 +51,13 @@ def room_for_more(cores: float, taken: Iterable[Taken], request: float, idle: fl
         cores: What the node has.
         taken: What is there.
         request: What one more requests, whose author named nothing.
-        idle: Cores of the machine that nobody used of late.
+        idle: Cores of the machine that nobody used of late: they count where some attempt is in doubt.
     """
     attempts = list(taken)
     left = cores - sum(one.counts_as for one in attempts)
     by_request = cores - sum(one.requested for one in attempts)
     told = [one.counts_as for one in attempts if one.counts_as < one.requested]
-    beyond = min(left, idle)
+    beyond = min(left, idle) if any(one.in_doubt for one in attempts) else left
     all_told = told and not any(one.new for one in attempts)
     if all_told and max(LEAST_IDLE, WORTH_STARTING * sum(told) / len(told)) <= beyond < request:
         beyond = request

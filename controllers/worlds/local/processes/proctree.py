@@ -7,6 +7,8 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
 
 import psutil
 
@@ -87,6 +89,7 @@ __all__ = [
     "signal_when_parent_dies",
     "started",
     "strays",
+    "tells_waiting",
     "tree",
     "waiting_seconds",
 ]
@@ -97,6 +100,12 @@ def send(pids: Iterable[int], number: signal.Signals) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+
+
+@cache
+def tells_waiting() -> bool:
+    """Return whether this system tells how long threads wait for a core."""
+    return HAS_PROC and Path("/proc/self/schedstat").exists()
 
 
 def memory(pids: Iterable[int]) -> float:
