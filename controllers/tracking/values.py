@@ -5,9 +5,12 @@ trial had logged them.
 """
 
 import math
+import sqlite3
 import sys
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from mlflow.entities import Run
@@ -49,6 +52,16 @@ def newest_in_json(metric: Mapping[str, Any]) -> Reported:
         message = f"step {str(step)[:40]} is beyond the 64 bits that MLflow counts with"
         raise ValueError(message)
     return Reported(as_logged(float(value)), int(step), int(at) / 1000)
+
+
+def newest_in_database(file: Path) -> dict[str, float]:
+    """Return the newest value of each metric that any run logged into an SQLite database; none where it has no such."""
+    if not file.exists():
+        return {}
+    with closing(sqlite3.connect(file)) as opened, suppress(sqlite3.Error):
+        rows = opened.execute("SELECT key, value, is_nan FROM latest_metrics ORDER BY timestamp").fetchall()
+        return {str(key): math.nan if is_nan else as_logged(float(value)) for key, value, is_nan in rows}
+    return {}
 
 
 def history_of(client: MlflowClient, run_id: str, metric: str) -> list[Reported]:

@@ -1,12 +1,10 @@
 """One trial before a sweep whose objective nobody has named: it shows which metrics there are to choose from."""
 
-import math
 import os
 import re
 import shutil
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -107,7 +105,9 @@ class FoundMetric:
 
 def metrics_in(folder: Path) -> list[FoundMetric]:
     """Return the metrics that trials under ``folder`` logged; where they logged none, those that they printed."""
-    logged = dict(_journalled(folder)) | dict(_in_mlflow(folder / "mlflow" / "mlflow.db"))
+    from controllers.tracking.values import newest_in_database  # noqa: PLC0415 - MLflow's import takes seconds
+
+    logged = dict(_journalled(folder)) | newest_in_database(folder / "mlflow" / "mlflow.db")
     found = {name: value for name, value in logged.items() if not name.startswith(_NOT_THEIRS)}
     if not found:
         found = {name: value for line in _printed(folder) for name, value in printed_metrics(line)}
@@ -118,14 +118,6 @@ def _journalled(folder: Path) -> Iterator[tuple[str, float]]:
     for path in sorted(folder.glob(f"runs/*/*/state/*/{POINTS}")):
         points = map(Point.decode, path.read_bytes().splitlines())
         yield from ((point.key, point.value) for point in points if point is not None)
-
-
-def _in_mlflow(database: Path) -> Iterator[tuple[str, float]]:
-    if not database.exists():
-        return
-    with closing(sqlite3.connect(database)) as opened, suppress(sqlite3.Error):
-        rows = opened.execute("SELECT key, value, is_nan FROM latest_metrics ORDER BY timestamp").fetchall()
-        yield from ((str(key), math.nan if is_nan else float(value)) for key, value, is_nan in rows)
 
 
 def _printed(folder: Path) -> list[str]:
