@@ -98,9 +98,10 @@ class Sweep:
 
 @pytest.fixture
 def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sweep]:
-    """A sweep whose trials tell after a second what they use."""
-    monkeypatch.setattr(admission, "SETTLED_S", 1.0)
-    monkeypatch.setattr(admission, "LATE_S", 1.0)
+    """A sweep whose trials tell after two seconds what they use."""
+    monkeypatch.setattr(admission, "SETTLED_S", 1.8)
+    monkeypatch.setattr(admission, "LATE_S", 0.8)
+    monkeypatch.setattr(admission, "LOOK_S", 0.2)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
     with ExitStack() as stack:
@@ -116,7 +117,7 @@ def test_trials_that_wait_let_others_start(sweep: Sweep) -> None:
 def test_trials_that_compute_keep_their_cores(sweep: Sweep) -> None:
     sweep.gauge.idle = 0.0
     sweep.begin(BUSY)
-    sweep.drive(3.0)
+    sweep.drive(4.0)
     assert len(sweep.running) == 2
 
 

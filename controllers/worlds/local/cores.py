@@ -11,8 +11,9 @@ from typing import Final
 
 LATE_S: Final = 10.0
 """Seconds over which the use of cores is averaged."""
-SETTLED_S: Final = 10.0
-"""Seconds after which what an attempt uses tells of it: it has started by then."""
+SETTLED_S: Final = LATE_S + 5.0
+"""Seconds after which what an attempt used of late tells of it: its start, with files that a disk must bring, is none
+of it by then."""
 CLEARLY_LESS: Final = 0.75
 """An attempt that could use less than this part of what it requests counts as what it could use."""
 HEADROOM: Final = 1.1
