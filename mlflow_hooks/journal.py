@@ -241,14 +241,22 @@ def count_unsent(folder: Path) -> int:
     return sum(1 for _ in _unsent_lines(folder, sent_bytes(folder)))
 
 
-def read_points(folder: Path, keys: Collection[str]) -> Iterator[Point]:
-    """Yield all points of ``keys`` that the trial has logged so far, in the order of logging."""
+def read_points(folder: Path, keys: Collection[str], offset: int = 0) -> tuple[list[Point], int]:
+    """Return the points of ``keys`` that the trial has logged beyond ``offset``, and the offset after them.
+
+    A journal that is shorter than that is another one: it is read from its beginning.
+    """
     quoted = [_quoted(key).encode() for key in keys]
-    for line in _unsent_lines(folder, 0):
+    path, points = folder / POINTS, list[Point]()
+    size = path.stat().st_size if path.exists() else 0
+    offset = offset if offset <= size else 0
+    for line in _unsent_lines(folder, offset) if size > offset else ():
+        offset += len(line)
         # Most lines may be of other keys, and decoding takes long where there are millions.
         point = Point.decode(line) if any(key in line for key in quoted) else None
         if point and point.key in keys:
-            yield point
+            points.append(point)
+    return points, offset
 
 
 def _unsent_lines(folder: Path, offset: int) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ its trials do not notice: what they log is on the disk. An MLflow that is away i
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -129,10 +129,10 @@ class Beside:
         if side := self.within(0.0):
             side.foreseen.tell(forecast)
 
-    def note(self, jobs: Iterable[LocalJob]) -> None:
-        """Bring what the trials journal to MLflow."""
+    def note(self, jobs: Sequence[LocalJob]) -> None:
+        """Take note of the trials as they are now: what they journal is brought to MLflow."""
         if side := self.within(0.0):
-            side.postman.note(jobs)
+            side.note(jobs)
 
     def stop_sending(self) -> None:
         """Bring nothing more of what the trials journal."""

@@ -1,9 +1,14 @@
-"""What the trials of a run on this machine journalled: the truth of how they ended, whatever MLflow has of it."""
+"""What the trials of a run on this machine journal: the truth of how they fare, whatever MLflow has of it yet.
+
+It is read as it grows: an MLflow that is slow, or still starts, holds up no decision, and nobody need ask it every
+second.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from controllers.core import labels
 from controllers.core.model import Direction, Sample, TrialId
@@ -12,17 +17,19 @@ from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks import contract
 from mlflow_hooks.journal import Point, read_points
 
+_OURS: Final = (
+    *(contract.METRIC_CPU_SECONDS, contract.METRIC_CPU_WAIT),
+    *(contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL),
+)
 
-class LastWord:
-    """A source that follows another while a sweep runs, and at its end reads what the trials themselves kept.
+
+class OverJournals:
+    """A source of metrics that believes what trials journal before what another source tells of them.
 
     Args:
-        source: read while the sweep runs.
+        source: knows of scripts without our hooks.
         journalled: reads the newest sample of each trial that keeps a journal.
         now: seconds of the sweep's clock.
-
-    Attributes:
-        ended: whether all trials have ended.
     """
 
     def __init__(
@@ -31,63 +38,105 @@ class LastWord:
         self._source = source
         self._journalled = journalled
         self._now = now
-        self.ended = False
+        self._shown: dict[TrialId, tuple[Sample, Sample]] = {}
 
     def poll(self) -> Mapping[TrialId, Sample]:
         """Return the newest sample of each trial."""
         samples = self._source.poll()
-        if not self.ended:
-            return samples
         return {
             **samples,
-            **{trial: self._dated(last, samples.get(trial)) for trial, last in self._journalled().items()},
+            **{trial: self._dated(trial, last, samples.get(trial)) for trial, last in self._journalled().items()},
         }
 
-    def _dated(self, last: Sample, before: Sample | None) -> Sample:
+    def _dated(self, trial: TrialId, last: Sample, before: Sample | None) -> Sample:
         """Return ``last`` with a time that can be: the clock that stamped it may have been set since ``before``."""
+        known, shown = self._shown.get(trial, (None, before))
+        if known is last and shown is not None:
+            return shown  # the same object, so that nobody takes it for news
         at = min(last.at, self._now())
-        return replace(last, at=at if before is None else max(at, before.at))
+        shown = replace(last, at=at if shown is None else max(at, shown.at))
+        self._shown[trial] = last, shown
+        return shown
 
 
-def journalled_samples(
-    root: Path, jobs: Iterable[LocalJob], to_sweep_time: Callable[[float], float]
-) -> dict[TrialId, Sample]:
-    """Return the newest sample of each trial that journalled its objective; scripts without our hooks have no journal.
+@dataclass(slots=True)
+class _Journal:
+    """What was read of a journal, up to ``offset`` bytes."""
+
+    offset: int = 0
+    newest: dict[str, Point] = field(default_factory=dict)
+    best: float | None = None
+    sample: Sample | None = None
+
+
+class JournalReader:
+    """Reads what trials have journalled since the last time; scripts without our hooks have no journal.
 
     Args:
         root: where trials keep their state, each in a folder by its id.
         jobs: those of the run.
         to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
     """
-    found = {TrialId(job.trial): _sample(root / job.trial, job, to_sweep_time) for job in jobs if job.trial}
-    return {trial: sample for trial, sample in found.items() if sample is not None}
+
+    def __init__(
+        self, root: Path, jobs: Callable[[], Iterable[LocalJob]], to_sweep_time: Callable[[float], float]
+    ) -> None:
+        self._root = root
+        self._jobs = jobs
+        self._to_sweep_time = to_sweep_time
+        self._journals: dict[TrialId, _Journal] = {}
+        self._read: set[str] = set()
+
+    def samples(self) -> Mapping[TrialId, Sample]:
+        """Return the newest sample of each trial that journalled its objective; the same one where nothing is new."""
+        for job in self._jobs():
+            if job.trial and job.attempt and job.trial not in self._read:
+                over = job.phase.ended  # told before it is read: nothing comes after that
+                self._look(job)
+                if over:
+                    self._read.add(job.trial)
+        return {trial: one.sample for trial, one in self._journals.items() if one.sample is not None}
+
+    def _look(self, job: LocalJob) -> None:
+        objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
+        known = self._journals.get(TrialId(job.trial), _Journal())
+        try:
+            points, offset = read_points(self._root / job.trial, (objective, *_OURS), known.offset)
+        except OSError:
+            return  # a disk that stutters; the next look reads it
+        if offset < known.offset:
+            known = _Journal()
+        known.offset = offset
+        self._journals[TrialId(job.trial)] = known
+        if not points:
+            return
+        better = min if job.step.annotations[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
+        for point in points:
+            # As MLflow has it: the highest step counts, and of several values there the last.
+            if point.step >= known.newest.get(point.key, point).step:
+                known.newest[point.key] = point
+            if point.key == objective and math.isfinite(point.value):
+                known.best = point.value if known.best is None else better(known.best, point.value)
+        if objective in known.newest:
+            known.sample = self._sample(objective, known)
+
+    def _sample(self, objective: str, known: _Journal) -> Sample:
+        newest = known.newest
+        cpu, waited, first, total = (newest[key].value if key in newest else None for key in _OURS)
+        return Sample(
+            value=newest[objective].value,
+            step=newest[objective].step,
+            at=self._to_sweep_time(newest[objective].timestamp / 1000),
+            cpu_seconds=cpu,
+            first=first,
+            steps_total=int(total) if total is not None and 0 < total < 2**53 else None,
+            best=known.best,
+            cpu_wait=waited,
+        )
 
 
-def _sample(folder: Path, job: LocalJob, to_sweep_time: Callable[[float], float]) -> Sample | None:
-    objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
-    better = min if job.step.annotations[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
-    newest: dict[str, Point] = {}
-    best: float | None = None
-    ours = (
-        *(contract.METRIC_CPU_SECONDS, contract.METRIC_CPU_WAIT),
-        *(contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL),
-    )
-    for point in read_points(folder, (objective, *ours)):
-        # As MLflow has it: the highest step counts, and of several values there the last.
-        if point.step >= newest.get(point.key, point).step:
-            newest[point.key] = point
-        if point.key == objective and math.isfinite(point.value):
-            best = point.value if best is None else better(best, point.value)
-    if objective not in newest:
-        return None
-    cpu, waited, first, total = (newest[key].value if key in newest else None for key in ours)
-    return Sample(
-        value=newest[objective].value,
-        step=newest[objective].step,
-        at=to_sweep_time(newest[objective].timestamp / 1000),
-        cpu_seconds=cpu,
-        first=first,
-        steps_total=int(total) if total is not None and 0 < total < 2**53 else None,
-        best=best,
-        cpu_wait=waited,
-    )
+def journalled_samples(
+    root: Path, jobs: Iterable[LocalJob], to_sweep_time: Callable[[float], float]
+) -> Mapping[TrialId, Sample]:
+    """Return the newest sample of each trial that journalled its objective, see ``JournalReader``."""
+    return JournalReader(root, lambda: jobs, to_sweep_time).samples()

@@ -3,6 +3,7 @@
 Importing this takes a second or two, so ``Beside`` does it while the first trials begin.
 """
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Final, Protocol
 
 from mlflow.exceptions import MlflowException
 
-from controllers.core.model import TrialId
+from controllers.core.model import Sample, TrialId
+from controllers.core.ports import MetricSource
 from controllers.core.results import RunResult
 from controllers.driving.clock import SweepClock
 from controllers.local_run.beside import SweepInMlflow
@@ -24,10 +26,18 @@ from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.script_runs import Whereabouts
 from controllers.tracking.sweep_runs import Steering, open_sweep
 from controllers.tracking.tags import TagWriter, trial_tags
+from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks.tracking_server import tracking_server
 
 _EVERY_S: Final = 1.0
+"""Seconds between two looks at what MLflow has of trials of which nothing else tells."""
+_SELDOM_S: Final = 10.0
+"""Seconds between two looks where all that run keep a journal: only their runs, for tags, must be found then."""
+_TAGS_S: Final = 3.0
+_REST: Final = 20.0
+"""Seconds between two rounds of tags, and times as long as each took that the writer rests: a server on the machine
+that trains takes CPU from the trials."""
 _LAST_REQUEST_S: Final = 10.0
 
 
@@ -37,6 +47,28 @@ class Followed(Protocol):
     def objectives(self) -> Mapping[TrialId, str]:
         """Return the name of each submitted trial's objective; may be asked from any thread."""
         ...
+
+
+class Seldom:
+    """A source that is asked as often as anybody likes, and asks another seldom.
+
+    Args:
+        source: the other.
+        every_s: seconds between two questions, unless ``often`` is set.
+    """
+
+    def __init__(self, source: MetricSource, every_s: float) -> None:
+        self._source = source
+        self._every_s = every_s
+        self._due_at = 0.0
+        self.often = True
+
+    def poll(self) -> Mapping[TrialId, Sample]:
+        """Return what the other tells, nothing where it is not asked."""
+        if not self.often and time.monotonic() < self._due_at:
+            return {}
+        self._due_at = time.monotonic() + self._every_s
+        return self._source.poll()
 
 
 class MlflowSide:
@@ -70,7 +102,8 @@ class MlflowSide:
         return {run.sweep_id: run.run_id for run in self._runs}
 
     def follow(self, sweep: Followed, clock: SweepClock, root: Path) -> None:
-        """Read what the trials log and show how they fare, from now on; ``postman`` brings what is under ``root``."""
+        """Read what the trials log and show how they fare, from now on; what they journal under ``root`` is brought."""
+        self._root = root
         self.source = MlflowSource(
             self._client,
             lambda: self.where.scope(lacking=len(self.source.run_ids) < len(sweep.objectives())),
@@ -78,15 +111,22 @@ class MlflowSide:
             clock.from_epoch,
             epoch=clock.epoch,
         )
+        self._seldom = Seldom(self.source, _SELDOM_S)
         reader = self._stack.enter_context(BackgroundReader(_EVERY_S))
-        self.samples = self._stack.enter_context(reader.follow(self.source))
-        writer = self._stack.enter_context(TagWriter(self._client))
+        self.samples = self._stack.enter_context(reader.follow(self._seldom))
+        writer = self._stack.enter_context(TagWriter(self._client, round_s=_TAGS_S, rest=_REST))
         self.tags = self._stack.enter_context(writer.board(lambda: self.source.run_ids, trial_tags))
         forecasts = writer.forecasts(lambda: self.source.run_ids, lambda: self.parents, clock.to_epoch)
         self.foreseen = self._stack.enter_context(forecasts)
         self.postman = Postman(root, self.parents, tracking_server())
         self._stack.callback(self.postman.close, _LAST_REQUEST_S)
         self.postman.start()
+
+    def note(self, jobs: Sequence[LocalJob]) -> None:
+        """Take note of the trials as they are now."""
+        self.postman.note(jobs)
+        running = [job for job in jobs if job.trial and job.placed]
+        self._seldom.often = not all(is_hooked(self._root / job.trial) for job in running)
 
     def without_runs(self, objectives: Mapping[TrialId, str]) -> Collection[TrialId]:
         """Return the trials that have no run, of those whose objectives are given.

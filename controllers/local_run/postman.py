@@ -17,7 +17,7 @@ from mlflow_hooks.journal import POINTS
 from mlflow_hooks.state_folder import read_ending, read_identity
 from mlflow_hooks.tracking_server import TrackingServer
 
-EVERY_S: Final = 1.0
+EVERY_S: Final = 3.0
 LONGEST_PAUSE_S: Final = 30.0
 _REST: Final = 3.0
 """Each round is followed by a rest of so many times its length: sending takes a quarter of one connection at most."""

@@ -21,7 +21,7 @@ from controllers.forecast.forecaster import Forecaster
 from controllers.local_run.beside import Beside, SweepInMlflow
 from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
-from controllers.local_run.journals import LastWord, journalled_samples
+from controllers.local_run.journals import JournalReader, OverJournals
 from controllers.local_run.printed_objectives import PrintedObjectives, WithPrinted, keep_printed
 from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
@@ -116,13 +116,13 @@ class LocalSweep:
             if self._services.server is None:
                 # The user's own server is up. Several scripts that find no experiment there would all make it.
                 self._mlflow.within(_OPENING_S)
-            samples = LastWord(
+            samples = OverJournals(
                 WithPrinted(self._mlflow, self._printed, world.jobs, self._mlflow.run_ids, clock.from_epoch),
-                lambda: journalled_samples(self._state, world.jobs(), clock.from_epoch),
+                JournalReader(self._state, world.jobs, clock.from_epoch).samples,
                 clock.now,
             )
             store = StateFile(self._plan.folder, clock.now)
-            self._drive(world, self._steering(world, samples, store, clock), clock, samples)
+            self._drive(world, self._steering(world, samples, store, clock), clock)
             trials = tuple(world.results(samples.poll()))
             if not trials:
                 message = "the workflow ended without having run a trial"
@@ -194,7 +194,7 @@ class LocalSweep:
         return shares
 
     def _steering(
-        self, world: LocalWorld, samples: LastWord, store: StateFile, clock: SweepClock
+        self, world: LocalWorld, samples: OverJournals, store: StateFile, clock: SweepClock
     ) -> Callable[[Policy[Any]], Driver]:
         """Return what makes a driver that steers by a policy; all of them write one record."""
         folder, screen = self._plan.folder, self._services.screen
@@ -247,7 +247,6 @@ class LocalSweep:
         world: LocalWorld,
         steered_by: Callable[[Policy[Any]], Driver],
         clock: SweepClock,
-        samples: LastWord,
     ) -> None:
         watch, asked = ObjectiveWatch(), PolicyFile(self._plan.folder)
         change = PolicyChange(self._plan.policy, world.can, "local", self._services.screen.say)
@@ -281,7 +280,6 @@ class LocalSweep:
         self._warn(shared.look(clock.now(), world.jobs(), clock.to_epoch, last=True))
         self._say(short_of_memory.look(world.jobs(), world.memory))
         # Once more, for the last phases and reports to get into the record and onto the runs.
-        samples.ended = True
         driver.tick(clock.now())
 
     def _warn(self, warnings: Iterable[str]) -> None:

@@ -24,7 +24,7 @@ from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
 Compose = Callable[[Trial, Assessment | None, str | None], dict[str, str]]
-_REST: Final = 3.0
+REST: Final = 3.0
 """After each write, rest this many times as long as it took: so writing takes a quarter of one connection at most."""
 _STOP_S: Final = 15.0
 _LOOK_S: Final = 0.1
@@ -204,10 +204,12 @@ class TagWriter:
         client: where the tags are written to.
         round_s: seconds between two looks at what changed; a look at thousands of trials takes a while itself.
         again_s: seconds until MLflow is tried again after it refused a tag.
+        rest: times as long as each write took that the writer rests after it.
     """
 
-    def __init__(self, client: MlflowClient, *, round_s: float = 1.0, again_s: float = 5.0) -> None:
+    def __init__(self, client: MlflowClient, *, round_s: float = 1.0, again_s: float = 5.0, rest: float = REST) -> None:
         self._client = client
+        self._rest = rest
         self._round_s = round_s
         self._refused: dict[str, tuple[float, int]] = {}
         self._again_s = again_s
@@ -333,7 +335,7 @@ class TagWriter:
             if error.get_http_status_code() < _SERVER_ERROR:  # type: ignore[no-untyped-call]
                 raise _RefusedError(str(error)[:200]) from error
             raise
-        self._stop.wait(_REST * (time.monotonic() - began))
+        self._stop.wait(self._rest * (time.monotonic() - began))
 
 
 def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) -> dict[str, str]:

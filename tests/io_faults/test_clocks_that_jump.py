@@ -11,7 +11,7 @@ import pytest
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.progress import merge
 from controllers.driving.clock import SweepClock
-from controllers.local_run.journals import LastWord
+from controllers.local_run.journals import OverJournals
 from controllers.worlds.local.engine_files import StateFile, elapsed_before
 from mlflow_hooks.journal import read_unsent
 from mlflow_hooks.state_folder import read_ending
@@ -114,8 +114,7 @@ def test_a_sweep_goes_on_from_the_newest_that_is_known_of_it_within_a_bound() ->
 def test_the_last_word_of_a_trial_is_dated_after_what_it_said_before_and_not_in_the_future(off_s: float) -> None:
     name = TrialId("t")
     before, last = Sample(0.5, 3, 40.0), Sample(0.25, 4, 45.0 + off_s)
-    source = LastWord(Scripted({name: before}), lambda: {name: last}, lambda: 50.0)
-    source.ended = True
+    source = OverJournals(Scripted({name: before}), lambda: {name: last}, lambda: 50.0)
     (told,) = source.poll().values()
     assert (told.value, told.step) == (0.25, 4)
     assert 40.0 <= told.at <= 50.0

@@ -1,0 +1,87 @@
+"""What trials journal is read as it grows, and believed before what MLflow has of it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from controllers.core import labels
+from controllers.core.model import Phase, Sample, TrialId
+from controllers.local_run.journals import JournalReader, OverJournals
+from controllers.worlds.local.jobs import LocalJob
+from controllers.worlds.local.workflow import PodStep
+from mlflow_hooks import contract
+from mlflow_hooks.journal import POINTS, Journal, Point
+
+TRIAL = TrialId("uid.s.a")
+
+
+def job(phase: Phase = Phase.RUNNING) -> LocalJob:
+    notes = {labels.ANNOTATION_OBJECTIVE: "loss", labels.ANNOTATION_DIRECTION: "minimize"}
+    step = PodStep("a", "t", ("x",), env={contract.ENV_TRIAL_ID: TRIAL}, labels={labels.LABEL_SWEEP: "s"})
+    return replace(LocalJob(replace(step, annotations=notes), 0.0, 1.0), phase=phase, attempt=1)
+
+
+def log(root: Path, *losses: float, first: int = 0) -> None:
+    (root / TRIAL).mkdir(exist_ok=True)
+    journal = Journal(root / TRIAL)
+    journal.append([Point("loss", loss, first + step, 1000 * (first + step)) for step, loss in enumerate(losses)])
+    journal.close()
+
+
+def test_what_is_new_is_added_and_where_nothing_is_the_sample_is_the_same(tmp_path: Path) -> None:
+    reader = JournalReader(tmp_path, lambda: [job()], float)
+    assert reader.samples() == {}
+    log(tmp_path, 0.5, 0.2, 0.3)
+    (seen,) = reader.samples().values()
+    assert (seen.value, seen.step, seen.best, seen.at) == (0.3, 2, 0.2, 2.0)
+    assert reader.samples()[TRIAL] is seen
+    log(tmp_path, 0.1, first=3)
+    (newer,) = reader.samples().values()
+    assert (newer.value, newer.step, newer.best) == (0.1, 3, 0.1)
+
+
+def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
+    log(tmp_path, 0.5)
+    reader, whole = JournalReader(tmp_path, lambda: [job()], float), Point("loss", 0.25, 1, 1000).encode()
+    with (tmp_path / TRIAL / POINTS).open("ab") as file:
+        file.write(whole[:10])
+        file.flush()
+        assert [sample.value for sample in reader.samples().values()] == [0.5]
+        file.write(whole[10:])
+    assert [sample.value for sample in reader.samples().values()] == [0.25]
+
+
+def test_a_journal_that_begins_again_is_read_from_its_beginning(tmp_path: Path) -> None:
+    log(tmp_path, 0.5, 0.1)
+    reader = JournalReader(tmp_path, lambda: [job()], float)
+    reader.samples()
+    (tmp_path / TRIAL / POINTS).unlink()
+    log(tmp_path, 0.4)
+    (seen,) = reader.samples().values()
+    assert (seen.value, seen.step, seen.best) == (0.4, 0, 0.4)
+
+
+def test_a_trial_that_is_over_is_read_once_more_and_then_left_alone(tmp_path: Path) -> None:
+    log(tmp_path, 0.5)
+    jobs = [job()]
+    reader = JournalReader(tmp_path, lambda: jobs, float)
+    reader.samples()
+    log(tmp_path, 0.25, first=1)
+    jobs = [job(Phase.SUCCEEDED)]
+    assert [sample.value for sample in reader.samples().values()] == [0.25]
+    (tmp_path / TRIAL / POINTS).unlink()
+    assert [sample.value for sample in reader.samples().values()] == [0.25]
+
+
+class Mlflow:
+    def poll(self) -> Mapping[TrialId, Sample]:
+        return {TRIAL: Sample(9.0, 1, 5.0), TrialId("plain"): Sample(1.0, 1, 5.0)}
+
+
+def test_a_journal_is_believed_before_mlflow_and_scripts_without_one_are_seen_too(tmp_path: Path) -> None:
+    log(tmp_path, 0.5, 0.25)
+    source = OverJournals(Mlflow(), JournalReader(tmp_path, lambda: [job()], float).samples, lambda: 3.0)
+    found = source.poll()
+    assert {trial: sample.value for trial, sample in found.items()} == {TRIAL: 0.25, "plain": 1.0}
+    assert found[TRIAL].at >= 5.0, "never before what was told before"
+    assert source.poll()[TRIAL] is found[TRIAL]
