@@ -261,15 +261,14 @@ class LocalSweep:
                 driver = steered_by(change.policy)
             if self._services.stop.is_set():
                 raise SweepInterrupted(self._interrupted(world))
-            if driver.advance(clock.now()):
-                # A controller killed from here on finds what runs by now, and can end it.
-                self._ledger.save(world.ledger)
+            self._advance(driver, world, clock)
             now = clock.now()
             self._warn(shared.look(now, world.jobs(), clock.to_epoch))
             self._say(failed.look(world.jobs(), world.standings))
             self._say(short_of_memory.look(world.jobs(), world.memory))
             if now >= driver.due_at:
                 driver.tick(now)
+                self._advance(driver, world, clock)  # what it has placed starts now, not at the next look
                 self._mlflow.note(world.jobs())
                 self._warn(watch.look(now, world, self._mlflow.logged()).values())
                 self._services.keep_alive()
@@ -281,6 +280,11 @@ class LocalSweep:
         self._say(short_of_memory.look(world.jobs(), world.memory))
         # Once more, for the last phases and reports to get into the record and onto the runs.
         driver.tick(clock.now())
+
+    def _advance(self, driver: Driver, world: LocalWorld, clock: SweepClock) -> None:
+        if driver.advance(clock.now()):
+            # A controller killed from here on finds what runs by now, and can end it.
+            self._ledger.save(world.ledger)
 
     def _warn(self, warnings: Iterable[str]) -> None:
         self._say(f"Warning: {warning}" for warning in warnings)
