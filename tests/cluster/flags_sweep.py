@@ -1,6 +1,6 @@
 """A sweep whose trials say which words they got: some depend on hyperparameters, and are left out or come in pieces."""
 
-from hera.workflows import HostPathVolume, Workflow
+from hera.workflows import HostPathVolume, Resources, Workflow
 
 from hera_specon import Sweep, choice, minimize
 
@@ -16,5 +16,6 @@ with Workflow(generate_name="flags-", entrypoint="flags") as w:
         search="grid",
         objective=minimize("loss"),
         retries=0,
+        resources=Resources(cpu_request="50m"),
         state_volume=HostPathVolume(name="state", path="/tmp"),  # noqa: S108 - nothing is kept there
     )

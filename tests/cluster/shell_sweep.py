@@ -1,6 +1,6 @@
 """A sweep without training, for what needs only pods: each trial does what the parameter ``does`` says."""
 
-from hera.workflows import HostPathVolume, Parameter, Workflow
+from hera.workflows import HostPathVolume, Parameter, Resources, Workflow
 
 from hera_specon import Sweep, choice, minimize
 
@@ -13,5 +13,6 @@ with Workflow(generate_name="shell-", entrypoint="shell", arguments=Parameter(na
         search="grid",
         objective=minimize("loss"),
         retries=0,
+        resources=Resources(cpu_request="50m"),
         state_volume=HostPathVolume(name="state", path="/tmp"),  # noqa: S108 - nothing is kept there
     )

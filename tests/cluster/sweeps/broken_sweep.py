@@ -1,6 +1,6 @@
 """Two trials whose program has a mistake, so that each attempt fails as the one before."""
 
-from hera.workflows import HostPathVolume, Workflow
+from hera.workflows import HostPathVolume, Resources, Workflow
 
 from hera_specon import Sweep, choice, minimize
 
@@ -17,5 +17,6 @@ with Workflow(generate_name="broken-", entrypoint="broken") as w:
         search="grid",
         objective=minimize("loss"),
         retries=5,
+        resources=Resources(cpu_request="50m"),
         state_volume=HostPathVolume(name="state", path="/tmp"),  # noqa: S108 - nothing is kept there
     )

@@ -1,6 +1,6 @@
 """Two trials whose program leaves as if it had been asked to, and comes no further: there is no licence for it."""
 
-from hera.workflows import HostPathVolume, Workflow
+from hera.workflows import HostPathVolume, Resources, Workflow
 
 from hera_specon import Sweep, choice, minimize
 
@@ -16,5 +16,6 @@ with Workflow(generate_name="leaving-", entrypoint="leaving") as w:
         search="grid",
         objective=minimize("loss"),
         retries=0,
+        resources=Resources(cpu_request="50m"),
         state_volume=HostPathVolume(name="state", path="/tmp"),  # noqa: S108 - nothing is kept there
     )
