@@ -63,6 +63,7 @@ class Beside:
         self._sweep = sweep
         self._side: MlflowSide | None = None
         self._error: SpeconError | None = None
+        self._seen: tuple[Snapshot, Mapping[TrialId, Assessment], Mapping[TrialId, str]] | None = None
         self._problem = "it has not answered yet"
         self._began_at, self._told = time.monotonic(), False
         self._opened = threading.Event()
@@ -121,8 +122,9 @@ class Beside:
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         """Keep the tags of the trials' runs up to date."""
+        self._seen = snapshot, assessments, reasons
         if side := self.within(0.0):
-            side.tags.observe(snapshot, assessments, reasons)
+            side.tags.observe(*self._seen)
 
     def tell(self, forecast: Forecast) -> None:
         """Show on the runs what is foreseen."""
@@ -152,7 +154,9 @@ class Beside:
     def settle(self, within_s: float) -> None:
         """Wait until the runs show all that was decided."""
         if side := self.within(0.0):
-            side.tags.settle(within_s)
+            if self._seen is not None:
+                side.tags.observe(*self._seen)  # a short sweep may have ended before MLflow answered
+            side.settle(within_s)
 
     def news(self) -> Iterable[str]:
         """Yield in words, once for each, that MLflow is away, and which other experiments trials log to."""

@@ -34,10 +34,9 @@ _EVERY_S: Final = 1.0
 """Seconds between two looks at what MLflow has of trials of which nothing else tells."""
 _SELDOM_S: Final = 10.0
 """Seconds between two looks where all that run keep a journal: only their runs, for tags, must be found then."""
-_TAGS_S: Final = 3.0
 _REST: Final = 20.0
-"""Seconds between two rounds of tags, and times as long as each took that the writer rests: a server on the machine
-that trains takes CPU from the trials."""
+"""Times as long as each write of tags took that the writer rests: a server on the machine that trains takes CPU from
+the trials."""
 _LAST_REQUEST_S: Final = 10.0
 
 
@@ -114,7 +113,7 @@ class MlflowSide:
         self._seldom = Seldom(self.source, _SELDOM_S)
         reader = self._stack.enter_context(BackgroundReader(_EVERY_S))
         self.samples = self._stack.enter_context(reader.follow(self._seldom))
-        writer = self._stack.enter_context(TagWriter(self._client, round_s=_TAGS_S, rest=_REST))
+        writer = self._writer = self._stack.enter_context(TagWriter(self._client, rest=_REST))
         self.tags = self._stack.enter_context(writer.board(lambda: self.source.run_ids, trial_tags))
         forecasts = writer.forecasts(lambda: self.source.run_ids, lambda: self.parents, clock.to_epoch)
         self.foreseen = self._stack.enter_context(forecasts)
@@ -127,6 +126,12 @@ class MlflowSide:
         self.postman.note(jobs)
         running = [job for job in jobs if job.trial and job.placed]
         self._seldom.often = not all(is_hooked(self._root / job.trial) for job in running)
+
+    def settle(self, within_s: float) -> None:
+        """Wait until the runs show all that was decided; no trial trains any more."""
+        self._writer.rest = 0.0
+        self.source.poll(whole=True)  # runs may have been made since the last look
+        self.tags.settle(within_s)
 
     def without_runs(self, objectives: Mapping[TrialId, str]) -> Collection[TrialId]:
         """Return the trials that have no run, of those whose objectives are given.

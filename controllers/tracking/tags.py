@@ -209,7 +209,7 @@ class TagWriter:
 
     def __init__(self, client: MlflowClient, *, round_s: float = 1.0, again_s: float = 5.0, rest: float = REST) -> None:
         self._client = client
-        self._rest = rest
+        self.rest = rest
         self._round_s = round_s
         self._refused: dict[str, tuple[float, int]] = {}
         self._again_s = again_s
@@ -335,7 +335,7 @@ class TagWriter:
             if error.get_http_status_code() < _SERVER_ERROR:  # type: ignore[no-untyped-call]
                 raise _RefusedError(str(error)[:200]) from error
             raise
-        self._stop.wait(self._rest * (time.monotonic() - began))
+        self._stop.wait(self.rest * (time.monotonic() - began))
 
 
 def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) -> dict[str, str]:
