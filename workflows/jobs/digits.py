@@ -23,8 +23,8 @@ HIDDEN: Final = 128
 STEPS: Final = 10, 20, 40, 100
 """What trials of the sweep choose their steps from."""
 _MEASURED_S: Final = 1.0
-_SWEEP_S: Final = 45
-"""Seconds for which the sweep keeps all cores busy."""
+_SWEEP_S: Final = 90
+"""Seconds for which the sweep would keep all cores busy if all of its networks were large ones."""
 _TRIALS_PER_CORE, _MOST_TRIALS = 8, 64
 
 
