@@ -1,7 +1,7 @@
 """Trials that together need far more memory than there is, in a control group of so much: is any killed for it?
 
 ``python -m benchmarks.scarce_memory --trials 100 --size 600 --limit 4000`` starts as many at a time as the memory
-holds, and prints how that went. ``--sizes`` gives trials of unlike size, of which the first tell nothing of the last.
+holds, and prints how that went. ``--sizes`` gives trials of unlike size: the first tell nothing of the last.
 It needs to be allowed to make a control group for memory (version 1, or version 2 where that is delegated).
 """
 

@@ -75,7 +75,7 @@ class PrintedObjectives:
         """Return the newest sample of each trial that has printed its objective.
 
         Args:
-            besides: trials of which others know more.
+            besides: trials that others know more about.
             to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
         """
         found = {TrialId(trial): one for trial, one in self._followed.items() if one.points}
@@ -132,7 +132,7 @@ def _cut(printed: bytes) -> tuple[bytes, bytes]:
 
 
 class WithPrinted:
-    """A source that adds to another what trials print of which that one knows no run.
+    """A source that adds to another what trials print, where that one knows no run of theirs.
 
     Args:
         source: the other.

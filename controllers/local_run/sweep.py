@@ -18,10 +18,10 @@ from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
-from controllers.local_run.beside import Beside, SweepInMlflow
 from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import JournalReader, OverJournals
+from controllers.local_run.late_mlflow import LateMlflow, SweepInMlflow
 from controllers.local_run.printed_objectives import PrintedObjectives, WithPrinted, keep_printed
 from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
@@ -49,7 +49,7 @@ from mlflow_hooks.journal import POINTS
 
 if TYPE_CHECKING:
     from controllers.local_run.closing import Closing
-    from controllers.local_run.mlflow_side import MlflowSide
+    from controllers.local_run.opened_mlflow import OpenedMlflow
 
 _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
@@ -87,7 +87,7 @@ class LocalSweep:
         name, spec = plan.policy.name, spec_or_name(plan.policy)
         self._state = plan.folder / "state"
         self._state_dir = plan.folder.resolve().parents[2]
-        self._mlflow = Beside(SweepInMlflow(plan.tracking_uri, plan.uid, plan.sweeps, plan.title, name, spec))
+        self._mlflow = LateMlflow(SweepInMlflow(plan.tracking_uri, plan.uid, plan.sweeps, plan.title, name, spec))
         self._begun: dict[str, int] = {}
         self._printed = PrintedObjectives(plan.folder)
 
@@ -219,7 +219,7 @@ class LocalSweep:
 
         return steered_by
 
-    def _keep_what_was_printed(self, side: "MlflowSide", jobs: Iterable[LocalJob]) -> None:
+    def _keep_what_was_printed(self, side: "OpenedMlflow", jobs: Iterable[LocalJob]) -> None:
         """Have MLflow get the objective of trials that only printed it, once it is known to have no run of theirs."""
         printed = {TrialId(job.trial): job for job in jobs if self._printed.points(job)}
         only = {trial: job for trial, job in printed.items() if not (self._state / trial / POINTS).exists()}

@@ -41,7 +41,7 @@ _LAST_LINES: Final = 12
 
 
 def look_first(backend: Backend, asked: OneLine, state_dir: Path) -> NoReturn:
-    """Run one trial of a sweep of which nobody has said what the objective is, and say what it could be.
+    """Run one trial of a sweep that has no objective yet, and say what that could be.
 
     Args:
         backend: what runs the trial.

@@ -26,7 +26,7 @@ from tests.local_faults.restless import Restless
 _HEARTBEAT_S: Final = 0.25
 _FUNCTIONS: Final = {
     "ledger save": ("controllers.worlds.local.jobs", "LedgerFile.save"),
-    "sweep's run": ("controllers.local_run.mlflow_side", "open_sweep"),
+    "sweep's run": ("controllers.local_run.opened_mlflow", "open_sweep"),
     "trial's run": ("mlflow_hooks.delivery", "open_run"),
     "delivery": ("controllers.local_run.sweep", "LocalSweep.deliver"),
     "result": ("controllers.local_run.sweep", "write_result"),

@@ -73,7 +73,7 @@ def passes_per_second() -> float:
 
 
 def size(pace: float, cores: int) -> str:
-    """Return the variables that size the sweep for ``cores``, each of which makes ``pace`` passes in a second."""
+    """Return the variables that size the sweep for ``cores`` cores that make ``pace`` passes in a second each."""
     trials = min(_MOST_TRIALS, _TRIALS_PER_CORE * cores)
     passes = max(1, round(pace * _SWEEP_S * cores / trials / statistics.fmean(STEPS)))
     return f"DEMO_TRIALS={trials} DEMO_PASSES={passes}"

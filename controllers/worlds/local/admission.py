@@ -64,7 +64,7 @@ class Admission:
     Args:
         machine: The nodes.
         jobs: All jobs as they are at any time.
-        measured: Whoever measures what they use.
+        measured: Measures what they use.
         gauge: What the machine tells of itself.
     """
 
@@ -161,7 +161,7 @@ class Admission:
         """Return what speaks against one more attempt, wherever it is; empty where nothing does."""
         if job.alone and self._jobs.placed:
             return "it was killed for memory, and waits until nothing else runs"
-        # What is held for it already is counted; of several that were cut short together, each is looked at anew.
+        # What is held for it already is counted; of several that were cut short together, each is looked at by itself.
         others = self._jobs.placed if job.targets else self._jobs.holding
         more = self.more([one for one in others if one.id != job.id])
         return "" if more else "as many run as the memory holds, or as were asked for"

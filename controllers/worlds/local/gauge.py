@@ -1,4 +1,4 @@
-"""What this machine has left for trials: idle cores, and memory, of which a container may have a part."""
+"""What this machine has left for trials: idle cores, and memory; a container may have a part of it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

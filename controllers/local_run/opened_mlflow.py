@@ -1,6 +1,6 @@
 """What one sweep on this machine reads of MLflow and tells it, once MLflow answers.
 
-Importing this takes a second or two, so ``Beside`` does it while the first trials begin.
+Importing this takes a second or two, so ``LateMlflow`` does it while the first trials begin.
 """
 
 import time
@@ -15,8 +15,8 @@ from controllers.core.model import Sample, TrialId
 from controllers.core.ports import MetricSource
 from controllers.core.results import RunResult
 from controllers.driving.clock import SweepClock
-from controllers.local_run.beside import SweepInMlflow
 from controllers.local_run.closing import Closing
+from controllers.local_run.late_mlflow import SweepInMlflow
 from controllers.local_run.postman import Postman
 from controllers.local_run.script_runs import ScriptRuns
 from controllers.tracking.access import MlflowAwayError
@@ -31,7 +31,7 @@ from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks.tracking_server import tracking_server
 
 _EVERY_S: Final = 1.0
-"""Seconds between two looks at what MLflow has of trials of which nothing else tells."""
+"""Seconds between two looks at what MLflow has of trials where nothing else tells of them."""
 _SELDOM_S: Final = 10.0
 """Seconds between two looks where all that run keep a journal: only their runs, for tags, must be found then."""
 _REST: Final = 20.0
@@ -70,7 +70,7 @@ class Seldom:
         return self._source.poll()
 
 
-class MlflowSide:
+class OpenedMlflow:
     """The runs of a sweep, opened. ``follow`` begins to read and to write; ``close`` ends that.
 
     Args:

@@ -20,7 +20,7 @@ from controllers.tracking.access import MlflowAwayError, shown
 from controllers.worlds.local.jobs import LocalJob
 
 if TYPE_CHECKING:
-    from controllers.local_run.mlflow_side import MlflowSide
+    from controllers.local_run.opened_mlflow import OpenedMlflow
 
 _FIRST_PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
@@ -52,8 +52,8 @@ class SweepInMlflow:
     spec: str
 
 
-class Beside:
-    """A source of metrics, an observer and a post office, all of which do nothing until MLflow is opened.
+class LateMlflow:
+    """A source of metrics and an observer, and brings what trials log. All of it does nothing until MLflow is opened.
 
     Args:
         sweep: what is to be opened.
@@ -61,7 +61,7 @@ class Beside:
 
     def __init__(self, sweep: SweepInMlflow) -> None:
         self._sweep = sweep
-        self._side: MlflowSide | None = None
+        self._side: OpenedMlflow | None = None
         self._error: SpeconError | None = None
         self._seen: tuple[Snapshot, Mapping[TrialId, Assessment], Mapping[TrialId, str]] | None = None
         self._problem = "it has not answered yet"
@@ -70,7 +70,7 @@ class Beside:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def open(self, follow: "Callable[[MlflowSide], None] | None" = None, *, looks_elsewhere: bool = False) -> None:
+    def open(self, follow: "Callable[[OpenedMlflow], None] | None" = None, *, looks_elsewhere: bool = False) -> None:
         """Begin to open MLflow, unless that has begun; returns at once.
 
         Args:
@@ -89,7 +89,7 @@ class Beside:
         if self._side is not None:
             self._side.close()
 
-    def within(self, seconds: float) -> "MlflowSide | None":
+    def within(self, seconds: float) -> "OpenedMlflow | None":
         """Return what was opened; None where it is not after so many seconds.
 
         Raises:
@@ -101,7 +101,7 @@ class Beside:
             raise self._error
         return self._side
 
-    def needed(self) -> "MlflowSide":
+    def needed(self) -> "OpenedMlflow":
         """Return what was opened.
 
         Raises:
@@ -171,14 +171,14 @@ class Beside:
                 "log is kept and sent later"
             )
 
-    def _open(self, follow: "Callable[[MlflowSide], None] | None", looks_elsewhere: bool) -> None:  # noqa: FBT001 - arguments of a thread
+    def _open(self, follow: "Callable[[OpenedMlflow], None] | None", looks_elsewhere: bool) -> None:  # noqa: FBT001 - arguments of a thread
         _take_what_is_left()
-        from controllers.local_run.mlflow_side import MlflowSide  # noqa: PLC0415 - see the module's docstring
+        from controllers.local_run.opened_mlflow import OpenedMlflow  # noqa: PLC0415 - see the module's docstring
 
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             try:
-                side = MlflowSide(self._sweep, looks_elsewhere=looks_elsewhere)
+                side = OpenedMlflow(self._sweep, looks_elsewhere=looks_elsewhere)
                 if follow is not None:
                     follow(side)
             except SpeconError as error:
