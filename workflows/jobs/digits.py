@@ -23,7 +23,7 @@ HIDDEN: Final = 128
 STEPS: Final = 10, 20, 40, 100
 """What trials of the sweep choose their steps from."""
 _MEASURED_S: Final = 1.0
-_SWEEP_S: Final = 90
+_SWEEP_S: Final = 60
 """Seconds for which the sweep would keep all cores busy if all of its networks were large ones."""
 _TRIALS_PER_CORE, _MOST_TRIALS = 8, 64
 
