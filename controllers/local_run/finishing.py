@@ -161,7 +161,7 @@ def wait_for(courier: Courier, services: RunServices) -> Lack | None:
                 raise SweepInterrupted(message)
             if mark != before:
                 before, moved_at = mark, now
-            if now > moved_at + patience:
+            if now > moved_at + patience or (services.server is not None and services.server.given_up):
                 return courier.lack()
             if now > began + _QUIET_S and (told_at == began or now > told_at + _TELL_EVERY_S):
                 told_at = now

@@ -69,13 +69,11 @@ class RunServices:
     imposed: Mapping[str, str]
 
     def keep_alive(self, hung_after_s: float = HUNG_AFTER_S) -> None:
-        """Start the run's own MLflow again if it has died, or has not answered for ``hung_after_s`` seconds.
-
-        Raises:
-            MlflowServerError: it has never come up.
-        """
+        """Start the run's own MLflow again if it has died, or has not answered for ``hung_after_s`` seconds."""
         if self.server is not None:
             self.server.keep_alive(hung_after_s)
+            for line in self.server.news():
+                self.screen.say(line)
 
     def tell_of_mlflow(self) -> None:
         """Say where MLflow is; it may not answer yet."""

@@ -18,6 +18,7 @@ from hera_specon import Sweep, choice, minimize
 from mlflow_hooks import trial
 
 STEPS = 8
+_SEEN_WITHIN_S = 4.0
 
 
 def workflow(harm: str, *values: int) -> Mapping[str, Any]:
@@ -63,9 +64,10 @@ def _server() -> int:
 
 
 def _wait_for_the_server() -> None:
-    """Wait until MLflow answers: trials begin before it does."""
+    """Wait until MLflow answers, as trials begin before it does, and until the controller must have seen that."""
     while not answers(f"{os.environ['MLFLOW_TRACKING_URI']}/health", 2.0):
         time.sleep(0.1)
+    time.sleep(_SEEN_WITHIN_S)
 
 
 def main() -> None:

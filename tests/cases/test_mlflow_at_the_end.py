@@ -1,6 +1,7 @@
 """MLflow hangs, dies or stays away as a local sweep ends: the result is right, and in the end MLflow has everything."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from controllers.local_run import finishing
 from controllers.local_run.order import LocalSettings
 from controllers.local_run.run import LocalRun, run_locally
 from controllers.policies.registry import parse_policy
+from controllers.worlds.local import mlflow_server
 from controllers.worlds.local.mlflow_server import LocalMlflow
 from hera_specon.display.screens import PlainScreen
 from tests.cases.mlflow_at_the_end import STEPS, runs_in, workflow
@@ -71,6 +73,22 @@ def test_without_the_users_server_the_result_is_right_and_a_later_command_sends_
     assert not json.loads((again.folder / "run.json").read_text()).get("finished")
     again.conclude()
     assert json.loads((again.folder / "run.json").read_text())["finished"]
+
+
+def test_a_server_of_our_own_that_never_comes_up_costs_no_trial_and_no_result(
+    said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(mlflow_server, "own_command", lambda *_: [sys.executable, "-c", "raise SystemExit(3)"])
+        patched.setattr(mlflow_server, "_PAUSE_S", 0.5)
+        done = run("", said)
+    assert finals(done) == [1 / STEPS]
+    assert "lacks" in done.lacking
+    assert sum("did not come up" in line for line in said) == 1
+    # MLflow gets it all as soon as there is one.
+    again = run("", said)
+    assert (again.lacking, again.folder, finals(again)) == ("", done.folder, [1 / STEPS])
+    assert runs_in(Path(".specon/mlflow/mlflow.db")) == WHOLE
 
 
 def test_a_controller_that_dies_before_it_has_closed_the_sweep_closes_it_the_next_time(

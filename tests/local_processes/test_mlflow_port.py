@@ -1,7 +1,9 @@
 """A server is believed to be the run's own MLflow only if a process of the run listens there."""
 
 import http.server
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,3 +51,24 @@ def test_a_server_whose_port_a_stranger_has_taken_is_not_started_again_and_again
     server = LocalMlflow(tmp_path)
     server.keep_alive()
     assert server.pid == 0, taken
+
+
+def test_a_server_that_cannot_come_up_is_told_once_and_given_up_after_some_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mlflow_server, "own_command", lambda *_: [sys.executable, "-c", "raise SystemExit(3)"])
+    monkeypatch.setattr(mlflow_server, "_PAUSE_S", 0.1)
+    server, told = LocalMlflow(tmp_path), []
+    server.start()
+    try:
+        began = time.monotonic()
+        while not server.given_up and time.monotonic() < began + 20.0:
+            server.keep_alive()
+            told += server.news()
+            time.sleep(0.02)
+        assert server.given_up
+        assert len(told) == 1
+        assert "did not come up" in told[0]
+        assert "mlflow-server.log" in told[0]
+    finally:
+        server.close()

@@ -17,7 +17,11 @@ from controllers.worlds.local import serve_mlflow
 from controllers.worlds.local.processes import Tethered, proctree, start_tethered
 from controllers.worlds.local.pulse import Pulse, answers
 
-_READY_WITHIN_S = 90.0
+_READY_WITHIN_S: Final = 90.0
+_MOST_STARTS: Final = 3
+"""Starts after which a server that never came up isn't started again."""
+_PAUSE_S: Final = 15.0
+"""Seconds from one such start to the next, at least."""
 HUNG_AFTER_S: Final = 60.0
 """Seconds without an answer after which a server that did answer is taken for one that hangs."""
 
@@ -40,7 +44,9 @@ class LocalMlflow:
         self._experiments = tuple(experiments)
         self._port = _free_port()
         self._process: Tethered | None = None
-        self._came_up = False
+        self._came_up = self._told = False
+        self._starts = 0
+        self._problem = ""
         self._pulse = Pulse(f"{self.uri}/health")
 
     @property
@@ -76,6 +82,7 @@ class LocalMlflow:
         # By the time of a restart it names this very server, which must not be its own client.
         env.pop("MLFLOW_TRACKING_URI", None)
         self._process = start_tethered(command, env, self._folder / "mlflow-server.log")
+        self._starts += 1
         self._pulse.restart()
 
     def wait_ready(self) -> None:
@@ -85,41 +92,45 @@ class LocalMlflow:
             MlflowServerError: it ended or did not answer within 90 s, or another process has taken its port.
         """
         while not (self._listens() and self._healthy()):
-            self._check_coming_up()
+            if self._ended or self._pulse.silent_s > _READY_WITHIN_S:
+                raise MlflowServerError(self._failure())
             time.sleep(0.2)
         self._came_up = True
 
     def keep_alive(self, hung_after_s: float = HUNG_AFTER_S) -> None:
-        """Start the server anew if it has died or hangs, once nobody else has its port.
+        """Start the server again if it has died or hangs, once nobody else has its port.
 
         Args:
             hung_after_s: seconds without an answer after which it hangs; one that is starting gets 90 s.
-
-        Raises:
-            MlflowServerError: it has never come up: another start would fail as well.
         """
-        if self._process is not None and not self._came_up:
-            self._came_up = self._pulse.heard and self._listens()
-            if not self._came_up:
-                self._check_coming_up()
-            return
+        self._came_up = self._came_up or (self._pulse.heard and self._listens())
         patience_s = hung_after_s if self._pulse.heard else _READY_WITHIN_S
         if self._process is not None and not self._ended and self._pulse.silent_s > patience_s:
             self._process.terminate()
-        if self._ended and _is_free(self._port):
+        if not self._ended:
+            return
+        if not self._came_up and self._starts:
+            self._problem = self._problem or self._failure()
+            if self.given_up or self._pulse.silent_s < _PAUSE_S:
+                return
+        if _is_free(self._port):
             self.start()
 
-    def _check_coming_up(self) -> None:
-        """Refuse to wait any longer for a server that has ended, or takes too long.
+    @property
+    def given_up(self) -> bool:
+        """Whether it has never come up, and isn't started again."""
+        return self._ended and not self._came_up and self._starts >= _MOST_STARTS
 
-        Raises:
-            MlflowServerError: it has, or does.
-        """
-        if self._ended or self._pulse.silent_s > _READY_WITHIN_S:
-            taken = f": another process answers at {self.uri}" if self._healthy() else ""
-            log = self._folder / "mlflow-server.log"
-            message = f"the local MLflow server did not come up{taken}; see {log}"
-            raise MlflowServerError(message)
+    def news(self) -> Iterable[str]:
+        """Yield in words, once, that it did not come up. Trials train without it; what they log is on the disk."""
+        if self._problem and not self._told:
+            self._told = True
+            yield f"{self._problem} (the trials train meanwhile, and what they log is kept)"
+
+    def _failure(self) -> str:
+        """Say that it did not come up, and where to look for the reason."""
+        taken = f": another process answers at {self.uri}" if self._healthy() else ""
+        return f"the local MLflow server did not come up{taken}; see {self._folder / 'mlflow-server.log'}"
 
     def close(self) -> None:
         """End the server and all its processes."""

@@ -11,6 +11,8 @@ import urllib.request
 from typing import Final
 
 _EVERY_S: Final = 2.0
+_AT_FIRST_S: Final = 0.5
+"""Seconds between two questions until the first answer."""
 _ANSWER_S: Final = 5.0
 _OK: Final = 200
 
@@ -25,7 +27,7 @@ def answers(url: str, within_s: float) -> bool:
 
 
 class Pulse:
-    """Asks for ``url`` every two seconds once it was started, and notes when that last succeeded."""
+    """Asks for ``url`` again and again once it was started, and notes when that last succeeded."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -60,4 +62,4 @@ class Pulse:
             began = self._began_at
             if answers(self._url, _ANSWER_S) and began == self._began_at:
                 self._beat_at = time.monotonic()
-            self._stop.wait(_EVERY_S)
+            self._stop.wait(_EVERY_S if self.heard else _AT_FIRST_S)
