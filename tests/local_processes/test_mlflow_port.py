@@ -58,7 +58,8 @@ def test_a_server_that_cannot_come_up_is_told_once_and_given_up_after_some_start
 ) -> None:
     monkeypatch.setattr(mlflow_server, "own_command", lambda *_: [sys.executable, "-c", "raise SystemExit(3)"])
     monkeypatch.setattr(mlflow_server, "_PAUSE_S", 0.1)
-    server, told = LocalMlflow(tmp_path), []
+    server = LocalMlflow(tmp_path)
+    told: list[str] = []
     server.start()
     try:
         began = time.monotonic()
