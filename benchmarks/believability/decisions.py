@@ -54,7 +54,7 @@ def _action(line: Mapping[str, Any], uid: str) -> Action:
         case "Resize":
             return Resize(trial, line["cpu"])
         case "Migrate":
-            return Migrate(trial, NodeName(line["node"]))
+            return Migrate(trial, tuple(map(NodeName, line.get("nodes") or (line["node"],))))
         case kind:
             message = f"cannot repeat an action of kind {kind!r}: the trials are where they first were"
             raise SpeconError(message)

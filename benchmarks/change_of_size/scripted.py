@@ -32,7 +32,7 @@ class Scripted(Stateless):
         nodes: tuple[NodeName, ...]
         step, nodes = [(at, nodes) for at, nodes in self.sizes if made >= at][-1]
         if trial.waits:
-            return Proposal(Place(trial.id, nodes[0], nodes=nodes), f"at step {step}")
+            return Proposal(Place(trial.id, nodes), f"at step {step}")
         if trial.steady and trial.nodes != nodes:
-            return Proposal(Migrate(trial.id, nodes[0], nodes), f"at step {step}")
+            return Proposal(Migrate(trial.id, nodes), f"at step {step}")
         return None

@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
-from controllers.core.actions import Action, Assessment, Migrate, Place, Resize, Stop, Suspend
+from controllers.core.actions import Action, Assessment, Migrate, Place, Resize, Stop, Suspend, written
 from controllers.core.model import Trial, TrialId
 from controllers.core.ports import Outcome, OutcomeKind
 from controllers.tracking.tags import Compose, trial_tags
@@ -51,7 +51,7 @@ class ActionReport:
             return  # thousands of vetoes may come of one decision
         kind = type(action).__name__.lower()
         # Only gangs have a node for each worker, and only trials of a search get a point.
-        told = {name: None if value == () else value for name, value in asdict(action).items()}
+        told = {name: None if value == () else value for name, value in written(action).items()}
         told |= {"outcome": outcome.kind, "reason": reason, "detail": outcome.detail or None}
         extra = fields(**self._about, kind=kind, **told)
         _LOG.log(level, "%s %s: %s", outcome.kind, in_words(action), reason, extra=extra)
@@ -80,12 +80,12 @@ def in_words(action: Action) -> str:
     match action:
         case Resize(trial, cpu):
             return f"resize of {trial} to {cpu:.3g} cores"
-        case Migrate(trial, node):
-            return f"move of {trial} to {node}"
-        case Place(trial, None):
+        case Migrate(trial):
+            return f"move of {trial} to {action.node}"
+        case Place(trial, ()):
             return f"start of {trial} where the scheduler wants it"
-        case Place(trial, node):
-            return f"start of {trial} on {node}"
+        case Place(trial):
+            return f"start of {trial} on {action.node}"
         case Suspend(trial):
             return f"suspension of {trial}"
         case Stop(trial):

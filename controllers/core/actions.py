@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar, get_args
+from typing import Any, Final, Generic, Self, TypeVar, assert_never, get_args
 
 from controllers.core.model import Category, NodeName, Point, Snapshot, Trial, TrialId
 
@@ -19,43 +19,58 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Migrate:
-    """Checkpoint the trial, end its attempt, and go on with the next one on ``node``.
+    """Checkpoint the trial, end its attempt, and go on with the next one on ``nodes``.
 
-    For a gang ``nodes`` has a node for each worker of the next attempt, by rank: as many workers as it has nodes from
-    then on, whether it moves, grows or shrinks. It ends and goes on as a whole.
+    They are a node for each worker of the next attempt, by rank: a trial of one worker has one. A gang has as many
+    workers as nodes from then on, whether it moves, grows or shrinks. It ends and goes on as a whole.
 
     Raises:
-        ValueError: ``nodes`` does not begin with ``node``.
+        ValueError: there are no ``nodes``.
     """
 
     trial: TrialId
-    node: NodeName
-    nodes: tuple[NodeName, ...] = ()
+    nodes: tuple[NodeName, ...]
 
     def __post_init__(self) -> None:
-        _check_first(self.node, self.nodes)
+        if not self.nodes:
+            message = f"a move of {self.trial!r} leads to no node"
+            raise ValueError(message)
+
+    @classmethod
+    def to(cls, node: NodeName, trial: Trial) -> Self:
+        """Return the move of all workers of ``trial`` to ``node``."""
+        return cls(trial.id, (node,) * trial.workers)
+
+    @property
+    def node(self) -> NodeName:
+        """Node of the first worker."""
+        return self.nodes[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Let a trial that waits for a place start or go on, on ``node`` or where the default scheduler wants it (None).
+    """Let a trial that waits for a place start or go on, on ``nodes`` or, without any, where the scheduler wants it.
 
+    They are a node for each worker, by rank: a trial of one worker has one. A gang has as many workers as nodes from
+    then on, all admitted or none; without nodes it keeps as many as it has. ``near`` tells that a policy names a gang's
+    first node only: its guards find nodes near it for the other workers.
     ``point`` are the hyperparameters that a search found for it. The engine adds them; policies leave them empty.
-    For a gang ``nodes`` has a node for each worker, by rank: as many workers as it has nodes from then on, all admitted
-    or none. Without ``nodes`` a gang keeps as many workers as it has, all on ``node``, or where the scheduler wants
-    each.
-
-    Raises:
-        ValueError: ``nodes`` does not begin with ``node``.
     """
 
     trial: TrialId
-    node: NodeName | None = None
-    point: Point = ()
     nodes: tuple[NodeName, ...] = ()
+    point: Point = ()
+    near: bool = False
 
-    def __post_init__(self) -> None:
-        _check_first(self.node, self.nodes)
+    @classmethod
+    def on(cls, node: NodeName, trial: Trial) -> Self:
+        """Return the place of ``trial`` on ``node``; the first worker of a gang goes there, and the others near it."""
+        return cls(trial.id, (node,), near=trial.gang)
+
+    @property
+    def node(self) -> NodeName | None:
+        """Node of the first worker, None where the scheduler chooses it."""
+        return self.nodes[0] if self.nodes else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +91,6 @@ class Stop:
     why: str
 
 
-def _check_first(node: NodeName | None, nodes: tuple[NodeName, ...]) -> None:
-    if nodes and nodes[0] != node:
-        message = f"rank 0 of a gang goes to its first node {nodes[0]!r}, not to {node!r}"
-        raise ValueError(message)
-
-
-def nodes_of(action: Migrate | Place, trial: Trial) -> tuple[NodeName, ...]:
-    """Return the node of each worker of the attempt that ``action`` leads to; empty where a scheduler chooses them."""
-    if action.nodes or action.node is None:
-        return action.nodes
-    return (action.node,) * trial.workers
-
-
 def why_no_gang(action: Migrate | Place, trial: Trial) -> str:
     """Return why ``trial`` cannot have as many workers as ``action`` has nodes; empty where it can."""
     least, most, asked = trial.min_workers, max(trial.max_workers, trial.workers), len(action.nodes)
@@ -100,6 +102,27 @@ def why_no_gang(action: Migrate | Place, trial: Trial) -> str:
 Action = Resize | Migrate | Place | Suspend | Stop
 ACTION_KINDS: Final[tuple[type[Action], ...]] = get_args(Action)
 """Every kind of action, for whoever must know them all."""
+
+
+def written(action: Action) -> dict[str, Any]:
+    """Return ``action`` as files and logs have it: ``node`` is the first worker's, ``nodes`` those of several."""
+    match action:
+        case Resize(trial, cpu):
+            return {"trial": trial, "cpu": cpu}
+        case Migrate(trial, nodes):
+            return {"trial": trial, "node": action.node, "nodes": _of_several(nodes)}
+        case Place(trial, nodes, point):
+            return {"trial": trial, "node": action.node, "point": point, "nodes": _of_several(nodes)}
+        case Suspend(trial):
+            return {"trial": trial}
+        case Stop(trial, why):
+            return {"trial": trial, "why": why}
+        case _:
+            assert_never(action)
+
+
+def _of_several(nodes: tuple[NodeName, ...]) -> tuple[NodeName, ...]:
+    return nodes if len(nodes) > 1 else ()
 
 
 @dataclass(frozen=True, slots=True)

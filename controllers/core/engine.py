@@ -164,9 +164,8 @@ class Engine(Generic[S]):
         if (before.phase, before.nodes, before.attempt) != (after.phase, after.nodes, after.attempt):
             return "the trial has changed since the policy looked at it"
         match action:
-            case Migrate(node=node) | Place(node=node):
-                wanted = action.nodes or (() if node is None else (node,))
-                places = {name: self._world.node(name) for name in wanted}
+            case Migrate(nodes=nodes) | Place(nodes=nodes):
+                places = {name: self._world.node(name) for name in nodes}
                 unready = [name for name, place in places.items() if place is None or not place.ready]
                 return f"node {unready[0]} is not ready" if unready else why_no_gang(action, after)
             case Resize() | Suspend() | Stop():

@@ -153,10 +153,9 @@ class Trial:
     leaves those of a gang that was lost to a ``Place`` too. A worker holds its ``devices`` alone. ``parameters`` are
     its hyperparameters. ``diverged`` tells that the newest value of its objective is NaN or infinite. ``search`` is the
     text of the search that gives the trial its parameters when it first starts; empty where its author gave them.
-    ``sweep`` is the name of its sweep: only objectives of one sweep can be compared. ``moving_to`` is the node that its
-    next attempt, or rank 0 of it, goes to; ``moving_to_nodes`` are those of all ranks where a gang moves, empty for any
-    other trial. ``may_use`` are the nodes to which selectors, affinity and taints let it go, None where these keep it
-    off none.
+    ``sweep`` is the name of its sweep: only objectives of one sweep can be compared. ``destination`` names
+    the node of each worker of the attempt that a move leads to, by rank; empty where it leads nowhere yet. ``may_use``
+    are the nodes to which selectors, affinity and taints let it go, None where these keep it off none.
     """
 
     id: TrialId
@@ -172,7 +171,7 @@ class Trial:
     workers: int = 1
     min_workers: int = 1
     max_workers: int = 1
-    moving_to: NodeName | None = None
+    destination: tuple[NodeName, ...] = ()
     gated: bool = False
     progress: Progress | None = None
     goals: Goals = Goals()
@@ -182,7 +181,6 @@ class Trial:
     diverged: bool = False
     search: str = ""
     sweep: str = ""
-    moving_to_nodes: tuple[NodeName, ...] = ()
     may_use: frozenset[NodeName] | None = None
 
     @property
@@ -191,11 +189,9 @@ class Trial:
         return self.workers > 1 or self.max_workers > 1
 
     @property
-    def destination(self) -> tuple[NodeName, ...]:
-        """Node of each worker of the attempt that a move leads to, by rank; empty where it leads nowhere yet."""
-        if self.moving_to_nodes or self.moving_to is None:
-            return self.moving_to_nodes
-        return (self.moving_to,) * self.workers
+    def moving_to(self) -> NodeName | None:
+        """Node of the first worker of the attempt that a move leads to."""
+        return self.destination[0] if self.destination else None
 
     @property
     def node(self) -> NodeName | None:
@@ -240,7 +236,7 @@ class Trial:
             self.workers,
             self.min_workers,
             self.max_workers,
-            self.moving_to,
+            self.destination,
             self.gated,
             progress,
             self.goals,
@@ -250,7 +246,6 @@ class Trial:
             diverged,
             self.search,
             self.sweep,
-            self.moving_to_nodes,
             self.may_use,
         )
 

@@ -175,7 +175,7 @@ def balancing(
         occupancy.move(best.trial, best.target.name)
         for node in (source, best.target):
             crowded[node.name] = crowding(node, occupancy.on(node.name), profiles)
-        yield Migrate(best.trial.id, best.target.name), reason
+        yield Migrate.to(best.target.name, best.trial), reason
 
 
 @dataclass(frozen=True, slots=True)

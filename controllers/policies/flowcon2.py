@@ -127,7 +127,7 @@ def reliefs(occupancy: Occupancy, memos: Memos, moves: AskedMoves) -> Iterator[P
         why = "has completing trials only" if occupancy.on(target) else "is idle"
         occupancy.move(trial, target)
         calm = [name for name in calm if name != target or _completing(occupancy.on(name), memos)]
-        yield Proposal(Migrate(trial.id, target), f"making room: {least}; {target} {why}")
+        yield Proposal(Migrate.to(target, trial), f"making room: {least}; {target} {why}")
 
 
 def _completing(trials: Sequence[Trial], memos: Memos) -> bool:

@@ -1,10 +1,9 @@
 """The record of what a policy wanted, action by action, and of what became of it."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
-from controllers.core.actions import Action
+from controllers.core.actions import Action, written
 from controllers.core.ports import Outcome
 from controllers.record.lines import LineFile
 
@@ -18,5 +17,5 @@ class ActionFile:
     def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
         """Append the action."""
         came_of_it = {"outcome": outcome.kind, "detail": outcome.detail}
-        line = {"at": now, "kind": type(action).__name__, **asdict(action), "reason": reason, **came_of_it}
+        line = {"at": now, "kind": type(action).__name__, **written(action), "reason": reason, **came_of_it}
         self._lines.append(json.dumps(line) + "\n")

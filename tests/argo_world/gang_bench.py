@@ -13,11 +13,11 @@ PLACE, MOVE, REST = "hera-specon.io/place", "hera-specon.io/move-to", "hera-spec
 
 
 def to(*nodes: str) -> Migrate:
-    return Migrate(G, NodeName(nodes[0]), tuple(NodeName(name) for name in nodes))
+    return Migrate(G, tuple(NodeName(name) for name in nodes))
 
 
 def at(*nodes: str) -> Place:
-    return Place(G, NodeName(nodes[0]), nodes=tuple(NodeName(name) for name in nodes))
+    return Place(G, tuple(NodeName(name) for name in nodes))
 
 
 def running(bench: Bench, *nodes: str, attempt: int = 0, **changes: object) -> None:

@@ -36,7 +36,7 @@ def put_gang(bench: Bench, *specs: Json, **changes: Any) -> None:  # noqa: ANN40
 
 
 def at(*nodes: NodeName) -> Place:
-    return Place(G, nodes[0], nodes=nodes)
+    return Place(G, nodes)
 
 
 def notes(bench: Bench, rank: int) -> dict[str, str]:
@@ -68,7 +68,7 @@ def test_nodes_found_for_a_gang_are_those_that_its_demands_allow(bench: Bench) -
     put_nodes(bench)
     put_gang(bench, EAST, EAST, EAST, gated=True, cpu="300m")
     bench.begin()
-    assert bench.world.apply(Place(G, None)).done
+    assert bench.world.apply(Place(G)).done
     bench.until(lambda: placed_on(bench, 3) == ["n1"] * 3)
 
 
@@ -76,7 +76,7 @@ def test_a_gang_that_fits_only_where_its_demands_forbid_it_waits(bench: Bench) -
     put_nodes(bench)
     put_gang(bench, EAST, EAST, gated=True, cpu="600m")
     bench.begin()
-    assert bench.world.apply(Place(G, None)).detail.endswith("that it may use")
+    assert bench.world.apply(Place(G)).detail.endswith("that it may use")
     bench.settle()
     assert placed_on(bench, 2) == [None, None]
 
@@ -93,9 +93,9 @@ def test_a_gang_moves_only_where_its_demands_hold_for_all_and_its_leaving_worker
     put_nodes(bench)
     put_gang(bench, EAST, EAST, on="n1", cpu="400m")
     bench.begin()
-    assert "selector or affinity" in bench.world.apply(Migrate(G, N1, (N1, N2))).detail
-    assert "do not fit on n1" in bench.world.apply(Migrate(G, N1, (N1, N1, N1))).detail
-    assert bench.world.apply(Migrate(G, N1, (N1,))).done
+    assert "selector or affinity" in bench.world.apply(Migrate(G, (N1, N2))).detail
+    assert "do not fit on n1" in bench.world.apply(Migrate(G, (N1, N1, N1))).detail
+    assert bench.world.apply(Migrate(G, (N1,))).done
 
 
 class Runs:

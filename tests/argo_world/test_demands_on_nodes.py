@@ -148,10 +148,10 @@ def test_a_tainted_node_is_one_for_those_who_tolerate_it_and_is_not_shown_where_
     bench.until(lambda: "n3" not in unready(bench))
     assert bench.trial("a").may_use is None
     assert N3 not in (bench.trial("b").may_use or {N3})
-    assert bench.world.apply(Place(B, N3)).detail == (
+    assert bench.world.apply(Place(B, (N3,))).detail == (
         "node n3 is none for this trial: it does not tolerate the taint pool"
     )
-    assert bench.world.apply(Place(A, N3)).done
+    assert bench.world.apply(Place(A, (N3,))).done
 
 
 def test_a_cordoned_or_ailing_node_takes_nobody_whatever_they_tolerate(bench: Bench) -> None:
@@ -169,8 +169,8 @@ def test_a_trial_goes_only_where_its_selector_holds_and_its_next_attempt_too(ben
     bench.put("pods", demanding(pod("a", on="n1"), **SPECS["selects"]))
     bench.begin()
     assert bench.trial("a").may_use == frozenset({N1, N3})
-    assert "selector or affinity" in bench.world.apply(Migrate(A, N2)).detail
-    assert bench.world.apply(Migrate(A, N3)).done
+    assert "selector or affinity" in bench.world.apply(Migrate(A, (N2,))).detail
+    assert bench.world.apply(Migrate(A, (N3,))).done
     assert bench.trial("a").may_use == frozenset({N1, N3})
 
 
@@ -194,7 +194,7 @@ def test_a_gate_that_is_opened_for_an_authors_own_host_says_so_on_the_pod(bench:
     bench.put("pods", demanding(pod("a", gated=True), nodeSelector={HOST: "host-n1"}))
     bench.begin()
     assert bench.trial("a").may_use == frozenset({N1})
-    assert bench.world.apply(Place(A, N1)).done
+    assert bench.world.apply(Place(A, (N1,))).done
     bench.settle()
     bench.until(lambda: bench.trial("a").may_use == frozenset({N1}) and not bench.trial("a").gated)
 

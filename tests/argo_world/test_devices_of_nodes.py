@@ -69,12 +69,12 @@ def test_a_place_without_a_free_device_is_refused_with_what_there_is_and_done_on
     bench.put("pods", asking(pod("b", on="n1")))
     bench.put("pods", asking(pod("a", gated=True)))
     bench.begin()
-    assert bench.world.apply(Place(A, N1)).detail == (
+    assert bench.world.apply(Place(A, (N1,))).detail == (
         f"n1 cannot give 1 {GPU}: it has 1 {GPU}, and 1 {GPU} are requested"
     )
-    assert "no devices" in bench.world.apply(Place(A, N2)).detail
+    assert "no devices" in bench.world.apply(Place(A, (N2,))).detail
     bench.fake.store.drop("pods", "sweeps/sweep-x-b-0")
-    bench.until(lambda: bench.world.apply(Place(A, N1)).done)
+    bench.until(lambda: bench.world.apply(Place(A, (N1,))).done)
 
 
 def test_a_device_is_given_once_though_the_first_place_does_not_show_yet(bench: Bench) -> None:
@@ -82,10 +82,10 @@ def test_a_device_is_given_once_though_the_first_place_does_not_show_yet(bench: 
     for name in "ab":
         bench.put("pods", asking(pod(name, gated=True)))
     bench.begin()
-    assert bench.world.apply(Place(A, N1)).done
-    assert GPU in bench.world.apply(Place(B, N1)).detail
+    assert bench.world.apply(Place(A, (N1,))).done
+    assert GPU in bench.world.apply(Place(B, (N1,))).detail
     bench.settle()
-    assert GPU in bench.world.apply(Place(B, N1)).detail
+    assert GPU in bench.world.apply(Place(B, (N1,))).detail
     assert seen(bench, N1).devices_starting == ONE
 
 
@@ -96,8 +96,8 @@ def test_a_move_takes_a_device_at_its_destination_from_the_start(bench: Bench) -
     bench.put("pods", asking(pod("a", on="n1")))
     bench.put("pods", asking(pod("b", gated=True)))
     bench.begin()
-    assert bench.world.apply(Migrate(A, N2)).done
-    assert GPU in bench.world.apply(Place(B, N2)).detail
+    assert bench.world.apply(Migrate(A, (N2,))).done
+    assert GPU in bench.world.apply(Place(B, (N2,))).detail
 
 
 def test_a_node_kept_for_its_devices_takes_those_that_ask_for_one_and_nobody_else(bench: Bench) -> None:
@@ -113,8 +113,8 @@ def test_a_node_kept_for_its_devices_takes_those_that_ask_for_one_and_nobody_els
         "n2": (False, {GPU}),
         "n3": (False, set()),
     }
-    assert f"takes only pods that ask for {GPU}" in bench.world.apply(Place(B, N1)).detail
-    assert bench.world.apply(Place(A, N1)).done
+    assert f"takes only pods that ask for {GPU}" in bench.world.apply(Place(B, (N1,))).detail
+    assert bench.world.apply(Place(A, (N1,))).done
 
 
 def test_devices_count_as_the_scheduler_counts_other_requests() -> None:

@@ -66,7 +66,7 @@ def test_a_gang_grows_from_one_node_to_two_by_one_checkpoint_and_restart(bench: 
     bench.begin()
     assert bench.world.apply(to("n1", "n2", "n2")).done
     moving = bench.trial("g")
-    assert (moving.phase, moving.moving_to, moving.moving_to_nodes) == (Phase.MOVING, "n1", ("n1", "n2", "n2"))
+    assert (moving.phase, moving.moving_to, moving.destination) == (Phase.MOVING, "n1", ("n1", "n2", "n2"))
     bench.until(lambda: bench.pods.commands == [(name_of(0), ASK)])
     assert plan(bench) == ("2,3", "0")
     for rank in range(2):
@@ -213,7 +213,7 @@ def test_room_promised_to_a_gang_is_not_promised_to_another_trial_nor_held_again
     bench.put("pods", pod("a", on="n1"))
     bench.begin()
     assert bench.world.apply(to("n2", "n2")).done
-    assert not bench.world.apply(Migrate(TrialId(f"{UID}.sweep.a"), N2)).done
+    assert not bench.world.apply(Migrate(TrialId(f"{UID}.sweep.a"), (N2,))).done
     bench.until(lambda: MOVE in notes(bench))
     for rank in range(2):
         bench.put("pods", ended(75, rank, on="n1", notes=notes(bench, rank)))

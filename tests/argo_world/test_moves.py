@@ -13,7 +13,7 @@ from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import BEGAN, NAMESPACE, node, over, pod, stamp, steps, trial, workflow
 
 A = TrialId(trial("a"))
-TO_N2 = Migrate(A, NodeName("n2"))
+TO_N2 = Migrate(A, (NodeName("n2"),))
 ASK = "/var/run/argo/argoexec"
 FORCE = "/bin/sh"
 
@@ -89,7 +89,7 @@ def test_a_moving_trial_takes_no_other_action(bench: Bench) -> None:
     bench.begin()
     bench.until(lambda: bench.pods.commands)
     assert not bench.world.apply(Resize(A, 0.2)).done
-    assert not bench.world.apply(Migrate(A, NodeName("n2"))).done
+    assert not bench.world.apply(Migrate(A, (NodeName("n2"),))).done
 
 
 def test_a_move_to_the_same_or_an_unfit_or_full_node_is_refused(bench: Bench) -> None:
@@ -98,7 +98,7 @@ def test_a_move_to_the_same_or_an_unfit_or_full_node_is_refused(bench: Bench) ->
     bench.put("pods", pod(on="n1"))
     bench.begin()
     for name in ("n1", "n3", "n4", "n5"):
-        outcome = bench.world.apply(Migrate(A, NodeName(name)))
+        outcome = bench.world.apply(Migrate(A, (NodeName(name),)))
         assert (outcome.done, name in outcome.detail) == (False, True)
     assert bench.trial().steady
 
@@ -109,7 +109,7 @@ def test_room_promised_to_one_move_is_not_promised_to_another(bench: Bench) -> N
     bench.put("pods", pod("b", on="n1"))
     bench.begin()
     assert bench.world.apply(TO_N2).done
-    to_n2 = Migrate(TrialId(trial("b")), NodeName("n2"))
+    to_n2 = Migrate(TrialId(trial("b")), (NodeName("n2"),))
     assert not bench.world.apply(to_n2).done
     bench.until(lambda: "hera-specon.io/move-to" in notes(bench))
     bench.settle()

@@ -61,7 +61,7 @@ def test_a_pod_that_waits_at_its_gate_gets_its_run_as_the_gate_opens(bench: Benc
     world = bench.begin(run_of=runs.of)
     bench.settle()
     assert runs.asked == []
-    world.apply(Place(TrialId(trial()), None))
+    world.apply(Place(TrialId(trial())))
     bench.until(lambda: run_on(bench) == "run-1")
     assert "schedulingGates" not in bench.pod()["spec"] or bench.pod()["spec"]["schedulingGates"] == []  # type: ignore[index]
     assert runs.asked == [(trial(), {"lr": 0.1})]
@@ -82,7 +82,7 @@ def test_without_mlflow_the_gate_opens_all_the_same(bench: Bench, runs: Runs) ->
     bench.put("pods", told(pod(gated=True)))
     world = bench.begin(run_of=runs.of)
     bench.settle()
-    world.apply(Place(TrialId(trial()), None))
+    world.apply(Place(TrialId(trial())))
     bench.until(lambda: not bench.pod()["spec"].get("schedulingGates"))  # type: ignore[index]
     assert run_on(bench) is None
 
@@ -127,7 +127,7 @@ def test_a_program_that_makes_its_own_runs_is_told_none_at_the_gate_of_its_first
     bench.put("pods", finds_itself(pod(gated=True)))
     world = bench.begin(run_of=runs.of)
     bench.settle()
-    world.apply(Place(TrialId(trial()), None))
+    world.apply(Place(TrialId(trial())))
     bench.until(lambda: not bench.pod()["spec"].get("schedulingGates"))  # type: ignore[index]
     bench.settle()
     assert (runs.asked, run_on(bench)) == ([], None)

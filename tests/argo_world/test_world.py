@@ -276,7 +276,7 @@ def test_a_workflow_is_marked_as_steered_before_a_trial_is_moved(bench: Bench) -
     bench.put("workflows", bare)
     bench.put("pods", pod(on="n1"))
     bench.begin()
-    assert "not marked" in bench.world.apply(Migrate(A, NodeName("n2"))).detail
+    assert "not marked" in bench.world.apply(Migrate(A, (NodeName("n2"),))).detail
     bench.until(lambda: notes_of_workflow(bench).get("hera-specon.io/adopted") == UID)
 
 
@@ -292,7 +292,7 @@ def test_a_gated_first_attempt_waits_until_it_is_placed(bench: Bench) -> None:
     bench.begin()
     bench.settle()
     assert bench.trial().gated
-    assert bench.world.apply(Place(A, NodeName("n2"))).done
+    assert bench.world.apply(Place(A, (NodeName("n2"),))).done
     assert not bench.trial().gated
     bench.until(lambda: not (bench.pod() or {})["spec"].get("schedulingGates"))
     assert (bench.pod() or {})["spec"]["nodeSelector"] == {"kubernetes.io/hostname": "host-n2"}
@@ -312,8 +312,8 @@ def test_a_place_on_an_unfit_node_or_of_a_trial_that_waits_for_none_is_refused(b
     bench.put("pods", pod("b", on="n1"))
     bench.put("nodes", node("n2", unschedulable=True))
     bench.begin()
-    assert "n2" in bench.world.apply(Place(A, NodeName("n2"))).detail
-    assert not bench.world.apply(Place(TrialId(trial("b")), NodeName("n1"))).done
+    assert "n2" in bench.world.apply(Place(A, (NodeName("n2"),))).detail
+    assert not bench.world.apply(Place(TrialId(trial("b")), (NodeName("n1"),))).done
     assert bench.trial().gated
 
 

@@ -19,7 +19,7 @@ def test_only_what_was_carried_out_is_repeated_each_once_at_its_time(tmp_path: P
     assert [proposal.action for proposal in early.proposals] == [Resize(TrialId("vae.t0"), 0.03)]
     assert early.wake_at == 9.0
     late = policy.decide(Snapshot(20.0, (), ()), early.state)
-    assert [proposal.action for proposal in late.proposals] == [Migrate(TrialId("vae.t1"), NodeName("node-2"))]
+    assert [proposal.action for proposal in late.proposals] == [Migrate(TrialId("vae.t1"), (NodeName("node-2"),))]
     assert (late.wake_at, policy.decide(Snapshot(30.0, (), ()), late.state).proposals) == (None, ())
 
 

@@ -88,7 +88,7 @@ def test_interruptions_and_moves_leave_the_retries_for_failures(local_trial: Loc
     trial.drive(lambda: len(trial.lines("begins")) == 4)
     (target,) = {"node-1", "node-2"} - set(trial.trial.nodes)
     (trial.folder / "go").touch()
-    assert trial.world.apply(Migrate(trial.trial.id, NodeName(target))).done
+    assert trial.world.apply(Migrate(trial.trial.id, (NodeName(target),))).done
     trial.drive(lambda: trial.world.finished)
     assert (trial.job.phase, trial.job.failures, trial.job.attempt) == (Phase.SUCCEEDED, 1, 6)
 

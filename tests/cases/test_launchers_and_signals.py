@@ -123,7 +123,7 @@ def moved(trial: LocalTrial) -> list[int]:
     """Move the trial once it has made two steps, and return where its attempts began."""
     trial.until_said("did 2")
     target = next(node for node in ("node-1", "node-2") if node != trial.trial.nodes[0])
-    assert trial.world.apply(Migrate(trial.trial.id, NodeName(target))).done
+    assert trial.world.apply(Migrate(trial.trial.id, (NodeName(target),))).done
     trial.drive(lambda: trial.world.finished)
     return [int(step) for step in trial.lines("begins at")]
 

@@ -17,7 +17,7 @@ from tests.argo_world.conftest import Bench, Pods, bench, fake, pods  # noqa: F4
 from tests.argo_world.objects import BEGAN, NAMESPACE, WORKFLOW, over, pod, stamp, steps, template, trial, workflow
 
 A = TrialId(trial("a"))
-TO_N2 = Migrate(A, NodeName("n2"))
+TO_N2 = Migrate(A, (NodeName("n2"),))
 IDLE, TRIES = f"{ANNOTATION_IDLE}sweep-a", f"{ANNOTATION_TRIES}sweep-a"
 FAILURES = 3
 

@@ -209,7 +209,7 @@ def test_a_trial_that_moved_finds_the_files_that_it_wrote(tmp_path: Path, stack:
         it.step()
     time.sleep(0.2)
     (trial,) = it.world.trials()
-    it.world.apply(Migrate(trial.id, NodeName("node-2" if trial.node == "node-1" else "node-1")))
+    it.world.apply(Migrate(trial.id, (NodeName("node-2" if trial.node == "node-1" else "node-1"),)))
     it.finish()
     assert it.said() == [f"found my step {tmp_path.name}", f"found nothing {tmp_path.name}"]
     assert not (tmp_path / "step.txt").exists()

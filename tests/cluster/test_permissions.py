@@ -305,7 +305,7 @@ def test_a_sweep_with_a_resize_and_a_move_passes_with_these_permissions_alone(
         assert bench.world.apply(Resize(here.id, 0.15)).done
         bench.until(lambda: bench.trial("a").cpu == 0.15)
         there = next(node for node in bench.nodes if node != here.node)
-        bench.until(lambda: bench.world.apply(Migrate(here.id, there)).done)
+        bench.until(lambda: bench.world.apply(Migrate(here.id, (there,))).done)
         bench.until(lambda: bench.trial("a").phase is Phase.RUNNING and bench.trial("a").node == there)
         _save_state(bench)
         bench.until(lambda: bench.trial("a").phase is Phase.SUCCEEDED)

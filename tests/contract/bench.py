@@ -128,7 +128,7 @@ class Bench(ABC):
 
     def place(self, name: str, node: NodeName | None = None) -> None:
         """Give a trial that waits a place; on a cluster, pods of the test before may still be leaving the node."""
-        self.until(lambda: self.world.apply(Place(self.trial(name).id, node)).done)
+        self.until(lambda: self.world.apply(Place(self.trial(name).id, () if node is None else (node,))).done)
 
     def take_on(self, action: Action) -> None:
         """Drive until the world has taken ``action`` on: on a cluster, a write may be under way."""

@@ -13,12 +13,12 @@ ENDLESS = Behaviour(steps=2000, workers=3)
 
 def move(bench: GangBench, name: str, *nodes: NodeName) -> Migrate:
     """Return the move of a gang to a worker on each of ``nodes``."""
-    return Migrate(bench.trial(name).id, nodes[0], nodes)
+    return Migrate(bench.trial(name).id, nodes)
 
 
 def placed(bench: GangBench, name: str, *nodes: NodeName) -> None:
     """Place a gang that waits, with a worker on each of ``nodes``, and wait until it makes steps."""
-    bench.until(lambda: bench.world.apply(Place(bench.trial(name).id, nodes[0], nodes=nodes)).done)
+    bench.until(lambda: bench.world.apply(Place(bench.trial(name).id, nodes)).done)
     bench.until_together(name, nodes)
 
 
@@ -59,7 +59,7 @@ def test_a_gang_grows_and_shrinks_and_no_step_is_lost_or_doubled(gang_bench: Gan
     placed(gang_bench, "a", here)
     for nodes in ((here, there, there), (there, here)):
         gang_bench.take_on(move(gang_bench, "a", *nodes))
-        assert (gang_bench.trial("a").phase, gang_bench.trial("a").moving_to_nodes) == (Phase.MOVING, nodes)
+        assert (gang_bench.trial("a").phase, gang_bench.trial("a").destination) == (Phase.MOVING, nodes)
         gang_bench.until_together("a", nodes)
         assert gang_bench.trial("a").workers == len(nodes)
     gang_bench.until(lambda: gang_bench.ended("a"))
@@ -74,7 +74,7 @@ def test_a_gang_moves_whole_without_a_change_of_its_size(gang_bench: GangBench) 
     placed(gang_bench, "a", here, here)
     gang_bench.take_on(move(gang_bench, "a", here, there))
     gang_bench.until_together("a", (here, there))
-    gang_bench.take_on(Migrate(gang_bench.trial("a").id, there))
+    gang_bench.take_on(Migrate.to(there, gang_bench.trial("a")))
     gang_bench.until_together("a", (there, there))
     gang_bench.until(lambda: gang_bench.ended("a"))
     (result,) = gang_bench.world.results({})
@@ -159,7 +159,7 @@ def test_nodes_that_a_gang_cannot_have_are_refused_and_it_waits_as_before(gang_b
     here, there = gang_bench.nodes
     trial = gang_bench.trial("a").id
     for nodes in ((here,), (here, here, here), (here, there, here, there, here), (here, NodeName("nowhere"))):
-        refused = gang_bench.world.apply(Place(trial, nodes[0], nodes=nodes))
+        refused = gang_bench.world.apply(Place(trial, nodes))
         assert refused.kind is OutcomeKind.REFUSED, nodes
         assert refused.detail
     assert gang_bench.trial("a").gated

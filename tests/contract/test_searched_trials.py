@@ -19,7 +19,7 @@ FOUND: Final = '--width=24 {"width": 24}'
 def place(bench: Bench, name: str) -> None:
     """Give a trial that waits its first place, with hyperparameters."""
     bench.until_gated(name)
-    bench.until(lambda: bench.world.apply(Place(bench.trial(name).id, None, POINT)).done)
+    bench.until(lambda: bench.world.apply(Place(bench.trial(name).id, (), POINT)).done)
 
 
 def test_a_trial_waits_for_its_hyperparameters_and_starts_with_them(bench: Bench) -> None:
@@ -43,7 +43,7 @@ def test_each_further_attempt_gets_the_same_hyperparameters(bench: Bench, kind: 
     bench.until_running("a")
     trial = bench.trial("a").id
     if kind == "move":
-        bench.take_on(Migrate(trial, bench.other_node("a")))
+        bench.take_on(Migrate(trial, (bench.other_node("a"),)))
     elif kind == "failure":
         bench.kill_attempt("a")
     else:

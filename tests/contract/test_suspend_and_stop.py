@@ -48,7 +48,7 @@ def test_its_node_has_room_for_another_while_a_trial_is_suspended(bench: Bench) 
     assert bench.phase("c") is Phase.PENDING
     suspended(bench, "a")
     bench.until_running("c")
-    assert bench.world.apply(Place(bench.trial("a").id, bench.nodes[0])).kind is OutcomeKind.REFUSED
+    assert bench.world.apply(Place(bench.trial("a").id, (bench.nodes[0],))).kind is OutcomeKind.REFUSED
 
 
 def test_a_trial_may_be_suspended_again_and_goes_on_where_the_default_scheduler_wants_it(bench: Bench) -> None:
@@ -119,7 +119,7 @@ def test_a_trial_that_was_told_to_leave_is_busy(bench: Bench, kind: str) -> None
     bench.until_running("a")
     trial, target = bench.trial("a").id, bench.other_node("a")
     bench.take_on(Suspend(trial) if kind == "suspend" else Stop(trial, "enough"))
-    for action in (Resize(trial, 0.2), Migrate(trial, target), Suspend(trial), Stop(trial, "enough")):
+    for action in (Resize(trial, 0.2), Migrate(trial, (target,)), Suspend(trial), Stop(trial, "enough")):
         assert bench.world.apply(action).kind is OutcomeKind.BUSY
     bench.until(lambda: bench.phase("a") is (Phase.SUSPENDED if kind == "suspend" else Phase.STOPPED))
 

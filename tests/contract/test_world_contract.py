@@ -15,8 +15,8 @@ WIDE = Behaviour(steps=400, cpu="300m")
 def of_every_kind(trial: TrialId, node: NodeName) -> list[Action]:
     examples: dict[type[Action], Action] = {
         Resize: Resize(trial, 0.2),
-        Migrate: Migrate(trial, node),
-        Place: Place(trial, node),
+        Migrate: Migrate(trial, (node,)),
+        Place: Place(trial, (node,)),
         Suspend: Suspend(trial),
         Stop: Stop(trial, "enough"),
     }
@@ -83,7 +83,7 @@ def test_a_move_ends_on_the_other_node_with_no_step_missing_or_doubled(bench: Be
     bench.submit(a=Behaviour(steps=120))
     bench.until_running("a")
     target = bench.other_node("a")
-    bench.take_on(Migrate(bench.trial("a").id, target))
+    bench.take_on(Migrate(bench.trial("a").id, (target,)))
     assert (bench.trial("a").phase, bench.trial("a").moving_to) == (Phase.MOVING, target)
     bench.until(lambda: bench.trial("a").steady)
     moved = bench.trial("a")
@@ -100,9 +100,9 @@ def test_a_trial_that_is_moving_is_busy_and_takes_no_other_action(bench: Bench) 
     bench.submit(a=Behaviour(steps=2000, deaf=True))
     bench.until_running("a")
     trial, target = bench.trial("a").id, bench.other_node("a")
-    bench.world.apply(Migrate(trial, target))
+    bench.world.apply(Migrate(trial, (target,)))
     for _ in range(2):
-        for action in (Resize(trial, 0.2), Migrate(trial, target)):
+        for action in (Resize(trial, 0.2), Migrate(trial, (target,))):
             outcome = bench.world.apply(action)
             assert outcome.kind is OutcomeKind.BUSY
             assert outcome.detail
@@ -115,7 +115,7 @@ def test_a_move_to_a_full_node_is_refused_and_the_trial_goes_on(bench: Bench) ->
     bench.submit(a=WIDE, b=WIDE)
     bench.until_running("a")
     bench.until_running("b")
-    outcome = bench.world.apply(Migrate(bench.trial("a").id, bench.other_node("a")))
+    outcome = bench.world.apply(Migrate(bench.trial("a").id, (bench.other_node("a"),)))
     assert outcome.kind is OutcomeKind.REFUSED
     assert bench.trial("a").steady
 
@@ -126,7 +126,7 @@ def test_a_move_to_where_a_trial_is_or_to_no_node_is_refused(bench: Bench) -> No
     trial = bench.trial("a")
     assert trial.node is not None
     for node in (trial.node, NodeName("nowhere")):
-        outcome = bench.world.apply(Migrate(trial.id, node))
+        outcome = bench.world.apply(Migrate(trial.id, (node,)))
         assert outcome.kind is OutcomeKind.REFUSED
         assert node in outcome.detail
     assert bench.trial("a").steady
@@ -171,7 +171,7 @@ def test_a_place_without_room_or_of_a_trial_that_does_not_wait_is_refused_and_ch
     here, there = bench.nodes
     bench.place("a", here)
     bench.until_running("a")
-    for action in (Place(second, here), Place(second, NodeName("nowhere")), Place(first, there)):
+    for action in (Place(second, (here,)), Place(second, (NodeName("nowhere"),)), Place(first, (there,))):
         outcome = bench.world.apply(action)
         assert outcome.kind is OutcomeKind.REFUSED
         assert outcome.detail
@@ -195,7 +195,7 @@ def test_a_trial_with_a_device_is_placed_on_no_node_without_a_free_one_and_is_on
     place = bench.world.node(here)
     assert (bench.trial("a").devices, None if place is None else place.devices) == (one, one)
     for node in bench.nodes:
-        outcome = bench.world.apply(Place(bench.trial("b").id, node))
+        outcome = bench.world.apply(Place(bench.trial("b").id, (node,)))
         assert outcome.kind is OutcomeKind.REFUSED
         assert DEVICE in outcome.detail
     assert not bench.ended("a")
@@ -247,7 +247,7 @@ def test_a_trial_that_ignores_the_request_is_ended_after_its_grace_and_moves_all
     bench.submit(a=Behaviour(steps=2000, deaf=True))
     bench.until_running("a")
     target = bench.other_node("a")
-    bench.take_on(Migrate(bench.trial("a").id, target))
+    bench.take_on(Migrate(bench.trial("a").id, (target,)))
     bench.until(lambda: bench.trial("a").steady)
     assert (bench.trial("a").node, bench.trial("a").attempt) == (target, 2)
 
@@ -288,7 +288,7 @@ def test_a_controller_killed_in_mid_sweep_loses_nothing_and_runs_nothing_twice(b
     bench.submit(a=Behaviour(steps=80), b=Behaviour(steps=3), c=Behaviour(steps=80))
     bench.until(lambda: bench.ended("b"))
     bench.until_running("c")
-    bench.world.apply(Migrate(bench.trial("a").id, bench.other_node("a")))
+    bench.world.apply(Migrate(bench.trial("a").id, (bench.other_node("a"),)))
     bench.restart_controller()
     bench.until(lambda: bench.ended("a", "b", "c"))
     assert {bench.trial(name).phase for name in "abc"} == {Phase.SUCCEEDED}

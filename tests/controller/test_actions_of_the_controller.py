@@ -56,11 +56,11 @@ def test_who_does_not_lead_any_more_acts_on_nothing() -> None:
 def test_a_recommendation_is_kept_logged_and_counted_but_not_done(caplog: pytest.LogCaptureFixture) -> None:
     desk = Desk(recommend=True)
     with caplog.at_level(logging.INFO):
-        assert not desk.act(Migrate(A, TWO), "w1 is crowded").done
+        assert not desk.act(Migrate(A, (TWO,)), "w1 is crowded").done
     assert desk.world.done == []
     assert desk.counted("migrate") == {"recommended": 1}
     assert (desk.report.recommended[A].action, desk.report.recommended[A].reason) == (
-        Migrate(A, TWO),
+        Migrate(A, (TWO,)),
         "w1 is crowded",
     )
     (record,) = caplog.records

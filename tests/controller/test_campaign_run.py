@@ -139,7 +139,7 @@ def test_a_policy_sees_what_is_in_use_of_each_node_by_the_reports_of_trials(stag
     it.step_until(run, lambda: _is_told(it, EventKind.USAGE))
     it.world.now |= {name: gated(name) for name in waiting}
     it.step_until(run, lambda: len(it.world.done) == len(waiting))
-    assert it.world.done == [Place(name, TWO) for name in waiting]
+    assert it.world.done == [Place(name, (TWO,)) for name in waiting]
 
 
 def _is_told(it: Stage, kind: EventKind) -> bool:
@@ -151,7 +151,7 @@ def test_a_gated_first_attempt_starts_where_the_workflow_says(stage: Callable[..
     it.world.now = {it.trial: gated(it.trial)}
     it.world.short = lambda name: name.removeprefix(f"{it.uid}.")  # type: ignore[method-assign]
     it.step_until(it.start(), lambda: it.world.done)
-    assert it.world.done == [Place(it.trial, TWO)]
+    assert it.world.done == [Place(it.trial, (TWO,))]
 
 
 @pytest.mark.parametrize("written", ["", "no JSON", "[1]", '{"vae.t000": 7}'])
@@ -161,7 +161,7 @@ def test_a_gated_first_attempt_starts_somewhere_when_nobody_says_where(
     it = stage(annotations={labels.ANNOTATION_FIRST_NODES: written})
     it.world.now = {it.trial: gated(it.trial)}
     it.step_until(it.start(), lambda: it.world.done)
-    assert it.world.done == [Place(it.trial, None)]
+    assert it.world.done == [Place(it.trial)]
 
 
 @pytest.mark.parametrize("policy", ["nonsense", "specon:alpha=9"])
@@ -171,7 +171,7 @@ def test_a_policy_that_cannot_be_loaded_leaves_trials_alone_but_opens_gates(
     it = stage(policy=policy)
     it.world.now = {it.trial: gated(it.trial)}
     it.step_until(it.start(), lambda: it.world.done)
-    assert it.world.done == [Place(it.trial, None)]
+    assert it.world.done == [Place(it.trial)]
     assert any("left alone" in record.getMessage() for record in caplog.records)
 
 

@@ -17,11 +17,11 @@ N1, N2 = NodeName("node-1"), NodeName("node-2")
 NODES = (Node(N1, 2.0, cpu_used=1.5), Node(N2, 2.0))
 
 
-def trial(name: str, phase: Phase, *, step: int = 0, moving_to: NodeName | None = None, moves: int = 0) -> Trial:
+def trial(name: str, phase: Phase, *, step: int = 0, destination: tuple[NodeName, ...] = (), moves: int = 0) -> Trial:
     return Trial(
         TrialId(name), phase, 0.5, 0.5, 0.0, Direction.MINIMIZE, 0.0,
         nodes=(N1,) if phase in {Phase.RUNNING, Phase.MOVING} else (),
-        moving_to=moving_to, moves=moves,
+        destination=destination, moves=moves,
         progress=Progress(1.0, 0.25, 0.25, step, 0.0, steps_total=100) if step else None,
     )  # fmt: skip
 
@@ -35,7 +35,7 @@ SNAPSHOT = at(
     trial("a", Phase.SUCCEEDED, step=100),
     trial("b", Phase.PENDING),
     trial("c", Phase.RUNNING, step=40, moves=2),
-    trial("d", Phase.MOVING, step=50, moving_to=N2),
+    trial("d", Phase.MOVING, step=50, destination=(N2,)),
 )
 JUDGED = {TrialId("c"): Assessment(Category.CONVERGED)}
 REASONS = {TrialId("d"): "node-2 is idle"}
@@ -76,7 +76,7 @@ def test_plain_lines_tell_moves_at_once_and_progress_now_and_then() -> None:
         screen.begin("specon", 4, 2, 2)
         screen.observe(at(0.0, trial("d", Phase.RUNNING)), {}, {})
         screen.observe(at(1.0, trial("d", Phase.RUNNING)), {}, {})
-        screen.observe(at(2.0, trial("d", Phase.MOVING, moving_to=N2)), {}, REASONS)
+        screen.observe(at(2.0, trial("d", Phase.MOVING, destination=(N2,))), {}, REASONS)
         screen.observe(at(12.0, trial("d", Phase.SUCCEEDED)), {}, {})
         screen.end(RESULT)
 
@@ -95,7 +95,7 @@ def test_plain_lines_name_a_trial_alike_whatever_happens_to_it() -> None:
     screen = PlainScreen(lines.append)
     name = "demo-1-00.vae.t007"
     screen.begin("specon", 1, 1, 1)
-    screen.observe(at(1.0, trial(name, Phase.MOVING, moving_to=N2)), {}, {})
+    screen.observe(at(1.0, trial(name, Phase.MOVING, destination=(N2,))), {}, {})
     screen.observe(at(2.0, trial(name, Phase.SUSPENDING)), {}, {TrialId(name): "its owner asked for it"})
     screen.observe(at(3.0, trial(name, Phase.SUCCEEDED)), {}, {})
 

@@ -165,14 +165,14 @@ def test_an_accepted_action_is_carried_out_and_its_reason_shown() -> None:
 )
 def test_an_action_on_a_trial_that_has_changed_since_is_not_done_and_recorded(now_it_is: Trial) -> None:
     cluster, log = FakeWorld([[trial()], [now_it_is]]), Tried()
-    Engine(Scripted((Migrate(TrialId("a"), TWO),)), cluster, FakeSource(), Kept(), [log]).tick(1.0)
+    Engine(Scripted((Migrate(TrialId("a"), (TWO,)),)), cluster, FakeSource(), Kept(), [log]).tick(1.0)
     assert cluster.done == []
     assert [outcome.kind for outcome in log.outcomes] == [OutcomeKind.CHANGED]
 
 
 def test_a_move_to_a_node_that_is_not_ready_is_refused() -> None:
     cluster = FakeWorld([[trial()]], ready=False)
-    Engine(Scripted((Migrate(TrialId("a"), TWO),)), cluster, FakeSource(), Kept()).tick(1.0)
+    Engine(Scripted((Migrate(TrialId("a"), (TWO,)),)), cluster, FakeSource(), Kept()).tick(1.0)
     assert cluster.done == []
 
 
@@ -243,7 +243,7 @@ def test_the_policy_says_when_it_wants_to_be_asked_again() -> None:
 
 @pytest.mark.parametrize(("ready", "refused"), [(True, False), (False, True)])
 def test_a_tick_tells_whether_anything_that_was_wanted_was_not_done(*, ready: bool, refused: bool) -> None:
-    policy = Scripted((Migrate(TrialId("a"), TWO),))
+    policy = Scripted((Migrate(TrialId("a"), (TWO,)),))
     engine = Engine(policy, FakeWorld([[trial()]], ready=ready), FakeSource(), Kept())
     assert engine.tick(1.0).refused is refused
 

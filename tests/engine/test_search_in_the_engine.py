@@ -53,7 +53,7 @@ def waiting(**changes: Any) -> Trial:  # noqa: ANN401 - fields of Trial
 def test_a_trial_that_is_placed_gets_what_its_search_finds() -> None:
     world, search = FakeWorld([[waiting()]]), Counting()
     Engine(Scripted((PLACE,)), world, FakeSource(), Kept(), search=search).tick(1.0)
-    assert world.done == [Place(TrialId("a"), None, POINT)]
+    assert world.done == [Place(TrialId("a"), (), POINT)]
 
 
 def test_a_search_is_asked_once_however_often_the_trial_is_placed() -> None:
@@ -61,7 +61,7 @@ def test_a_search_is_asked_once_however_often_the_trial_is_placed() -> None:
     engine = Engine(Scripted((PLACE,)), world, FakeSource(), Kept(), search=search)
     engine.tick(1.0)
     engine.tick(2.0)
-    assert world.done == [Place(TrialId("a"), None, POINT)] * 2
+    assert world.done == [Place(TrialId("a"), (), POINT)] * 2
     assert search.asked == ["a"]
 
 
@@ -72,7 +72,7 @@ def test_what_was_found_outlives_the_controller() -> None:
     engine.tick(2.0)
     world = FakeWorld([[waiting()]])
     Engine(Scripted((PLACE,)), world, FakeSource(), store, search=search).tick(3.0)
-    assert world.done == [Place(TrialId("a"), None, POINT)]
+    assert world.done == [Place(TrialId("a"), (), POINT)]
     assert [type(value) for _, value in world.done[0].point] == [float, int, bool, str]  # type: ignore[union-attr]
     assert search.asked == ["a"]
 
@@ -97,7 +97,7 @@ def test_a_search_that_is_still_looking_is_nothing_wrong_and_the_trial_starts_at
     assert engine.tick(1.0).refused
     assert (world.done, [one.kind for one in told]) == ([], [OutcomeKind.BUSY])
     engine.tick(2.0)
-    assert world.done == [Place(TrialId("a"), None, POINT)]
+    assert world.done == [Place(TrialId("a"), (), POINT)]
 
 
 def test_a_search_that_fails_is_a_refusal_with_its_reason() -> None:

@@ -20,7 +20,7 @@ def sharing(field: str, **changes: Any) -> Json:  # noqa: ANN401 - whatever a po
 
 
 @pytest.mark.parametrize("field", ["hostPID", "shareProcessNamespace"])
-@pytest.mark.parametrize("action", [Migrate(A, NodeName("n2")), Suspend(A), Stop(A, "by chance")])
+@pytest.mark.parametrize("action", [Migrate(A, (NodeName("n2"),)), Suspend(A), Stop(A, "by chance")])
 def test_a_trial_that_shares_its_processes_is_not_asked_to_leave(
     bench: Bench,  # noqa: F811
     field: str,

@@ -48,7 +48,8 @@ class Restless:
         running = [trial for trial in snapshot.trials if trial.steady]
         actions: list[Action] = []
         if waiting and chance.random() < 0.5:
-            actions.append(Place(chance.choice(waiting).id, _any_node(snapshot, chance)))
+            trial, node = chance.choice(waiting), _any_node(snapshot, chance)
+            actions.append(Place(trial.id) if node is None else Place.on(node, trial))
         elif running and state.count < MOST_ACTIONS and chance.random() < 0.5:
             actions.append(_any_action(chance.choice(running), snapshot, chance))
         if not actions:
@@ -61,7 +62,7 @@ def _any_action(trial: Trial, snapshot: Snapshot, chance: random.Random) -> Acti
     others = [node.name for node in snapshot.nodes if node.ready and node.name != trial.node]
     ended = sum(one.phase is Phase.STOPPED for one in snapshot.trials)
     actions: list[Action] = [Resize(trial.id, chance.choice(_SHARES)), Suspend(trial.id)]
-    actions += [Migrate(trial.id, node) for node in others] * 2
+    actions += [Migrate.to(node, trial) for node in others] * 2
     if not ended and chance.random() < 0.2:
         actions.append(Stop(trial.id, "by chance"))
     return chance.choice(actions)

@@ -54,7 +54,7 @@ class Restless(PolicySettings):
         chance = random.Random(f"{self.seed} {state.count} {snapshot.now:.3f}")  # noqa: S311 - which trial comes next
         running = [trial for trial in snapshot.trials if trial.steady]
         wanted: list[Action] = [
-            Place(trial.id, _any_node(snapshot, chance))
+            Place.on(node, trial) if (node := _any_node(snapshot, chance)) else Place(trial.id)
             for trial in snapshot.trials
             if trial.waits and chance.random() < _PLACES
         ]
@@ -69,7 +69,7 @@ def _any_action(trial: Trial, snapshot: Snapshot, chance: random.Random) -> Acti
         return Stop(trial.id, "by chance")
     others = [node.name for node in snapshot.nodes if node.ready and node.name != trial.node]
     actions: list[Action] = [Resize(trial.id, chance.choice(_SHARES)), Suspend(trial.id)]
-    actions += [Migrate(trial.id, node) for node in others] * 2
+    actions += [Migrate.to(node, trial) for node in others] * 2
     return chance.choice(actions)
 
 

@@ -68,7 +68,7 @@ class Gang:
         return job.pids
 
     def place(self, *nodes: NodeName) -> None:
-        assert self.world.apply(Place(self.trial.id, nodes[0], nodes=nodes)).done
+        assert self.world.apply(Place(self.trial.id, nodes)).done
         self.drive()
 
     def drive(self) -> None:
@@ -137,7 +137,7 @@ def test_workers_know_their_rank_and_share_a_token_that_is_new_for_each_attempt(
     assert ["MLFLOW_RUN_CONTEXT" in env for env in first] == [True, False]
     meetings = gang.folder / "state" / "uid.sweep.a" / "gang"
     assert [path.name for path in meetings.iterdir()] == [first[0]["SPECON_ATTEMPT"]]
-    assert gang.world.apply(Migrate(gang.trial.id, THERE, (THERE,))).done
+    assert gang.world.apply(Migrate(gang.trial.id, (THERE,))).done
     (second,) = told(gang, 1)
     assert (second["RANK"], second["WORLD_SIZE"], second["SPECON_WORKERS_MAX"]) == ("0", "1", "3")
     assert [path.name for path in meetings.iterdir()] == [second["SPECON_ATTEMPT"]]
@@ -171,7 +171,7 @@ def test_a_worker_that_hangs_when_asked_is_killed_after_the_grace_and_the_gang_m
     time.sleep(0.3)
     gang.drive()
     asked, pids = time.monotonic(), gang.pids
-    assert gang.world.apply(Migrate(gang.trial.id, THERE, (THERE, THERE, HERE))).done
+    assert gang.world.apply(Migrate(gang.trial.id, (THERE, THERE, HERE))).done
     gang.until(lambda: gang.trial.phase is Phase.RUNNING)
     assert time.monotonic() - asked > 2.0
     assert (gang.trial.nodes, gang.trial.attempt, gang.trial.moves) == ((THERE, THERE, HERE), 2, 1)

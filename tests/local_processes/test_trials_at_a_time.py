@@ -126,15 +126,15 @@ def test_a_policy_that_places_trials_is_told_of_the_room(sweep: Sweep) -> None:
     (node,) = sweep.world.nodes()
     assert node.room is None
     waiting = [trial for trial in sweep.world.trials() if trial.waits]
-    assert all(sweep.world.apply(Place(trial.id, node.name)).done for trial in waiting[:2])
-    assert not sweep.world.apply(Place(waiting[2].id, node.name)).done
+    assert all(sweep.world.apply(Place(trial.id, (node.name,))).done for trial in waiting[:2])
+    assert not sweep.world.apply(Place(waiting[2].id, (node.name,))).done
     sweep.until_running(2)
     deadline = time.monotonic() + 20
     while not (sweep.world.nodes()[0].room or 0.0) >= 1.0:
         assert time.monotonic() < deadline, sweep.world.nodes()
         sweep.drive(0.1)
     assert sweep.world.nodes()[0].cpu == 2.0
-    assert sweep.world.apply(Place(waiting[2].id, node.name)).done
+    assert sweep.world.apply(Place(waiting[2].id, (node.name,))).done
 
 
 def test_as_many_run_as_were_asked_for(sweep: Sweep) -> None:

@@ -223,4 +223,4 @@ def test_each_trial_holds_a_gpu_of_its_own_and_the_next_waits_until_one_is_free(
 
 def test_no_trial_moves_to_a_node_that_has_no_gpu_for_it(world: LocalWorld) -> None:
     world.advance(0.0)
-    assert "no room" in world.apply(Migrate(TrialId("u.s.a"), NodeName("n2"))).detail
+    assert "no room" in world.apply(Migrate(TrialId("u.s.a"), (NodeName("n2"),))).detail

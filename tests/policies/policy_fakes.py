@@ -110,7 +110,7 @@ class FakeCluster:
             assert isinstance(action, Migrate)
             assert known.node is not None
             self.moved.append((action.trial, known.node, action.node))
-            self.trials[action.trial] = replace(known, phase=Phase.MOVING, moving_to=action.node)
+            self.trials[action.trial] = replace(known, phase=Phase.MOVING, destination=(action.node,))
         self.check()
 
     def finish_move(self, name: TrialId, *, success: bool) -> None:
@@ -120,7 +120,7 @@ class FakeCluster:
         where = known.moving_to if success else known.node
         assert where is not None
         self.trials[name] = replace(
-            known, phase=Phase.RUNNING, nodes=(where,), moving_to=None, attempt=known.attempt + 1
+            known, phase=Phase.RUNNING, nodes=(where,), destination=(), attempt=known.attempt + 1
         )
 
     def crash(self, name: TrialId) -> None:

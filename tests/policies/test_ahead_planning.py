@@ -65,7 +65,7 @@ def test_a_device_that_an_attempt_holds_which_has_yet_to_run_is_given_to_nobody_
     )
     estimates = {one.id: Estimate(one, 60.0, 1.0, 0.5, Source.OTHERS, 1.0) for one in seen.trials}
     plan = WorkPlan(seen, estimates, {}, WEIGHTS)
-    assert [proposal.action for proposal in plan.places()] == [Place(TrialId("a"), NodeName("n"))]
+    assert [proposal.action for proposal in plan.places()] == [Place(TrialId("a"), (NodeName("n"),))]
 
 
 @pytest.mark.parametrize(("most", "moved"), [(2.0, 0), (3.0, 1)])

@@ -32,7 +32,7 @@ def proposed(trials: Sequence[Trial], seconds: Mapping[str, float]) -> list[Prop
     return [*plan.places(), *plan.moves([one.id for one in trials if one.steady])]
 
 
-def two_on_each(**changes: Phase | NodeName) -> list[Trial]:
+def two_on_each(**changes: Phase | tuple[NodeName, ...]) -> list[Trial]:
     return [trial("a", "n", cpu=2.0, **changes), trial("b", "m", cpu=2.0), waits("wide", 4.0)]
 
 
@@ -41,7 +41,7 @@ LONG = {"a": 300.0, "b": 400.0, "wide": 100.0}
 
 def test_a_small_trial_moves_to_idle_cores_so_that_a_wide_one_can_start() -> None:
     (found,) = proposed(two_on_each(), LONG)
-    assert found.action == Migrate(TrialId("a"), NodeName("m"))
+    assert found.action == Migrate(TrialId("a"), (NodeName("m"),))
     assert found.reason == "moving: wide gets room on n, for which it would wait 300 s at least"
 
 
@@ -63,7 +63,7 @@ def test_nobody_moves_where_somebody_leaves_already(phase: Phase) -> None:
 
 
 def test_nobody_else_moves_while_a_move_under_way_makes_room() -> None:
-    assert proposed(two_on_each(phase=Phase.MOVING, moving_to=NodeName("m")), LONG) == []
+    assert proposed(two_on_each(phase=Phase.MOVING, destination=(NodeName("m"),)), LONG) == []
 
 
 def test_nobody_moves_where_no_other_node_has_room_or_one_move_is_not_enough() -> None:
@@ -112,8 +112,8 @@ def test_room_comes_when_enough_have_ended_and_an_exchange_makes_it_at_once(
     assert seconds_until_room(wide, ends, capacity) == next((end for end in known if fits_after(end)), math.inf)
     for one, source, target in exchanges(wide, ends, capacity, {r.id for r in live}):
         after = capacity.copy()
-        after.apply(Migrate(one.id, target))
+        after.apply(Migrate(one.id, (target,)))
         after.release(one, (source,))
         assert after.fits(wide, source)
-        assert capacity.allows(Migrate(one.id, target))
+        assert capacity.allows(Migrate(one.id, (target,)))
     assert {place.name: pytest.approx(capacity.taken(place.name)) for place in nodes} == before

@@ -141,7 +141,7 @@ def plainly_placed(seen: Snapshot, estimates: dict[TrialId, Estimate], weights: 
         if near:
             best = min(near, key=lambda place: (costs[place], *as_they_stand(loads[place], cores[place]), place))
             loads[best].append((one.work, one.most))
-            found.append(Place(name, best))
+            found.append(Place(name, (best,)))
             capacity.apply(found[-1])
     return found
 
@@ -168,4 +168,4 @@ def test_a_first_trial_starts_on_the_largest_node_wherever_that_stands_in_the_or
     waits = trial("t", phase=Phase.PENDING, gated=True, attempt=0)
     unknown = {waits.id: Estimate(waits, 100.0, 4.0, 1.0, Source.OTHERS, 4.0)}
     (place,) = WorkPlan(snapshot(0.0, [waits], places), unknown, {}, Weights(1.0, 0.0, 0.0, 5.0)).places()
-    assert place.action == Place(waits.id, NodeName("z"))
+    assert place.action == Place(waits.id, (NodeName("z"),))

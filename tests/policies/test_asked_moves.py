@@ -33,7 +33,7 @@ def test_a_move_under_way_counts_where_it_was_asked_to_go_if_the_world_does_not_
     seen = snapshot(0.0, [moving], [])
     assert ASKED.answered(seen) == ASKED
     assert with_destinations(seen, ASKED.asked).trials[0].moving_to == "y"
-    told = snapshot(0.0, [trial("a", "x", phase=Phase.MOVING, moving_to=NodeName("z"))], [])
+    told = snapshot(0.0, [trial("a", "x", phase=Phase.MOVING, destination=(NodeName("z"),))], [])
     assert with_destinations(told, ASKED.asked) == told
 
 

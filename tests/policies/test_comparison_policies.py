@@ -90,7 +90,10 @@ def test_placement_by_use_prefers_idle_cores_and_counts_what_it_has_just_placed(
     waiting = [trial(name, phase=Phase.PENDING, gated=True, cpu=1.0) for name in ("a", "b")]
     nodes: list[Node] = [replace(X, cpu_used=1.0), replace(Y, cpu_used=0.5)]
     proposals = run(LeastUsed(), [snapshot(0.0, waiting, nodes)])[0].proposals
-    assert [proposal.action for proposal in proposals] == [Place(TrialId("a"), Y.name), Place(TrialId("b"), X.name)]
+    assert [proposal.action for proposal in proposals] == [
+        Place(TrialId("a"), (Y.name,)),
+        Place(TrialId("b"), (X.name,)),
+    ]
 
 
 def test_placement_by_use_does_not_look_at_requests() -> None:
@@ -98,7 +101,7 @@ def test_placement_by_use_does_not_look_at_requests() -> None:
     waiting = trial("new", phase=Phase.PENDING, gated=True, cpu=1.0)
     nodes = [replace(X, cpu_used=0.0), replace(Y, cpu_used=4.0)]
     decision = run(LeastUsed(), [snapshot(0.0, [packed, waiting], nodes)])[0]
-    assert decision.proposals[0].action == Place(TrialId("new"), X.name)
+    assert decision.proposals[0].action == Place(TrialId("new"), (X.name,))
 
 
 def test_nodes_that_are_used_alike_are_drawn_from_by_seed_and_a_full_one_never() -> None:
@@ -120,4 +123,4 @@ def test_a_node_that_others_request_all_of_takes_no_trial() -> None:
     waiting = trial("a", cpu=0.0, phase=Phase.PENDING, gated=True)
     seen = snapshot(0.0, [waiting], [node("full", cpu=0.0), node("other", cpu=2.0, cpu_used=1.0)])
     (decision,) = run(LeastUsed(), [seen])
-    assert [proposal.action for proposal in decision.proposals] == [Place(TrialId("a"), NodeName("other"))]
+    assert [proposal.action for proposal in decision.proposals] == [Place(TrialId("a"), (NodeName("other"),))]

@@ -178,7 +178,9 @@ def test_who_is_late_in_any_case_goes_to_an_idle_node_the_one_with_the_most_to_d
         pytest.param({"waiting": trial("w", phase=Phase.PENDING, gated=True)}, id="another waits for it"),
         pytest.param({"waiting": trial("w", phase=Phase.PENDING)}, id="another may be about to start there"),
         pytest.param({"waiting": training("w", 20.0, deadline=None, on="m")}, id="it is not idle"),
-        pytest.param({"waiting": trial("w", "n", phase=Phase.MOVING, moving_to="m")}, id="another is on its way there"),
+        pytest.param(
+            {"waiting": trial("w", "n", phase=Phase.MOVING, destination=("m",))}, id="another is on its way there"
+        ),
     ],
 )
 def test_who_is_late_stays_where_it_is_unless_a_node_is_idle_and_it_has_time_to_win(why_not: dict[str, Any]) -> None:
@@ -195,7 +197,7 @@ def test_waiting_trials_start_in_the_order_of_their_deadlines_where_there_is_roo
     crowd = [waiting("a", None), waiting("b", 90.0), waiting("c", 50.0), waiting("d", 70.0, cpu=9.0)]
     decision = policy.decide(snapshot(0.0, crowd, [node("n", 2.0)]), policy.initial())
     placed = [p.action for p in decision.proposals]
-    assert placed == [Place(crowd[2].id, NODE.name), Place(crowd[1].id, NODE.name)]
+    assert placed == [Place(crowd[2].id, (NODE.name,)), Place(crowd[1].id, (NODE.name,))]
 
 
 def test_who_waits_is_told_so() -> None:

@@ -44,7 +44,7 @@ def test_a_trial_fits_where_as_many_of_each_kind_are_free() -> None:
 
 
 def test_a_move_under_way_holds_devices_at_both_ends() -> None:
-    moving = asking("b", "m", phase=Phase.MOVING, moving_to=N)
+    moving = asking("b", "m", phase=Phase.MOVING, destination=(N,))
     assert not fits(waiting("a"), moving, on=node("n", devices=gpus(1)))
 
 
@@ -88,7 +88,7 @@ def test_whoever_places_gives_a_device_once(policy: Policy[Any]) -> None:
     seen = Snapshot(0.0, (waiting("a"), waiting("b")), (node("n", devices=gpus(1)),))
     decision = policy.decide(seen, policy.initial())
     on_a_node = [p.action for p in decision.proposals if isinstance(p.action, Place) and p.action.node is not None]
-    assert on_a_node == [Place(A, N)]
+    assert on_a_node == [Place(A, (N,))]
 
 
 def test_a_pin_is_kept_while_the_device_is_held_and_given_up_where_there_is_none() -> None:
@@ -106,7 +106,7 @@ def test_a_pin_is_kept_while_the_device_is_held_and_given_up_where_there_is_none
 
 def test_guards_let_no_move_through_to_a_node_without_the_device() -> None:
     seen = snapshot(0.0, [asking("a", "n")], [node("n", devices=gpus(1)), node("m")])
-    assert not Capacity.of(seen).allows(Migrate(A, NodeName("m")))
+    assert not Capacity.of(seen).allows(Migrate(A, (NodeName("m"),)))
 
 
 def test_devices_add_up_by_kind_and_none_are_left_out() -> None:

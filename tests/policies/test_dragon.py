@@ -40,9 +40,9 @@ def _reported(one: Trial, now: float) -> Trial:
 
 
 def test_a_gang_starts_with_as_many_workers_as_fit_near_together() -> None:
-    assert actions(after(Dragon(), (0.0, (gang("g"),)))) == [Place(TrialId("g"), A, nodes=(A,) * 4)]
+    assert actions(after(Dragon(), (0.0, (gang("g"),)))) == [Place(TrialId("g"), (A,) * 4)]
     busy = gang("x", "a", "a", most=2)
-    assert actions(after(Dragon(), (0.0, (gang("g", most=3), busy)))) == [Place(TrialId("g"), B, nodes=(B,) * 3)]
+    assert actions(after(Dragon(), (0.0, (gang("g", most=3), busy)))) == [Place(TrialId("g"), (B,) * 3)]
 
 
 def test_those_that_start_together_leave_each_other_their_least_workers() -> None:
@@ -65,7 +65,7 @@ def test_others_shrink_for_one_that_starves_and_only_as_far_as_it_needs() -> Non
     assert actions(after(policy, (0.0, (*running, head)), (29.0, (*running, head)))) == []
     story = ((0.0, running), (50.0, (*running, head)), (81.0, (*running, head)))
     decision = after(policy, *story)
-    assert actions(decision) == [Migrate(TrialId("x"), A, (A, A))]
+    assert actions(decision) == [Migrate(TrialId("x"), (A, A))]
     assert decision.state.reserved is not None
 
 
@@ -73,7 +73,7 @@ def test_what_was_freed_goes_to_the_one_that_starves() -> None:
     before = gang("x", "a", "a", "a", "a"), gang("y", "b", "b", "b", "b", least=4)
     head, late = gang("head", least=2), gang("late", least=1, at=60.0)
     freed = gang("x", "a", "a"), before[1]
-    leaving = replace(before[0], phase=Phase.MOVING, moving_to=A, moving_to_nodes=(A, A)), before[1]
+    leaving = replace(before[0], phase=Phase.MOVING, destination=(A, A)), before[1]
     story = (
         (0.0, before),
         (50.0, (*before, head)),
@@ -82,12 +82,12 @@ def test_what_was_freed_goes_to_the_one_that_starves() -> None:
         (91.0, (*freed, head, late)),
     )
     assert actions(after(Dragon(), *story[:4])) == []
-    assert actions(after(Dragon(), *story))[0] == Place(TrialId("head"), A, nodes=(A, A))
+    assert actions(after(Dragon(), *story))[0] == Place(TrialId("head"), (A, A))
 
 
 def test_a_reservation_that_is_never_filled_is_given_back() -> None:
     before = gang("x", "a", "a", "a", "a"), gang("y", "b", "b", "b", "b", least=4)
-    leaving = replace(before[0], phase=Phase.MOVING, moving_to=A, moving_to_nodes=(A, A)), before[1]
+    leaving = replace(before[0], phase=Phase.MOVING, destination=(A, A)), before[1]
     head = gang("head", least=2)
     story = ((0.0, before), (50.0, (*before, head)), (81.0, (*before, head)), (202.0, (*leaving, head)))
     state = after(Dragon(), *story).state
@@ -98,7 +98,7 @@ def test_a_reservation_that_is_never_filled_is_given_back() -> None:
 def test_gangs_grow_when_nobody_waits_and_it_has_been_quiet() -> None:
     alone = (gang("x", "a"),)
     assert actions(after(Dragon(), (0.0, alone), (59.0, alone))) == []
-    assert actions(after(Dragon(), (0.0, alone), (61.0, alone))) == [Migrate(TrialId("x"), A, (A,) * 4)]
+    assert actions(after(Dragon(), (0.0, alone), (61.0, alone))) == [Migrate(TrialId("x"), (A,) * 4)]
 
 
 def test_a_gang_that_is_nearly_done_is_not_restarted() -> None:
@@ -128,7 +128,7 @@ def test_in_strict_order_a_large_gang_holds_up_a_small_one_and_otherwise_not() -
     )
     assert run(GangFifo(), [seen])[0].proposals == ()
     placed = [proposal.action for proposal in run(Volcano(), [seen])[0].proposals]
-    assert placed == [Place(TrialId("small"), B, nodes=(B, B))]
+    assert placed == [Place(TrialId("small"), (B, B))]
 
 
 workers = st.integers(1, 4)

@@ -218,7 +218,7 @@ def test_a_huge_efficiency_does_not_overflow() -> None:
 
 def test_what_comes_towards_a_node_is_not_given_away() -> None:
     nodes = (node("m", 3.0), node("n", 3.0))
-    coming = trial("c", "n", cpu=1.0, phase=Phase.MOVING, moving_to=NodeName("m"))
+    coming = trial("c", "n", cpu=1.0, phase=Phase.MOVING, destination=(NodeName("m"),))
     state = FlowConState({A: FlowConMemo(C, limit=0.25), B: FlowConMemo(P)})
     pair = (trial("a", "m", cpu=0.5, base_cpu=2.0), trial("b", "m", cpu=0.5, base_cpu=2.0))
     given = resizes(FlowCon().decide(seen(0.0, *pair, coming, nodes=nodes), state))

@@ -32,20 +32,20 @@ def ledger(*trials: Trial) -> Capacity:
 
 def test_room_is_counted_on_each_node_over_all_workers_there() -> None:
     full = ledger(waiting(), trial("o", "a", cpu=2.0))
-    assert full.allows(Place(G, A, nodes=(A, A, B, B)))
-    assert not full.allows(Place(G, A, nodes=(A, A, A, B)))
+    assert full.allows(Place(G, (A, A, B, B)))
+    assert not full.allows(Place(G, (A, A, A, B)))
 
 
 def test_a_gang_that_moves_leaves_its_own_room_to_its_next_attempt() -> None:
     growing = ledger(gang("a", "a", "b"), trial("o", "a", cpu=1.0))
-    assert growing.allows(Migrate(G, A, nodes=(A, A, A, B)))
-    growing.apply(Migrate(G, A, nodes=(A, A, A, B)))
+    assert growing.allows(Migrate(G, (A, A, A, B)))
+    growing.apply(Migrate(G, (A, A, A, B)))
     assert (growing.requested(A), growing.requested(B)) == (4.0, 1.0)
-    assert not ledger(gang("a", "a", "b"), trial("o", "a", cpu=1.5)).allows(Migrate(G, A, nodes=(A, A, A, B)))
+    assert not ledger(gang("a", "a", "b"), trial("o", "a", cpu=1.5)).allows(Migrate(G, (A, A, A, B)))
 
 
 def test_a_gang_on_its_way_counts_at_both_ends_but_not_twice_on_a_node_that_it_keeps() -> None:
-    moving = gang("a", "a", phase=Phase.MOVING, moving_to=A, moving_to_nodes=(A, B, B))
+    moving = gang("a", "a", phase=Phase.MOVING, destination=(A, B, B))
     assert [ledger(moving).requested(name) for name in (A, B)] == [2.0, 2.0]
 
 
@@ -122,18 +122,19 @@ def test_a_gang_on_several_nodes_keeps_off_those_that_others_use() -> None:
 def test_a_gang_starts_whole_or_not_at_all() -> None:
     taken = ledger(waiting(), trial("o", "a", cpu=3.0), trial("p", "b", cpu=2.0))
     assert taken.completed(Place(G)) is None
-    assert not taken.allows(Place(G, A))
+    assert not taken.allows(Place.on(A, waiting()))
     assert not taken.fits(waiting(), A)
 
 
 def test_where_a_policy_names_a_node_rank_0_goes_there() -> None:
-    assert ledger(waiting(), trial("o", "b", cpu=2.0)).completed(Place(G, B)) == Place(G, B, nodes=(B, A, A, A))
+    assert ledger(waiting(), trial("o", "b", cpu=2.0)).completed(Place.on(B, waiting())) == Place(G, (B, A, A, A))
 
 
 def test_a_gang_that_runs_moves_to_one_node_whole() -> None:
-    seen = ledger(gang("a", "a", "a"), trial("o", "b", cpu=2.0))
-    assert not seen.allows(Migrate(G, B))
-    assert ledger(gang("a", "a", "a")).completed(Migrate(G, B)) == Migrate(G, B, (B, B, B))
+    runs = gang("a", "a", "a")
+    assert Migrate.to(B, runs) == Migrate(G, (B, B, B))
+    assert not ledger(runs, trial("o", "b", cpu=2.0)).allows(Migrate.to(B, runs))
+    assert ledger(runs).allows(Migrate.to(B, runs))
 
 
 def test_guards_let_a_gang_through_with_a_node_for_each_worker_or_not_at_all() -> None:
@@ -146,8 +147,8 @@ def test_guards_let_a_gang_through_with_a_node_for_each_worker_or_not_at_all() -
         Guarded(policy=Wants()), [snapshot(0.0, [waiting(), second, replace(waiting(2), id=TrialId("z"))], NODES)]
     )[0]
     assert [proposal.action for proposal in decision.proposals] == [
-        Place(G, A, nodes=(A,) * 4),
-        Place(H, B, nodes=(B,) * 3),
+        Place(G, (A,) * 4),
+        Place(H, (B,) * 3),
     ]
     assert [one.action.trial for one, _ in decision.vetoed] == ["z"]
 
@@ -155,20 +156,29 @@ def test_guards_let_a_gang_through_with_a_node_for_each_worker_or_not_at_all() -
 def test_under_a_policy_that_places_no_trial_gangs_start_whole_too_and_under_none_as_the_scheduler_wants() -> None:
     seen = snapshot(0.0, [replace(waiting(4), id=TrialId(name), min_workers=3) for name in ("g", "h", "z")], NODES)
     placed = [proposal.action for proposal in run(Pinned(policy=Guarded(policy=FlowCon())), [seen])[0].proposals]
-    assert placed == [Place(G, A, nodes=(A,) * 4), Place(H, B, nodes=(B,) * 4)]
+    assert placed == [Place(G, (A,) * 4), Place(H, (B,) * 4)]
     left_alone = [proposal.action for proposal in run(Pinned(policy=Default()), [seen])[0].proposals]
     assert left_alone == [Place(G), Place(H), Place(TrialId("z"))]
+
+
+def test_under_a_policy_that_acts_on_nothing_a_gang_starts_whole_on_the_node_that_its_owner_chose() -> None:
+    pinned = Pinned(policy=Default(), first_nodes={G: "a"})
+    (proposal,) = run(pinned, [snapshot(0.0, [waiting()], NODES)])[0].proposals
+    assert proposal.action == Place(G, (A,) * 4)
 
 
 @pytest.mark.parametrize("workers", [1, 5])
 def test_fewer_or_more_workers_than_its_author_allows_are_never_let_through(workers: int) -> None:
     seen = ledger(replace(waiting(2), min_workers=2))
-    assert not seen.allows(Place(G, A, nodes=(A,) * workers))
-    assert seen.allows(Place(G, A, nodes=(A,) * 2))
+    assert not seen.allows(Place(G, (A,) * workers))
+    assert seen.allows(Place(G, (A,) * 2))
 
 
-def test_rank_0_goes_to_the_node_that_an_action_names() -> None:
-    with pytest.raises(ValueError, match="first node 'b'"):
-        Migrate(G, A, (B, A))
-    with pytest.raises(ValueError, match="not to None"):
-        Place(G, nodes=(B, A))
+def test_a_node_is_that_of_rank_0_and_a_move_leads_to_some() -> None:
+    assert (Migrate(G, (B, A)).node, Place(G, (B, A)).node, Place(G).node) == (B, B, None)
+    with pytest.raises(ValueError, match="'g' leads to no node"):
+        Migrate(G, ())
+
+
+def test_one_node_named_exactly_is_one_worker() -> None:
+    assert ledger(waiting()).completed(Place(G, (A,))) == Place(G, (A,))

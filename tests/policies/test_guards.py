@@ -72,7 +72,7 @@ def test_no_more_than_the_share_of_the_live_trials_moves_at_once() -> None:
     wanted = [move(one.id, "w2") for one in trials[:4]]
     assert len(moves(guarded(trials, *wanted))) == 2
     assert len(moves(guarded(trials, *wanted, disruption=0.5))) == 4
-    moving = replace(trials[7], phase=Phase.MOVING, moving_to=NodeName("w2"))
+    moving = replace(trials[7], phase=Phase.MOVING, destination=(NodeName("w2"),))
     decision = guarded([*trials[:7], moving], *wanted)
     assert len(moves(decision)) == 1
     assert "2 trials move already, at most 2 at once" in objections(decision)[0]
@@ -109,7 +109,7 @@ def test_a_gang_that_is_not_whole_is_left_alone_and_a_whole_one_needs_room_for_a
 
 
 def test_no_node_gets_more_requests_than_it_has_moves_under_way_included() -> None:
-    coming = trial("c", "w1", cpu=4.0, phase=Phase.MOVING, moving_to=NodeName("w2"))
+    coming = trial("c", "w1", cpu=4.0, phase=Phase.MOVING, destination=(NodeName("w2"),))
     big = running("a", cpu=4.0), running("b", cpu=4.0)
     decision = guarded([*big, coming], move(A, "w2"), move(B, "w2"), disruption=1.0, nodes=(node("w1", 12.0), NODES[1]))
     assert moves(decision) == [("a", "w2")]
@@ -128,7 +128,11 @@ def test_only_a_running_trial_is_acted_on(phase: Phase) -> None:
 
 
 def test_an_unknown_trial_an_unknown_node_and_an_unready_node_are_refused() -> None:
-    wanted = (Proposal(Resize(TrialId("ghost"), 1.0), ""), Proposal(Migrate(A, NodeName("nowhere")), ""), move(A, "w2"))
+    wanted = (
+        Proposal(Resize(TrialId("ghost"), 1.0), ""),
+        Proposal(Migrate(A, (NodeName("nowhere"),)), ""),
+        move(A, "w2"),
+    )
     decision = guarded([running("a")], *wanted, nodes=(NODES[0], node("w2", ready=False)))
     assert decision.proposals == ()
     assert len(decision.vetoed) == 3
@@ -143,8 +147,8 @@ def test_a_second_action_on_the_same_trial_is_refused() -> None:
 def test_a_waiting_trial_is_placed_where_there_is_room_and_no_other_trial_is() -> None:
     waiting = replace(trial("a", cpu=6.0, phase=Phase.PENDING), gated=True)
     busy = running("b", cpu=4.0)
-    placements = [Proposal(Place(A, NodeName(name)), "") for name in ("w1", "w2")]
-    assert [p.action for p in guarded([waiting, busy], *placements).proposals] == [Place(A, NodeName("w2"))]
+    placements = [Proposal(Place(A, (NodeName(name),)), "") for name in ("w1", "w2")]
+    assert [p.action for p in guarded([waiting, busy], *placements).proposals] == [Place(A, (NodeName("w2"),))]
     assert [p.action for p in guarded([waiting, busy], Proposal(Place(A), "")).proposals] == [Place(A)]
     assert guarded([running("a")], *placements).proposals == ()
     assert guarded([replace(waiting, gated=False)], *placements).proposals == ()

@@ -152,7 +152,7 @@ def test_a_reason_names_the_two_best_nodes_and_their_scores() -> None:
 
 def test_equal_nodes_are_told_apart_by_their_names_alone() -> None:
     found = decided(snapshot(AT, [waits("x")], [node("b", 8.0), node("a", 8.0)])).proposals
-    assert found[0].action == Place(TrialId("x"), NodeName("a"))
+    assert found[0].action == Place(TrialId("x"), (NodeName("a"),))
 
 
 def test_a_trial_goes_only_where_there_is_room() -> None:
@@ -163,7 +163,7 @@ def test_a_trial_goes_only_where_there_is_room() -> None:
         node("theirs", 9.0, only_for=frozenset({"gpu"})),
     ]
     found = decided(snapshot(AT, [trial("y", "full"), waits("x"), waits("z")], nodes)).proposals
-    assert [one.action for one in found if isinstance(one.action, Place)] == [Place(TrialId("x"), NodeName("roomy"))]
+    assert [one.action for one in found if isinstance(one.action, Place)] == [Place(TrialId("x"), (NodeName("roomy"),))]
 
 
 @pytest.mark.parametrize(

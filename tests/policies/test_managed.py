@@ -28,7 +28,7 @@ class Busybody:
 
     def decide(self, seen: Snapshot, state: NoState) -> Decision[NoState]:
         places = [Proposal(Place(one.id), "it waits") for one in seen.unended if one.waits]
-        moves = [Proposal(Migrate(one.id, NodeName("w2")), "why not") for one in seen.unended if one.steady]
+        moves = [Proposal(Migrate(one.id, (NodeName("w2"),)), "why not") for one in seen.unended if one.steady]
         return Decision(state, (*places, *moves))
 
 
@@ -44,7 +44,7 @@ def suspended(name: str) -> Trial:
 
 
 def test_where_nobody_asks_the_policy_decides() -> None:
-    assert wanted(trial("a", "w1"), suspended("b")) == [Place(B), Migrate(A, NodeName("w2"))]
+    assert wanted(trial("a", "w1"), suspended("b")) == [Place(B), Migrate(A, (NodeName("w2"),))]
 
 
 def test_a_trial_that_is_to_pause_is_suspended_whatever_the_policy_wants_and_gets_no_place() -> None:

@@ -101,10 +101,10 @@ def with_report(known: Trial, report: Told, now: float) -> Trial:
 def after(known: Trial, happens: str) -> Trial:
     if happens == "move" and known.phase is Phase.RUNNING:
         there = NodeName("x" if known.node == "y" else "y")
-        return replace(known, phase=Phase.MOVING, moving_to=there)
+        return replace(known, phase=Phase.MOVING, destination=(there,))
     if happens == "arrive" and known.phase is Phase.MOVING and known.moving_to:
         nodes, attempt = (known.moving_to,), known.attempt + 1
-        return replace(known, phase=Phase.RUNNING, nodes=nodes, moving_to=None, attempt=attempt, moves=known.moves + 1)
+        return replace(known, phase=Phase.RUNNING, nodes=nodes, destination=(), attempt=attempt, moves=known.moves + 1)
     if happens in {"end", "fail"} and known.phase is Phase.RUNNING:
         return replace(known, phase=Phase.SUCCEEDED if happens == "end" else Phase.FAILED, nodes=())
     return known

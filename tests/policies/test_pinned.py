@@ -50,7 +50,7 @@ def test_a_pin_is_kept_though_the_node_is_full_for_now() -> None:
 
 
 def test_a_pin_goes_before_what_the_policy_within_wants_for_that_trial() -> None:
-    within = Scripted((Proposal(Place(A, NodeName("w1")), "mine"), Proposal(Place(B, NodeName("w1")), "mine")))
+    within = Scripted((Proposal(Place(A, (NodeName("w1"),)), "mine"), Proposal(Place(B, (NodeName("w1"),)), "mine")))
     assert placed(Pinned(policy=within, first_nodes={A: "w2"}), waiting("a"), waiting("b")) == {"a": "w2", "b": "w1"}
 
 

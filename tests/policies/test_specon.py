@@ -151,7 +151,7 @@ def test_a_move_under_way_stays_open(phase: Phase) -> None:
 
 
 def test_a_controller_that_begins_in_mid_move_counts_the_trial_where_it_goes() -> None:
-    on_its_way = replace(trial("a", phase=Phase.MOVING), nodes=(), moving_to=NodeName("w2"))
+    on_its_way = replace(trial("a", phase=Phase.MOVING), nodes=(), destination=(NodeName("w2"),))
     beside = trial("b", "w1")
     seen = snapshot(100.0, [on_its_way, beside], [node("w1"), node("w2")])
     decision = SpeCon().decide(seen, SpeCon().initial())

@@ -73,7 +73,7 @@ def test_a_share_that_was_lent_away_is_kept_free_for_the_trial_that_asked_for_it
 
 
 def test_a_moving_trial_counts_where_it_is_heading_and_holds_its_room_at_both_ends() -> None:
-    gone = trial("gone", "w1", phase=Phase.MOVING, moving_to=NodeName("w2"))
+    gone = trial("gone", "w1", phase=Phase.MOVING, destination=(NodeName("w2"),))
     cluster = board([node("w1", 2.0), node("w2", 1.5)], {gone: C})
     occupancy = cluster.occupancy
     assert occupancy.on(NodeName("w1")) == ()

@@ -37,7 +37,7 @@ def resize(name: TrialId, cpu: float) -> Proposal:
 
 
 def move(name: TrialId, where: str) -> Proposal:
-    return Proposal(Migrate(name, NodeName(where)), "move")
+    return Proposal(Migrate(name, (NodeName(where),)), "move")
 
 
 def decided(*policies: Scripted) -> Decision[tuple[int, ...]]:

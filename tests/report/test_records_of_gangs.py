@@ -22,7 +22,7 @@ N1, N2 = NodeName("n1"), NodeName("n2")
 PAIR = Trial(
     TrialId("a"), Phase.RUNNING, 0.2, 0.2, 0.0, Direction.MINIMIZE, 0.0, (N1, N2, N1), 1, workers=3, max_workers=3
 )
-GROWS = replace(PAIR, phase=Phase.MOVING, moving_to=N2, moving_to_nodes=(N2, N2))
+GROWS = replace(PAIR, phase=Phase.MOVING, destination=(N2, N2))
 ALONE = replace(PAIR, nodes=(N2,), workers=1, attempt=2)
 EVENTS = [
     TimelineEvent(0, EventKind.PHASE, "a", phase="running", node="n1", nodes=("n1", "n2", "n1"), attempt=1, cpu=0.2),

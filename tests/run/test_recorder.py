@@ -27,7 +27,7 @@ def before_and_after(kind: type[Action]) -> tuple[Trial, Trial]:
     """Return what a world shows of a trial around an action of a kind."""
     known: dict[type[Action], tuple[Trial, Trial]] = {
         Resize: (RUNNING, replace(RUNNING, cpu=0.3)),
-        Migrate: (RUNNING, replace(RUNNING, phase=Phase.MOVING, moving_to=TWO)),
+        Migrate: (RUNNING, replace(RUNNING, phase=Phase.MOVING, destination=(TWO,))),
         Place: (WAITING, RUNNING),
         Suspend: (RUNNING, replace(RUNNING, phase=Phase.SUSPENDING)),
         Stop: (RUNNING, replace(RUNNING, phase=Phase.STOPPING)),
@@ -63,7 +63,7 @@ def test_a_first_attempt_is_recorded_with_the_reason_for_its_place_and_a_later_o
 
 
 def test_a_move_is_recorded_when_asked_for_and_when_done(tmp_path: Path) -> None:
-    moving = replace(RUNNING, phase=Phase.MOVING, moving_to=TWO)
+    moving = replace(RUNNING, phase=Phase.MOVING, destination=(TWO,))
     moved = replace(RUNNING, nodes=(TWO,), attempt=2)
     events = record(tmp_path / "t.jsonl", RUNNING, moving, moved)
     assert [(event.kind, event.node) for event in events[2:]] == [

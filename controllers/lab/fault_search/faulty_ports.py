@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
-from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend, nodes_of
+from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.model import Node, NodeName, Sample, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import MetricSource, Outcome, refused
@@ -158,9 +158,9 @@ class CheckedWorld(WrappedWorld):
         targets: tuple[NodeName, ...] = ()
         match action:
             case Place():
-                fits, targets = now.waits, nodes_of(action, now)
+                fits, targets = now.waits, action.nodes
             case Migrate():
-                fits, targets = now.steady, nodes_of(action, now)
+                fits, targets = now.steady, action.nodes
             case Resize() | Suspend():
                 fits = now.steady
             case Stop():

@@ -121,10 +121,11 @@ class WorkPlan:
             after = {node: self._forecast(node, (one.work, one.most)) for node in near}
             costs = {node: self._tally.cost({node: forecast}) for node, forecast in after.items()}
             best = min(after, key=lambda node: (costs[node], -self._unused(node), self._crowded(node), node))
-            self._capacity.apply(Place(name, best))
+            place = Place.on(best, trial)
+            self._capacity.apply(place)
             self._loads[best][name] = one.work, one.most
             self._tally.change(best, after[best], len(self._loads[best]))
-            yield Proposal(Place(name, best), f"placing: it costs all trials the least on {best}")
+            yield Proposal(place, f"placing: it costs all trials the least on {best}")
 
     def _unused(self, node: NodeName) -> float:
         """Return the cores that the trials of ``node`` cannot use, below 0 where they could use more than there are."""
@@ -168,8 +169,8 @@ class WorkPlan:
             if little and here - there > (1 + WORTH) * self._weights.move_cost:
                 idle.remove(target)
                 tried.add(source)
-                self._move(name, target)
-                yield Proposal(Migrate(name, target), f"moving: it uses {shown[name]:.2g} cores, perhaps by its node")
+                move = self._move(name, target)
+                yield Proposal(move, f"moving: it uses {shown[name]:.2g} cores, perhaps by its node")
 
     def moves(self, movable: Iterable[TrialId]) -> Iterator[Proposal]:
         """Yield moves of ``movable`` trials that pay, each with those before it counted in.
@@ -202,12 +203,12 @@ class WorkPlan:
                 moved, node, target = found
                 movable.remove(moved.id)
                 ends[node].remove(next(one for one in ends[node] if one[1] is moved))
-                later.apply(Migrate(moved.id, target))
+                move = self._move(moved.id, target)
+                later.apply(move)
                 later.release(moved, (node,))
-                self._move(moved.id, target)
                 why = f"moving: {trial.id} gets room on {node}, for which it would wait {wait:.0f} s at least"
-                yield Proposal(Migrate(moved.id, target), why)
-            later.apply(Place(trial.id, node))
+                yield Proposal(move, why)
+            later.apply(Place.on(node, trial))
 
     def _ends(self) -> dict[NodeName, list[tuple[float, Trial]]]:
         """Return the trials of each node that do not leave it yet, the first that can have ended first."""
@@ -235,17 +236,19 @@ class WorkPlan:
         while found := self._best_move(movable, only_idle=only_idle):
             gain, name, target = found
             movable.remove(name)
-            self._move(name, target)
-            yield Proposal(Migrate(name, target), f"moving: on {target} it saves all trials {gain:.0f} s in sum")
+            yield Proposal(self._move(name, target), f"moving: on {target} it saves all trials {gain:.0f} s in sum")
 
-    def _move(self, name: TrialId, target: NodeName) -> None:
-        """Count a trial as on its way to ``target``."""
-        for source in self._estimates[name].trial.nodes[:1]:
+    def _move(self, name: TrialId, target: NodeName) -> Migrate:
+        """Count a trial as on its way to ``target``; return its move."""
+        trial = self._estimates[name].trial
+        for source in trial.nodes[:1]:
             del self._loads[source][name]
             self._count(source)
-        self._capacity.apply(Migrate(name, target))
+        move = Migrate.to(target, trial)
+        self._capacity.apply(move)
         self._loads[target][name] = self._moved(name, target)
         self._count(target)
+        return move
 
     def _queues(self) -> list[Queue]:
         """Return the trials that wait, those that ask for the same together, each with what there is for them."""

@@ -61,7 +61,7 @@ class LeastUsed(Stateless):
             # Drawn by a hash, not by a generator: the same trial goes to the same node in every run of a seed.
             drawn = int.from_bytes(sha256(f"{self.seed}:{trial.id}".encode()).digest())
             node = alike[drawn % len(alike)]
-            place = Place(trial.id, node)
+            place = Place.on(node, trial)
             proposals.append(Proposal(place, f"{used[node]:.0%} of {node} in use"))
             capacity.apply(place)
             used[node] += trial.base_cpu / capacity.nodes[node].cpu

@@ -90,5 +90,5 @@ def _evening(snapshot: Snapshot, asked: tuple[TrialId, ...]) -> Iterator[Proposa
         for node in sorted(counts, key=lambda name: (counts[name], name)):
             if counts[trial.nodes[0]] - counts[node] >= LEAST_GAP and capacity.fits(trial, node):
                 reason = f"evening out: {counts[trial.nodes[0]]} trials on {trial.node}, {counts[node]} on {node}"
-                yield Proposal(Migrate(trial.id, node), reason)
+                yield Proposal(Migrate.to(node, trial), reason)
                 return

@@ -26,7 +26,7 @@ class GangFifo(Stateless):
         for trial in sorted(waiting(snapshot), key=lambda trial: (trial.submitted_at, trial.id)):
             nodes = capacity.gathered(trial, capacity.most_workers(trial))
             if nodes:
-                place = Place(trial.id, nodes[0], nodes=nodes if trial.gang else ())
+                place = Place(trial.id, nodes)
                 capacity.apply(place)
                 proposals.append(Proposal(place, f"its {len(nodes)} workers fit together"))
             elif self.holds_up:

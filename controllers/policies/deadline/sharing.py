@@ -105,7 +105,7 @@ def rescues(
         }
         if roomy:
             node = min(roomy, key=lambda name: (-roomy[name], name))
-            move = Migrate(one.trial.id, node)
+            move = Migrate.to(node, one.trial)
             capacity.apply(move)
             left[node] -= max(need, one.trial.base_cpu)
             yield move, f"deadline: {node} has the {need:.2g} cores that keep it in {about(one.left)}"
@@ -134,7 +134,7 @@ def to_idle_nodes(
         for place, late in enumerate(sources):
             worth = [one for one in late if one.fastest > cost and capacity.fits(one.trial, node.name)]
             if worth:
-                move = Migrate(max(worth, key=lambda one: (one.fastest, one.trial.id)).trial.id, node.name)
+                move = Migrate.to(node.name, max(worth, key=lambda one: (one.fastest, one.trial.id)).trial)
                 capacity.apply(move)
                 del sources[place]
                 yield move, f"late in any case: {node.name} is idle"

@@ -145,7 +145,7 @@ class Dragon(PolicySettings):
         if room is None and kept is None:
             return state, []
         nodes = room.nodes if room is not None else kept.nodes if kept is not None else ()
-        capacity.apply(Place(head.id, nodes[0], nodes=nodes if head.gang else ()))
+        capacity.apply(Place(head.id, nodes))
         until = kept.until if kept is not None else now + self.patience
         shrinking = list(_shrinks(head, room)) if room is not None else []
         return replace(state, reserved=Reservation(head.id, nodes, until)), shrinking
@@ -159,7 +159,7 @@ class Dragon(PolicySettings):
         for trial in starting:
             if nodes := minimal.gathered(trial, trial.min_workers):
                 least[trial.id] = nodes
-                minimal.apply(_place(trial, nodes))
+                minimal.apply(Place(trial.id, nodes))
         for trial in starting:
             if trial.id not in least:
                 continue
@@ -167,7 +167,7 @@ class Dragon(PolicySettings):
             minimal.release(trial, least[trial.id])
             most = max(trial.min_workers, minimal.most_workers(trial) if trial.gang else 1)
             nodes = near(trial, most, trial.min_workers, minimal) or least[trial.id]
-            place = _place(trial, nodes)
+            place = Place(trial.id, nodes)
             minimal.apply(place)
             capacity.apply(place)
             yield Proposal(place, f"placing: {len(nodes)} workers on {len(set(nodes))} nodes, all at once")
@@ -180,7 +180,7 @@ class Dragon(PolicySettings):
             nodes = grown(trial, capacity) if len(trial.nodes) < trial.max_workers else ()
             gain = left[name] * (1 - len(trial.nodes) / len(nodes)) if nodes else 0.0
             if gain > self.payback * self.cost:
-                move = Migrate(name, nodes[0], nodes)
+                move = Migrate(name, nodes)
                 capacity.apply(move)
                 reason = f"growing: from {len(trial.nodes)} to {len(nodes)} workers, which may save {gain:.0f} s"
                 yield Proposal(move, reason)
@@ -226,11 +226,7 @@ def _shrinks(head: Trial, room: Room) -> Iterator[Proposal]:
         reason = (
             f"shrinking: {head.id} starves, and starts with {len(room.nodes)} workers where this keeps {len(nodes)}"
         )
-        yield Proposal(Migrate(name, nodes[0], nodes), reason)
-
-
-def _place(trial: Trial, nodes: tuple[NodeName, ...]) -> Place:
-    return Place(trial.id, nodes[0], nodes=nodes if trial.gang else ())
+        yield Proposal(Migrate(name, nodes), reason)
 
 
 def _with(snapshot: Snapshot, changed: Mapping[TrialId, Trial]) -> Snapshot:

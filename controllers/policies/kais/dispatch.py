@@ -60,7 +60,7 @@ def places(waiting_trials: list[Trial], embedding: Embedding, trained: Trained, 
             continue
         scores = np.where(roomy, embedding.places(number, pairs), -np.inf)
         node = chooser.place(embedding, number, pairs, scores)
-        yield Proposal(Place(trial.id, scene.nodes[node]), _reason(scene.nodes, node, scores, roomy))
+        yield Proposal(Place.on(scene.nodes[node], trial), _reason(scene.nodes, node, scores, roomy))
         scene.attach(number, node)
         embedding.changed(node)
 

@@ -57,7 +57,8 @@ def moves(
         second = int(np.argmax(beside))
         other = f", {scene.nodes[targets[second]]} {scores[second]:.2f}" if beside[second] > -np.inf else ""
         where = f"{scene.nodes[target]} scores {scores[chosen]:.2f}{other}"
-        yield Proposal(Migrate(name, scene.nodes[target]), f"moving: {where}, to stay on {scene.nodes[source]} 0.00")
+        why = f"moving: {where}, to stay on {scene.nodes[source]} 0.00"
+        yield Proposal(Migrate(name, (scene.nodes[target],)), why)
         left.remove(name)
         scene.attach(trial, target)
         embedding.changed(source, target)

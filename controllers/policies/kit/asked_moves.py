@@ -25,7 +25,7 @@ class AskedMove:
 def with_destinations(snapshot: Snapshot, asked: Mapping[TrialId, AskedMove]) -> Snapshot:
     """Return ``snapshot`` with the destinations that were asked for, of trials whose world does not tell theirs."""
     told = {
-        name: replace(trial, moving_to=move.destination)
+        name: replace(trial, destination=(move.destination,) * trial.workers)
         for name, move in asked.items()
         if (trial := snapshot.named.get(name)) and trial.phase is Phase.MOVING and not trial.moving_to
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, Stop, Suspend, nodes_of, why_no_gang
+from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, Stop, Suspend, why_no_gang
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 
@@ -62,7 +62,7 @@ class Capacity:
                 memory[node] += trial.memory
                 if trial.devices.counts:  # asked of every trial at every tick: its truth would be a call
                     devices[node] = devices.get(node, NO_DEVICES) + trial.devices
-            if trial.moving_to and trial.phase is Phase.MOVING:
+            if trial.destination and trial.phase is Phase.MOVING:
                 capacity._arrive(trial, trial.destination)
         told = {node.name: node.room for node in snapshot.nodes if node.room is not None}
         capacity._beyond = {name: room + capacity.taken(name)[0] - nodes[name].cpu for name, room in told.items()}
@@ -181,17 +181,14 @@ class Capacity:
     def completed(self, action: Action) -> Action | None:
         """Return ``action`` with a node for each worker of a gang; None where they find no room together.
 
-        A ``Migrate`` that names one node sends all workers there. A ``Place`` that names one sends rank 0 there and the
-        others near it; one that names none leaves all to this.
+        A ``Place`` that names one node sends rank 0 there and the others near it; one that names none leaves all to
+        this.
         """
         trial = self.trials.get(action.trial)
-        if not isinstance(action, Migrate | Place) or action.nodes or trial is None or not trial.gang:
+        if not isinstance(action, Place) or trial is None or not trial.gang or (action.nodes and not action.near):
             return action
-        if isinstance(action, Migrate):
-            nodes = (action.node,) * trial.workers
-        else:
-            nodes = self._evened(trial, self.gathered(trial, self.first_workers(trial), action.node))
-        return replace(action, node=nodes[0], nodes=nodes) if nodes else None
+        nodes = self._evened(trial, self.gathered(trial, self.first_workers(trial), action.node))
+        return replace(action, nodes=nodes, near=False) if nodes else None
 
     def _evened(self, trial: Trial, nodes: tuple[NodeName, ...]) -> tuple[NodeName, ...]:
         """Return the nodes of a gang that needs several, with its workers where each gets the most cores.
@@ -223,9 +220,8 @@ class Capacity:
                 whole = self.completed(action)
                 if not isinstance(whole, Migrate | Place):
                     return False
-                wanted = nodes_of(whole, trial)
-                counts = {node: wanted.count(node) for node in wanted}
-                return not why_no_gang(action, trial) and all(
+                counts = {node: whole.nodes.count(node) for node in whole.nodes}
+                return not why_no_gang(whole, trial) and all(
                     self.holds(trial, node, count) for node, count in counts.items()
                 )
             case Resize():
@@ -247,7 +243,7 @@ class Capacity:
         match action:
             case Migrate() | Place():
                 if isinstance(whole := self.completed(action), Migrate | Place):
-                    self._arrive(trial, nodes_of(whole, trial))
+                    self._arrive(trial, whole.nodes)
             case Resize():
                 for node in trial.nodes:
                     self._cpu[node] = self.requested(node) + (action.cpu - trial.cpu)
@@ -373,8 +369,8 @@ def _precedence(action: Action) -> int:
             return 1
         case Migrate():
             return 2
-        case Place(node=node):
-            return 3 if node is not None else 4
+        case Place(nodes=nodes):
+            return 3 if nodes else 4
         case Resize():
             return 5
         case _:

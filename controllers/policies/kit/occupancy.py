@@ -55,12 +55,12 @@ class Occupancy:
 
     def place(self, trial: Trial, node: NodeName) -> None:
         """Count a first attempt on ``node``."""
-        self.capacity.apply(Place(trial.id, node))
+        self.capacity.apply(Place.on(node, trial))
         self._on.setdefault(node, {})[trial.id] = trial
 
     def move(self, trial: Trial, node: NodeName) -> None:
         """Count ``trial`` on ``node`` from now on. Its old node keeps its request until the attempt there has ended."""
-        self.capacity.apply(Migrate(trial.id, node))
+        self.capacity.apply(Migrate.to(node, trial))
         for old in heading(trial):
             self._on[old].pop(trial.id, None)
         self._on.setdefault(node, {})[trial.id] = trial

@@ -41,7 +41,7 @@ def places(
             unfit.add(shape)
             continue
         node = min(roomy, key=lambda node: ranks[node.name])
-        yield Proposal(Place(trial.id, node.name), reason(node, ranks[node.name][0]))
+        yield Proposal(Place.on(node.name, trial), reason(node, ranks[node.name][0]))
         occupancy.place(trial, node.name)
         ranks[node.name] = ranked(node)
 
@@ -61,7 +61,7 @@ def admitted(
             if capacity.fits(trial, name)
         }
         if free:
-            place = Place(trial.id, min(free, key=lambda name: (-free[name], name)))
+            place = Place.on(min(free, key=lambda name: (-free[name], name)), trial)
             capacity.apply(place)
             yield Proposal(place, reason(trial))
 
@@ -94,7 +94,7 @@ def roomiest_nodes(snapshot: Snapshot, trials: Iterable[Trial]) -> dict[TrialId,
             heapify(lines[kind])
         found[trial.id] = node = _roomiest(capacity, trial, lines[kind])
         if node is not None:
-            capacity.apply(Place(trial.id, node))
+            capacity.apply(Place.on(node, trial))
     return found
 
 

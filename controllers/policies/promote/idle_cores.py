@@ -82,7 +82,7 @@ class IdleCores:
                 continue
             node = min(roomy, key=lambda name: (self._on[name], name))
             self._take(trial, node)
-            self._capacity.apply(Place(trial.id, node))
+            self._capacity.apply(Place.on(node, trial))
             yield trial, node
 
     def _enough(self, trial: Trial, node: NodeName) -> bool:

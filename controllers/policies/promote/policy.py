@@ -105,7 +105,10 @@ class Promote(PolicySettings):
         left = [trial for trial in snapshot.unended if trial.id not in stopped]
         known = state.measured if self.finish == "all" else measured(snapshot, state.measured)
         placing, suspensions = self._steps(snapshot, left, ranks, known)
-        places = [Proposal(Place(one.id, node), ranks.reason(one, rungs)) for one, node in placing]
+        places = [
+            Proposal(Place(one.id) if node is None else Place.on(node, one), ranks.reason(one, rungs))
+            for one, node in placing
+        ]
         return Decision(
             PromoteState(ranks.losses, ranks.passed, ranks.ended, known),
             (*stops, *places, *suspensions),

@@ -54,7 +54,7 @@ class _Turn:
     def ask(self, trial: Trial, kind: MoveKind, node: NodeName, reason: str) -> Proposal:
         """Return the proposal of a move; whether it came about, a later snapshot will show."""
         self.memos[trial.id] = replace(self.memos[trial.id], pending=PendingMove(node, trial.attempt, kind))
-        return Proposal(Migrate(trial.id, node), reason)
+        return Proposal(Migrate.to(node, trial), reason)
 
 
 class SpeCon(PolicySettings):

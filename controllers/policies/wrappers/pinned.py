@@ -73,7 +73,10 @@ class Pinned(AroundOne):
         problem = _problem(trial, nodes.get(NodeName(wanted)))
         if problem:
             return Proposal(Place(trial.id), f"its first node {wanted!r} {problem}")
-        return Proposal(Place(trial.id, NodeName(wanted)), "its first node was chosen by its owner")
+        node = NodeName(wanted)
+        # Under a policy that acts on nothing, nobody finds nodes for the other workers of a gang.
+        place = Place.on(node, trial) if self.policy.needs else Place(trial.id, (node,) * trial.workers)
+        return Proposal(place, "its first node was chosen by its owner")
 
 
 def _whole(proposals: Mapping[TrialId, Proposal], snapshot: Snapshot) -> dict[TrialId, Proposal]:

@@ -36,7 +36,7 @@ class PendingAction:
     @property
     def targets(self) -> tuple[NodeName, ...]:
         """The node of each worker that it moves its trial to."""
-        return self.action.nodes or (self.action.node,) if isinstance(self.action, Migrate) else ()
+        return self.action.nodes if isinstance(self.action, Migrate) else ()
 
     @property
     def rest(self) -> Phase | None:
@@ -62,9 +62,7 @@ class PendingAction:
     @property
     def first_nodes(self) -> tuple[NodeName, ...]:
         """The node of each worker that it opens a gate for, where it chooses them."""
-        if not isinstance(self.action, Place) or self.action.node is None:
-            return ()
-        return self.action.nodes or (self.action.node,)
+        return self.action.nodes if isinstance(self.action, Place) else ()
 
     def shown_by(self, state: TrialState) -> bool:
         """Whether the trial's newest pod shows that it was carried out, or that it no longer can be."""

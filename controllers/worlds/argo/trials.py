@@ -311,7 +311,7 @@ class TrialState:
             workers=self.workers,
             min_workers=self.definition.min_workers,
             max_workers=self.definition.workers,
-            moving_to=targets[0] if targets else None,
+            destination=targets,
             gated=phase is Phase.SUSPENDED or (first and not gate_opens),
             goals=self.definition.goals.since(submitted_at),
             devices=self.devices,
@@ -320,7 +320,6 @@ class TrialState:
             search=self.definition.search,
             sweep=self.definition.sweep,
             may_use=may_use,
-            moving_to_nodes=targets if self.definition.gang else (),
         )
 
     def result(self, name: str, sample: Sample | None, origin: float) -> TrialResult:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from controllers.core import labels
-from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, nodes_of
+from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.annotations import AnnotationError
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
@@ -202,7 +202,7 @@ class ArgoWorld:
     def _migrate(self, state: TrialState, pod: PodRecord, action: Migrate) -> Outcome:
         if why_not := self._why_it_cannot_leave(state, pod) or why_no_more(state, pod):
             return refused(why_not)
-        nodes = nodes_of(action, self._snapshot.trials[action.trial])
+        nodes = action.nodes
         if nodes == pod.nodes:
             return refused(f"the trial is on {written_nodes(nodes)} already")
         if pod.workers:
@@ -270,7 +270,7 @@ class ArgoWorld:
     def _place_gang(self, state: TrialState, pod: PodRecord, action: Place) -> Outcome:
         """Note where the workers of a gang go; the planner opens the gates together once each worker has its pod."""
         trial, room = state.definition, self._snapshot.room
-        least, nodes = max(pod.size, trial.min_workers), nodes_of(action, self._snapshot.trials[action.trial])
+        least, nodes = max(pod.size, trial.min_workers), action.nodes
         if not nodes:
             sizes = range(max(least, state.workers), least - 1, -1)
             found = (room.places(size, pod.requests, pod.demands, trial.id, ()) for size in sizes)
@@ -283,7 +283,7 @@ class ArgoWorld:
             return refused(f"it has from {trial.min_workers} to {trial.workers} workers, not {len(nodes)}")
         if why_not := why_unwritable(nodes) or room.why_no_gang(nodes, pod.requests, pod.demands, trial.id):
             return refused(why_not)
-        chosen = Place(action.trial, nodes[0], action.point, nodes)
+        chosen = Place(action.trial, nodes, action.point)
         return self._carry_out(chosen, state, ChoosePlace(pod, nodes, action.point or trial.point))
 
     def _carry_out(self, action: Place, state: TrialState, command: OpenGate | ChoosePlace) -> Outcome:
@@ -316,7 +316,7 @@ class ArgoWorld:
         if begun and isinstance(command, ChoosePlace):
             # Room that was chosen for a gang is no other's, from now on.
             nodes = tuple(NodeName(name) for name in command.nodes)
-            self._take_on(Place(trial, nodes[0], nodes=nodes), command.pod, begun=True)
+            self._take_on(Place(trial, nodes), command.pod, begun=True)
 
     def _current(self) -> CampaignSnapshot:
         """Return the newest snapshot; a tick that asks thousands of times does not take thousands of them."""

@@ -26,10 +26,7 @@ def trial_of(job: LocalJob, *, waits: bool) -> Trial:
         workers=job.size,
         min_workers=job.step.min_workers,
         max_workers=job.step.workers,
-        moving_to=NodeName(job.targets[0]) if job.phase is Phase.MOVING else None,
-        moving_to_nodes=(
-            tuple(NodeName(node) for node in job.targets) if job.gang and job.phase is Phase.MOVING else ()
-        ),
+        destination=tuple(NodeName(node) for node in job.targets) if job.phase is Phase.MOVING else (),
         gated=waits,
         suspensions=job.suspensions,
         devices=devices_of(job.step.gpus),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from controllers.core import labels
-from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, nodes_of, why_no_gang
+from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, why_no_gang
 from controllers.core.expressions import LEFT
 from controllers.core.failures import Failure
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
@@ -249,7 +249,7 @@ class LocalWorld:
         if not self._waits(job):
             return refused("the trial does not wait for a place")
         trial = self._trial(job)
-        nodes = nodes_of(place, trial)
+        nodes = place.nodes
         if why_not := why_no_gang(place, trial) or self._room_for(job).lack(job, nodes) or self._admission.held_up(job):
             return refused(why_not)
         if place.point:
@@ -262,13 +262,12 @@ class LocalWorld:
         return DONE
 
     def _migrate(self, job: LocalJob, move: Migrate) -> Outcome:
-        trial = self._trial(job)
-        nodes = nodes_of(move, trial)
+        nodes = move.nodes
         if sorted(nodes) == sorted(job.nodes):
             return refused(f"the trial is on {', '.join(nodes)} already")
         # A move adds nothing to what runs.
         room = Room(self._machine, (other for other in self._jobs.holding if other.id != job.id))
-        if why_not := why_no_gang(move, trial) or room.lack(job, nodes):
+        if why_not := why_no_gang(move, self._trial(job)) or room.lack(job, nodes):
             return refused(why_not)
         return self._ask_to_leave(replace(job, phase=Phase.MOVING, targets=nodes))
 

@@ -219,7 +219,7 @@ class TrialRun:
                 workers=self.workers,
                 min_workers=spec.min_workers,
                 max_workers=spec.max_workers,
-                moving_to=self.target if phase is Phase.MOVING else None,
+                destination=self.targets if phase is Phase.MOVING else (),
                 gated=self.stage in WAITING,
                 goals=spec.goals.since(spec.submitted_at),
                 devices=spec.devices,
@@ -228,7 +228,6 @@ class TrialRun:
                 search=spec.search,
                 sweep=spec.sweep,
                 may_use=spec.may_use,
-                moving_to_nodes=self.targets if spec.gang and phase is Phase.MOVING else (),
             )
         return self._shown
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from heapq import heappop
 from typing import assert_never
 
-from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, nodes_of, why_no_gang
+from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, why_no_gang
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import bounded
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
@@ -179,14 +179,13 @@ class SimulatedWorld:
     def _place(self, run: TrialRun, place: Place) -> Outcome:
         if run.stage not in WAITING:
             return refused("the trial does not wait for a place")
-        nodes = nodes_of(place, run.shown())
-        if why_not := self._unfit(place, nodes, run):
+        if why_not := self._unfit(place, run):
             return refused(why_not)
         if place.point:
             spec = run.spec if self._surrogate is None else self._surrogate.trained(run.spec, place.point)
             run.become(replace(spec, parameters=bounded(dict(place.point))))
-        if nodes:
-            self._cluster.place(run, nodes)
+        if place.nodes:
+            self._cluster.place(run, place.nodes)
         else:
             self._cluster.enqueue(run)
         return DONE
@@ -199,15 +198,15 @@ class SimulatedWorld:
         return DONE
 
     def _migrate(self, run: TrialRun, action: Migrate) -> Outcome:
-        targets = nodes_of(action, run.shown())
-        why_not = f"the trial is on {action.node} already" if targets == run.nodes else ""
-        if why_not := why_not or self._unfit(action, targets, run):
+        why_not = f"the trial is on {action.node} already" if action.nodes == run.nodes else ""
+        if why_not := why_not or self._unfit(action, run):
             return refused(why_not)
-        self._cluster.move(run, targets)
+        self._cluster.move(run, action.nodes)
         return DONE
 
-    def _unfit(self, action: Migrate | Place, nodes: tuple[NodeName, ...], run: TrialRun) -> str:
-        """Return why the next attempt cannot have its workers on ``nodes``, all of them; empty where it can."""
+    def _unfit(self, action: Migrate | Place, run: TrialRun) -> str:
+        """Return why the next attempt cannot have its workers on all the nodes; empty where it can."""
+        nodes = action.nodes
         if unknown := [node for node in nodes if node not in self._cluster.nodes]:
             return f"there is no node {unknown[0]}"
         if why_not := why_no_gang(action, run.shown()):

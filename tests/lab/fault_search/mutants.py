@@ -5,7 +5,7 @@ from typing import Any
 
 from controllers.core.actions import Action, Decision, Migrate, Place, Proposal
 from controllers.core.engine import Engine
-from controllers.core.model import NodeName, Phase, Snapshot, TrialId
+from controllers.core.model import Phase, Snapshot, TrialId
 
 
 class ActsBeforeSaving(Engine[Any]):
@@ -48,8 +48,8 @@ class MovesWhatMoves(_Broken):
     def decide(self, snapshot: Snapshot, state: float) -> Decision[float]:
         nodes = [node.name for node in snapshot.nodes if node.ready]
         live = [trial for trial in snapshot.trials if trial.phase in {Phase.RUNNING, Phase.MOVING}]
-        moves = [(trial.id, node) for trial in live[:1] for node in nodes if node != trial.node][:1]
-        return Decision(state, tuple(_moved(trial, node) for trial, node in moves), wake_at=snapshot.now + 1)
+        moves = [Migrate.to(node, trial) for trial in live[:1] for node in nodes if node != trial.node][:1]
+        return Decision(state, tuple(Proposal(move, "on purpose") for move in moves), wake_at=snapshot.now + 1)
 
 
 class ForgetsInfinity(_Broken):
@@ -76,7 +76,3 @@ class PlacesOnce:
     def decide(self, snapshot: Snapshot, state: tuple[TrialId, ...]) -> Decision[tuple[TrialId, ...]]:
         new = [trial.id for trial in snapshot.trials if trial.gated and trial.id not in state]
         return Decision((*state, *new), tuple(Proposal(Place(trial), "it waits") for trial in new))
-
-
-def _moved(trial: TrialId, node: NodeName) -> Proposal:
-    return Proposal(Migrate(trial, node), "on purpose")

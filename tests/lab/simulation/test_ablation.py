@@ -28,15 +28,15 @@ from tests.worlds.simulated.workloads import Idle
 EVERY_KIND = tuple(
     Proposal(action, "why")
     for action in (
-        Place(TrialId("a"), NodeName("n1")),
+        Place(TrialId("a"), (NodeName("n1"),)),
         Place(TrialId("b")),
         Resize(TrialId("c"), 0.5),
-        Migrate(TrialId("d"), NodeName("n1")),
+        Migrate(TrialId("d"), (NodeName("n1"),)),
         Suspend(TrialId("e")),
         Stop(TrialId("f"), "why"),
     )
 )
-VETOED = ((Proposal(Migrate(TrialId("e"), NodeName("n1")), "why"), "no room"),)
+VETOED = ((Proposal(Migrate(TrialId("e"), (NodeName("n1"),)), "why"), "no room"),)
 S5 = EXPERIMENTS["S5"]
 
 

@@ -71,7 +71,7 @@ def test_a_trial_that_does_not_fit_waits_without_holding_up_the_next_one() -> No
 
 def test_a_move_costs_what_it_costs_and_loses_no_work() -> None:
     costs = Costs(leave_s=2.0, next_attempt_s=5.0, start_s=1.0, restore_s=3.0, start_cpu_s=4.0)
-    move = Scripted(((45.0, Migrate(TrialId("a"), NodeName("n2"))),))
+    move = Scripted(((45.0, Migrate(TrialId("a"), (NodeName("n2"),))),))
     run = simulate(scenario([trial("a", 100)], [1.0, 1.0], costs, {"a": "n1"}), move)
     result = by_id(run)["a"]
     assert (result.node, result.first_node, result.moves, result.attempts) == ("n2", "n1", 1, 2)
@@ -81,7 +81,7 @@ def test_a_move_costs_what_it_costs_and_loses_no_work() -> None:
 
 def test_a_deaf_trial_trains_until_it_is_killed_and_resumes_from_its_last_checkpoint() -> None:
     deaf = trial("a", 100, deaf=True, checkpoint_every_s=20)
-    move = Scripted(((30.0, Migrate(TrialId("a"), NodeName("n2"))),))
+    move = Scripted(((30.0, Migrate(TrialId("a"), (NodeName("n2"),))),))
     run = simulate(scenario([deaf], [1.0, 1.0], Costs(grace_s=25.0), {"a": "n1"}), move)
     # Killed at 55 with 55 made, 40 of it saved.
     assert by_id(run)["a"].completed_s == pytest.approx(55 + 60)
@@ -98,7 +98,7 @@ def test_a_resize_changes_who_gets_what_from_when_it_takes_hold() -> None:
 
 
 def test_gated_first_attempts_wait_until_they_are_placed() -> None:
-    place = Scripted(((30.0, Place(TrialId("a"), NodeName("n2"))), (40.0, Place(TrialId("b")))))
+    place = Scripted(((30.0, Place(TrialId("a"), (NodeName("n2"),))), (40.0, Place(TrialId("b")))))
     run = simulate(scenario([trial("a"), trial("b")], [1.0, 1.0]), place)
     assert {name: result.first_node for name, result in by_id(run).items()} == {"a": "n2", "b": "n1"}
     assert completions(run) == {"a": 130.0, "b": 140.0}

@@ -74,7 +74,7 @@ def test_a_trial_that_was_sent_to_a_lost_node_goes_elsewhere() -> None:
     slow = scenario([trial("a")], [1.0, 1.0], costs, {"a": "n1"})
     world = world_with(NodeLoss(N2, at=52.0, known_after_s=1.0, back_after_s=300.0), of=slow)
     world.advance(50.0)
-    assert world.apply(Migrate(A, N2)).done
+    assert world.apply(Migrate(A, (N2,))).done
     run = ended(world)
     assert (run.node, run.attempt, run.moves, run.failures) == (N1, 2, 0, 0)
     assert run.ended_at == pytest.approx(50 + 6 + 50)
@@ -85,7 +85,7 @@ def test_a_mover_that_fails_as_it_starts_uses_up_a_retry_and_keeps_what_it_saved
     slow = scenario([trial("a")], [1.0, 1.0], costs, {"a": "n1"})
     world = world_with(StartFailure(A, attempt=2), of=slow)
     world.advance(52.0)
-    world.apply(Migrate(A, N2))
+    world.apply(Migrate(A, (N2,)))
     run = ended(world)
     assert (run.attempt, run.failures) == (3, 1)
     assert run.ended_at == pytest.approx(52 + 1 + 2 + 10 + 2 + 50)
@@ -113,7 +113,7 @@ def test_a_mover_that_finds_its_node_crowded_goes_elsewhere() -> None:
     slow = scenario([trial("a")], [1.0, 1.0], costs, {"a": "n1"})
     world = world_with(Crowding(N2, at=52.0, seconds=100.0, cpu=4.0), of=slow)
     world.advance(50.0)
-    world.apply(Migrate(A, N2))
+    world.apply(Migrate(A, (N2,)))
     world.advance(54.0)
     crowded = world.node(N2)
     assert crowded is not None

@@ -25,7 +25,7 @@ def some_action(world: SimulatedWorld, chance: random.Random, running: Sequence[
         return None
     trial = chance.choice(running)
     node = NodeName(chance.choice([node.name for node in world.nodes()]))
-    actions: list[Action] = [Resize(trial.id, chance.choice([0.1, 0.5, 1.0, 2.0])), Migrate(trial.id, node)]
+    actions: list[Action] = [Resize(trial.id, chance.choice([0.1, 0.5, 1.0, 2.0])), Migrate(trial.id, (node,))]
     return chance.choice(actions)
 
 

@@ -43,18 +43,19 @@ def test_a_place_without_a_free_device_is_refused_with_what_there_is_and_done_on
     world = SimulatedWorld(scenario(one("a"), one("b")), gated=True)
     world.advance(0.0)
     assert (
-        world.apply(Place(A, N2)).detail == f"n2 cannot give 1 {GPU}: it has no devices, and no devices are requested"
+        world.apply(Place(A, (N2,))).detail
+        == f"n2 cannot give 1 {GPU}: it has no devices, and no devices are requested"
     )
-    assert world.apply(Place(A, N1)).done
-    assert world.apply(Place(B, N1)).detail == f"n1 cannot give 1 {GPU}: it has 1 {GPU}, and 1 {GPU} are requested"
+    assert world.apply(Place(A, (N1,))).done
+    assert world.apply(Place(B, (N1,))).detail == f"n1 cannot give 1 {GPU}: it has 1 {GPU}, and 1 {GPU} are requested"
     world.advance(101.0)
-    assert world.apply(Place(B, N1)).done
+    assert world.apply(Place(B, (N1,))).done
 
 
 def test_an_attempt_that_has_yet_to_run_is_told_to_hold_its_device() -> None:
     world = SimulatedWorld(scenario(one("a"), costs=Costs(start_s=5.0)), gated=True)
     world.advance(0.0)
-    world.apply(Place(A, N1))
+    world.apply(Place(A, (N1,)))
     told = [(node.devices, node.devices_starting) for node in world.nodes()]
     assert told == [(gpus(1), gpus(1)), (NO_DEVICES, NO_DEVICES)]
     world.advance(6.0)
@@ -67,12 +68,12 @@ def test_an_attempt_that_has_yet_to_run_is_told_to_hold_its_device() -> None:
 def test_a_move_holds_a_device_at_both_ends_until_the_attempt_has_left() -> None:
     world = SimulatedWorld(scenario(one("a"), one("b"), devices=(1, 1), costs=Costs(leave_s=10.0)), gated=True)
     world.advance(0.0)
-    world.apply(Place(A, N1))
+    world.apply(Place(A, (N1,)))
     world.advance(1.0)
-    assert world.apply(Migrate(A, N2)).done
-    assert [world.apply(Place(B, node)).done for node in (N1, N2)] == [False, False]
+    assert world.apply(Migrate(A, (N2,))).done
+    assert [world.apply(Place(B, (node,))).done for node in (N1, N2)] == [False, False]
     world.advance(12.0)
-    assert world.apply(Place(B, N1)).done
+    assert world.apply(Place(B, (N1,))).done
 
 
 def test_a_trial_that_asks_for_more_than_any_node_has_is_refused_with_what_it_asks_for() -> None:
@@ -94,5 +95,5 @@ def test_a_trial_goes_to_no_node_but_those_it_may_use() -> None:
     assert [result.node for result in found if result.id == "a"] == ["n2"]
     world = SimulatedWorld(scenario(choosy), gated=True)
     world.advance(0.0)
-    assert world.apply(Place(A, N1)).detail == "node n1 is none that the trial may use"
-    assert world.apply(Place(A, N2)).done
+    assert world.apply(Place(A, (N1,))).detail == "node n1 is none that the trial may use"
+    assert world.apply(Place(A, (N2,))).done

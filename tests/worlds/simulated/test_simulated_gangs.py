@@ -35,7 +35,7 @@ def world(
 
 
 def place(made: SimulatedWorld, *nodes: NodeName, name: TrialId = G) -> Outcome:
-    return made.apply(Place(name, nodes[0], nodes=nodes))
+    return made.apply(Place(name, nodes))
 
 
 def run_of(made: SimulatedWorld, name: TrialId = G) -> TrialRun:
@@ -89,13 +89,13 @@ def test_a_gang_grows_and_shrinks_in_one_operation_without_losing_work() -> None
     made = world(gang())
     place(made, A)
     made.advance(10.0)
-    assert made.apply(Migrate(G, A, (A, A, A))).done
+    assert made.apply(Migrate(G, (A, A, A))).done
     shown = made.trial(G)
     assert shown is not None
-    assert (shown.phase, shown.moving_to_nodes) == (Phase.MOVING, (A, A, A))
+    assert (shown.phase, shown.destination) == (Phase.MOVING, (A, A, A))
     made.advance(11.0)
     made.advance(21.0)
-    assert made.apply(Migrate(G, B, (B, B))).done
+    assert made.apply(Migrate(G, (B, B))).done
     assert ended_at(made) == pytest.approx(10 + 1 + 10 + 1 + (100 - 10 - 30) / 2)
     assert (run_of(made).moves, run_of(made).failures) == (2, 0)
 
@@ -104,7 +104,7 @@ def test_a_gang_that_moves_takes_over_its_own_room() -> None:
     made = world(gang(cpu=1.0, most=4))
     place(made, A, A, A)
     made.advance(5.0)
-    assert made.apply(Migrate(G, A, (A, A, A, A))).done
+    assert made.apply(Migrate(G, (A, A, A, A))).done
     assert made.cluster.nodes[A].cpu_requested == 4.0
 
 
@@ -173,6 +173,6 @@ def test_a_gang_that_all_nodes_together_cannot_hold_is_refused() -> None:
 def test_actions_on_a_gang_that_starts_are_refused() -> None:
     made = world(gang())
     place(made, A, B)
-    actions: list[Action] = [Place(G, A), Migrate(G, B, (B, B))]
+    actions: list[Action] = [Place(G, (A,)), Migrate(G, (B, B))]
     made.cluster.runs[G].enter(Stage.STARTING)
     assert not any(made.apply(action).done for action in actions)
