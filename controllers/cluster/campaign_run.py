@@ -40,7 +40,7 @@ from controllers.tracking.background import BackgroundReader
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import Steering
 from controllers.tracking.tags import TagWriter
-from controllers.worlds.argo.executor import RunOf
+from controllers.worlds.argo.runs import RunOf
 from controllers.worlds.argo.view import Campaign
 
 _LOG = logging.getLogger(__name__)

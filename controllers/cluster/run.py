@@ -28,7 +28,7 @@ from controllers.tracking.client import CarefulClient
 from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.api import ApiError, KubeApi
 from controllers.worlds.argo.events import EventSink, EventWriter
-from controllers.worlds.argo.executor import RunOf
+from controllers.worlds.argo.runs import RunOf
 from controllers.worlds.argo.state_store import ConfigMapStore
 from controllers.worlds.argo.view import Campaign, ClusterView
 from controllers.worlds.argo.watch import since_boot

@@ -23,10 +23,11 @@ from controllers.tracking.access import shown
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import ForeignAddressError, check_address
 from controllers.tracking.values import Reported, newest_of
-from controllers.worlds.argo.attempts import given_up
+from controllers.worlds.argo.limits import given_up
 from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord
-from controllers.worlds.argo.trials import PodHistory, TrialState, group_by_trial
+from controllers.worlds.argo.shown import result_of, trial_of
+from controllers.worlds.argo.trials import History, TrialState, group_by_trial
 from controllers.worlds.argo.untrusted import epoch, text
 from controllers.worlds.argo.workflows import WorkflowRecord, record_of
 from hera_specon import formatting
@@ -254,7 +255,7 @@ def _objective_lines(
     record: WorkflowRecord, states: Mapping[TrialId, TrialState], known: TrackedSweeps
 ) -> tuple[str, ...]:
     logged = {formatting.short_id(name): tracked.metrics.keys() for name, tracked in known.trials.items()}
-    trials = [state.result(formatting.short_id(name), None, record.created_at) for name, state in states.items()]
+    trials = [result_of(state, formatting.short_id(name), None, record.created_at) for name, state in states.items()]
     told = with_what_they_logged(trials, lambda trial: logged.get(trial.id, frozenset()))
     return missing_objectives(RunResult(_policies(record), told)).lines
 
@@ -273,12 +274,9 @@ def trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[T
         name: TrialState(
             of,
             steps.get(name),
-            PodHistory().after(by_trial.get(name, [])),
+            History().after(by_trial.get(name, [])),
             record.over_since,
-            record.why_stopped(of),
-            plan=record.plan(of),
-            tries=record.tries(of),
-            idle=record.idle(of),
+            record.notes(of),
         )
         for name, of in facts.items()
     }
@@ -288,17 +286,17 @@ def _failures(states: Mapping[TrialId, TrialState]) -> dict[TrialId, str]:
     """Return how those trials failed that have, as far as their pods are still there."""
     told = {}
     for name, state in states.items():
-        pod = state.history.newest
-        if state.phase is Phase.FAILED and pod is not None and pod.failure is not None:
+        newest = state.history.newest
+        if state.phase is Phase.FAILED and newest is not None and newest.failure is not None:
             again = ", twice alike at once: it was not tried again" if given_up(state) else ""
-            told[name] = f"exit code {pod.failure.code}: {pod.failure.words or 'it said nothing'}{again}"
+            told[name] = f"exit code {newest.failure.code}: {newest.failure.words or 'it said nothing'}{again}"
     return told
 
 
 def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:
-    trial = state.as_trial(record.created_at, gate_opens=False)
+    trial, attempt = trial_of(state, record.created_at), state.attempt
     recorded = state.step.attempts[-1].node if state.step is not None and state.step.attempts else ""
-    nodes = state.pod.nodes if state.pod is not None and state.pod.node else (recorded,) if recorded else ()
+    nodes = attempt.nodes if attempt is not None and attempt.node else (recorded,) if recorded else ()
     if trial.phase.ended and nodes:
         # The world shows an ended trial on no node; people want to know where it ran.
         trial = replace(trial, nodes=tuple(NodeName(node) for node in nodes))

@@ -10,9 +10,9 @@ import pytest
 from controllers.core.model import Trial, TrialId
 from controllers.worlds.argo import pod_changes
 from controllers.worlds.argo.api import KubeApi, UnavailableError
-from controllers.worlds.argo.commands import Timeouts
-from controllers.worlds.argo.executor import RunOf
+from controllers.worlds.argo.planner import Timeouts
 from controllers.worlds.argo.pods import PodRecord
+from controllers.worlds.argo.runs import RunOf
 from controllers.worlds.argo.view import ClusterView
 from controllers.worlds.argo.watch import WatchTiming
 from controllers.worlds.argo.world import ArgoWorld

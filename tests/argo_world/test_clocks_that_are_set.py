@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controllers.worlds.argo.commands import Timeouts
+from controllers.worlds.argo.planner import Timeouts
 from controllers.worlds.argo.workflows import FORGET_AFTER_S, project_workflow
 from tests.argo_world.conftest import Bench
 from tests.argo_world.fake_api import FakeApi

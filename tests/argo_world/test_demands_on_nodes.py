@@ -205,4 +205,4 @@ def test_only_so_many_kinds_of_demands_are_worked_out_in_a_campaign(bench: Bench
         bench.put("pods", demanding(pod(f"a{number}", gated=True), **spec))
     bench.begin()
     assert {bench.trial(f"a{number}").may_use for number in range(40)} == {frozenset()}
-    assert len(bench.world._snapshot.choices._allowed) <= 16
+    assert len(bench.world._looks.last.choices._allowed) <= 16

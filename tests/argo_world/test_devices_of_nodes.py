@@ -156,4 +156,4 @@ def test_a_number_that_only_argo_fills_in_is_not_plain_and_counts_as_none() -> N
     made["container"]["resources"]["limits"] = {GPU: "{{inputs.parameters.gpus}}"}
     found = project_workflow(workflow(steps("a", "Pending"), templates=[made]))
     assert found is not None
-    assert [step.devices for step in found.steps.values()] == [NO_DEVICES]
+    assert [step.asked.devices for step in found.steps.values()] == [NO_DEVICES]

@@ -3,8 +3,9 @@
 import pytest
 
 from controllers.core.model import NodeName
-from controllers.worlds.argo.nodes import NodeRecord, NodeRequests, NodeRoom, project_node
+from controllers.worlds.argo.nodes import NodeRecord, project_node
 from controllers.worlds.argo.pods import OtherPod, PodRecord, Resources, project_pod
+from controllers.worlds.argo.room import NodeRequests, NodeRoom
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import Json, node, pod, stamp
 
@@ -48,17 +49,17 @@ def test_promises_of_one_campaign_are_not_those_of_another() -> None:
     requests = NodeRequests(nodes("n1"), [], [])
     one, two = NodeRoom(requests), NodeRoom(requests)
     one.reserve("n1", Resources(0.8, 0.0), "t")
-    assert one.why_unfit("n1", Resources(0.3, 0.0))
+    assert one.why_unfit(["n1"], Resources(0.3, 0.0))
     assert one.lacks("n1", 0.3)
-    assert not two.why_unfit("n1", Resources(0.3, 0.0))
+    assert not two.why_unfit(["n1"], Resources(0.3, 0.0))
 
 
 def test_a_pod_counts_where_it_was_placed_before_it_is_there() -> None:
     placed = record(pod("a", uid="1", notes={"hera-specon.io/placed-on": "n1"}))
     over = record(pod("b", on="n1", uid="2", phase="Failed"))
     room = NodeRoom(NodeRequests(nodes("n1"), [placed, over], [], {"1"}))
-    assert not room.why_unfit("n1", Resources(0.9, 0.0))
-    assert room.why_unfit("n1", Resources(0.95, 0.0))
+    assert not room.why_unfit(["n1"], Resources(0.9, 0.0))
+    assert room.why_unfit(["n1"], Resources(0.95, 0.0))
 
 
 def test_pods_of_other_namespaces_count_and_no_trial_counts_twice(bench: Bench) -> None:

@@ -8,8 +8,8 @@ import pytest
 from controllers.core.actions import Migrate, Place, Resize
 from controllers.core.expressions import SWEEP_UID
 from controllers.core.model import NodeName, Phase, TrialId
-from controllers.worlds.argo import world
-from controllers.worlds.argo.commands import Timeouts
+from controllers.worlds.argo import looks, world
+from controllers.worlds.argo.planner import Timeouts
 from controllers.worlds.argo.view import rest_s
 from tests.argo_world.conftest import Bench, eventually
 from tests.argo_world.objects import BEGAN, UID, node, over, pod, stamp, steps, template, trial, workflow
@@ -252,7 +252,8 @@ def test_stale_sights_are_not_acted_upon(bench: Bench) -> None:
 
 
 def test_a_look_that_cost_much_serves_for_longer(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world, "rest_s", lambda _took: 60.0)
+    for module in (looks, world):
+        monkeypatch.setattr(module, "rest_s", lambda _took: 60.0)
     bench.put("pods", pod(on="n1", has="100m"))
     bench.begin()
     bench.world.advance(1.0)

@@ -17,9 +17,9 @@ from controllers.core.expressions import gates, main_container
 from controllers.core.model import NodeName, TrialId
 from controllers.driving.clock import SweepClock
 from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
-from controllers.worlds.argo.commands import Timeouts
 from controllers.worlds.argo.demands import HOSTNAME
 from controllers.worlds.argo.events import EventWriter
+from controllers.worlds.argo.planner import Timeouts
 from controllers.worlds.argo.pod_changes import execute
 from controllers.worlds.argo.pods import project_other
 from controllers.worlds.argo.view import ClusterView
@@ -90,9 +90,9 @@ class ArgoBench(DeviceBench):
     def kill_attempt(self, name: str) -> None:
         """SIGKILL the trial's present attempt, by its pid in its container."""
         pid = self.attempts(name)[-1][0]
-        pod = self.world.pod(TrialId(self.trial(name).id))
-        assert pod is not None
-        execute(self._api, pod, ("/bin/sh", "-c", f"kill -9 {pid}"))
+        attempt = self.world.attempt(TrialId(self.trial(name).id))
+        assert attempt is not None
+        execute(self._api, attempt.lead, ("/bin/sh", "-c", f"kill -9 {pid}"))
 
     def restart_controller(self) -> None:
         """Forget everything, as a killed controller does, and begin again from what the cluster shows."""

@@ -26,9 +26,9 @@ class ArgoGangBench(ArgoBench, GangBench):
 
     def kill_worker(self, name: str, rank: int) -> None:
         """SIGKILL one worker of the trial's present attempt, by its pid in its container."""
-        pod = self.world.pod(TrialId(self.trial(name).id))
-        assert pod is not None
-        execute(self._api, pod.pods[rank], ("/bin/sh", "-c", f"kill -9 {self._newest(name)[rank][0]}"))
+        attempt = self.world.attempt(TrialId(self.trial(name).id))
+        assert attempt is not None
+        execute(self._api, attempt.workers[rank], ("/bin/sh", "-c", f"kill -9 {self._newest(name)[rank][0]}"))
 
     def _newest(self, name: str) -> Sequence[tuple[int, str]]:
         told = [line.split() for line in self._lines(name, "workers")]

@@ -8,7 +8,7 @@ from controllers.core.actions import Action, Migrate, Place, Resize, Suspend
 from controllers.core.model import Direction, Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import DONE, ComingTrial, Outcome, World, refused
 from controllers.core.results import TrialResult
-from controllers.worlds.argo.executor import RunOf
+from controllers.worlds.argo.runs import RunOf
 from controllers.worlds.argo.view import Campaign
 
 ONE, TWO = NodeName("one"), NodeName("two")

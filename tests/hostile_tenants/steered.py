@@ -20,7 +20,7 @@ from mlflow.tracking import MlflowClient
 from controllers.cluster.campaign_run import FlushableStore
 from controllers.core.ports import World
 from controllers.worlds.argo.api import KubeApi
-from controllers.worlds.argo.executor import RunOf
+from controllers.worlds.argo.runs import RunOf
 from controllers.worlds.argo.state_store import ConfigMapStore
 from controllers.worlds.argo.view import Campaign, ClusterView
 from controllers.worlds.argo.watch import WatchTiming

@@ -6,8 +6,9 @@ import pytest
 
 from controllers.core.model import Phase
 from controllers.worlds.argo.definitions import _warned
-from controllers.worlds.argo.nodes import MOST_CLAIM_S, Claims, NodeRequests, NodeRoom, project_node
+from controllers.worlds.argo.nodes import project_node
 from controllers.worlds.argo.pods import PodRecord, Resources, project_pod
+from controllers.worlds.argo.room import MOST_CLAIM_S, Claims, NodeRequests, NodeRoom
 from controllers.worlds.argo.view import ClusterView
 from tests.argo_world.conftest import TIMING, Bench, bench, fake, pods  # noqa: F401 - fixtures
 from tests.argo_world.fake_api import FakeApi, Json
@@ -55,9 +56,8 @@ def test_a_pod_that_only_says_where_it_was_placed_takes_no_room(bench: Bench, cp
     bench.begin()
     room = {str(one.name): one.cpu for one in bench.world.nodes()}
     assert room["n2"] == 1.0
-    assert (
-        bench.world._snapshot.room.why_unfit("n2", bench.world._snapshot.states[bench.trial().id].next_requests) == ""
-    )
+    seen = bench.world._looks.last
+    assert seen.room.why_unfit(["n2"], seen.states[bench.trial().id].next_requests) is None
 
 
 def test_a_pod_that_never_comes_to_its_node_keeps_room_there_for_minutes_only() -> None:
@@ -71,7 +71,8 @@ def test_a_pod_that_never_comes_to_its_node_keeps_room_there_for_minutes_only() 
 
     def why_unfit(now: float, seen: list[PodRecord]) -> str:
         believed = claims.believed(seen, now)
-        return NodeRoom(NodeRequests([there], seen, [], believed)).why_unfit("n2", Resources(0.5, 0.0))
+        refusal = NodeRoom(NodeRequests([there], seen, [], believed)).why_unfit(["n2"], Resources(0.5, 0.0))
+        return "" if refusal is None else refusal.why
 
     assert "do not fit" in why_unfit(0.0, claiming[:25])
     assert "do not fit" in why_unfit(MOST_CLAIM_S - 1, claiming)

@@ -9,28 +9,23 @@ import pytest
 from controllers.driving import assembly
 from controllers.tracking import tags
 from controllers.tracking.tags import TagBoard
-from controllers.worlds.argo import view, world
+from controllers.worlds.argo import executor, view
 from controllers.worlds.argo.api import ApiError
-from controllers.worlds.argo.executor import Executor
-from controllers.worlds.argo.pods import PodRecord
+from controllers.worlds.argo.commands import Leave
 from controllers.worlds.argo.write_queue import WriteQueue
+from controllers.worlds.argo.writer import CommandWriter
 from tests.lab.fault_search.mutants import ActsBeforeSaving
 
 Spoil = Callable[[pytest.MonkeyPatch], None]
 
 
-class AsksBeforeMarking(Executor):
+class AsksBeforeMarking(CommandWriter):
     """Lets a pod leave first, and writes down why afterwards: a crash in between forgets the move."""
 
-    def _mark_and_ask(
-        self, pod: PodRecord, mark: Callable[[], object], given_up: Callable[[], None], *, ask: bool = True
-    ) -> bool:
-        def both() -> None:
-            if ask:
-                self._ask_to_leave(pod)
-            mark()
-
-        return super()._mark_and_ask(pod, both, given_up, ask=False)
+    def _leave(self, command: Leave) -> None:
+        if command.asks:
+            self._ask_to_leave(command.attempt)
+        self._annotate(command)
 
 
 class NobodyIsBusy(WriteQueue):
@@ -68,7 +63,7 @@ def acts_before_saving(patch: pytest.MonkeyPatch) -> None:
 
 
 def asks_before_marking(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(world, "Executor", AsksBeforeMarking)
+    patch.setattr(executor, "CommandWriter", AsksBeforeMarking)
 
 
 def nobody_is_busy(patch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from controllers.lab.fault_search.invariants import InvariantError
 from controllers.tracking.mlflow_source import MlflowSource
 from controllers.tracking.tags import Compose
 from controllers.worlds.argo import pod_changes
-from controllers.worlds.argo.executor import RunOf
+from controllers.worlds.argo.runs import RunOf
 from controllers.worlds.argo.state_store import ConfigMapStore
 from controllers.worlds.argo.view import Campaign, ClusterView
 from controllers.worlds.argo.watch import WatchTiming

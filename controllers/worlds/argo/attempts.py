@@ -1,95 +1,197 @@
-"""What attempts of a trial count as, failures, interruptions or leaving for nothing, and how many may follow. Pure."""
+"""An attempt of a trial: the pods of its workers, and what holds of all of them together. Pure.
 
-from typing import TYPE_CHECKING, Final
+A trial of one worker is the common case, and no other: whoever asks an attempt need not ask how many it has.
+"""
 
-from controllers.core.failures import MOST_BARREN
-from controllers.worlds.argo.idling import NO_IDLING, Idling
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
 
-if TYPE_CHECKING:
-    from controllers.worlds.argo.pods import PodRecord
-    from controllers.worlds.argo.trials import TrialState
+from controllers.core.failures import Failure
+from controllers.worlds.argo.demands import Demands
+from controllers.worlds.argo.marks import Marks
+from controllers.worlds.argo.pod_ends import Leaving
+from controllers.worlds.argo.pods import MainState, PodRecord, ResizeState, Resources, Share
 
-_LIMIT: Final = 1000
-"""Attempts after which a trial is not moved any more where Argo would make them without a limit."""
-_KEPT: Final = 5
-"""One of so many attempts that Argo makes is kept for failures: by then a trial is moved and paused no more."""
-
-
-def idling_of(state: "TrialState") -> Idling:
-    """Return how often a trial has left for nothing by now, before its newest pod."""
-    pod, previous = state.history.newest, state.history.previous
-    if pod is None or pod.marks.idling is not None:
-        return NO_IDLING if pod is None or pod.marks.idling is None else pod.marks.idling
-    if previous is None or previous.attempt != pod.attempt - 1:
-        return NO_IDLING
-    return (previous.marks.idling or NO_IDLING).after(previous.leaving, asked=previous.asked)
+_WORST: Final = (ResizeState.INFEASIBLE, ResizeState.DEFERRED, ResizeState.GRANTED)
 
 
-def interruptions(state: "TrialState") -> int:
-    """Return how many attempts, before that of the newest pod, were interrupted: these are no failures of the trial."""
-    attempts = () if state.step is None else state.step.attempts
-    if state.pod is not None:
-        attempts = attempts[: state.pod.attempt - 1]
-    return max(0, sum(one.interrupted for one in attempts) - idling_of(state).counted)
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt: the pods of its workers by rank, one at least.
 
-
-def allowance(state: "TrialState") -> int | None:
-    """Return how many attempts may come before the last, None where as many as the trial's author wrote suffice.
-
-    That counts all of them, so interruptions come on top, once the number of attempts comes near it.
+    It is on its nodes and runs once all workers are there and have begun, and it is over once all are.
     """
-    tries, interrupted = None if state.step is None else state.step.retries.tries, interruptions(state)
-    if tries is None or state.pod is None or not interrupted or state.pod.attempt < tries:
-        return None
-    return tries + interrupted
+
+    workers: tuple[PodRecord, ...]
+
+    @property
+    def lead(self) -> PodRecord:
+        """The first pod, which bears what is written about the attempt."""
+        return self.workers[0]
+
+    @property
+    def uid(self) -> str:
+        """Uid of the first pod."""
+        return self.lead.uid
+
+    @property
+    def number(self) -> int:
+        """Its number among the trial's attempts, from 1."""
+        return self.lead.attempt
+
+    @property
+    def marks(self) -> Marks:
+        """Our annotations."""
+        return self.lead.marks
+
+    @property
+    def gang(self) -> bool:
+        """Whether it may have several workers."""
+        return self.lead.gang
+
+    @property
+    def token(self) -> str:
+        """What tells a gang's attempt from all others: the first gate that opens gives it to all workers."""
+        return next((worker.token for worker in self.workers if not worker.gated), self.uid)
+
+    @cached_property
+    def size(self) -> int:
+        """How many workers it has by now."""
+        return max(worker.size for worker in self.workers)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether each of its workers has its pod."""
+        return [worker.rank for worker in self.workers] == list(range(self.size))
+
+    @cached_property
+    def nodes(self) -> tuple[str, ...]:
+        """Node of each worker, empty where a worker has none yet."""
+        return tuple(worker.node for worker in self.workers)
+
+    @cached_property
+    def node(self) -> str:
+        """Node of the first worker once all have theirs."""
+        return self.lead.node if self.whole and all(self.nodes) else ""
+
+    @cached_property
+    def over(self) -> bool:
+        """Whether nothing of it will run again."""
+        return self.whole and all(worker.over for worker in self.workers)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it came to a good end."""
+        return self.over and all(worker.phase == "Succeeded" for worker in self.workers)
+
+    @property
+    def on_nodes(self) -> bool:
+        """Whether it takes room on its nodes."""
+        return bool(self.node) and not self.over
+
+    @cached_property
+    def main(self) -> MainState:
+        """How far the main containers have come."""
+        states = {worker.main for worker in self.workers}
+        if not self.whole or MainState.WAITING in states:
+            return MainState.WAITING
+        return MainState.OVER if states == {MainState.OVER} else MainState.RUNNING
+
+    @cached_property
+    def gated(self) -> bool:
+        """Whether all its gates are closed."""
+        return all(worker.gated for worker in self.workers)
+
+    @property
+    def deleted(self) -> bool:
+        """Whether somebody has deleted a pod of it."""
+        return any(worker.deleted_at is not None for worker in self.workers)
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs and nobody has deleted any of it."""
+        return self.main is MainState.RUNNING and not self.deleted
+
+    @property
+    def asked(self) -> bool:
+        """Whether it was to leave: by a mark of ours, or since somebody deleted it."""
+        return bool(self.marks.move_to or self.marks.rest or self.deleted)
+
+    @cached_property
+    def created_at(self) -> float:
+        """When its last pod was made, in Unix seconds."""
+        return max(worker.created_at for worker in self.workers)
+
+    @cached_property
+    def ends(self) -> bool:
+        """Whether it was made only to end the step of a trial that was stopped."""
+        return all(worker.ends for worker in self.workers)
+
+    @property
+    def shares_processes(self) -> str:
+        """Whom else a signal to a trainer would reach, empty where nobody."""
+        return next((worker.shares_processes for worker in self.workers if worker.shares_processes), "")
+
+    @cached_property
+    def share(self) -> Share:
+        """CPU of each worker's main container: all train at the pace of the one that has the least."""
+        shares = [worker.share for worker in self.workers]
+        worst = min(shares, key=lambda share: _WORST.index(share.state))
+        return replace(worst, wanted=max(one.wanted for one in shares), has=min(one.has for one in shares))
+
+    @property
+    def requests(self) -> Resources:
+        """What each worker requests."""
+        return self.lead.requests
+
+    @cached_property
+    def demands(self) -> Demands:
+        """What each worker demands of its node."""
+        first = self.lead.demands
+        # The template gives all workers the same. Where a node for one is none for another, it is a node for none.
+        same = all(worker.demands == first for worker in self.workers)
+        return first if same else replace(first, understood=False)
+
+    @property
+    def failure(self) -> Failure | None:
+        """How it failed, None where it did not."""
+        return next((worker.failure for worker in self.workers if worker.failure is not None), None)
+
+    @property
+    def leaving(self) -> Leaving | None:
+        """How it left so that its trial goes on, None where it did not."""
+        return self.lead.leaving
+
+    @property
+    def running(self) -> tuple[PodRecord, ...]:
+        """The pods whose trainer runs; the first where none is seen to."""
+        found = tuple(one for one in self.workers if one.main is MainState.RUNNING and not one.over)
+        return found or self.workers[:1]
 
 
-def idles_too_often(state: "TrialState") -> str:
-    """Return why no attempt that leaves shall be followed by another any more, empty where it may be.
+def attempts_of(pods: Iterable[PodRecord], known: Iterable[Attempt | None]) -> list[Attempt]:
+    """Return the attempts that a trial's pods are of.
 
-    One that waits to begin is then the last.
+    Args:
+        pods: The trial's pods that are there now.
+        known: Attempts from the look before. One of the very same workers is returned again. Of one whose pods vanish
+            while others run, they count as failed: Argo or its collector took them away.
     """
-    tries, pod, idling = None if state.step is None else state.step.retries.tries, state.pod, idling_of(state)
-    if tries is None or pod is None or idling.barren < MOST_BARREN:
-        return ""
-    failures = pod.attempt - 1 - interruptions(state)
-    return f"it left {idling.barren} times in a row unasked and came no further" if failures > tries else ""
+    by_number: dict[int, dict[int, PodRecord]] = {}
+    for pod in sorted(pods, key=lambda pod: pod.created_at):
+        by_number.setdefault(pod.attempt, {})[pod.rank] = pod
+    before = {attempt.number: attempt for attempt in known if attempt is not None}
+    return [_attempt(ranks, before.get(number)) for number, ranks in by_number.items()]
 
 
-def leaves_alike(state: "TrialState") -> str:
-    """Return how the newest two attempts left, where both count as failures, ended at once and alike; else empty."""
-    pod, previous, before = state.pod, state.history.previous, idling_of(state)
-    if pod is None or previous is None or previous.attempt != pod.attempt - 1 or before.barren < MOST_BARREN:
-        return ""
-    if pod.leaving is None or previous.leaving is None:
-        return ""
-    words = pod.leaving.how.at_once
-    counts = before.after(pod.leaving, asked=pod.asked).counted > before.counted
-    return words if counts and words == previous.leaving.how.at_once else ""
-
-
-def why_no_more(state: "TrialState", pod: "PodRecord") -> str:
-    """Return why no attempt may be spent on a move or a pause of a trial, empty where one may be."""
-    limit = state.step.retries.limit if state.step is not None else None
-    most = _LIMIT if limit is None else limit
-    if pod.attempt > most - most // _KEPT:
-        return f"it has had {pod.attempt} attempts of the {most} that Argo makes, and must keep some for failures"
-    if state.idle is not None and state.idle < pod.attempt:
-        return "it left too often for nothing, and this attempt is its last"
-    return ""
-
-
-def why_not_the_last(state: "TrialState", pod: "PodRecord") -> str:
-    """Return why no further attempt could end the step of a stopped trial, empty where one can."""
-    limit = None if state.step is None else state.step.retries.limit
-    if limit is None or pod.attempt <= limit:
-        return ""
-    return f"it has had {pod.attempt} attempts, and Argo makes no more that could end its step"
-
-
-def given_up(state: "TrialState") -> bool:
-    """Return whether a controller has made an attempt the last that its author would have had followed by another."""
-    if state.idle is not None:
-        return True
-    tries = None if state.step is None else state.step.retries.tries
-    return state.tries is not None and (tries is None or state.tries < tries + interruptions(state))
+def _attempt(ranks: dict[int, PodRecord], before: Attempt | None) -> Attempt:
+    here = {pod.uid for pod in ranks.values()}
+    if before is not None and any(worker.uid in here for worker in before.workers):
+        for worker in before.workers:
+            began = worker.node and worker.main is not MainState.WAITING
+            if worker.rank not in ranks and began:
+                ranks[worker.rank] = worker if worker.over else replace(worker, phase="Failed", main=MainState.OVER)
+    workers = tuple(ranks[rank] for rank in sorted(ranks))
+    return before if before is not None and before.workers == workers else Attempt(workers)

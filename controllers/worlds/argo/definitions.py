@@ -77,30 +77,9 @@ class TrialDefinition:
         """Sweep and number, as ``first-nodes`` names the trial."""
         return f"{self.sweep}.{self.number}"
 
-    @property
-    def stop_mark(self) -> str:
-        """Name of the workflow's annotation that the trial was stopped; Argo splits such names at every dot."""
-        return notes.of_trial(labels.ANNOTATION_STOP, self.sweep, self.number)
-
-    @property
-    def gang_mark(self) -> str:
-        """Name of the workflow's annotation that has the size of each of its attempts."""
-        return notes.of_trial(labels.ANNOTATION_GANG, self.sweep, self.number)
-
-    @property
-    def left_mark(self) -> str:
-        """Name of the workflow's annotation that has its attempts which were asked to leave."""
-        return notes.of_trial(labels.ANNOTATION_LEFT, self.sweep, self.number)
-
-    @property
-    def tries_mark(self) -> str:
-        """Name of the workflow's annotation that says after how many attempts a failure is the last."""
-        return notes.of_trial(labels.ANNOTATION_TRIES, self.sweep, self.number)
-
-    @property
-    def idle_mark(self) -> str:
-        """Name of the workflow's annotation that says after how many attempts one that leaves is the last."""
-        return notes.of_trial(labels.ANNOTATION_IDLE, self.sweep, self.number)
+    def mark(self, kind: str) -> str:
+        """Return the name of the workflow's annotation of a ``kind`` of the trial's: Argo splits such at every dot."""
+        return notes.of_trial(kind, self.sweep, self.number)
 
     def hyperparameters(self) -> dict[str, Any]:
         """Return the hyperparameters; none where the text is no JSON object."""

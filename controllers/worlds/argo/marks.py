@@ -1,11 +1,12 @@
 """Our annotations on the pods of trials. Whatever a pod says of itself is untrusted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from controllers.core import labels
 from controllers.worlds.argo.definitions import MOST_WORKERS
-from controllers.worlds.argo.idling import Idling
+from controllers.worlds.argo.idling import NO_IDLING, Idling
 from controllers.worlds.argo.untrusted import count, number
 
 
@@ -13,11 +14,10 @@ from controllers.worlds.argo.untrusted import count, number
 class Marks:
     """Our annotations on a trial's pod; see controllers.core.labels for what each means.
 
-    ``move_to`` is the node that rank 0 of a gang moves to, ``move_nodes`` and ``place`` have one for each of its ranks.
+    ``move_to`` and ``place`` have a node for each worker, by rank.
     """
 
-    move_to: str = ""
-    move_nodes: tuple[str, ...] = ()
+    move_to: tuple[str, ...] = ()
     place: tuple[str, ...] = ()
     rest: str = ""
     suspended: bool = False
@@ -31,12 +31,38 @@ class Marks:
     run: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How often a trial was moved, suspended and resized so far, and how often it left for nothing.
+
+    They stand on its newest pod, so that they outlive those before.
+    """
+
+    moves: int
+    suspensions: int
+    resizes: int
+    idling: Idling
+
+    def annotations(self) -> dict[str, str | None]:
+        """Return the annotations that keep them."""
+        return {
+            labels.ANNOTATION_MOVES: str(self.moves),
+            labels.ANNOTATION_SUSPENSIONS: str(self.suspensions),
+            labels.ANNOTATION_RESIZES: str(self.resizes),
+            **({labels.ANNOTATION_IDLING: str(self.idling)} if self.idling != NO_IDLING else {}),
+        }
+
+
+NO_MOVE: Final[Mapping[str, str | None]] = dict.fromkeys(
+    (labels.ANNOTATION_MOVE_TO, labels.ANNOTATION_MOVE_ASKED_AT, labels.ANNOTATION_REST)
+)
+"""Takes the marks of a move and of a suspension away."""
+
+
 def read_marks(written: Mapping[str, str], *, of_a_gang: bool) -> Marks:
     """Return the marks among the annotations ``written``; ``of_a_gang`` tells that the pod is a worker of one."""
-    move_nodes = _nodes_in(written.get(labels.ANNOTATION_MOVE_TO, ""))
     return Marks(
-        move_to=move_nodes[0] if move_nodes else "",
-        move_nodes=move_nodes,
+        move_to=_nodes_in(written.get(labels.ANNOTATION_MOVE_TO, "")),
         place=_nodes_in(written.get(labels.ANNOTATION_PLACE, "")) if of_a_gang else (),
         rest=written.get(labels.ANNOTATION_REST, "")[:16],
         suspended=bool(written.get(labels.ANNOTATION_SUSPENDED)),
@@ -51,5 +77,10 @@ def read_marks(written: Mapping[str, str], *, of_a_gang: bool) -> Marks:
     )
 
 
+def written_nodes(nodes: Sequence[str]) -> str:
+    """Return the nodes of an attempt's workers, by rank, as annotations have them."""
+    return ",".join(nodes)
+
+
 def _nodes_in(written: str) -> tuple[str, ...]:
-    return tuple(name[:253] for name in written.split(",", MOST_WORKERS)[:MOST_WORKERS]) if written else ()
+    return tuple(name[:253] for name in written.split(",", MOST_WORKERS)[:MOST_WORKERS] if name)

@@ -9,13 +9,12 @@ from controllers.core import labels
 from controllers.core.model import TrialId
 from controllers.core.ports import ComingTrial
 from controllers.worlds.argo.api import Json
-from controllers.worlds.argo.pods import Resources
+from controllers.worlds.argo.pods import NO_RESOURCES, Resources
 from controllers.worlds.argo.untrusted import at, mappings, number, text
 
 MOST_TRIALS: Final = 20_000
 """Trials of a workflow that are read."""
 _OF_ITEM: Final = re.compile(r"\{\{item\.([^{}]{1,63})\}\}")
-_NOTHING: Final = Resources(0.0, 0.0)
 
 
 def planned_trials(workflow: Json, sweeps: Iterable[str], requests: Mapping[str, Resources]) -> list[ComingTrial]:
@@ -42,7 +41,7 @@ def _planned(workflow: Json, sweeps: Mapping[str, str], requests: Mapping[str, R
                 for item in items if isinstance(items, list) else ():
                     trial = TrialId(f"{sweeps[name]}.{text(item, keys[labels.INPUT_TRIAL], most=63)}")
                     delay = number(text(item, keys[labels.INPUT_DELAY], most=32).removesuffix("s") or "0")
-                    asked = requests.get(name + labels.SUFFIX_TRIAL, _NOTHING)
+                    asked = requests.get(name + labels.SUFFIX_TRIAL, NO_RESOURCES)
                     yield ComingTrial(trial, delay or 0.0, asked.cpu, asked.memory, asked.devices)
 
 

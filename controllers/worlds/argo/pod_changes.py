@@ -7,9 +7,8 @@ trainer is killed by a shell that kills every other process it may. Neither is e
 container are not by themselves.
 """
 
-import contextlib
-import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from controllers.core import labels
 from controllers.worlds.argo.api import (
@@ -22,10 +21,11 @@ from controllers.worlds.argo.api import (
     RejectedError,
     UnavailableError,
 )
+from controllers.worlds.argo.commands import Annotations
 from controllers.worlds.argo.demands import HOSTNAME
 from controllers.worlds.argo.exec_call import run_command
 from controllers.worlds.argo.nodes import NodeRecord
-from controllers.worlds.argo.pods import MAIN, MainState, PodRecord, project_pod
+from controllers.worlds.argo.pods import MAIN, PodRecord, project_pod, whole_milli
 
 _TERMINATE = ("/var/run/argo/argoexec", "kill", "15", "1")
 _KILL = f"printf '{labels.MOVED_MESSAGE}' > /dev/termination-log; kill -9 -1"
@@ -44,13 +44,13 @@ def check_same_pod(api: KubeApi, pod: PodRecord) -> None:
         raise ConflictError(message)
 
 
-def annotate(api: KubeApi, pod: PodRecord, annotations: dict[str, str | None]) -> None:
+def annotate(api: KubeApi, pod: PodRecord, annotations: Annotations) -> None:
     """Set annotations; None takes one away.
 
     Raises:
         ApiError: of the kind that fits.
     """
-    api.patch(PODS.path(pod.namespace, pod.name), {"metadata": {"uid": pod.uid, "annotations": annotations}})
+    api.patch(PODS.path(pod.namespace, pod.name), {"metadata": {"uid": pod.uid, "annotations": {**annotations}}})
 
 
 def open_gate(api: KubeApi, pod: PodRecord, node: NodeRecord | None, annotations: dict[str, str | None]) -> None:
@@ -70,17 +70,27 @@ def open_gate(api: KubeApi, pod: PodRecord, node: NodeRecord | None, annotations
     api.patch(PODS.path(pod.namespace, pod.name), body, STRATEGIC)
 
 
-def resize(api: KubeApi, pod: PodRecord, cpu: float, resizes: int) -> None:
-    """Ask for ``cpu`` cores for the main container of a running pod, in place; ``resizes`` counts those before.
+def resize(api: KubeApi, pods: Sequence[PodRecord], cpu: float, resizes: int) -> None:
+    """Ask for ``cpu`` cores for the main containers of running pods of a trial, in place, or of none of them.
+
+    Its workers train at the pace of the slowest. ``resizes`` counts those before.
 
     Raises:
-        ApiError: the API server refused: ``ForbiddenError`` where the node could never give as much.
+        ApiError: the API server refused one, and those before it have their old requests again: ``ForbiddenError``
+            where the node could never give as much.
     """
-    if pod.marks.base_cpu is None:
-        # Once resized, the pod itself no longer shows what its author asked for.
-        base = f"{pod.share.wanted:g}"
-        annotate(api, pod, {labels.ANNOTATION_BASE_CPU: base, labels.ANNOTATION_RESIZES: str(resizes)})
-    set_request(api, pod, cpu)
+    for number, pod in enumerate(pods):
+        try:
+            if pod.marks.base_cpu is None:
+                # Once resized, the pod itself no longer shows what its author asked for.
+                base = f"{pod.share.wanted:g}"
+                annotate(api, pod, {labels.ANNOTATION_BASE_CPU: base, labels.ANNOTATION_RESIZES: str(resizes)})
+            set_request(api, pod, cpu)
+        except ApiError:
+            for resized in pods[:number]:
+                with suppress(ApiError):
+                    set_request(api, resized, resized.share.wanted)
+            raise
 
 
 def set_request(api: KubeApi, pod: PodRecord, cpu: float) -> None:
@@ -92,11 +102,6 @@ def set_request(api: KubeApi, pod: PodRecord, cpu: float) -> None:
     container = {"name": MAIN, "resources": {"requests": {"cpu": f"{whole_milli(cpu)}m"}}}
     body = {"metadata": {"uid": pod.uid}, "spec": {"containers": [container]}}
     api.patch(PODS.path(pod.namespace, pod.name, "resize"), body, STRATEGIC)
-
-
-def whole_milli(cpu: float) -> int:
-    """Return whole thousandths of a core, rounded down, so that shares which fill a node still fit."""
-    return math.floor(round(cpu * 1000, 6))
 
 
 def remove(api: KubeApi, pod: PodRecord) -> None:
@@ -140,11 +145,6 @@ def execute(api: KubeApi, pod: PodRecord, command: tuple[str, ...]) -> None:
     run_command(api, PODS.path(pod.namespace, pod.name, "exec"), MAIN, command)
 
 
-def running(pod: PodRecord) -> Sequence[PodRecord]:
-    """Return those of a trial's pods whose trainer runs; the first where none is seen to."""
-    return [one for one in pod.pods if one.main is MainState.RUNNING and not one.over] or pod.pods[:1]
-
-
 def of_each(pods: Iterable[PodRecord], change: Callable[[PodRecord], None]) -> None:
     """Make a change to every pod.
 
@@ -174,19 +174,3 @@ def of_first(pods: Sequence[PodRecord], change: Callable[[PodRecord], None]) -> 
             continue
         return
     change(pods[-1])
-
-
-def resize_all(api: KubeApi, pods: Sequence[PodRecord], cpu: float, resizes: int) -> None:
-    """Resize the pods of a trial, or none of them: its workers train at the pace of the slowest.
-
-    Raises:
-        ApiError: the API server refused one; those before it have their old requests again.
-    """
-    for number, pod in enumerate(pods):
-        try:
-            resize(api, pod, cpu, resizes)
-        except ApiError:
-            for resized in pods[:number]:
-                with contextlib.suppress(ApiError):
-                    set_request(api, resized, resized.share.wanted)
-            raise

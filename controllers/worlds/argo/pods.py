@@ -1,5 +1,6 @@
 """Small records of pods. Whatever a pod says of itself is untrusted."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -80,6 +81,9 @@ class Resources:
         return Resources(max(0.0, self.cpu), max(0.0, self.memory), self.devices.positive())
 
 
+NO_RESOURCES: Final = Resources(0.0, 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class OtherPod:
     """A pod on a node that is no trial."""
@@ -115,8 +119,8 @@ class PodRecord:
     are its author's on its node. The main container has run since ``runs_since``, None where it does not; ``failure``
     is how it failed, and ``leaving`` how it left so that its trial goes on, None where it did not.
 
-    The pod of a gang's worker has a ``rank``. ``size`` is how many workers its attempt has, ``token`` what tells this
-    attempt from all others. ``workers`` are the pods by rank in the one record of a whole attempt (see ``gangs``).
+    ``rank`` is the worker's in its attempt. ``gang`` tells that this may have others: ``size`` is how many workers it
+    has by now, ``token`` what tells it from all other attempts.
     """
 
     uid: str
@@ -148,25 +152,10 @@ class PodRecord:
     runs_since: float | None = None
     failure: Failure | None = None
     leaving: Leaving | None = None
-    rank: int | None = None
+    rank: int = 0
+    gang: bool = False
     size: int = 1
     token: str = ""
-    workers: tuple["PodRecord", ...] = ()
-
-    @property
-    def pods(self) -> tuple["PodRecord", ...]:
-        """The pods that it stands for: those of all workers, or itself."""
-        return self.workers or (self,)
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """Node of each of them."""
-        return tuple(pod.node for pod in self.pods)
-
-    @property
-    def whole(self) -> bool:
-        """Whether it has all its workers."""
-        return not self.workers or len(self.workers) == self.size
 
     @property
     def weight(self) -> int:
@@ -183,11 +172,6 @@ class PodRecord:
         return self.phase in _OVER
 
     @property
-    def asked(self) -> bool:
-        """Whether it was to leave: by a mark of ours, or since somebody deleted it."""
-        return bool(self.marks.move_to or self.marks.rest or self.deleted_at is not None)
-
-    @property
     def on_node(self) -> bool:
         """Whether it takes room on a node."""
         return bool(self.node) and not self.over
@@ -201,6 +185,11 @@ class PodRecord:
     def base_cpu(self) -> float:
         """Cores that its author asked for."""
         return self.share.wanted if self.marks.base_cpu is None else self.marks.base_cpu
+
+
+def whole_milli(cpu: float) -> int:
+    """Return whole thousandths of a core, rounded down, so that shares which fill a node still fit."""
+    return math.floor(round(cpu * 1000, 6))
 
 
 def project_other(pod: Json) -> OtherPod | None:
@@ -261,12 +250,15 @@ def project_pod(pod: Json) -> PodRecord | None:
             pod,
             bound=labels.ANNOTATION_PLACED_ON in annotations and labels.ANNOTATION_OWN_HOST not in annotations,
         ),
-        rank=None if worker is None else min(int(worker[2]), MOST_WORKERS - 1),
-        size=1
-        if worker is None
-        else min(max(1, count(annotations.get(labels.ANNOTATION_WORLD_SIZE, ""))), MOST_WORKERS),
+        rank=0 if worker is None else min(int(worker[2]), MOST_WORKERS - 1),
+        gang=worker is not None,
+        size=_size(annotations) if worker is not None else 1,
         token=annotations.get(labels.ANNOTATION_ATTEMPT, "")[:_MOST_TOKEN],
     )
+
+
+def _size(annotations: Mapping[str, str]) -> int:
+    return min(max(1, count(annotations.get(labels.ANNOTATION_WORLD_SIZE, ""))), MOST_WORKERS)
 
 
 def _is_workflow(owner: Mapping[str, Any]) -> bool:

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from controllers.core import labels
-from controllers.core.devices import Devices
 from controllers.core.expressions import SWEEP_UID, tries_given
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, read_definition
-from controllers.worlds.argo.pods import env_of
+from controllers.worlds.argo.pods import Resources, env_of
 from controllers.worlds.argo.untrusted import at, device_kinds, devices_of, mappings, quantity, strings, text
 from mlflow_hooks import contract
 
@@ -65,9 +64,7 @@ class Template:
     labels: tuple[tuple[str, str], ...]
     annotations: tuple[tuple[str, str], ...]
     env: tuple[tuple[str, str], ...]
-    cpu: float
-    memory: float
-    devices: Devices
+    asked: Resources
     retries: Retries = NO_RETRIES
 
 
@@ -119,9 +116,11 @@ def _read(template: Mapping[str, Any], given: Mapping[str, str]) -> Template:
         labels=tuple((name, given[name]) for name in (labels.LABEL_SWEEP, labels.LABEL_TRIAL)),
         annotations=tuple((name, annotations[name]) for name in _NEEDED_ANNOTATIONS if name in annotations),
         env=tuple((name, value) for name, value in env_of(container).items() if name in _NEEDED_ENV),
-        cpu=quantity(container, "resources", "requests", "cpu"),
-        memory=quantity(container, "resources", "requests", "memory"),
-        devices=devices_of(device_kinds(limits), lambda kind: quantity(limits, kind)),
+        asked=Resources(
+            quantity(container, "resources", "requests", "cpu"),
+            quantity(container, "resources", "requests", "memory"),
+            devices_of(device_kinds(limits), lambda kind: quantity(limits, kind)),
+        ),
         retries=_retries(template),
     )
 

@@ -10,10 +10,11 @@ from typing import Any, Final, Self, TypeVar
 
 from controllers.core import labels
 from controllers.core.labels import root_of
-from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
+from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, Json, KubeApi
 from controllers.worlds.argo.definitions import TrialDefinition, warn_once
-from controllers.worlds.argo.nodes import Claims, NodeRequests, project_node
+from controllers.worlds.argo.nodes import project_node
 from controllers.worlds.argo.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
+from controllers.worlds.argo.room import Claims, NodeRequests
 from controllers.worlds.argo.watch import Collection, Reflector, WatchTiming, since_boot
 from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
 from controllers.worlds.argo.write_queue import WriteQueue
@@ -83,36 +84,27 @@ class ClusterView:
         self._namespaces: Sequence[str | None] = (None,) if namespaces is None else tuple(dict.fromkeys(namespaces))
         # Selected by labels: of a large cluster's pods, the API server then sends only those of trials.
         self._pods = [
-            Reflector(
-                self.api,
-                Collection(PODS.path(namespace), _TRIAL_PODS, _PAGE, most=_MOST_ROOM),
-                project_pod,
-                self._news.set,
-                self._timing,
-                lambda record: record.weight,
-            )
-            for namespace in self._namespaces
+            self._watch(Collection(PODS.path(one), _TRIAL_PODS, _PAGE, most=_MOST_ROOM), project_pod, _weight)
+            for one in self._namespaces
         ]
         self._workflows = [
-            Reflector(
-                self.api,
-                Collection(WORKFLOWS.path(namespace), {}, _WORKFLOWS_PAGE, most=_MOST_ROOM),
+            self._watch(
+                Collection(WORKFLOWS.path(one), {}, _WORKFLOWS_PAGE, most=_MOST_ROOM),
                 lambda item: project_workflow(item, api.epoch()),
-                self._news.set,
-                self._timing,
-                lambda record: record.weight,
+                _weight,
             )
-            for namespace in self._namespaces
+            for one in self._namespaces
         ]
-        self._nodes = self._watch(NODES.path(), project_node, {})
+        self._nodes = self._watch(Collection(NODES.path(), {}, _PAGE), project_node)
         # No pod is watched twice: with thousands of trials, reading their changes is most of the work.
-        self._others = self._watches(PODS, project_other, _OTHER_PODS)
+        self._others = [
+            self._watch(Collection(PODS.path(one), _OTHER_PODS, _PAGE), project_other) for one in self._namespaces
+        ]
         self._elsewhere: Reflector[OtherPod] | None = None
         if namespaces is not None:
             outside = (f"metadata.namespace!={namespace}" for namespace in self._namespaces)
             query = {"fieldSelector": ",".join((_PLACED, *outside))}
-            collection = Collection(PODS.path(), query, _PAGE, expendable=True)
-            self._elsewhere = Reflector(self.api, collection, project_other, self._news.set, self._timing)
+            self._elsewhere = self._watch(Collection(PODS.path(), query, _PAGE, expendable=True), project_other)
         self._told_of_elsewhere = False
         self._by_workflow: dict[str, list[PodRecord]] = {}
         self._index_version = -1
@@ -284,13 +276,14 @@ class ClusterView:
                 self._by_workflow, self._index_version = index, version
             return self._by_workflow
 
-    def _watches(
-        self, resource: Resource, project: Callable[[Json], R | None], query: Mapping[str, str]
-    ) -> list[Reflector[R]]:
-        return [self._watch(resource.path(namespace), project, query) for namespace in self._namespaces]
+    def _watch(
+        self, collection: Collection, project: Callable[[Json], R | None], weight: Callable[[R], int] = lambda _: 1
+    ) -> Reflector[R]:
+        return Reflector(self.api, collection, project, self._news.set, self._timing, weight)
 
-    def _watch(self, path: str, project: Callable[[Json], R | None], query: Mapping[str, str]) -> Reflector[R]:
-        return Reflector(self.api, Collection(path, query, _PAGE), project, self._news.set, self._timing)
+
+def _weight(record: PodRecord | WorkflowRecord) -> int:
+    return record.weight
 
 
 def _refused(watches: Sequence[Reflector[Any]]) -> bool:

@@ -9,13 +9,12 @@ from typing import Any, Final
 
 from controllers.core import labels
 from controllers.core.annotations import most_read_of, size_of
-from controllers.core.devices import Devices
 from controllers.core.expressions import LEFT, SWEEP_UID
 from controllers.core.ports import ComingTrial
 from controllers.worlds.argo.api import Json
 from controllers.worlds.argo.definitions import TrialDefinition, warn_once
-from controllers.worlds.argo.gangs import NO_PLAN, GangPlan
 from controllers.worlds.argo.planned import holds_trials_back, planned_trials
+from controllers.worlds.argo.plans import NO_PLAN, GangPlan
 from controllers.worlds.argo.pods import PodRecord, Resources
 from controllers.worlds.argo.templates import (
     EXPERIMENT,
@@ -56,7 +55,7 @@ FORGET_AFTER_S: Final = 6 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AttemptRecord:
     """One attempt of a step as Argo recorded it; it outlives the pods.
 
     ``node`` is where it ran, of a gang rank 0. ``exit_code`` is None where it is not known; that of a gang tells that
@@ -77,8 +76,8 @@ class Attempt:
 class Step:
     """A trial's step over all its attempts; it has ended only when Argo is done with it or has given up.
 
-    ``cpu`` in cores, ``memory`` in bytes and ``devices`` are what its template asks for, 0 where that is not plain;
-    ``retries`` is what it says of further attempts.
+    ``asked`` is what its template asks for each worker, 0 where that is not plain; ``retries`` is what it says of
+    further attempts.
     """
 
     name: str
@@ -86,10 +85,8 @@ class Step:
     phase: str
     started_at: float | None
     finished_at: float | None
-    attempts: tuple[Attempt, ...]
-    cpu: float
-    memory: float
-    devices: Devices
+    attempts: tuple[AttemptRecord, ...]
+    asked: Resources
     retries: Retries = NO_RETRIES
 
     @property
@@ -111,6 +108,23 @@ class SweepDefinition:
     policy: str | None
     experiment: str
     tracking_uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrialNotes:
+    """What a workflow's annotations say of one of its trials.
+
+    ``stopped`` is why it was stopped, empty where it was not; ``plan`` is a gang's. ``tries`` is after how many
+    attempts a failure is the last, ``idle`` after how many one that leaves is; None where no controller has said.
+    """
+
+    stopped: str = ""
+    plan: GangPlan = NO_PLAN
+    tries: int | None = None
+    idle: int | None = None
+
+
+NO_NOTES: Final = TrialNotes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +171,11 @@ class WorkflowRecord:
         return 1 + len(self.steps) + len(self.to_come) + (texts + size_of(self.annotations)) // 1024
 
     @property
+    def adopted(self) -> bool:
+        """Whether it is marked as steered."""
+        return self.annotations.get(labels.ANNOTATION_ADOPTED) == self.uid
+
+    @property
     def finished(self) -> bool:
         """Whether the whole workflow is over."""
         return self.phase in _ENDS
@@ -166,23 +185,18 @@ class WorkflowRecord:
         """Whether it came to a bad end."""
         return self.phase in _BAD_ENDS
 
-    def why_stopped(self, trial: TrialDefinition) -> str:
-        """Return why ``trial`` was stopped, empty where it was not."""
-        return self.annotations.get(trial.stop_mark, "")
+    def notes(self, trial: TrialDefinition) -> TrialNotes:
+        """Return what the annotations say of ``trial``."""
+        return TrialNotes(
+            self.annotations.get(trial.mark(labels.ANNOTATION_STOP), ""),
+            GangPlan.of(self.annotations, trial) if trial.gang else NO_PLAN,
+            self._count(trial.mark(labels.ANNOTATION_TRIES)),
+            self._count(trial.mark(labels.ANNOTATION_IDLE)),
+        )
 
-    def tries(self, trial: TrialDefinition) -> int | None:
-        """Return after how many attempts a failure of ``trial`` is the last, None where no controller has said."""
-        written = self.annotations.get(trial.tries_mark, "")
+    def _count(self, mark: str) -> int | None:
+        written = self.annotations.get(mark, "")
         return count(written) if written else None
-
-    def idle(self, trial: TrialDefinition) -> int | None:
-        """Return after how many attempts one that leaves is the last, None where no controller has said."""
-        written = self.annotations.get(trial.idle_mark, "")
-        return count(written) if written else None
-
-    def plan(self, trial: TrialDefinition) -> GangPlan:
-        """Return the plan for the attempts of ``trial``, an empty one where it is no gang."""
-        return GangPlan.of(self.annotations, trial) if trial.gang else NO_PLAN
 
     @property
     def over_since(self) -> float | None:
@@ -256,9 +270,7 @@ def _to_come(
     # Argo sends the whole workflow for every change of a step: most workflows need no second look at all their items.
     if not holds_trials_back(workflow):
         return ()
-    requests = {
-        name: Resources(template.cpu, template.memory, template.devices) for name, template in templates.items()
-    }
+    requests = {name: template.asked for name, template in templates.items()}
     begun = {step.definition.id for step in steps.values()}
     planned = planned_trials(workflow, (sweep.id for sweep in sweeps), requests)
     return tuple(trial for trial in planned if trial.id not in begun and not trial.id.endswith("."))
@@ -332,16 +344,14 @@ def _step(
         started_at=epoch(node, "startedAt"),
         finished_at=epoch(node, "finishedAt"),
         attempts=tuple(_attempt(pods) for pods in tries),
-        cpu=template.cpu,
-        memory=template.memory,
-        devices=template.devices,
+        asked=template.asked,
         retries=template.retries,
     )
 
 
-def _attempt(pods: list[Mapping[str, Any]]) -> Attempt:
+def _attempt(pods: list[Mapping[str, Any]]) -> AttemptRecord:
     killed = any(labels.MOVED_MESSAGE in text(one, "message") for one in pods)
-    return Attempt(text(pods[0], "hostNodeName", most=253), _exit_code_of(pods), killed)
+    return AttemptRecord(text(pods[0], "hostNodeName", most=253), _exit_code_of(pods), killed)
 
 
 def _pods_below(attempt: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
