@@ -18,7 +18,7 @@ from hera.workflows import Resources, Workflow
 
 from benchmarks.scale.argo import node_id, timestamp
 from controllers.core import labels
-from controllers.worlds.argo.planned import item_keys
+from controllers.worlds.argo.reading.planned import item_keys
 from hera_specon import Sweep, choice, log_uniform, minimize, uniform
 from hera_specon.settings import Arrivals
 from hera_specon.submission.size import Size, size_of

@@ -11,7 +11,7 @@ from hera.workflows import Resources, Workflow
 from benchmarks.scale.size import NAMESPACE, TRIAL_CPU
 from controllers.core import labels
 from controllers.core.expressions import SWEEP_UID, main_container
-from controllers.worlds.argo.planned import item_keys
+from controllers.worlds.argo.reading.planned import item_keys
 from hera_specon import Sweep, log_uniform, minimize
 
 Json = dict[str, Any]

@@ -23,7 +23,7 @@ from benchmarks.scale.profiling import Profiler
 from benchmarks.scale.size import NAMESPACE, Size
 from benchmarks.scale.steering import Reading, Steering
 from benchmarks.scale.tracking import Tracking
-from controllers.worlds.argo.api import EVENTS, KubeApi
+from controllers.worlds.argo.calls.api import EVENTS, KubeApi
 
 _READ_EVERY_S = 1.0
 

@@ -14,11 +14,11 @@ from benchmarks.scale.argo import Attempt, attempt_nodes, pod_of, status_nodes, 
 from benchmarks.scale.cluster import RunningSweep, write_status
 from benchmarks.scale.manifest import Json
 from benchmarks.scale.size import NAMESPACE, Size, node_name
-from controllers.worlds.argo.api import MERGE, PODS, ApiError, KubeApi
-from controllers.worlds.argo.demands import HOSTNAME
-from controllers.worlds.argo.pods import MAIN
-from controllers.worlds.argo.untrusted import at, text
-from controllers.worlds.argo.watch import Collection, Reflector
+from controllers.worlds.argo.calls.api import MERGE, PODS, ApiError, KubeApi
+from controllers.worlds.argo.calls.untrusted import at, text
+from controllers.worlds.argo.reading.demands import HOSTNAME
+from controllers.worlds.argo.reading.pods import MAIN
+from controllers.worlds.argo.reading.watch import Collection, Reflector
 from mlflow_hooks.contract import EXIT_MIGRATE
 
 _LOG = logging.getLogger(__name__)

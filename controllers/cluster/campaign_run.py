@@ -40,8 +40,8 @@ from controllers.tracking.background import BackgroundReader
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import Steering
 from controllers.tracking.tags import TagWriter
-from controllers.worlds.argo.runs import RunOf
-from controllers.worlds.argo.view import Campaign
+from controllers.worlds.argo.meaning.view import Campaign
+from controllers.worlds.argo.writing.runs import RunOf
 
 _LOG = logging.getLogger(__name__)
 _LAST_TAGS_S = 60.0

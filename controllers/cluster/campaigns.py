@@ -11,7 +11,7 @@ from typing import Protocol
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
 from controllers.core.model import Phase
-from controllers.worlds.argo.view import Campaign
+from controllers.worlds.argo.meaning.view import Campaign
 
 _LOG = logging.getLogger(__name__)
 _FIRST_WAIT_S = 1.0

@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self, assert_never
 
 from controllers.cluster.election import Create, Election, Lease, LeaseUnavailableError, Read, Replace, Request, Round
-from controllers.worlds.argo.api import ApiError, ConflictError, Json, NotFoundError, Resource
-from controllers.worlds.argo.untrusted import at, text, whole
+from controllers.worlds.argo.calls.api import ApiError, ConflictError, Json, NotFoundError, Resource
+from controllers.worlds.argo.calls.untrusted import at, text, whole
 
 _LOG = logging.getLogger(__name__)
 LEASES: Final = Resource("apis/coordination.k8s.io/v1", "leases")

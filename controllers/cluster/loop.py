@@ -7,7 +7,7 @@ from typing import Protocol
 
 from controllers.cluster.health import Health
 from controllers.cluster.instruments import Instruments
-from controllers.worlds.argo.view import Campaign
+from controllers.worlds.argo.meaning.view import Campaign
 
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.5

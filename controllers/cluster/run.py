@@ -26,13 +26,13 @@ from controllers.tracking.access import be_impatient, problem_with
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.tags import TagWriter
-from controllers.worlds.argo.api import ApiError, KubeApi
-from controllers.worlds.argo.events import EventSink, EventWriter
-from controllers.worlds.argo.runs import RunOf
-from controllers.worlds.argo.state_store import ConfigMapStore
-from controllers.worlds.argo.view import Campaign, ClusterView
-from controllers.worlds.argo.watch import since_boot
+from controllers.worlds.argo.calls.api import ApiError, KubeApi
+from controllers.worlds.argo.meaning.view import Campaign, ClusterView
+from controllers.worlds.argo.reading.watch import since_boot
 from controllers.worlds.argo.world import ArgoWorld
+from controllers.worlds.argo.writing.events import EventSink, EventWriter
+from controllers.worlds.argo.writing.runs import RunOf
+from controllers.worlds.argo.writing.state_store import ConfigMapStore
 
 _LOG = logging.getLogger(__name__)
 _PROBE_S = 15.0

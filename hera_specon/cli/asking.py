@@ -18,7 +18,7 @@ from controllers.core.model import Ask
 
 if TYPE_CHECKING:
     from controllers.core.actions import Action
-    from controllers.worlds.argo.workflows import WorkflowRecord
+    from controllers.worlds.argo.reading.workflows import WorkflowRecord
     from hera_specon.cluster.access import Access
 
 _MOST_NAMED: Final = 20
@@ -224,7 +224,7 @@ class WorkflowDesk:
         return trial.removeprefix(f"{self.record.sweep_uid}.")
 
     def _annotate(self, name: str, written: str | None) -> None:
-        from controllers.worlds.argo.api import WORKFLOWS  # noqa: PLC0415 - as above
+        from controllers.worlds.argo.calls.api import WORKFLOWS  # noqa: PLC0415 - as above
 
         annotations = {name: written}
         body = {"metadata": {"uid": self.record.uid, "annotations": annotations}}

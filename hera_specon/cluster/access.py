@@ -12,11 +12,20 @@ from kubernetes.config.config_exception import ConfigException
 from controllers.core import labels
 from controllers.core.devices import Devices
 from controllers.core.errors import SpeconError
-from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ForbiddenError, Json, KubeApi, NotFoundError, Resource
-from controllers.worlds.argo.nodes import NodeRecord, project_node
-from controllers.worlds.argo.pods import LABEL_WORKFLOW, PodRecord, project_pod
-from controllers.worlds.argo.untrusted import at, mappings, text
-from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow, record_of
+from controllers.worlds.argo.calls.api import (
+    NODES,
+    PODS,
+    WORKFLOWS,
+    ForbiddenError,
+    Json,
+    KubeApi,
+    NotFoundError,
+    Resource,
+)
+from controllers.worlds.argo.calls.untrusted import at, mappings, text
+from controllers.worlds.argo.reading.nodes import NodeRecord, project_node
+from controllers.worlds.argo.reading.pods import LABEL_WORKFLOW, PodRecord, project_pod
+from controllers.worlds.argo.reading.workflows import WorkflowRecord, project_workflow, record_of
 from hera_specon.gang_request import GangRequest
 
 _OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")

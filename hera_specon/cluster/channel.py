@@ -13,8 +13,8 @@ from hera.workflows import WorkflowsService
 from pydantic import ValidationError
 
 from controllers.core.errors import SpeconError
-from controllers.worlds.argo.api import WORKFLOWS, Json, KubeApi, NotFoundError
-from controllers.worlds.argo.untrusted import text
+from controllers.worlds.argo.calls.api import WORKFLOWS, Json, KubeApi, NotFoundError
+from controllers.worlds.argo.calls.untrusted import text
 
 _MOST_ANSWER: Final = 64 * 2**20
 _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -8,10 +8,10 @@ from controllers.core import labels
 from controllers.core.model import Point, TrialId
 from controllers.core.parameters import noted
 from controllers.search import read_search
-from controllers.worlds.argo.api import WORKFLOWS, ConflictError, NotFoundError
-from controllers.worlds.argo.pod_changes import open_gate
-from controllers.worlds.argo.pods import PodRecord
-from controllers.worlds.argo.workflows import WorkflowRecord
+from controllers.worlds.argo.calls.api import WORKFLOWS, ConflictError, NotFoundError
+from controllers.worlds.argo.reading.pods import PodRecord
+from controllers.worlds.argo.reading.workflows import WorkflowRecord
+from controllers.worlds.argo.writing.pod_changes import open_gate
 from hera_specon.cluster.access import Access, read_pods, read_workflows
 
 

@@ -23,13 +23,13 @@ from controllers.tracking.access import shown
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import ForeignAddressError, check_address
 from controllers.tracking.values import Reported, newest_of
-from controllers.worlds.argo.limits import given_up
-from controllers.worlds.argo.planned import planned_trials
-from controllers.worlds.argo.pods import PodRecord
-from controllers.worlds.argo.shown import result_of, trial_of
-from controllers.worlds.argo.trials import History, TrialState, group_by_trial
-from controllers.worlds.argo.untrusted import epoch, text
-from controllers.worlds.argo.workflows import WorkflowRecord, record_of
+from controllers.worlds.argo.calls.untrusted import epoch, text
+from controllers.worlds.argo.meaning.limits import given_up
+from controllers.worlds.argo.meaning.shown import result_of, trial_of
+from controllers.worlds.argo.meaning.trials import History, TrialState, group_by_trial
+from controllers.worlds.argo.reading.planned import planned_trials
+from controllers.worlds.argo.reading.pods import PodRecord
+from controllers.worlds.argo.reading.workflows import WorkflowRecord, record_of
 from hera_specon import formatting
 from hera_specon.cluster.access import Access, find_workflow, read_pods, workflow_record
 from hera_specon.records.tracked import TAG_POLICY

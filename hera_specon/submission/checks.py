@@ -16,8 +16,8 @@ from controllers.core.model import Direction
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.search import IN_A_CLUSTER, check_cost, read_search
-from controllers.worlds.argo.planned import planned_trials
-from controllers.worlds.argo.untrusted import quantity
+from controllers.worlds.argo.calls.untrusted import quantity
+from controllers.worlds.argo.reading.planned import planned_trials
 from controllers.worlds.local.workflow import ExpressionError, RetryRule
 from hera_specon.devices import device_problems, devices_asked
 from hera_specon.errors import SubmissionError

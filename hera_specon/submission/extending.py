@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from controllers.core import labels
-from controllers.worlds.argo.planned import item_keys
-from controllers.worlds.argo.workflows import WorkflowRecord
+from controllers.worlds.argo.reading.planned import item_keys
+from controllers.worlds.argo.reading.workflows import WorkflowRecord
 from hera_specon.errors import SubmissionError
 from hera_specon.manifest import Manifest, run_for_each, sweep_of, trial_templates
 

@@ -13,8 +13,8 @@ from controllers.core import labels
 from controllers.core.annotations import of_sweep
 from controllers.core.expressions import gates
 from controllers.core.model import Point, TrialId
-from controllers.worlds.argo.planned import item_keys
-from controllers.worlds.argo.workflows import WorkflowRecord
+from controllers.worlds.argo.reading.planned import item_keys
+from controllers.worlds.argo.reading.workflows import WorkflowRecord
 from hera_specon.errors import SubmissionError
 from hera_specon.manifest import Manifest, program, run_for_each, sweep_of, trial_templates
 from hera_specon.settings import input_name

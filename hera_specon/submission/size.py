@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from controllers.core import labels
-from controllers.worlds.argo.planned import MOST_TRIALS
+from controllers.worlds.argo.reading.planned import MOST_TRIALS
 from hera_specon.errors import SubmissionError
 from hera_specon.manifest import Manifest, runs_gang, sweep_of, trial_templates
 

@@ -12,6 +12,10 @@ PACKAGES = ("controllers", "hera_specon", "mlflow_hooks", "workflows")
 WRONG = {
     "a world imports a policy": ("controllers/worlds/local/world.py", "controllers.policies.registry"),
     "a world imports another": ("controllers/worlds/simulated/world.py", "controllers.worlds.local.world"),
+    "what is read imports what is decided": (
+        "controllers/worlds/argo/reading/pods.py",
+        "controllers.worlds.argo.deciding.planner",
+    ),
     "a policy imports a world": ("controllers/policies/registry.py", "controllers.worlds.argo.world"),
     "the core imports a clock": ("controllers/core/engine.py", "time"),
     "a policy draws at random": ("controllers/policies/tradl.py", "random"),
@@ -58,7 +62,7 @@ def test_a_forbidden_import_is_found(copy: Path, wrong: str) -> None:
     assert f"{importer} -> {imported}" in found.stdout
 
 
-@pytest.mark.parametrize("package", ["controllers", "controllers/worlds", "hera_specon"])
+@pytest.mark.parametrize("package", ["controllers", "controllers/worlds", "controllers/worlds/argo", "hera_specon"])
 def test_a_module_that_stands_in_no_layer_is_found(copy: Path, package: str) -> None:
     path = copy / package / "homeless.py"
     try:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from controllers.core.model import Trial, TrialId
-from controllers.worlds.argo import pod_changes
-from controllers.worlds.argo.api import KubeApi, UnavailableError
-from controllers.worlds.argo.planner import Timeouts
-from controllers.worlds.argo.pods import PodRecord
-from controllers.worlds.argo.runs import RunOf
-from controllers.worlds.argo.view import ClusterView
-from controllers.worlds.argo.watch import WatchTiming
+from controllers.worlds.argo.calls.api import KubeApi, UnavailableError
+from controllers.worlds.argo.deciding.planner import Timeouts
+from controllers.worlds.argo.meaning.view import ClusterView
+from controllers.worlds.argo.reading.pods import PodRecord
+from controllers.worlds.argo.reading.watch import WatchTiming
 from controllers.worlds.argo.world import ArgoWorld
+from controllers.worlds.argo.writing import pod_changes
+from controllers.worlds.argo.writing.runs import RunOf
 from tests.argo_world.fake_api import FakeApi, Json
 from tests.argo_world.objects import BEGAN, NAMESPACE, WORKFLOW, node, trial, workflow
 

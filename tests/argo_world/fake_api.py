@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from kubernetes import client
 
-from controllers.worlds.argo.api import KubeApi
+from controllers.worlds.argo.calls.api import KubeApi
 
 Json = dict[str, Any]
 COLLECTIONS = ("pods", "nodes", "workflows", "configmaps", "events")

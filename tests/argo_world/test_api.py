@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from controllers.core.errors import SpeconError
-from controllers.worlds.argo.api import (
+from controllers.worlds.argo.calls.api import (
     NODES,
     PODS,
     ApiError,
@@ -72,7 +72,7 @@ def test_a_server_that_is_asked_for_too_much_is_left_alone_for_longer_and_longer
     fake: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("controllers.worlds.argo.api.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("controllers.worlds.argo.calls.api.time", SimpleNamespace(monotonic=lambda: now[0]))
     fake.store.put("nodes", node("n1"))
     fake.fault = lambda call: (429, "too many") if call.method == "PATCH" else None
     api = fake.client()
@@ -92,7 +92,7 @@ def test_a_server_that_is_asked_for_too_much_is_left_alone_for_longer_and_longer
 def test_an_object_that_holds_too_much_is_left_out_of_its_list_by_name(
     fake: FakeApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("controllers.worlds.argo.api._MOST_PARTS", 200)
+    monkeypatch.setattr("controllers.worlds.argo.calls.api._MOST_PARTS", 200)
     for name in ("n1", "huge", "n3"):
         made = node(name)
         made["metadata"] = {"name": name, "namespace": "tenant"}

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from controllers.worlds.argo.planner import Timeouts
-from controllers.worlds.argo.workflows import FORGET_AFTER_S, project_workflow
+from controllers.worlds.argo.deciding.planner import Timeouts
+from controllers.worlds.argo.reading.workflows import FORGET_AFTER_S, project_workflow
 from tests.argo_world.conftest import Bench
 from tests.argo_world.fake_api import FakeApi
 from tests.argo_world.objects import BEGAN, pod, stamp, steps, workflow

@@ -6,8 +6,8 @@ import pytest
 
 from controllers.core.actions import Migrate, Place
 from controllers.core.model import NodeName, TrialId
-from controllers.worlds.argo.demands import ANY_NODE, Demands, Taint, demands_of
-from controllers.worlds.argo.pods import project_pod
+from controllers.worlds.argo.reading.demands import ANY_NODE, Demands, Taint, demands_of
+from controllers.worlds.argo.reading.pods import project_pod
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import Json, node, pod, steps, trial, workflow
 

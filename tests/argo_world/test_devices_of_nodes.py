@@ -5,9 +5,9 @@ import pytest
 from controllers.core.actions import Migrate, Place
 from controllers.core.devices import MOST_KINDS, MOST_OF_A_KIND, NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName, TrialId
-from controllers.worlds.argo.nodes import project_node
-from controllers.worlds.argo.pods import project_pod, requests_of
-from controllers.worlds.argo.workflows import project_workflow
+from controllers.worlds.argo.reading.nodes import project_node
+from controllers.worlds.argo.reading.pods import project_pod, requests_of
+from controllers.worlds.argo.reading.workflows import project_workflow
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import Json, node, pod, steps, template, trial, workflow
 

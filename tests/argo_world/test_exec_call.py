@@ -13,11 +13,11 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from kubernetes import client
 
-from controllers.worlds.argo import exec_call
-from controllers.worlds.argo.api import KubeApi, NotAllowedNowError, RejectedError, UnavailableError
-from controllers.worlds.argo.exec_call import run_command
-from controllers.worlds.argo.pod_changes import ask_to_leave, kill
-from controllers.worlds.argo.pods import project_pod
+from controllers.worlds.argo.calls import exec_call
+from controllers.worlds.argo.calls.api import KubeApi, NotAllowedNowError, RejectedError, UnavailableError
+from controllers.worlds.argo.calls.exec_call import run_command
+from controllers.worlds.argo.reading.pods import project_pod
+from controllers.worlds.argo.writing.pod_changes import ask_to_leave, kill
 from tests.argo_world.objects import Json, pod
 
 PATH = "/api/v1/namespaces/sweeps/pods/sweep-x-a-0/exec"

@@ -6,7 +6,7 @@ import pytest
 
 from controllers.core import labels
 from controllers.core.goals import AskedGoals
-from controllers.worlds.argo.definitions import TrialDefinition, read_definition
+from controllers.worlds.argo.reading.definitions import TrialDefinition, read_definition
 from mlflow_hooks import contract
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from controllers.core.actions import Migrate, Resize
 from controllers.core.model import NodeName, Phase, TrialId
-from controllers.worlds.argo.planner import Timeouts
+from controllers.worlds.argo.deciding.planner import Timeouts
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import BEGAN, NAMESPACE, node, over, pod, stamp, steps, trial, workflow
 

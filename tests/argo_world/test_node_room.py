@@ -3,9 +3,9 @@
 import pytest
 
 from controllers.core.model import NodeName
-from controllers.worlds.argo.nodes import NodeRecord, project_node
-from controllers.worlds.argo.pods import OtherPod, PodRecord, Resources, project_pod
-from controllers.worlds.argo.room import NodeRequests, NodeRoom
+from controllers.worlds.argo.meaning.room import NodeRequests, NodeRoom
+from controllers.worlds.argo.reading.nodes import NodeRecord, project_node
+from controllers.worlds.argo.reading.pods import OtherPod, PodRecord, Resources, project_pod
 from tests.argo_world.conftest import Bench
 from tests.argo_world.objects import Json, node, pod, stamp
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from controllers.worlds.argo.definitions import TrialDefinition
-from controllers.worlds.argo.pods import project_pod
-from controllers.worlds.argo.workflows import record_of
+from controllers.worlds.argo.reading.definitions import TrialDefinition
+from controllers.worlds.argo.reading.pods import project_pod
+from controllers.worlds.argo.reading.workflows import record_of
 from mlflow_hooks import contract
 from tests.argo_world.objects import Json, pod, steps, template, workflow
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.worlds.argo.nodes import project_node
-from controllers.worlds.argo.pods import ResizeState, project_other, project_pod, requests_of
-from controllers.worlds.argo.untrusted import quantity
-from controllers.worlds.argo.workflows import WorkflowRecord, project_workflow
+from controllers.worlds.argo.calls.untrusted import quantity
+from controllers.worlds.argo.reading.nodes import project_node
+from controllers.worlds.argo.reading.pods import ResizeState, project_other, project_pod, requests_of
+from controllers.worlds.argo.reading.workflows import WorkflowRecord, project_workflow
 from tests.argo_world.objects import node, pod, steps, template, workflow
 
 Json = dict[str, Any]

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from controllers.worlds.argo.planner import Timeouts
+from controllers.worlds.argo.deciding.planner import Timeouts
 from tests.argo_world.conftest import Bench
 from tests.argo_world.gang_bench import (
     ASK,

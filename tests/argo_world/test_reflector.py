@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from controllers.worlds.argo.api import NODES, Json, KubeApi
-from controllers.worlds.argo.untrusted import text
-from controllers.worlds.argo.watch import Collection, Reflector
+from controllers.worlds.argo.calls.api import NODES, Json, KubeApi
+from controllers.worlds.argo.calls.untrusted import text
+from controllers.worlds.argo.reading.watch import Collection, Reflector
 from tests.argo_world.conftest import TIMING, eventually
 from tests.argo_world.fake_api import Call, FakeApi
 from tests.argo_world.objects import node

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from controllers.core.errors import SpeconError
-from controllers.worlds.argo.api import ApiError, UnavailableError
-from controllers.worlds.argo.state_store import ConfigMapStore
-from controllers.worlds.argo.view import Campaign
+from controllers.worlds.argo.calls.api import ApiError, UnavailableError
+from controllers.worlds.argo.meaning.view import Campaign
+from controllers.worlds.argo.writing.state_store import ConfigMapStore
 from tests.argo_world.fake_api import FakeApi, Json
 from tests.argo_world.objects import BEGAN, NAMESPACE, UID, WORKFLOW
 

@@ -8,9 +8,10 @@ import pytest
 from controllers.core.actions import Migrate, Place, Resize
 from controllers.core.expressions import SWEEP_UID
 from controllers.core.model import NodeName, Phase, TrialId
-from controllers.worlds.argo import looks, world
-from controllers.worlds.argo.planner import Timeouts
-from controllers.worlds.argo.view import rest_s
+from controllers.worlds.argo import world
+from controllers.worlds.argo.deciding.planner import Timeouts
+from controllers.worlds.argo.meaning import looks
+from controllers.worlds.argo.meaning.view import rest_s
 from tests.argo_world.conftest import Bench, eventually
 from tests.argo_world.objects import BEGAN, UID, node, over, pod, stamp, steps, template, trial, workflow
 

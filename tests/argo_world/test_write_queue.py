@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from controllers.worlds.argo.api import ApiError
-from controllers.worlds.argo.write_queue import WriteQueue
+from controllers.worlds.argo.calls.api import ApiError
+from controllers.worlds.argo.calls.write_queue import WriteQueue
 from tests.argo_world.conftest import eventually
 
 

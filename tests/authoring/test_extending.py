@@ -6,7 +6,7 @@ import pytest
 from hera.workflows import Workflow
 
 from controllers.core.labels import INPUT_DELAY, INPUT_TRIAL, PARAMETER_CONTINUE
-from controllers.worlds.argo.workflows import record_of
+from controllers.worlds.argo.reading.workflows import record_of
 from hera_specon import every, tpe
 from hera_specon.errors import SubmissionError
 from hera_specon.submission.extending import extended

@@ -6,7 +6,7 @@ from hera.workflows import Artifact, Parameter, Workflow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers.worlds.argo.planned import item_keys
+from controllers.worlds.argo.reading.planned import item_keys
 from hera_specon import at_random, choice, every
 from hera_specon.space import points, value_text
 from tests.authoring.built_sweeps import as_argo_puts_it, built, items, params_of, sweep

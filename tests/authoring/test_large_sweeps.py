@@ -8,8 +8,8 @@ from hera.workflows import Workflow
 
 from controllers.core.labels import INPUT_DELAY, INPUT_TRIAL
 from controllers.core.model import TrialId
-from controllers.worlds.argo.planned import item_keys, planned_trials
-from controllers.worlds.argo.workflows import record_of
+from controllers.worlds.argo.reading.planned import item_keys, planned_trials
+from controllers.worlds.argo.reading.workflows import record_of
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import every, tpe
 from hera_specon.errors import SubmissionError

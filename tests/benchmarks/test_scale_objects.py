@@ -11,8 +11,8 @@ from benchmarks.scale.argo import Attempt, attempt_nodes, pod_of, status_nodes, 
 from benchmarks.scale.manifest import Json, SweepManifest, sweep_manifest
 from benchmarks.scale.size import Size, SizeError
 from controllers.core.labels import GATE_PLACEMENT
-from controllers.worlds.argo.pods import project_pod
-from controllers.worlds.argo.workflows import project_workflow
+from controllers.worlds.argo.reading.pods import project_pod
+from controllers.worlds.argo.reading.workflows import project_workflow
 
 UID = "0f0e0d0c-0000-4000-8000-000000000001"
 BEGAN = 1_700_000_000.0

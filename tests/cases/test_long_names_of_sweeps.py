@@ -8,7 +8,7 @@ from hera.workflows import Workflow
 from controllers.core import annotations, labels
 from controllers.core.annotations import of_trial
 from controllers.core.expressions import retries_without_argo
-from controllers.worlds.argo.workflows import record_of
+from controllers.worlds.argo.reading.workflows import record_of
 from hera_specon import Sweep, SweepError, choice, minimize
 from hera_specon.errors import SubmissionError
 from hera_specon.submission.checks import check_for_cluster

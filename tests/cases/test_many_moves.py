@@ -10,8 +10,8 @@ from controllers.core.expressions import retries_without_argo
 from controllers.core.failures import MOST_BARREN, pause_s
 from controllers.core.labels import ANNOTATION_IDLE, ANNOTATION_IDLING, ANNOTATION_MOVE_TO, ANNOTATION_TRIES
 from controllers.core.model import NodeName, TrialId
-from controllers.worlds.argo.commands import LeaveRequest
-from controllers.worlds.argo.planner import Timeouts
+from controllers.worlds.argo.deciding.commands import LeaveRequest
+from controllers.worlds.argo.deciding.planner import Timeouts
 from controllers.worlds.local.workflow.steps import RetryRule
 from hera_specon.trial_template import LIMIT, trial_retries
 from tests.argo_world.conftest import Bench, Pods, bench, fake, pods  # noqa: F401 - fixtures

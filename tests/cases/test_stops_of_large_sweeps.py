@@ -23,7 +23,7 @@ from controllers.core.annotations import (
 from controllers.core.asks import asks_in
 from controllers.core.labels import ANNOTATION_ASKED, ANNOTATION_FIRST_NODES, ANNOTATION_POLICY, ANNOTATION_STOP
 from controllers.core.model import Ask, TrialId
-from controllers.worlds.argo.workflows import project_workflow, record_of
+from controllers.worlds.argo.reading.workflows import project_workflow, record_of
 from hera_specon.errors import SubmissionError
 from hera_specon.submission.edits import Overrides, edited
 from tests.argo_world.conftest import Bench, bench, fake, pods  # noqa: F401 - fixtures

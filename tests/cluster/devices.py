@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from controllers.worlds.argo.api import NODES, KubeApi
+from controllers.worlds.argo.calls.api import NODES, KubeApi
 from tests.cluster.processes import wait_until
 
 _SHOWS_WITHIN_S: Final = 30.0

@@ -12,7 +12,7 @@ from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
-from controllers.worlds.argo.api import CONFIG_MAPS, EVENTS, PODS
+from controllers.worlds.argo.calls.api import CONFIG_MAPS, EVENTS, PODS
 from hera_specon.records.tracked import tracked_record
 from mlflow_hooks import contract
 from tests.cluster.cluster import Cluster

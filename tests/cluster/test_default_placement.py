@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controllers.worlds.argo.nodes import project_node
-from controllers.worlds.argo.pods import requests_of
+from controllers.worlds.argo.reading.nodes import project_node
+from controllers.worlds.argo.reading.pods import requests_of
 from controllers.worlds.kube_scheduler import BalanceRule, NodeLoad, scores
 from tests.cluster.any_cluster import AnyCluster
 from tests.cluster.kubectl import JsonObject, Kubectl

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controllers.worlds.argo.api import NODES
+from controllers.worlds.argo.calls.api import NODES
 from tests.cluster.sweeps import demanding_descent_sweep
 from tests.cluster.sweeps.bench import Bench, Workflow
 from tests.cluster.sweeps.demanding_descent_sweep import OF_THE_POOL, POOL

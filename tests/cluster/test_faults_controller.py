@@ -7,7 +7,7 @@ import time
 import pytest
 
 from controllers.cluster.leadership import LEASES
-from controllers.worlds.argo.untrusted import text, whole
+from controllers.worlds.argo.calls.untrusted import text, whole
 from tests.cluster.sweeps import crowded_descent_sweep
 from tests.cluster.sweeps.bench import Bench, Workflow
 from tests.cluster.sweeps.controllers import ControllerProcess

@@ -18,8 +18,7 @@ from controllers.cluster.election import Create, Lease, LeaseUnavailableError, R
 from controllers.cluster.leadership import LEASES, KubernetesLease
 from controllers.core.actions import Migrate, Resize
 from controllers.core.model import Phase
-from controllers.worlds.argo import pod_changes
-from controllers.worlds.argo.api import (
+from controllers.worlds.argo.calls.api import (
     CONFIG_MAPS,
     EVENTS,
     NODES,
@@ -32,9 +31,10 @@ from controllers.worlds.argo.api import (
     KubeApi,
     Resource,
 )
-from controllers.worlds.argo.events import EventWriter
-from controllers.worlds.argo.pods import PodRecord
-from controllers.worlds.argo.state_store import ConfigMapStore
+from controllers.worlds.argo.reading.pods import PodRecord
+from controllers.worlds.argo.writing import pod_changes
+from controllers.worlds.argo.writing.events import EventWriter
+from controllers.worlds.argo.writing.state_store import ConfigMapStore
 from tests.cluster.any_cluster import AnyCluster
 from tests.contract.argo_bench import ArgoBench
 from tests.contract.bench import Behaviour

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from controllers.core.failures import MOST_BARREN
-from controllers.worlds.argo.untrusted import at
+from controllers.worlds.argo.calls.untrusted import at
 from hera_specon.cli import main
 from tests.cluster.sweeps import broken_sweep, leaving_sweep
 from tests.cluster.sweeps.bench import Bench

@@ -16,14 +16,14 @@ from uuid import uuid4
 from controllers.core.expressions import gates, main_container
 from controllers.core.model import NodeName, TrialId
 from controllers.driving.clock import SweepClock
-from controllers.worlds.argo.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
-from controllers.worlds.argo.demands import HOSTNAME
-from controllers.worlds.argo.events import EventWriter
-from controllers.worlds.argo.planner import Timeouts
-from controllers.worlds.argo.pod_changes import execute
-from controllers.worlds.argo.pods import project_other
-from controllers.worlds.argo.view import ClusterView
+from controllers.worlds.argo.calls.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
+from controllers.worlds.argo.deciding.planner import Timeouts
+from controllers.worlds.argo.meaning.view import ClusterView
+from controllers.worlds.argo.reading.demands import HOSTNAME
+from controllers.worlds.argo.reading.pods import project_other
 from controllers.worlds.argo.world import ArgoWorld
+from controllers.worlds.argo.writing.events import EventWriter
+from controllers.worlds.argo.writing.pod_changes import execute
 from mlflow_hooks import contract
 from tests.cluster.devices import advertise
 from tests.contract.bench import DEVICE, PROGRAM, Behaviour, DeviceBench, trial_template, workflow

@@ -7,7 +7,7 @@ from typing import Any
 from controllers.core import labels
 from controllers.core.expressions import worker_container, worker_gates, workers
 from controllers.core.model import TrialId
-from controllers.worlds.argo.pod_changes import execute
+from controllers.worlds.argo.writing.pod_changes import execute
 from tests.contract.argo_bench import ArgoBench
 from tests.contract.bench import Behaviour, GangBench
 

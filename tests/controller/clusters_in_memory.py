@@ -8,8 +8,8 @@ from controllers.core.actions import Action, Migrate, Place, Resize, Suspend
 from controllers.core.model import Direction, Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import DONE, ComingTrial, Outcome, World, refused
 from controllers.core.results import TrialResult
-from controllers.worlds.argo.runs import RunOf
-from controllers.worlds.argo.view import Campaign
+from controllers.worlds.argo.meaning.view import Campaign
+from controllers.worlds.argo.writing.runs import RunOf
 
 ONE, TWO = NodeName("one"), NodeName("two")
 

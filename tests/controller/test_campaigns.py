@@ -11,7 +11,7 @@ import pytest
 from controllers.cluster.campaigns import Campaigns
 from controllers.cluster.instruments import Instruments
 from controllers.core.model import Phase
-from controllers.worlds.argo.view import Campaign
+from controllers.worlds.argo.meaning.view import Campaign
 from tests.controller.clusters_in_memory import campaign
 
 

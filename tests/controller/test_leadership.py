@@ -12,8 +12,8 @@ from controllers.cluster import run
 from controllers.cluster.election import Election, Lease, LeaseTiming, LeaseUnavailableError, Request
 from controllers.cluster.leadership import AlwaysLeading, Leadership
 from controllers.cluster.settings import ControllerSettings
-from controllers.worlds.argo.api import KubeApi
-from controllers.worlds.argo.watch import since_boot
+from controllers.worlds.argo.calls.api import KubeApi
+from controllers.worlds.argo.reading.watch import since_boot
 from tests.controller.test_election import StoredLease
 
 QUICK = LeaseTiming(0.6, 0.4, 0.02)
@@ -83,8 +83,9 @@ def test_a_single_controller_needs_no_lease() -> None:
 
 def test_a_leader_whose_machine_slept_does_not_believe_that_it_still_leads(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = {"monotonic": 100.0, "since boot": 100.0}
-    monkeypatch.setattr("controllers.worlds.argo.watch.time.monotonic", lambda: seconds["monotonic"])
-    monkeypatch.setattr("controllers.worlds.argo.watch.time.clock_gettime", lambda _clock: seconds["since boot"])
+    watch = "controllers.worlds.argo.reading.watch"
+    monkeypatch.setattr(f"{watch}.time.monotonic", lambda: seconds["monotonic"])
+    monkeypatch.setattr(f"{watch}.time.clock_gettime", lambda _clock: seconds["since boot"])
     election, stored = Election("one", LeaseTiming(), since_boot), StoredLease()
     round_ = election.round()
     request = next(round_)

@@ -10,7 +10,7 @@ import pytest
 from controllers.cluster.health import Health
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.loop import ControllerLoop
-from controllers.worlds.argo.view import Campaign
+from controllers.worlds.argo.meaning.view import Campaign
 from tests.controller.clusters_in_memory import MemoryCluster, campaign
 
 

@@ -16,9 +16,9 @@ from controllers.cluster.loop import ControllerLoop
 from controllers.search import SearchQueue
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
-from controllers.worlds.argo.api import KubeApi
-from controllers.worlds.argo.view import ClusterView
-from controllers.worlds.argo.watch import WatchTiming
+from controllers.worlds.argo.calls.api import KubeApi
+from controllers.worlds.argo.meaning.view import ClusterView
+from controllers.worlds.argo.reading.watch import WatchTiming
 
 POLL_S = 1.0
 STALE_S = 45.0

@@ -19,12 +19,12 @@ from mlflow.tracking import MlflowClient
 
 from controllers.cluster.campaign_run import FlushableStore
 from controllers.core.ports import World
-from controllers.worlds.argo.api import KubeApi
-from controllers.worlds.argo.runs import RunOf
-from controllers.worlds.argo.state_store import ConfigMapStore
-from controllers.worlds.argo.view import Campaign, ClusterView
-from controllers.worlds.argo.watch import WatchTiming
+from controllers.worlds.argo.calls.api import KubeApi
+from controllers.worlds.argo.meaning.view import Campaign, ClusterView
+from controllers.worlds.argo.reading.watch import WatchTiming
 from controllers.worlds.argo.world import ArgoWorld
+from controllers.worlds.argo.writing.runs import RunOf
+from controllers.worlds.argo.writing.state_store import ConfigMapStore
 from tests.argo_world.conftest import Told
 from tests.argo_world.fake_api import Store
 from tests.controller.whole_controller import Ports, whole_controller

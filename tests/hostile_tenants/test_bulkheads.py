@@ -15,9 +15,9 @@ from controllers.core.model import Direction, Phase, Sample, Snapshot, Trial, Tr
 from controllers.tracking import background, tags
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
-from controllers.worlds.argo.api import ApiError
-from controllers.worlds.argo.view import ClusterView
-from controllers.worlds.argo.write_queue import WriteQueue
+from controllers.worlds.argo.calls.api import ApiError
+from controllers.worlds.argo.calls.write_queue import WriteQueue
+from controllers.worlds.argo.meaning.view import ClusterView
 from tests.argo_world.conftest import TIMING, eventually, fake  # noqa: F401 - a fixture
 from tests.argo_world.fake_api import Call, FakeApi
 from tests.argo_world.objects import node, workflow

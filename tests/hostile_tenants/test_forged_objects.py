@@ -5,11 +5,11 @@ import time
 import pytest
 
 from controllers.core.model import Phase
-from controllers.worlds.argo.definitions import _warned
-from controllers.worlds.argo.nodes import project_node
-from controllers.worlds.argo.pods import PodRecord, Resources, project_pod
-from controllers.worlds.argo.room import MOST_CLAIM_S, Claims, NodeRequests, NodeRoom
-from controllers.worlds.argo.view import ClusterView
+from controllers.worlds.argo.meaning.room import MOST_CLAIM_S, Claims, NodeRequests, NodeRoom
+from controllers.worlds.argo.meaning.view import ClusterView
+from controllers.worlds.argo.reading.definitions import _warned
+from controllers.worlds.argo.reading.nodes import project_node
+from controllers.worlds.argo.reading.pods import PodRecord, Resources, project_pod
 from tests.argo_world.conftest import TIMING, Bench, bench, fake, pods  # noqa: F401 - fixtures
 from tests.argo_world.fake_api import FakeApi, Json
 from tests.argo_world.objects import BEGAN, NAMESPACE, UID, WORKFLOW, node, pod, stamp, steps, template, workflow
@@ -92,7 +92,7 @@ def test_the_room_of_a_pod_that_never_comes_is_free_again_though_nothing_changes
     view = bench.world._view
     assert view.requests().of("n2").cpu == pytest.approx(0.9)
     later = time.monotonic() + MOST_CLAIM_S + 10
-    monkeypatch.setattr("controllers.worlds.argo.view.time.monotonic", lambda: later)
+    monkeypatch.setattr("controllers.worlds.argo.meaning.view.time.monotonic", lambda: later)
     assert view.requests().of("n2").cpu == 0
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from controllers.worlds.argo.definitions import _warned
-from controllers.worlds.argo.state_store import _unpacked
-from controllers.worlds.argo.untrusted import PackedError, TooManyPartsError, gunzipped, parsed
-from controllers.worlds.argo.watch import Collection, _Records
-from controllers.worlds.argo.workflows import record_of
+from controllers.worlds.argo.calls.untrusted import PackedError, TooManyPartsError, gunzipped, parsed
+from controllers.worlds.argo.reading.definitions import _warned
+from controllers.worlds.argo.reading.watch import Collection, _Records
+from controllers.worlds.argo.reading.workflows import record_of
+from controllers.worlds.argo.writing.state_store import _unpacked
 from tests.argo_world.objects import template, workflow
 
 MIB = 2**20

@@ -8,9 +8,9 @@ from typing import cast
 import urllib3
 from kubernetes import client
 
-from controllers.worlds.argo.api import _KINDS, ApiError, GoneError, Json, KubeApi, UnavailableError
-from controllers.worlds.argo.pods import PodRecord
-from controllers.worlds.argo.untrusted import at
+from controllers.worlds.argo.calls.api import _KINDS, ApiError, GoneError, Json, KubeApi, UnavailableError
+from controllers.worlds.argo.calls.untrusted import at
+from controllers.worlds.argo.reading.pods import PodRecord
 from tests.argo_world.fake_api import Store, answered, event_of, parts_of
 from tests.interleavings.checks import Checks
 from tests.interleavings.perils import Perils

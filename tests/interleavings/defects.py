@@ -9,11 +9,12 @@ import pytest
 from controllers.driving import assembly
 from controllers.tracking import tags
 from controllers.tracking.tags import TagBoard
-from controllers.worlds.argo import executor, view
-from controllers.worlds.argo.api import ApiError
-from controllers.worlds.argo.commands import Leave
-from controllers.worlds.argo.write_queue import WriteQueue
-from controllers.worlds.argo.writer import CommandWriter
+from controllers.worlds.argo.calls.api import ApiError
+from controllers.worlds.argo.calls.write_queue import WriteQueue
+from controllers.worlds.argo.deciding.commands import Leave
+from controllers.worlds.argo.meaning import view
+from controllers.worlds.argo.writing import executor
+from controllers.worlds.argo.writing.writer import CommandWriter
 from tests.lab.fault_search.mutants import ActsBeforeSaving
 
 Spoil = Callable[[pytest.MonkeyPatch], None]

@@ -21,12 +21,12 @@ from controllers.core.ports import World
 from controllers.lab.fault_search.invariants import InvariantError
 from controllers.tracking.mlflow_source import MlflowSource
 from controllers.tracking.tags import Compose
-from controllers.worlds.argo import pod_changes
-from controllers.worlds.argo.runs import RunOf
-from controllers.worlds.argo.state_store import ConfigMapStore
-from controllers.worlds.argo.view import Campaign, ClusterView
-from controllers.worlds.argo.watch import WatchTiming
+from controllers.worlds.argo.meaning.view import Campaign, ClusterView
+from controllers.worlds.argo.reading.watch import WatchTiming
 from controllers.worlds.argo.world import ArgoWorld
+from controllers.worlds.argo.writing import pod_changes
+from controllers.worlds.argo.writing.runs import RunOf
+from controllers.worlds.argo.writing.state_store import ConfigMapStore
 from tests.argo_world.conftest import Told
 from tests.argo_world.fake_api import Store
 from tests.argo_world.objects import NAMESPACE

@@ -15,10 +15,10 @@ _WORLD: Final = "controllers.worlds.argo"
 _TRACKING: Final = "controllers.tracking"
 _CLUSTER: Final = "controllers.cluster"
 _THREADING: Final = (
-    f"{_WORLD}.watch",
-    f"{_WORLD}.view",
-    f"{_WORLD}.write_queue",
-    f"{_WORLD}.state_store",
+    f"{_WORLD}.reading.watch",
+    f"{_WORLD}.meaning.view",
+    f"{_WORLD}.calls.write_queue",
+    f"{_WORLD}.writing.state_store",
     f"{_TRACKING}.tags",
     f"{_TRACKING}.background",
     f"{_TRACKING}.mlflow_source",
@@ -26,21 +26,21 @@ _THREADING: Final = (
     f"{_CLUSTER}.campaigns",
 )
 _TIME: Final = (
-    f"{_WORLD}.watch",
-    f"{_WORLD}.view",
-    f"{_WORLD}.executor",
-    f"{_WORLD}.write_queue",
-    f"{_WORLD}.writer",
+    f"{_WORLD}.reading.watch",
+    f"{_WORLD}.meaning.view",
+    f"{_WORLD}.writing.executor",
+    f"{_WORLD}.calls.write_queue",
+    f"{_WORLD}.writing.writer",
     f"{_WORLD}.world",
-    f"{_WORLD}.looks",
-    f"{_WORLD}.snapshot",
-    f"{_WORLD}.workflows",
+    f"{_WORLD}.meaning.looks",
+    f"{_WORLD}.meaning.snapshot",
+    f"{_WORLD}.reading.workflows",
     f"{_TRACKING}.tags",
     f"{_TRACKING}.background",
     f"{_CLUSTER}.sweep_record",
     "controllers.driving.clock",
 )
-_POOL: Final = f"{_WORLD}.write_queue.ThreadPoolExecutor"
+_POOL: Final = f"{_WORLD}.calls.write_queue.ThreadPoolExecutor"
 
 
 def put_in(steps: Steps, patch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def put_in(steps: Steps, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(f"{module}.time", SteppedTime(steps))
     patch.setattr(_POOL, partial(SteppedPool, steps))
     # It spreads the watches over time.
-    patch.setattr(f"{_WORLD}.watch.random", steps.chance)
+    patch.setattr(f"{_WORLD}.reading.watch.random", steps.chance)
 
 
 class SteppedThreading:

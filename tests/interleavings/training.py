@@ -6,10 +6,10 @@ from typing import Final
 
 from controllers.core import labels
 from controllers.core.expressions import EXIT_TERMINATED
-from controllers.worlds.argo.api import UnavailableError
-from controllers.worlds.argo.demands import HOSTNAME
-from controllers.worlds.argo.pods import PodRecord
-from controllers.worlds.argo.untrusted import at
+from controllers.worlds.argo.calls.api import UnavailableError
+from controllers.worlds.argo.calls.untrusted import at
+from controllers.worlds.argo.reading.demands import HOSTNAME
+from controllers.worlds.argo.reading.pods import PodRecord
 from mlflow_hooks import contract
 from tests.argo_world import objects
 from tests.argo_world.fake_api import Json, Store

@@ -9,7 +9,7 @@ from controllers.core.actions import Resize
 from controllers.core.model import TrialId
 from controllers.core.ports import refused
 from controllers.local_run.run_folder import find_or_make_run
-from controllers.worlds.argo.state_store import _packed
+from controllers.worlds.argo.writing.state_store import _packed
 from controllers.worlds.local.engine_files import StateFile
 from controllers.worlds.local.jobs import JobLedger, save_ledger
 from tests.report.example_run import write_example_run

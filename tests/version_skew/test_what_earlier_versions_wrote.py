@@ -18,9 +18,9 @@ from controllers.core.policy import load_state
 from controllers.driving.assembly import guarded
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_result
 from controllers.policies.registry import parse_policy
-from controllers.worlds.argo.state_store import ConfigMapStore
-from controllers.worlds.argo.view import ClusterView
-from controllers.worlds.argo.workflows import project_workflow
+from controllers.worlds.argo.meaning.view import ClusterView
+from controllers.worlds.argo.reading.workflows import project_workflow
+from controllers.worlds.argo.writing.state_store import ConfigMapStore
 from controllers.worlds.local.engine_files import StateFile, elapsed_before
 from controllers.worlds.local.jobs import load_ledger
 from controllers.worlds.local.workflow import read_workflow

@@ -1,11 +1,14 @@
 """The Argo world, a campaign's trials as pods of an Argo workflow.
 
-A move of a trial crosses these files in this order:
+News becomes an act in this order, and no folder imports one that comes after it:
 
-1. ``api``, ``watch``, ``view``: the API server's objects arrive and are kept as small records, which ``untrusted``,
-   ``definitions``, ``pods``, ``workflows`` and ``nodes`` read out of them.
-2. ``snapshot``, ``trials``: one campaign's records become trials and nodes as policies see them.
-3. ``world``: a policy's ``Migrate`` is checked against them and taken on.
-4. ``commands``: what each trial needs next, decided from the marks on its pods alone.
-5. ``executor``, ``pod_changes``, ``events``: it is done on other threads, and told to people.
+1. ``calls``: the API server is asked, and told.
+2. ``reading``: its objects arrive, and are kept as small records.
+3. ``meaning``: these records become attempts, trials and room on nodes, and all of a campaign one snapshot.
+4. ``deciding``: a policy's action becomes a command, or is refused; and each trial gets the command that it needs next,
+   by the marks on its pods alone.
+5. ``writing``: the command is carried out on other threads, and people are told.
+
+``world`` takes each step in turn. A new kind of action has its command in ``deciding/actions``, and shows when it is
+done in ``meaning/trials``; a new kind of command has its calls in ``writing/writer``.
 """

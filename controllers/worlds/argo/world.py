@@ -9,20 +9,20 @@ from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Stop,
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
-from controllers.worlds.argo.actions import command_for
-from controllers.worlds.argo.api import WORKFLOWS, ApiError
-from controllers.worlds.argo.attempts import Attempt
-from controllers.worlds.argo.commands import Annotate, Command, Delete
-from controllers.worlds.argo.definitions import warn_once
-from controllers.worlds.argo.events import EventSink
-from controllers.worlds.argo.executor import Executor
-from controllers.worlds.argo.looks import Looks
-from controllers.worlds.argo.planner import Planner, Timeouts
-from controllers.worlds.argo.refusal import Refusal
-from controllers.worlds.argo.runs import RunOf
-from controllers.worlds.argo.shown import result_of
-from controllers.worlds.argo.trials import TrialState, node_names
-from controllers.worlds.argo.view import Campaign, ClusterView, rest_s
+from controllers.worlds.argo.calls.api import WORKFLOWS, ApiError
+from controllers.worlds.argo.deciding.actions import command_for
+from controllers.worlds.argo.deciding.commands import Annotate, Command, Delete
+from controllers.worlds.argo.deciding.planner import Planner, Timeouts
+from controllers.worlds.argo.meaning.attempts import Attempt
+from controllers.worlds.argo.meaning.looks import Looks
+from controllers.worlds.argo.meaning.refusal import Refusal
+from controllers.worlds.argo.meaning.shown import result_of
+from controllers.worlds.argo.meaning.trials import TrialState, node_names
+from controllers.worlds.argo.meaning.view import Campaign, ClusterView, rest_s
+from controllers.worlds.argo.reading.definitions import warn_once
+from controllers.worlds.argo.writing.events import EventSink
+from controllers.worlds.argo.writing.executor import Executor
+from controllers.worlds.argo.writing.runs import RunOf
 
 _LEAVING: Final = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 

@@ -10,8 +10,8 @@ from typing import Any
 from urllib3.exceptions import HTTPError
 
 from controllers.core import labels
-from controllers.worlds.argo.api import PODS, ApiError, KubeApi
-from controllers.worlds.argo.untrusted import at, epoch, mappings, text
+from controllers.worlds.argo.calls.api import PODS, ApiError, KubeApi
+from controllers.worlds.argo.calls.untrusted import at, epoch, mappings, text
 
 Json = dict[str, Any]
 

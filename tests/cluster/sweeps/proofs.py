@@ -9,8 +9,8 @@ from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
-from controllers.worlds.argo.api import CONFIG_MAPS, PODS
-from controllers.worlds.argo.untrusted import at
+from controllers.worlds.argo.calls.api import CONFIG_MAPS, PODS
+from controllers.worlds.argo.calls.untrusted import at
 from mlflow_hooks import contract
 from tests.cluster.sweeps.bench import Bench, Workflow
 from tests.cluster.sweeps.descent_sweep import NAME

@@ -1,0 +1,176 @@
+"""The command that carries an action of a policy out, or why it cannot be done as things are. Pure."""
+
+from collections.abc import Sequence
+from typing import Final, assert_never
+
+from controllers.core import labels
+from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
+from controllers.core.annotations import MOST_OF_ONE, AnnotationError, check_fits, reason_that_fits
+from controllers.core.model import NodeName, Phase
+from controllers.worlds.argo.deciding.commands import Annotate, Annotations, Command, Leave, OpenGates, SetShare, Told
+from controllers.worlds.argo.deciding.planner import choice
+from controllers.worlds.argo.meaning.attempts import Attempt
+from controllers.worlds.argo.meaning.limits import why_no_more, why_not_the_last
+from controllers.worlds.argo.meaning.refusal import Refusal
+from controllers.worlds.argo.meaning.snapshot import CampaignSnapshot
+from controllers.worlds.argo.meaning.trials import TrialState, node_names
+from controllers.worlds.argo.reading.marks import written_nodes
+from controllers.worlds.argo.reading.pods import whole_milli
+
+_NOT_RUNNING: Final = Refusal("the trial is not running")
+
+
+def command_for(action: Action, state: TrialState, seen: CampaignSnapshot) -> Command | Refusal:
+    """Return the command that carries ``action`` out on a trial, or why that cannot be.
+
+    Args:
+        action: What a policy wants.
+        state: The trial as it is.
+        seen: What there is beside it: the workflow, and the room on the nodes.
+    """
+    attempt = state.attempt
+    if attempt is None:
+        return _NOT_RUNNING
+    match action:
+        case Resize():
+            return _why_not_resize(action, state, attempt, seen) or SetShare(attempt, action.cpu)
+        case Migrate():
+            return _move(action, state, attempt, seen)
+        case Place():
+            return _place(action, state, attempt, seen)
+        case Suspend():
+            why_not = _why_it_cannot_leave(state, attempt, seen) or why_no_more(state, attempt)
+            return why_not or _suspend(state, attempt)
+        case Stop():
+            return _stop(action, state, attempt, seen)
+        case _:
+            assert_never(action)
+
+
+def _why_not_resize(action: Resize, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Refusal | None:
+    cpu, share, quality = action.cpu, attempt.share, attempt.lead.quality
+    if state.phase is not Phase.RUNNING:
+        return Refusal(f"the trial is {state.phase}")
+    if not attempt.runs:
+        return _NOT_RUNNING
+    if whole_milli(cpu) < 1:
+        return Refusal(f"{cpu:g} cores are too few: the least is 0.001")
+    # Kubernetes refuses a resize that would change the pod's quality of service, which its first requests fixed.
+    if quality != "Burstable" or not share.wanted:
+        return Refusal(f"a pod of quality of service {quality} would lose it with a request of {cpu:g} cores")
+    if share.limit is not None and cpu > share.limit:
+        return Refusal(f"{cpu:g} cores are more than the container's limit of {share.limit:g}")
+    more: dict[str, float] = {}
+    for worker in attempt.workers:
+        more[worker.node] = more.get(worker.node, 0.0) + cpu - max(worker.share.wanted, worker.share.has)
+    lacking = next((node for node, cores in more.items() if seen.room.lacks(node, cores)), None)
+    return None if lacking is None else Refusal(f"{cpu:g} cores do not fit on {lacking}")
+
+
+def _why_it_cannot_leave(state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Refusal | None:
+    if state.phase is not Phase.RUNNING or not attempt.runs:
+        return _NOT_RUNNING
+    if attempt.shares_processes:
+        return Refusal(f"pod {attempt.lead.name} gets no signal: {attempt.shares_processes}")
+    # Argo gates the pod that follows a move only in an adopted workflow: this one would start anywhere.
+    return None if seen.adopted else Refusal("the workflow is not marked as steered yet")
+
+
+def _move(action: Migrate, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Leave | Refusal:
+    nodes = action.nodes
+    if why_not := _why_it_cannot_leave(state, attempt, seen) or why_no_more(state, attempt):
+        return why_not
+    to, here = written_nodes(nodes), written_nodes(attempt.nodes)
+    if to == here:
+        return Refusal(f"the trial is on {to} already")
+    why_not = (
+        _why_not_so_many(nodes, state, attempt)
+        or _why_unwritable(nodes)
+        or seen.room.why_unfit(nodes, state.next_requests, attempt.demands, state.definition.id, attempt.workers)
+    )
+    if why_not:
+        return why_not
+    return Leave(
+        attempt,
+        Told("Moving", f"asked to save and leave {here} for {to}"),
+        on_pod={labels.ANNOTATION_MOVE_TO: to},
+        on_workflow=_plan(state, attempt, len(nodes)),
+    )
+
+
+def _suspend(state: TrialState, attempt: Attempt) -> Leave:
+    return Leave(
+        attempt,
+        Told("Suspending", f"asked to save and leave {written_nodes(attempt.nodes)}, and to wait"),
+        on_pod={labels.ANNOTATION_REST: "suspend"},
+        on_workflow=_plan(state, attempt, state.definition.min_workers),
+    )
+
+
+def _stop(action: Stop, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Leave | Refusal:
+    waits = state.suspended or state.waits_to_begin
+    if not waits and (why_not := _why_it_cannot_leave(state, attempt, seen)):
+        return why_not
+    if why_not := why_not_the_last(state, attempt):
+        return why_not
+    workflow, mark = seen.workflow, state.definition.mark(labels.ANNOTATION_STOP)
+    trials = len(seen.states) + (0 if workflow is None else len(workflow.to_come))
+    noted = {mark: reason_that_fits(action.why, mark, trials)}
+    try:
+        check_fits(noted, {} if workflow is None else workflow.annotations, "the mark of the stop")
+    except AnnotationError as error:
+        return Refusal(str(error))
+    # One that left too often for nothing may leave once more, so that its step succeeds.
+    freed: Annotations = {} if state.notes.idle is None else {state.definition.mark(labels.ANNOTATION_IDLE): None}
+    notes = {**_plan(state, attempt, 1), **freed, **noted}
+    return Leave(attempt, Told("Stopping", f"the trial ends early: {action.why}"), on_workflow=notes)
+
+
+def _plan(state: TrialState, attempt: Attempt, next_size: int) -> Annotations:
+    """Return the annotations of the workflow for a gang that is asked to leave; none for a trial of one worker."""
+    return state.planned(attempt, next_size, leaves=True).annotations(state.definition) if attempt.gang else {}
+
+
+def _place(
+    action: Place, state: TrialState, attempt: Attempt, seen: CampaignSnapshot
+) -> OpenGates | Annotate | Refusal:
+    if state.phase not in {Phase.PENDING, Phase.SUSPENDED} or not attempt.gated:
+        return Refusal("the trial does not wait for a place")
+    trial, room, nodes = state.definition, seen.room, action.nodes
+    point = action.point or trial.point
+    if trial.asks and not point:
+        return Refusal("a search has yet to find its hyperparameters")
+    if attempt.gang and not nodes:
+        least = max(attempt.size, trial.min_workers)
+        sizes = range(max(least, state.workers), least - 1, -1)
+        found = (room.places(size, attempt.requests, attempt.demands, trial.id, ()) for size in sizes)
+        nodes = node_names(next(filter(None, found), ()))
+        if not nodes:
+            cores = attempt.requests.cpu
+            return Refusal(f"no nodes have room for {least} workers of {cores:g} cores that it may use")
+    if attempt.gang and len(nodes) < attempt.size:
+        return Refusal(f"this attempt has {attempt.size} pods already, and cannot have {len(nodes)} workers")
+    why_not = (
+        _why_not_so_many(nodes, state, attempt)
+        or _why_unwritable(nodes)
+        or room.why_unfit(nodes, attempt.requests, attempt.demands, trial.id)
+    )
+    if why_not:
+        return why_not
+    if attempt.gang:
+        # The gates open together, once each worker has its pod.
+        return choice(state, attempt, nodes, point)
+    bound = tuple(room.nodes[node] for node in nodes) or (None,)
+    return OpenGates(attempt, bound, "as its policy wants", point=point)
+
+
+def _why_not_so_many(nodes: Sequence[NodeName], state: TrialState, attempt: Attempt) -> Refusal | None:
+    least, most = (state.definition.min_workers, state.definition.workers) if attempt.gang else (1, 1)
+    if not nodes or least <= len(nodes) <= most:
+        return None
+    return Refusal(f"{len(nodes)} workers are asked for, and it has from {least} to {most}")
+
+
+def _why_unwritable(nodes: Sequence[NodeName]) -> Refusal | None:
+    letters = len(written_nodes(nodes))
+    return Refusal(f"the names of its {len(nodes)} nodes have {letters} letters") if letters > MOST_OF_ONE else None

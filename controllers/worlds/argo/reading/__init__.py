@@ -1,0 +1,1 @@
+"""What the API server shows, as small records. Whatever it shows was written by others."""

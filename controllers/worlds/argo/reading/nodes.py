@@ -1,0 +1,89 @@
+"""Small records of nodes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from controllers.core.devices import NO_DEVICES, Devices
+from controllers.core.model import Node, NodeName
+from controllers.worlds.argo.calls.api import Json
+from controllers.worlds.argo.calls.untrusted import at, device_kinds, devices_of, epoch, mappings, quantity, text
+from controllers.worlds.argo.reading.demands import HOSTNAME, Demands, Taint, labels_of, taints_of
+from controllers.worlds.argo.reading.pods import Resources
+
+ZONE: Final = "topology.kubernetes.io/zone"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A node: cores, bytes and devices that its pods may request, and whether it takes new ones.
+
+    ``hostname`` is what a pod selects it by, ``zone`` where it stands; ``unready_since`` in Unix seconds, None while
+    its kubelet is heard. Taints keep pods away that do not ask for every device in ``only_for``, and those that do not
+    tolerate ``taints``.
+    """
+
+    name: str
+    hostname: str
+    cpu: float
+    memory: float
+    open: bool
+    unready_since: float | None
+    devices: Devices = NO_DEVICES
+    only_for: frozenset[str] = frozenset()
+    taints: tuple[Taint, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    zone: str = ""
+
+    @property
+    def fit(self) -> bool:
+        """Whether a new pod may start there, if it is one for the node."""
+        return self.open and self.unready_since is None
+
+    def allows(self, demands: Demands) -> bool:
+        """Whether it is a node for pods with these demands."""
+        return demands.allow(self.name, self.labels, self.taints)
+
+    def without(self, requested: Resources, devices_starting: Devices = NO_DEVICES, *, tolerated: bool = False) -> Node:
+        """Return the node for policies, with what is left of it; of that, ``devices_starting`` are about to be used.
+
+        ``tolerated`` tells that some trial tolerates its taints.
+        """
+        return Node(
+            name=NodeName(self.name),
+            cpu=round(max(0.0, self.cpu - requested.cpu), 6),
+            memory=max(0.0, self.memory - requested.memory),
+            ready=self.fit and (tolerated or not self.taints),
+            devices=(self.devices - requested.devices).positive() if self.devices else NO_DEVICES,
+            devices_starting=devices_starting,
+            only_for=self.only_for,
+            zone=self.zone,
+        )
+
+
+def project_node(node: Json) -> NodeRecord | None:
+    """Return the record of a node."""
+    name = text(node, "metadata", "name", most=253)
+    if not name:
+        return None
+    ready = next((c for c in mappings(node, "status", "conditions") if text(c, "type") == "Ready"), {})
+    since = epoch(ready, "lastTransitionTime") or epoch(node, "metadata", "creationTimestamp") or 0.0
+    allocatable = at(node, "status", "allocatable")
+    devices = devices_of(device_kinds(allocatable), lambda kind: quantity(allocatable, kind))
+    keep_away, amiss = taints_of(node)
+    # By convention a taint with the name of a device keeps pods away that do not ask for it; Kubernetes' admission
+    # plugin ExtendedResourceToleration, and Sweep, let those tolerate it that do.
+    only_for = frozenset(taint.key for taint in keep_away) & devices.kinds()
+    return NodeRecord(
+        name=name,
+        hostname=text(node, "metadata", "labels", HOSTNAME, most=253) or name,
+        cpu=quantity(allocatable, "cpu"),
+        memory=quantity(allocatable, "memory"),
+        open=not amiss and at(node, "spec", "unschedulable") is not True,
+        unready_since=None if text(ready, "status") == "True" else since,
+        devices=devices,
+        only_for=only_for,
+        taints=tuple(one for one in keep_away if one.key not in only_for or one.effect != "NoSchedule"),
+        labels=labels_of(node),
+        zone=text(node, "metadata", "labels", ZONE, most=253),
+    )

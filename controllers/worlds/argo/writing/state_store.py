@@ -1,0 +1,181 @@
+"""The engine's state in a ConfigMap beside its workflow, which takes it along when it is deleted."""
+
+import base64
+import hashlib
+import logging
+import threading
+from collections.abc import Callable
+
+from controllers.core import labels
+from controllers.core.errors import SpeconError
+from controllers.worlds.argo.calls.api import (
+    CONFIG_MAPS,
+    WORKFLOWS,
+    ApiError,
+    ConflictError,
+    Json,
+    KubeApi,
+    NotFoundError,
+)
+from controllers.worlds.argo.calls.untrusted import (
+    PackedError,
+    TooManyPartsError,
+    at,
+    gunzipped,
+    gzipped,
+    parsed,
+    text,
+)
+from controllers.worlds.argo.meaning.view import Campaign
+
+_LOG = logging.getLogger(__name__)
+_KEY = "state"
+_MOST_BYTES = 900 * 1024
+_MOST_STATE = 16 * 2**20
+_MOST_STATE_PARTS = 600_000
+"""What the engine keeps of five thousand trials is a quarter of that."""
+_EVERY_S = 10.0
+_TRIES = 4
+
+
+class StateTooLargeError(SpeconError):
+    """The state does not fit into a ConfigMap."""
+
+
+class ConfigMapStore:
+    """Keeps the newest state of one campaign's engine.
+
+    Args:
+        api: access to the API server.
+        campaign: whose engine it is.
+        now: seconds of any steady clock; tells when a state that is not urgent is due (every ten seconds).
+    """
+
+    def __init__(self, api: KubeApi, campaign: Campaign, now: Callable[[], float]) -> None:
+        self._api = api
+        self._campaign = campaign
+        self._now = now
+        policy = hashlib.sha256(campaign.policy.encode()).hexdigest()[:8]
+        self.name = f"specon-{campaign.uid}-{policy}"
+        self._path = CONFIG_MAPS.path(campaign.namespace, self.name)
+        self._version = ""
+        self._kept: str | None = None
+        self._waiting: Callable[[], str] | None = None
+        self._saved_at: float | None = None
+        self._lock = threading.Lock()
+
+    def load(self) -> str | None:
+        """Return the state saved last, None where there is none that can be read.
+
+        Raises:
+            ApiError: the API server did not answer, or does not allow it.
+        """
+        try:
+            found = self._api.get(self._path)
+        except NotFoundError:
+            return None
+        self._version = text(found, "metadata", "resourceVersion")
+        self._kept = _unpacked(at(found, "binaryData", _KEY), self.name)
+        return self._kept
+
+    def save(self, state: Callable[[], str], *, urgent: bool) -> None:
+        """Keep what ``state`` returns: at once when ``urgent``, otherwise when ten seconds have gone since then.
+
+        Raises:
+            StateTooLargeError: it does not fit into a ConfigMap.
+            ApiError: an urgent one could not be kept.
+        """
+        with self._lock:
+            self._waiting = state
+            due = self._saved_at is None or self._now() - self._saved_at >= _EVERY_S
+            if urgent:
+                self._flush()
+            elif due:
+                try:
+                    self._flush()
+                except ApiError as error:
+                    _LOG.warning("the state is not saved yet: %s", error)
+
+    def flush(self) -> None:
+        """Keep what is waiting, now.
+
+        Raises:
+            ApiError: it could not be kept.
+        """
+        with self._lock:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting is None:
+            return
+        state = self._waiting()
+        if state != self._kept:  # a tick that changed nothing costs no write
+            self._write(_packed(state, self.name))
+            self._kept = state
+        self._waiting, self._saved_at = None, self._now()
+
+    def _write(self, content: str) -> None:
+        for _ in range(_TRIES):
+            try:
+                found = self._put(content)
+            except (ConflictError, NotFoundError):
+                # Somebody made, changed or deleted it. What is in it now is of no use: this state is the newest.
+                try:
+                    self._version = text(self._api.get(self._path), "metadata", "resourceVersion")
+                except NotFoundError:
+                    self._version = ""
+            else:
+                self._version = text(found, "metadata", "resourceVersion")
+                return
+        message = f"ConfigMap {self._path} changes faster than it can be written: does another controller run?"
+        raise ConflictError(message)
+
+    def _put(self, content: str) -> Json:
+        body = self._body(content)
+        if not self._version:
+            return self._api.create(CONFIG_MAPS.path(self._campaign.namespace), body)
+        body["metadata"]["resourceVersion"] = self._version
+        return self._api.replace(self._path, body)
+
+    def _body(self, content: str) -> Json:
+        campaign = self._campaign
+        owner = {
+            "apiVersion": WORKFLOWS.group.removeprefix("apis/"),
+            "kind": "Workflow",
+            "name": campaign.workflow,
+            "uid": campaign.uid,
+        }
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": self.name,
+                "namespace": campaign.namespace,
+                "labels": {labels.LABEL_STATE: campaign.workflow[:63].rstrip("-._")},
+                "annotations": {labels.ANNOTATION_POLICY: campaign.policy},
+                "ownerReferences": [owner],
+            },
+            "binaryData": {_KEY: content},
+        }
+
+
+def _packed(state: str, name: str) -> str:
+    packed = gzipped(state)
+    if len(packed) > _MOST_BYTES:
+        message = (
+            f"the controller's state for ConfigMap {name} has {len(packed)} bytes when packed, more than the "
+            f"{_MOST_BYTES} that fit: split the sweep into several workflows"
+        )
+        raise StateTooLargeError(message)
+    return base64.b64encode(packed).decode()
+
+
+def _unpacked(content: object, name: str) -> str | None:
+    """Return the state. A broken one counts as none: the engine can start again without harm."""
+    try:
+        state = gunzipped(content, _MOST_STATE)
+        parsed(state, _MOST_STATE_PARTS)
+    except (ValueError, PackedError, TooManyPartsError, RecursionError) as error:
+        _LOG.warning("cannot read the state in ConfigMap %s; it is dropped: %s", name, str(error)[:200])
+        return None
+    return state
