@@ -76,7 +76,7 @@ class ArgoWorld:
         self._epoch_ahead_s = self._campaign.created_epoch_s + now - began
         if began < self._rest_until or self._age_s() > self._timeouts.stale:
             return False
-        before, seen = self._looks.last, self._looks.anew()
+        before, seen = self._looks.last, self._looks.look()
         self._executor.forget_all_but(frozenset(one.attempt.uid for one in seen.states.values() if one.attempt))
         self._adopt_workflow()
         planner = Planner(seen.room, self._epoch(), self._timeouts)
@@ -123,7 +123,7 @@ class ArgoWorld:
 
     def objectives(self) -> Mapping[TrialId, str]:
         """Return the name of each trial's objective, of the trials that were there at the last look."""
-        # Whoever reads metrics asks on another thread: a look of its own could end after a newer one, and replace it.
+        # Metrics are read on another thread: a look of its own could end after a newer one, and replace it.
         return {trial: state.definition.objective for trial, state in self._looks.last.states.items()}
 
     def short(self, trial: str) -> str:

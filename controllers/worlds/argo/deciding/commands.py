@@ -44,7 +44,7 @@ class Annotate:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Mark that the attempt is to leave, and only then ask it: whoever is killed in between finds the marks.
+    """Mark that the attempt is to leave, and only then ask it: a controller that is killed in between finds the marks.
 
     They go on the workflow first. An attempt that waits at its gates is not asked. ``begins`` is told at once.
     """
@@ -84,10 +84,10 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete ``pods``, without waiting for their kubelets: Argo makes them anew, or the next attempt.
+    """Delete ``pods``, without waiting for their kubelets: Argo makes others in their place, or the next attempt.
 
-    First the marks of a move or a place go from ``unmarked``: with them, a pod that Argo makes anew would be bound to
-    the same node again.
+    First the marks of a move or a place go from ``unmarked``: with them, the pods in their place would be bound to the
+    same nodes again.
     """
 
     attempt: Attempt

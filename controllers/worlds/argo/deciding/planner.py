@@ -93,7 +93,7 @@ class Planner:
         staying = [worker for worker in there if worker.deleted_at is None]
         unplaced = tuple(worker for worker in staying if not worker.node)
         if state.stopped and unplaced:
-            # Argo makes them anew, as pods that only end.
+            # Argo makes others in their place, which only end.
             return _removal(attempt, unplaced, "its trial is stopped")
         if staying and _shall_leave(state, attempt) and any(one.main is MainState.RUNNING for one in there):
             return self._for_leaving(state, attempt, asked)
@@ -204,7 +204,7 @@ class Planner:
         return self.room.why_unfit(nodes, attempt.requests, attempt.demands, state.definition.id)
 
     def _opening_the_rest(self, state: TrialState, attempt: Attempt) -> OpenGates:
-        """Open the gates that a controller left which ended while it opened them, or those of pods made anew."""
+        """Open the gates that are still there: a controller ended while it opened them, or Argo replaced pods."""
         chosen, known = attempt.marks.place or state.targets_of_previous, self.room.nodes
         nodes = []
         for worker in attempt.workers:

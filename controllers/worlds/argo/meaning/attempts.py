@@ -1,6 +1,6 @@
 """An attempt of a trial: the pods of its workers, and what holds of all of them together. Pure.
 
-A trial of one worker is the common case, and no other: whoever asks an attempt need not ask how many it has.
+A trial of one worker is the common case, and needs no rules of its own: an attempt answers for all of its workers.
 """
 
 from collections.abc import Iterable

@@ -40,9 +40,9 @@ class Looks:
     def current(self) -> CampaignSnapshot:
         """Return the newest snapshot; a tick that asks thousands of times does not take thousands of them."""
         old = time.monotonic() - self.last.taken_at > max(_LOOK_EVERY_S, rest_s(self._took_s))
-        return self.anew() if old and self._view.version != self.last.version else self.last
+        return self.look() if old and self._view.version != self.last.version else self.last
 
-    def anew(self) -> CampaignSnapshot:
+    def look(self) -> CampaignSnapshot:
         """Take a snapshot; drop the pending actions that it shows."""
         began = time.monotonic()
         self._forget_abandoned_moves()

@@ -1,4 +1,4 @@
-"""One campaign at one instant: its trials, and the nodes with the room that they have for it. Cheap to take anew."""
+"""One campaign at one instant: its trials, and the nodes with the room that they have for it. Cheap to take again."""
 
 import time
 from collections.abc import Mapping

@@ -66,7 +66,7 @@ class History:
             return self if self.gone or self.newest is None else replace(self, gone=True)
         if self.pods == tuple(pods) and not self.gone:
             return self  # as most of thousands do at each look
-        # Argo's retry of a whole workflow counts attempts anew, so the time of creation comes first.
+        # Argo's retry of a whole workflow counts attempts from the first again, so the time of creation comes first.
         attempts = attempts_of(pods, (self.newest, self.previous))
         attempts.sort(key=lambda attempt: (attempt.created_at, attempt.number))
         newest = attempts[-1]

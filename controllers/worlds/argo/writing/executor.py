@@ -127,7 +127,7 @@ def _told_of(failure: ApiError, command: Command) -> Told | None:
             pass
     level = logging.INFO if told is None else logging.WARNING
     if isinstance(failure, NotAllowedNowError):
-        # Whoever leads now decides anew; thousands may have been waiting.
+        # The controller that leads now decides for itself; thousands may have been waiting.
         told, level = None, logging.DEBUG
     elif told is None and isinstance(failure, TooManyRequestsError):
         level = logging.DEBUG

@@ -122,7 +122,7 @@ class CommandWriter:
         pod_changes.of_each(command.pods, lambda pod: pod_changes.remove(self._api, pod))
 
     def _open_gates(self, command: commands.OpenGates, state: TrialState) -> None:
-        """Open all gates that are still there; whoever finds some of them opened goes on with the rest."""
+        """Open all gates that are still there: where some of them are open, a controller was killed in between."""
         attempt = command.attempt
         each: dict[str, str | None] = {**noted(command.point)} if command.point else {}
         if attempt.gang:
