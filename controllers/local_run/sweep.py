@@ -18,6 +18,7 @@ from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
+from controllers.forecast.ranges import Steering
 from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import JournalReader, OverJournals
@@ -56,6 +57,9 @@ _STEP_S = 0.2
 _LAST_TAGS_S = 15.0
 _OPENING_S = 10.0
 _MOST_BEGINNINGS = 5
+_SPARE = 6
+"""Trials that run beyond those that keep the cores busy, under a policy that puts the shortest first. Four are the
+fewest that tell by their hyperparameters how long others are."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +208,7 @@ class LocalSweep:
         silence = SilenceWatch(lambda _, line: screen.say(line))
 
         def steered_by(policy: Policy[Any]) -> Driver:
+            world.spare(_SPARE if Steering.by(policy).shortest_first else 0)
             engine = assemble(
                 policy,
                 world,

@@ -76,3 +76,16 @@ def test_a_trial_is_moved_only_from_where_it_keeps_others_from_cores_they_can_us
     estimates = {one.id: Estimate(one, work[one.id], most, 0.1, Source.OWN, most) for one in seen.trials}
     plan = WorkPlan(seen, estimates, {}, WEIGHTS)
     assert len(list(plan.moves([long.id, short.id]))) == moved
+
+
+@pytest.mark.parametrize(("room", "first"), [(1.0, "short"), (None, "long")])
+def test_a_long_trial_goes_before_short_ones_only_where_shares_cannot_make_it_end_in_time(
+    room: float | None, first: str
+) -> None:
+    """On a node of two cores two trials run, or with room for more requests than cores seven."""
+    live = [trial(f"r{n}", "n0", cpu=1.0 if room is None else 0.2) for n in range(1 if room is None else 7)]
+    waits = [gated(name, 1.0, 0, 0.0) for name in ("long", "short")]
+    seen = snapshot(60.0, [*live, *waits], [node("n0", 2.0, room=room)])
+    work = {"long": 300.0, "short": 10.0}
+    estimates = {one.id: Estimate(one, work.get(one.id, 100.0), 1.0, 0.5, Source.OTHERS, 1.0) for one in seen.trials}
+    assert [proposal.action.trial for proposal in WorkPlan(seen, estimates, {}, WEIGHTS).places()] == [first]

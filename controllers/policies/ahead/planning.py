@@ -109,7 +109,9 @@ class WorkPlan:
         up a smaller one.
         """
         lines: dict[RequestShape, Line] = {}
-        for name in starting_order(self._queues(), protect_end=self._weights.end > 0):
+        # Where more run than can use the cores at a time, those that end last keep what they need by their shares.
+        shared = all(self._capacity.shared_by_more(node) and self._unused(node) <= 0 for node in self.cores)
+        for name in starting_order(self._queues(), protect_end=self._weights.end > 0 and not shared):
             trial, one = self._estimates[name].trial, self._estimates[name]
             shape = request_shape(trial)
             if shape not in lines:

@@ -77,6 +77,10 @@ class Capacity:
         """Return the cores requested of ``node``, including those of trials that move there."""
         return self._cpu.get(node, 0.0)
 
+    def shared_by_more(self, node: NodeName) -> bool:
+        """Return whether requests on ``node`` may exceed what it has, so that trials share its cores as they run."""
+        return self._beyond.get(node, 0.0) > SLACK
+
     def taken(self, node: NodeName) -> tuple[float, float]:
         """Return the cores and bytes of ``node`` that count as taken where somebody wants to come to it."""
         return max(self._cpu.get(node, 0.0), self._base_cpu.get(node, 0.0)), self._memory.get(node, 0.0)

@@ -108,6 +108,10 @@ class LocalWorld:
         """Whether the workflow came to a bad end."""
         return self._expansion.failed
 
+    def spare(self, trials: int) -> None:
+        """Let so many more trials run than keep the cores busy, where nothing else bounds them."""
+        self._admission.spare(trials)
+
     def advance(self, now: float) -> bool:
         """Do what is due: reap, end overdue attempts, submit, place and start.
 
