@@ -156,7 +156,7 @@ class Trial:
     ``sweep`` is the name of its sweep: only objectives of one sweep can be compared. ``moving_to`` is the node that its
     next attempt, or rank 0 of it, goes to; ``moving_to_nodes`` are those of all ranks where a gang moves, empty for any
     other trial. ``may_use`` are the nodes to which selectors, affinity and taints let it go, None where these keep it
-    off none.
+    off none. ``threads`` is with how many each worker was told to compute, 0 where nobody told it.
     """
 
     id: TrialId
@@ -184,6 +184,7 @@ class Trial:
     sweep: str = ""
     moving_to_nodes: tuple[NodeName, ...] = ()
     may_use: frozenset[NodeName] | None = None
+    threads: int = 0
 
     @property
     def gang(self) -> bool:
@@ -252,6 +253,7 @@ class Trial:
             self.sweep,
             self.moving_to_nodes,
             self.may_use,
+            self.threads,
         )
 
 

@@ -1,7 +1,7 @@
 """The one place where an engine is put together, whatever world it drives."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from controllers.core.actions import Action
 from controllers.core.engine import Engine
@@ -12,10 +12,13 @@ from controllers.policies import Guarded, Managed
 from controllers.policies.comparison.clairvoyant import uninformed
 from controllers.search import OptunaSearch
 
+RESIZES_FREELY_S: Final = 0.5
+"""The cooldown of a resize where it costs nothing, as the weight of a process does: less than between two looks."""
 
-def guarded(policy: Policy[Any]) -> Policy[Any]:
-    """Return ``policy`` behind the guards that every world needs."""
-    return Guarded(policy=policy)
+
+def guarded(policy: Policy[Any], **settings: float) -> Policy[Any]:
+    """Return ``policy`` behind the guards that every world needs; ``settings`` are those of ``Guarded``."""
+    return Guarded(policy=policy, **settings)
 
 
 def assemble(  # noqa: PLR0913 - the ports of an engine, each named

@@ -129,7 +129,7 @@ class OpenedMlflow:
 
     def settle(self, within_s: float) -> None:
         """Wait until the runs show all that was decided; no trial trains any more."""
-        self._writer.rest = 0.0
+        self._writer.hurry()
         self.source.poll(whole=True)  # runs may have been made since the last look
         self.tags.settle(within_s)
 

@@ -209,23 +209,29 @@ class TagWriter:
 
     def __init__(self, client: MlflowClient, *, round_s: float = 1.0, again_s: float = 5.0, rest: float = REST) -> None:
         self._client = client
-        self.rest = rest
+        self._rest = rest
         self._round_s = round_s
         self._refused: dict[str, tuple[float, int]] = {}
         self._again_s = again_s
         self._turns: list[_Turn] = []
         self._changed = threading.Event()
         self._stop = threading.Event()
+        self._hurried = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mlflow-tags", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
+    def hurry(self) -> None:
+        """Rest no more from now on, as nothing trains any longer that this could take CPU from."""
+        self._hurried.set()
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
+        self._hurried.set()
         self._changed.set()
         self._thread.join(timeout=_STOP_S)
 
@@ -265,7 +271,10 @@ class TagWriter:
             self._changed.wait(timeout=self._again_s)
             self._changed.clear()
             taken = self._write(also_minor=False) and self._write(also_minor=True)
-            self._stop.wait(self._round_s if taken else self._again_s)
+            if taken:
+                self._hurried.wait(self._round_s)
+            else:
+                self._stop.wait(self._again_s)
 
     def _write(self, *, also_minor: bool) -> bool:
         """Write what is due, minor changes for a round at most; return whether MLflow answered."""
@@ -335,7 +344,7 @@ class TagWriter:
             if error.get_http_status_code() < _SERVER_ERROR:  # type: ignore[no-untyped-call]
                 raise _RefusedError(str(error)[:200]) from error
             raise
-        self._stop.wait(self.rest * (time.monotonic() - began))
+        self._hurried.wait(self._rest * (time.monotonic() - began))
 
 
 def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) -> dict[str, str]:

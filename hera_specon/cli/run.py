@@ -25,9 +25,7 @@ from hera_specon.cli.options import (
 from hera_specon.cli.output import open_console, print_how_it_went, problems, say, say_lines, write_json
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.records.comparison import labelled, to_json
-from hera_specon.report.ahead_of_time import import_soon
-from hera_specon.report.opening import open_page
-from hera_specon.report.page import REPORT_FILE, write_report
+from hera_specon.report.ahead_of_time import PageImports
 
 if TYPE_CHECKING:
     from controllers.local_run.run import LocalRun
@@ -164,10 +162,12 @@ def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - option
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = Request(sweep=asked_sweep(ctx, options), **options)
     console = open_console(request.json_out, outlives=True)
-    import_soon()
     done = _run(ctx.obj or real_backend(), request, console)
     results = labelled(done.results, done.policies or request.policies)
     print_how_it_went(console, results, done.folder)
+    from hera_specon.report.opening import open_page  # noqa: PLC0415 - nothing waits for these at the start
+    from hera_specon.report.page import REPORT_FILE, write_report  # noqa: PLC0415
+
     report = done.folder / REPORT_FILE
     write_report(done.folder, [report] + ([request.report_out] if request.report_out else []))
     mlflow = done.serve_mlflow or done.tracking_uri
@@ -230,7 +230,8 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         parameters=request.parameters,
     )
     live = console.is_terminal and not request.plain
-    with LiveScreen(console) if live else PlainScreen(lambda line: say_lines(line, console)) as screen:
+    also = PageImports()
+    with LiveScreen(console, also) if live else PlainScreen(lambda line: say_lines(line, console), also) as screen:
         try:
             return backend.run_locally(workflow, file, policies, settings, screen)
         except SweepInterrupted as error:

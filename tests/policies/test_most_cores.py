@@ -84,3 +84,10 @@ def test_a_trial_that_leaves_cores_unused_for_long_enough_cannot_use_more(
 def test_a_small_share_of_a_node_shows_nothing_as_it_is_not_kept_to_exactly() -> None:
     assert told({"a": 0.1, "b": 1.9}, used=0.1, seconds=100.0) is None
     assert told({"a": 0.5, "b": 1.5}, used=0.1, seconds=100.0) == pytest.approx(0.1)
+
+
+def test_a_trial_that_was_told_its_threads_is_offered_no_more_cores_until_it_uses_them() -> None:
+    assert most_of_each([Use(1.0, 0.0, None, threads=1)], 16.0) == [Most(1.0, 1.0)]
+    assert most_of_each([Use(1.0, 1.0, None, threads=1)], 16.0) == [Most(1.0, 1.0)]
+    assert most_of_each([Use(1.0, 1.8, None, threads=1)], 16.0) == [Most(16.0, 16.0)]  # it has worker processes, too
+    assert most_of_each([Use(1.0, 0.3, 0.3, threads=1)], 16.0) == [Most(0.3, 0.3)]

@@ -163,7 +163,7 @@ def most_cores(snapshot: Snapshot, known: Measured) -> dict[TrialId, Most]:
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
     memos = [known.trials[trial.id] for trial in snapshot.unended]
     uses = [
-        Use(trial.base_cpu, one.used, _most_used(one), in_doubt=_in_doubt(one, snapshot.now))
+        Use(trial.base_cpu, one.used, _most_used(one), in_doubt=_in_doubt(one, snapshot.now), threads=trial.threads)
         for trial, one in zip(snapshot.unended, memos, strict=True)
     ]
     found = most_of_each(uses, largest)

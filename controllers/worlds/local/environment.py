@@ -69,7 +69,11 @@ def composed(
     whole = {**inherited, **of_step, **imposed, contract.ENV_CPUS: f"{cpus:g}"}
     # More threads than cores cost more than they save, most of all where they wait for each other by spinning.
     whole.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    if not any(whole.get(name) for name in _THREADS):
-        threads = str(max(1, math.floor(min(cpus, part))))
-        whole |= {"OMP_NUM_THREADS": threads, contract.ENV_THREADS: threads}
+    if threads := threads_of(whole, cpus, part):
+        whole |= {"OMP_NUM_THREADS": str(threads), contract.ENV_THREADS: str(threads)}
     return whole
+
+
+def threads_of(env: Mapping[str, str], cpus: float, part: float) -> int:
+    """Return how many threads an attempt is told to compute with, see ``composed``; 0 where the user chose a number."""
+    return 0 if any(env.get(name) for name in _THREADS) else max(1, math.floor(min(cpus, part)))

@@ -472,8 +472,9 @@ class LocalWorld:
             gpus=self._room_for(job).gpus(job, nodes),
             begun_again=job.begun_again + self._attempts.begins_again(job),
         )
-        pids = self._attempts.start(new, self._admission.part(job, nodes, self._to_run))
-        return replace(new, pids=pids, processes=tuple(map(ProcessMark.of, pids)))
+        part = self._admission.part(job, nodes, self._to_run)
+        pids, threads = self._attempts.start(new, part), self._attempts.threads(new, part)
+        return replace(new, pids=pids, threads=threads, processes=tuple(map(ProcessMark.of, pids)))
 
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""
