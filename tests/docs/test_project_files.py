@@ -111,12 +111,8 @@ def test_the_citation_is_of_this_project() -> None:
     found = of_yaml(REPOSITORY / "CITATION.cff")
     assert {"cff-version", "message", "authors"} <= found.keys()
     project = PYPROJECT["project"]
-    assert (found["title"], found["license"], found["repository-code"]) == (
-        project["name"],
-        project["license"],
-        ADDRESS,
-    )
-    assert found["keywords"] == project["keywords"]
+    assert (found["title"], found["repository-code"]) == (project["name"], ADDRESS)
+    assert (found["license"], found["keywords"]) == (project["license"], project["keywords"])
 
 
 def test_a_container_to_develop_in_has_our_python_and_is_set_up_by_make() -> None:

@@ -25,7 +25,7 @@ class BuildError(Exception):
 
 
 def build(folder: Path) -> list[Path]:
-    """Return the source distribution and the wheel of each project, built into ``folder``, the wheels out of the former.
+    """Return the source distributions and, made of these, the wheels of all projects, built into ``folder``.
 
     Raises:
         BuildError: one cannot be built.

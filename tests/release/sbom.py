@@ -34,7 +34,6 @@ def _pinned(image: str) -> str:
     """Return a requirement with its version for each package of an image, one a line."""
     script = [sys.executable, str(ROOT / "manifests" / "images" / "requirements.py"), EXTRAS[image]]
     asked = subprocess.run(script, cwd=ROOT, env=os.environ, capture_output=True, text=True, check=True).stdout
-    compile_ = ("pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python-platform", "linux")
-    return call_uv(
-        *compile_, "--python-version", "3.11", "--constraint", str(ROOT / "constraints.txt"), "-", given=asked
-    )
+    quietly = ("--quiet", "--no-header", "--no-annotate")
+    as_in_images = ("--python-platform", "linux", "--python-version", "3.11", "--constraint", "constraints.txt")
+    return call_uv("pip", "compile", *quietly, *as_in_images, "-", given=asked)
