@@ -80,6 +80,12 @@ def test_a_wheel_has_every_file_of_its_packages_the_licence_and_our_addresses(
     assert wheel_problems(wheels[name], folder) == []
 
 
+def test_both_distributions_have_the_same_licence() -> None:
+    # A link would stay one in the source distribution, and lead out of it.
+    assert not (HOOKS / "LICENSE").is_symlink()
+    assert (HOOKS / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
 def test_what_a_wheel_lacks_is_told(wheels: Mapping[str, Path], tmp_path: Path) -> None:
     whole = zipfile.ZipFile(wheels["hera_specon_hooks"])
     with zipfile.ZipFile(tmp_path / "lean.whl", "w") as lean:
