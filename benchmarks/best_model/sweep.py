@@ -14,7 +14,7 @@ from hera_specon import Sweep, choice, integer, log_uniform, minimize, uniform
 with Workflow(generate_name="best-model-", entrypoint="best-model") as w:
     Sweep(
         name="best-model",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.pytorch.tuned"],
         args=["--data=partial-digits", "--schedule=cosine", "--steps=60", "--work=300"],
         space={

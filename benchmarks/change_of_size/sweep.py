@@ -10,7 +10,7 @@ RATES = (1e-3,)
 with Workflow(generate_name="size-", entrypoint="size") as w:
     Sweep(
         name="size",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train", "--model=elastic-pytorch", f"--steps={STEPS}"],
         space={"lr": choice(*RATES)},
         search="grid",

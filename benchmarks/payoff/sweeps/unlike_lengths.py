@@ -17,7 +17,7 @@ with Workflow(generate_name="unlike-lengths-", entrypoint="main") as w:
     sweeps = [
         Sweep(
             name=name,
-            image="hera-specon/trainer:0.1.0",
+            image="hera-specon/trainer:0.2.0",
             command=["python", "-m", "workflows.jobs.train"],
             space={
                 "model": choice("vae-pytorch", "gru-pytorch", "mnist-pytorch", "lstm-crf-pytorch", "birnn-pytorch"),

@@ -51,7 +51,7 @@ def _sweep(
 ) -> None:
     Sweep(
         name=NAME,
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "/jobs/descent.py"],
         args=[f"--{name}={{{{workflow.parameters.{name}}}}}" for name in SETTINGS],
         space={"lr": choice(*rates)},
