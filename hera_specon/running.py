@@ -29,7 +29,7 @@ class NoModelError(SpeconError):
 
 
 @dataclass(frozen=True, slots=True)
-class SweepRun:
+class SweepOutcome:
     """A sweep that has run: ``results`` holds one result for each policy, ``folder`` what it left on this machine.
 
     ``folder`` is None for a sweep that ran in a cluster.
@@ -110,7 +110,7 @@ def run(
     workflow: "Workflow | Mapping[str, Any]",
     policy: Policy[Any] | str | Sequence[Policy[Any] | str] = (),
     **options: Unpack[RunOptions],
-) -> SweepRun:
+) -> SweepOutcome:
     """Run the sweep of ``workflow`` on this machine, once under each policy, as ``specon run`` does.
 
     Args:
@@ -154,10 +154,10 @@ def run(
         if done.lacking:
             screen.say(f"{done.lacking}; the same call sends the rest")
     done.conclude()
-    return SweepRun(done.folder, tuple(labelled(done.results, [str(one) for one in asked])))
+    return SweepOutcome(done.folder, tuple(labelled(done.results, [str(one) for one in asked])))
 
 
-def load(run: str | None = None, state_dir: Path | str = ".specon", tracking_uri: str | None = None) -> SweepRun:
+def load(run: str | None = None, state_dir: Path | str = ".specon", tracking_uri: str | None = None) -> SweepOutcome:
     """Return a sweep that has run.
 
     Args:
@@ -171,4 +171,4 @@ def load(run: str | None = None, state_dir: Path | str = ".specon", tracking_uri
     uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or None
     record = found_record([run], Path(state_dir), uri)
     here = record.folder if record.folder != Path() else None
-    return SweepRun(here, tuple(record.results()))
+    return SweepOutcome(here, tuple(record.results()))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from mlflow_hooks.errors import GangError
 from mlflow_hooks.interruption import MigrationExit
-from mlflow_hooks.settings import Settings
+from mlflow_hooks.settings import AttemptSettings
 from mlflow_hooks.state_folder import report, write_whole
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Gang:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: AttemptSettings,
         asked: Callable[[], bool],
         cpu_seconds: Callable[[], float],
         cpu_wait: Callable[[], float | None],

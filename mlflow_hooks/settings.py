@@ -21,7 +21,7 @@ _BY_HAND_ROOT = Path(".specon/by-hand")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AttemptSettings:
     """One attempt of one trial, as one of its workers sees it.
 
     ``by_hand`` tells that no sweep started the script, ``launched`` that whoever started it named the attempt.
@@ -51,7 +51,7 @@ class Settings:
 
 def read_settings(
     params: Mapping[str, Any] | None, objective: str | None, direction: str | None, flush_s: float
-) -> Settings:
+) -> AttemptSettings:
     """Join what the environment says with the script's own defaults; the environment wins.
 
     Raises:
@@ -84,7 +84,7 @@ def read_settings(
         message = f"{contract.ENV_FLUSH} must be a number of seconds from 0, not {flush!r}"
         raise BadEnvironmentError(message)
     root = env.get(contract.ENV_STATE_ROOT)
-    return Settings(
+    return AttemptSettings(
         trial_id=trial_id,
         sweep_id=env.get(contract.ENV_SWEEP_ID),
         attempt=attempt,

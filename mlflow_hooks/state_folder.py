@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from mlflow_hooks.settings import Settings
+from mlflow_hooks.settings import AttemptSettings
 
 _IDENTITY = "trial.json"
 _ENDED = "ended.json"
@@ -34,7 +34,7 @@ class Identity:
     params: dict[str, Any]
 
     @classmethod
-    def of(cls, settings: Settings) -> "Identity":
+    def of(cls, settings: AttemptSettings) -> "Identity":
         """Take what matters to MLflow out of an attempt's settings."""
         return cls(
             settings.trial_id,

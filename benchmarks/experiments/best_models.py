@@ -9,7 +9,7 @@ from typing import Final
 
 from benchmarks.experiments import markdown
 from controllers.lab.simulation.best_models import final_losses
-from controllers.lab.simulation.evaluation import Estimate, ExperimentPlan, RunFigures, estimate, run_plans
+from controllers.lab.simulation.evaluation import MeanOverSeeds, ExperimentPlan, RunFigures, estimate, run_plans
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
 from controllers.lab.simulation.experiments.curve_families import task_names
 from controllers.lab.simulation.experiments.experiment import Setup
@@ -53,7 +53,7 @@ class Ran:
 
     def over_tasks(
         self, figure: Callable[[RunFigures, RunFigures], float | None], among: Sequence[str] = ()
-    ) -> Estimate | None:
+    ) -> MeanOverSeeds | None:
         """Return mean and interval of a figure of run and baseline; each task counts once: its sweeps are alike."""
         found: dict[str, list[float]] = {}
         for task, run, base in zip(self.tasks, self.runs, self.baseline, strict=True):
@@ -194,8 +194,8 @@ def _ceiling(experiment: Setup, seed: int) -> float:
     return 100 * (min(drawn) - best) / (statistics.median(drawn) - min(drawn))
 
 
-def _percent(found: Estimate | None) -> str:
-    return "" if found is None else markdown.percent(Estimate(found.mean / 100, _part(found.ci95)), signed=False)
+def _percent(found: MeanOverSeeds | None) -> str:
+    return "" if found is None else markdown.percent(MeanOverSeeds(found.mean / 100, _part(found.ci95)), signed=False)
 
 
 def _part(ci95: tuple[float, float] | None) -> tuple[float, float] | None:

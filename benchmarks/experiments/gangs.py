@@ -7,7 +7,7 @@ from typing import Final
 
 from benchmarks.experiments import markdown
 from controllers.lab.simulation.evaluation import (
-    Estimate,
+    MeanOverSeeds,
     ExperimentPlan,
     PolicySummary,
     RunFigures,
@@ -97,7 +97,7 @@ def _mean(run: RunFigures) -> float:
     return run.mean_completion_s
 
 
-def _seconds(found: Estimate | None) -> str:
+def _seconds(found: MeanOverSeeds | None) -> str:
     if found is None:
         return ""
     return f"{found.mean:.0f}" + ("" if found.half_width is None else f" ±{found.half_width:.0f}")

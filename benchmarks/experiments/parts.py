@@ -13,7 +13,7 @@ from benchmarks.experiments.gangs import gangs
 from benchmarks.experiments.kais import kais
 from controllers.core.errors import SpeconError
 from controllers.lab.simulation.evaluation import (
-    Estimate,
+    MeanOverSeeds,
     ExperimentPlan,
     PolicySummary,
     RunFigures,
@@ -152,7 +152,7 @@ def sensitivities(out: Path, seeds: Sequence[int], done: Done) -> None:
             picture.save(out / f"{what}{name}.svg")
 
 
-def _change(summary: PolicySummary) -> Estimate:
+def _change(summary: PolicySummary) -> MeanOverSeeds:
     found = summary.over_seeds(lambda run: run.mean_change)
     if found is None:
         message = f"{summary.policy} was not run"

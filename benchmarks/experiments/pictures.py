@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from benchmarks.experiments.svg import FAINT, INK, Axes, Canvas
 from controllers.core.results import RunResult
-from controllers.lab.simulation.evaluation import Estimate
+from controllers.lab.simulation.evaluation import MeanOverSeeds
 from controllers.lab.simulation.run import SimulatedRun
 from hera_specon.records.history import History, history
 from hera_specon.report.gantt import bands
@@ -84,7 +84,7 @@ def cpu_over_time(title: str, runs: Mapping[str, SimulatedRun]) -> Canvas:
 
 
 def sensitivity(
-    title: str, x_title: str, ours: Sequence[tuple[float, Estimate]], published: Sequence[tuple[float, float]]
+    title: str, x_title: str, ours: Sequence[tuple[float, MeanOverSeeds]], published: Sequence[tuple[float, float]]
 ) -> Canvas:
     """Draw the change of the mean completion time over a parameter, in per cent (Fig. 6.17, 6.18)."""
     canvas = Canvas(440, 280)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from benchmarks.train_kais.episodes import Step
 from controllers.policies.kais.grid import GRID, MOST_WEIGHT, Floats
-from controllers.policies.kais.network import BIASES, SHAPES, Network
+from controllers.policies.kais.network import BIASES, SHAPES, PolicyNetwork
 from controllers.policies.kais.scene import USUAL
 
 BATCH: Final = 256
@@ -41,9 +41,9 @@ class Twin(nn.Module):
             self.biases["share_score"] += torch.tensor(FIRST_WAYS)
             self.biases["move_score"] += STAYS
 
-    def network(self) -> Network:
+    def network(self) -> PolicyNetwork:
         """Return the network as the policy has it."""
-        return Network(
+        return PolicyNetwork(
             {name: _on_grid(values) for name, values in self.matrices.items()},
             {name: _on_grid(values) for name, values in self.biases.items()},
         )

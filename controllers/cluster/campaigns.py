@@ -24,7 +24,7 @@ _NAMESPACE_S = 0.5
 """Seconds that the campaigns of a namespace get in each round, so that many of them keep nobody else waiting."""
 
 
-class Run(Protocol):
+class CampaignDriver(Protocol):
     """What drives one campaign."""
 
     phases: Counter[Phase]
@@ -61,7 +61,7 @@ class _Slot:
     """A campaign and what drives it; ``retry_at`` and ``began_at`` in seconds of the clock."""
 
     campaign: Campaign
-    run: Run | None = None
+    run: CampaignDriver | None = None
     failures: int = 0
     retry_at: float = 0.0
     began_at: float = 0.0
@@ -102,7 +102,7 @@ class Campaigns:
 
     def __init__(
         self,
-        start: Callable[[Campaign], Run],
+        start: Callable[[Campaign], CampaignDriver],
         clock: Callable[[], float],
         instruments: Instruments,
         leading: Callable[[], bool],
@@ -224,7 +224,7 @@ class Campaigns:
         self._instruments.failing.set(len(waiting))
 
 
-def _end(run: Run, about: dict[str, str]) -> None:
+def _end(run: CampaignDriver, about: dict[str, str]) -> None:
     try:
         run.close()
     except Exception:  # noqa: BLE001 - the thread ends here, and its campaign may begin anew

@@ -28,7 +28,7 @@ _AWAY_S: Final = 30.0
 """Seconds for which nothing is asked of an MLflow that did not answer: pods start without."""
 
 
-class TrialRuns:
+class CampaignTrialRuns:
     """Finds or makes the run of each trial; may be asked on several threads.
 
     Args:

@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Final
 
 from controllers.core.devices import Devices
-from controllers.forecast.model import Course, Job, Model, Room
+from controllers.forecast.model import Course, Job, FluidModel, ModelNode
 from controllers.policies.ahead.forecast import LINEAR, earliest_end
 from controllers.policies.kit.allocation import allocated
 from controllers.policies.kit.waits import cores_with_waiting, speed_with_waiting
@@ -30,7 +30,7 @@ LEAST_STEP: Final = 1e-3
 SLACK: Final = 1e-9
 
 
-def ends(model: Model, course: Course) -> list[float]:
+def ends(model: FluidModel, course: Course) -> list[float]:
     """Return when each job ends, in seconds from now; infinite for one that fits on no node."""
     return _Simulation(model, course).run()
 
@@ -65,7 +65,7 @@ class _Node:
         "version",
     )
 
-    def __init__(self, room: Room, supplied: float) -> None:
+    def __init__(self, room: ModelNode, supplied: float) -> None:
         self.size, self.cores = room.cores, supplied
         self.cpu = room.cpu
         self.memory = room.memory
@@ -100,7 +100,7 @@ _ANYWHERE: Final = -1
 class _Simulation:
     """The events of a course: (when, what, job, node) of jobs that arrive, (when, what, node, version) of nodes."""
 
-    def __init__(self, model: Model, course: Course) -> None:
+    def __init__(self, model: FluidModel, course: Course) -> None:
         self._model = model
         self._course = course
         self._left = list(course.works)

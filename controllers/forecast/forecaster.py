@@ -10,9 +10,9 @@ from controllers.core.forecast import Forecast
 from controllers.core.model import Phase, Snapshot, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
-from controllers.forecast.ranges import Steering, forecast
+from controllers.forecast.ranges import PolicyTraits, forecast
 from controllers.forecast.supplies import Supplies, supplies_after
-from controllers.policies.kit.work_left import Measured, measured
+from controllers.policies.kit.work_left import SweepMeasurements, measured
 
 _LOG = logging.getLogger(__name__)
 LOOK_S: Final = 1.0
@@ -42,10 +42,10 @@ class Forecaster:
         to_come: Callable[[], Sequence[ComingTrial]],
         told: Sequence[Callable[[Forecast], None]],
     ) -> None:
-        self._steering = Steering.by(policy)
+        self._steering = PolicyTraits.by(policy)
         self._to_come = to_come
         self._told = told
-        self._measured = Measured()
+        self._measured = SweepMeasurements()
         self._supplies = Supplies()
         self._unended: frozenset[TrialId] = frozenset()
         self._ended_at: dict[TrialId, float] = {}

@@ -106,7 +106,7 @@ class Deck:
             chance = place - number
 
 
-class Lengths:
+class LengthGuesses:
     """How long trials are that have not begun, by those of which it is known.
 
     Args:

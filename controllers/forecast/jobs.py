@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 from controllers.core.devices import Devices
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.ports import ComingTrial
-from controllers.forecast.model import Job, Room
+from controllers.forecast.model import Job, ModelNode
 from controllers.forecast.waiting import COMPUTES, Waits, free_cores, waits_of
-from controllers.policies.kit.lengths import Source
+from controllers.policies.kit.lengths import EstimateSource
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.reports import report_of
 from controllers.policies.kit.waits import (
@@ -22,7 +22,7 @@ from controllers.policies.kit.waits import (
     chance_of_waiting,
     surely_waits,
 )
-from controllers.policies.kit.work_left import EndedTrial, Measured, estimated, scaling_of
+from controllers.policies.kit.work_left import EndedTrial, SweepMeasurements, estimated, scaling_of
 
 LEAST_WEIGHT: Final = 2 / 1024
 """Cores that a request of nothing weighs: cpu.shares are never below 2, and 1024 of them are a core."""
@@ -111,7 +111,7 @@ class KnownSweep:
     """
 
     jobs: Sequence[KnownJob]
-    rooms: Sequence[Room]
+    rooms: Sequence[ModelNode]
     totals: Sequence[Whole]
     parts: Sequence[float]
     power: float
@@ -122,7 +122,7 @@ class KnownSweep:
     start_s: float
 
 
-def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], most_moves: int) -> KnownSweep:
+def known_sweep(snapshot: Snapshot, measured: SweepMeasurements, to_come: Iterable[ComingTrial], most_moves: int) -> KnownSweep:
     """Return what is known of a sweep.
 
     Args:
@@ -151,7 +151,7 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
         one = _with_work(trial, job, memo, common)
         if one.left is not None and memo.steps_total is not None:
             totals.append(Whole(min(HUGE, max(1.0, memo.steps_total)), one.done + one.left, one.waits))
-        elif told and guesses[trial.id].source is Source.PARAMETERS:
+        elif told and guesses[trial.id].source is EstimateSource.PARAMETERS:
             guess = guesses[trial.id]
             one = replace(one, left=min(HUGE, max(TINY, guess.work)), error=guess.spread)
         elastic = trial.min_workers < trial.max_workers
@@ -177,7 +177,7 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
     )
 
 
-def _given(snapshot: Snapshot, measured: Measured) -> float:
+def _given(snapshot: Snapshot, measured: SweepMeasurements) -> float:
     """Return the part of their cores that nodes give, by trials that use less than their share and less than a core."""
     held_back = {
         trial.node
@@ -231,7 +231,7 @@ def _asked(trial: Trial) -> tuple[float, float, Devices]:
     return trial.base_cpu * trial.workers, trial.memory * trial.workers, trial.devices * trial.workers
 
 
-def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
+def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[ModelNode]:
     cpu = {node.name: node.cpu for node in nodes}
     memory = {node.name: node.memory for node in nodes}
     devices = {node.name: node.devices - node.devices_starting for node in nodes}
@@ -245,7 +245,7 @@ def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
                 devices[node] -= own_devices
     cpu |= {node.name: node.room for node in nodes if node.room is not None}
     return [
-        Room(node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for, node.supply)
+        ModelNode(node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for, node.supply)
         for node in nodes
     ]
 
@@ -298,7 +298,7 @@ def _lag(memo: MeasuredTrial) -> float:
     return min(1.0, EVEN_SPREAD * apart * memo.cores / newer_half)
 
 
-def _startup(measured: Measured) -> float:
+def _startup(measured: SweepMeasurements) -> float:
     """Return the core seconds that trials use before their first step (imports, data), on the median."""
     found = [
         memo.newest.core_seconds - memo.cost * memo.newest.step

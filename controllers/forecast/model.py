@@ -25,7 +25,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ModelNode:
     """A node: its cores, and what of it nobody requests: cores, bytes, devices. The rest is as in ``Node``.
 
     Its jobs get ``supply`` cores together where others use so much of it that this is less.
@@ -45,7 +45,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class FluidModel:
     """All jobs in the order of submission, all nodes, and by which rules they share.
 
     The speed of a job is cores ** ``power``. With ``shortest_first`` the cores of a node go to the job with the least
@@ -54,7 +54,7 @@ class Model:
     """
 
     jobs: Sequence[Job]
-    rooms: Sequence[Room]
+    rooms: Sequence[ModelNode]
     power: float = 1.0
     shortest_first: bool = False
     calm_at: float = 0.0

@@ -18,7 +18,7 @@ from controllers.core.errors import SpeconError
 _CHUNK: Final = 2**16
 
 
-class TooLargeError(SpeconError):
+class ArtifactTooLargeError(SpeconError):
     """An artifact is larger than what is read of it."""
 
 
@@ -41,7 +41,7 @@ def artifact_text(client: MlflowClient, run: Run, path: str, most: int) -> str:
     folder = str(Path(path).parent) if "/" in path else None
     size = next((file.file_size for file in store.list_artifacts(folder) if file.path == path), None)
     if size is None or size > most:
-        raise TooLargeError(path)
+        raise ArtifactTooLargeError(path)
     with tempfile.TemporaryDirectory(prefix="specon-artifact-") as kept:
         kept_at: str = store.download_artifacts(path, kept)  # type: ignore[no-untyped-call]
         return Path(kept_at).read_text(encoding="utf-8", errors="replace")
@@ -53,11 +53,11 @@ def _streamed(address: str, path: str, most: int) -> bytes:
     with http_request(login, f"/{quote(path)}", "GET", stream=True) as answer:  # type: ignore[no-untyped-call]
         augmented_raise_for_status(answer)  # type: ignore[no-untyped-call]
         if int(answer.headers.get("Content-Length") or 0) > most:
-            raise TooLargeError(path)
+            raise ArtifactTooLargeError(path)
         read = bytearray()
         # Unpacked, as a small answer may unpack to gigabytes.
         for piece in answer.iter_content(_CHUNK):
             read += piece
             if len(read) > most:
-                raise TooLargeError(path)
+                raise ArtifactTooLargeError(path)
     return bytes(read)

@@ -18,7 +18,7 @@ from urllib3.exceptions import HTTPError
 from controllers.core.errors import SpeconError
 from controllers.core.model import TrialId
 from controllers.tracking.run_context import PARENT
-from controllers.tracking.values import Reported, newest_in_json, newest_of
+from controllers.tracking.values import MetricPoint, newest_in_json, newest_of
 from mlflow_hooks import contract
 
 _PAGE: Final = 500
@@ -55,7 +55,7 @@ class FoundRun:
 
     trial: TrialId
     run_id: str
-    metrics: Mapping[str, Reported]
+    metrics: Mapping[str, MetricPoint]
     others: frozenset[str] = frozenset()
     going_on: bool = True
     began: int = 0

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from controllers.core.errors import SweepInterrupted
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, real_backend
-from hera_specon.cli.group import Failure
+from hera_specon.cli.group import CommandFailure
 from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, asked_sweep, one_line_options
 from hera_specon.cli.options import (
     POLICY_SPEC,
@@ -36,7 +36,7 @@ _MOST_RUNS: Final = 99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class RunRequest:
     """What was asked for on the command line."""
 
     sweep: AskedSweep
@@ -162,7 +162,7 @@ def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - option
     have everything yet (the same command sends the rest), 2 the command or FILE is wrong (nothing was
     started), 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    request = Request(sweep=asked_sweep(ctx, options), **options)
+    request = RunRequest(sweep=asked_sweep(ctx, options), **options)
     console = open_console(request.json_out, outlives=True)
     import_soon()
     done = _run(ctx.obj or real_backend(), request, console)
@@ -178,10 +178,10 @@ def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - option
     if request.opens:
         open_page(report)
     if message := problems(done, results):
-        raise Failure(message)
+        raise CommandFailure(message)
 
 
-def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
+def _run(backend: Backend, request: RunRequest, console: Console) -> "LocalRun":
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from hera_specon.advice import advice  # noqa: PLC0415
     from hera_specon.goals import run_warnings  # noqa: PLC0415

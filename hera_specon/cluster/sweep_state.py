@@ -22,7 +22,7 @@ from controllers.core.results import RunResult
 from controllers.tracking.access import shown
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import ForeignAddressError, check_address
-from controllers.tracking.values import Reported, newest_of
+from controllers.tracking.values import MetricPoint, newest_of
 from controllers.worlds.argo.attempts import given_up
 from controllers.worlds.argo.planned import planned_trials
 from controllers.worlds.argo.pods import PodRecord
@@ -45,7 +45,7 @@ RECOMMENDED: Final = "specon.recommended."
 """Begins the tags of a controller that acts on nothing; the rest is that of the tag it stands for."""
 
 
-class TrackingError(SpeconError):
+class MlflowUnreachableError(SpeconError):
     """MLflow does not answer, or its address is none."""
 
 
@@ -53,7 +53,7 @@ class TrackingError(SpeconError):
 class Tracked:
     """A trial's run: the newest point of each of its metrics, and its tags. All of it is untrusted."""
 
-    metrics: Mapping[str, Reported]
+    metrics: Mapping[str, MetricPoint]
     tags: Mapping[str, str]
 
     def assessment(self) -> Assessment | None:
@@ -102,10 +102,10 @@ def open_tracking(uri: str, *, named_by_reader: bool) -> MlflowClient:
         try:
             check_address(uri, "the workflow")
         except ForeignAddressError as error:
-            raise TrackingError(str(error)) from error
+            raise MlflowUnreachableError(str(error)) from error
     if urlsplit(uri).scheme not in {"http", "https"}:
         message = f"{shown(uri)!r} is not the address of an MLflow server, such as http://127.0.0.1:5000"
-        raise TrackingError(message)
+        raise MlflowUnreachableError(message)
     return CarefulClient(uri)
 
 
@@ -146,7 +146,7 @@ def tracked_sweeps(client: MlflowClient, sweeps: Mapping[str, str]) -> TrackedSw
         parents = {sweep: run for sweep in sweeps for run in _parents(client, ids, sweep)} if ids else {}
     except (MlflowException, OSError) as error:
         message = f"MLflow does not answer ({str(error)[:_MOST_ERROR]})"
-        raise TrackingError(message) from error
+        raise MlflowUnreachableError(message) from error
     trials = [Tracked(newest_of(run), run.data.tags) for run in runs]
     return TrackedSweeps(
         {TrialId(trial.tags[contract.TAG_TRIAL_ID]): trial for trial in trials},
@@ -312,7 +312,7 @@ def _tracked(record: WorkflowRecord, given: str | None) -> tuple[TrackedSweeps, 
             open_tracking(uri, named_by_reader=bool(given)),
             {sweep.id: sweep.experiment for sweep in record.sweeps},
         ), ()
-    except TrackingError as error:
+    except MlflowUnreachableError as error:
         advice = "" if given else "; say where it answers from here with --mlflow-tracking-uri"
         where = shown(uri) or "no MLflow is named"
         told = f"Category, growth, step, metric and reason are missing: {where}: {shown(str(error))}{advice}"

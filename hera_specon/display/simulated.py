@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controllers.lab.simulation.evaluation import Estimate, PolicySummary
+from controllers.lab.simulation.evaluation import MeanOverSeeds, PolicySummary
 from controllers.lab.simulation.experiments.experiment import Published, Setup
 from controllers.lab.simulation.measures import RunMeasure, Unit
 from controllers.lab.simulation.past_sweeps.best_kept import BestKept, best_kept
@@ -129,31 +129,31 @@ def _share_alone(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def _seconds(found: Estimate | None) -> str:
+def _seconds(found: MeanOverSeeds | None) -> str:
     return _with_reach(found, lambda value: f"{value:.1f}")
 
 
-def _two_places(found: Estimate | None) -> str:
+def _two_places(found: MeanOverSeeds | None) -> str:
     return _with_reach(found, lambda value: f"{value:.2f}")
 
 
-def _count(found: Estimate | None) -> str:
+def _count(found: MeanOverSeeds | None) -> str:
     return formatting.DASH if found is None else f"{found.mean:.1f}"
 
 
-def _percent(found: Estimate | None) -> str:
+def _percent(found: MeanOverSeeds | None) -> str:
     return _with_reach(found, lambda value: f"{value * 100:.1f}", signed=True, unit=" %")
 
 
-def _share(found: Estimate | None) -> str:
+def _share(found: MeanOverSeeds | None) -> str:
     return _with_reach(found, lambda value: f"{value * 100:.0f}", unit=" %")
 
 
-def _finer_share(found: Estimate | None) -> str:
+def _finer_share(found: MeanOverSeeds | None) -> str:
     return _with_reach(found, lambda value: f"{value * 100:.1f}", unit=" %")
 
 
-def _with_reach(found: Estimate | None, told: Callable[[float], str], *, signed: bool = False, unit: str = "") -> str:
+def _with_reach(found: MeanOverSeeds | None, told: Callable[[float], str], *, signed: bool = False, unit: str = "") -> str:
     if found is None:
         return formatting.DASH
     value = told(found.mean)
@@ -164,7 +164,7 @@ def _with_reach(found: Estimate | None, told: Callable[[float], str], *, signed:
     return f"{sign}{value}{reach}{unit}"
 
 
-_WITH_REACH: Mapping[Unit, Callable[[Estimate | None], str]] = {
+_WITH_REACH: Mapping[Unit, Callable[[MeanOverSeeds | None], str]] = {
     "share": _finer_share,
     "change": _percent,
     "seconds": _seconds,

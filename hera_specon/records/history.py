@@ -47,7 +47,7 @@ class Move:
     reason: str
 
 
-class Report(NamedTuple):
+class ObjectiveReading(NamedTuple):
     """A value of the objective: when it was read, and the step that it is of, where that is known."""
 
     at: float
@@ -61,7 +61,7 @@ class History:
 
     stretches: Mapping[str, tuple[Stretch, ...]]
     moves: tuple[Move, ...]
-    reports: Mapping[str, tuple[Report, ...]]
+    reports: Mapping[str, tuple[ObjectiveReading, ...]]
     usage: Mapping[str, tuple[tuple[float, float, str | None], ...]]
     end: float
 
@@ -94,7 +94,7 @@ def history(events: Iterable[TimelineEvent]) -> History:
         moves=tuple(moves),
         reports={
             trial: tuple(
-                Report(e.at, e.value, e.step) for e in of_trial if e.kind is EventKind.REPORT and e.value is not None
+                ObjectiveReading(e.at, e.value, e.step) for e in of_trial if e.kind is EventKind.REPORT and e.value is not None
             )
             for trial, of_trial in by_trial.items()
         },

@@ -24,7 +24,7 @@ from controllers.worlds.local.working_folders import made_before
 from hera_specon import formatting
 from hera_specon.records.comparison import labels
 from hera_specon.records.history import History, history
-from hera_specon.sweep_state import Place, SweepState
+from hera_specon.sweep_state import TrialProcesses, SweepState
 
 RUN_FILE = "run.json"
 Events = Sequence[TimelineEvent]
@@ -209,7 +209,7 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
     )
 
 
-def _places(part: Path) -> dict[TrialId, Place]:
+def _places(part: Path) -> dict[TrialId, TrialProcesses]:
     """Return where the trials run, by their short ids; nothing where the ledger cannot be read."""
     try:
         jobs = load_ledger(part / "ledger.json").jobs.values()
@@ -219,7 +219,7 @@ def _places(part: Path) -> dict[TrialId, Place]:
     for job in (job for job in jobs if job.trial):
         pids = tuple(one.pid for one in job.processes if job.placed and one.alive)
         own = made_before(part / WORK / file_name(job.trial))
-        places[TrialId(job.trial.partition(".")[2])] = Place(pids, str(own or ""))
+        places[TrialId(job.trial.partition(".")[2])] = TrialProcesses(pids, str(own or ""))
     return places
 
 

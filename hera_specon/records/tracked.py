@@ -20,7 +20,7 @@ from controllers.core.results import RunResult
 from controllers.record.forecasts import forecasts_in
 from controllers.record.timeline import TimelineEvent
 from controllers.tracking.access import shown
-from controllers.tracking.downloads import TooLargeError, artifact_text
+from controllers.tracking.downloads import ArtifactTooLargeError, artifact_text
 from controllers.tracking.logins import check_artifacts
 from hera_specon.records.history import history
 from hera_specon.records.run_folder import BrokenRunError, PolicyRun, RunNotFoundError, RunRecord, told_apart
@@ -177,7 +177,7 @@ def _text(client: MlflowClient, parent: Run, path: str, most: int) -> str:
     """Return an artifact of at most ``most`` bytes, whose path was checked before."""
     try:
         return artifact_text(client, parent, path, most)
-    except TooLargeError as error:
+    except ArtifactTooLargeError as error:
         raise _too_large(path, parent, most) from error
 
 

@@ -19,7 +19,7 @@ from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, Trial
 from controllers.policies import Kais
 from controllers.policies.kais.dispatch import untrained_for
 from controllers.policies.kais.grid import GRID, MOST, on_grid
-from controllers.policies.kais.network import BIASES, SHAPES, Embedding, Network
+from controllers.policies.kais.network import BIASES, SHAPES, Embedding, PolicyNetwork
 from controllers.policies.kais.policy import KaisState
 from controllers.policies.kais.scene import Scene, scene
 from controllers.policies.kais.weights import MOST_BYTES, RANGES, SHIPPED, BadWeightsError, Trained, checksum, read
@@ -29,9 +29,9 @@ from tests.policies.policy_fakes import node, progress, snapshot, trial
 AT = 100.0
 
 
-def drawn_network(seed: int) -> Network:
+def drawn_network(seed: int) -> PolicyNetwork:
     chance = np.random.default_rng(seed)
-    return Network(
+    return PolicyNetwork(
         {name: on_grid(chance.normal(0, 0.5, shape)) for name, shape in SHAPES.items()},
         {name: on_grid(chance.normal(0, 0.1, length)) for name, length in BIASES.items()},
     )
@@ -78,7 +78,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[Trial], list[Node]]:
     return trials, nodes
 
 
-def scores(found: Scene, network: Network = NETWORK) -> np.ndarray:
+def scores(found: Scene, network: PolicyNetwork = NETWORK) -> np.ndarray:
     embedding = Embedding(network, found)
     return np.array([embedding.places(number, found.pair_rows(number)) for number in range(len(found.trials))])
 

@@ -10,8 +10,8 @@ from controllers.core.model import Phase, Progress, Snapshot, Trial
 from controllers.core.parameters import bounded
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import Ahead
-from controllers.policies.kit.lengths import Known, Lengths, Source
-from controllers.policies.kit.work_left import Measured, estimated, measured
+from controllers.policies.kit.lengths import Known, Lengths, EstimateSource
+from controllers.policies.kit.work_left import SweepMeasurements, estimated, measured
 from tests.policies.policy_fakes import node, snapshot, trial
 
 WIDTHS = (32, 64, 96, 128, 160, 256)
@@ -27,42 +27,42 @@ SWEEP = [known(100, width / 10, width=width) for width in WIDTHS]
 
 def test_a_trial_that_told_its_steps_and_cost_is_known_by_its_own_reports() -> None:
     guess = Lengths(SWEEP).left(known(50, 2.0), 20)
-    assert (guess.left, guess.spread, guess.source) == (60.0, 0.1, Source.OWN)
+    assert (guess.left, guess.spread, guess.source) == (60.0, 0.1, EstimateSource.OWN)
     assert Lengths(SWEEP).left(known(50, 2.0), 60).left == 0.0
 
 
 def test_a_trial_that_waits_is_guessed_by_its_parameters() -> None:
     guess = Lengths(SWEEP).left(known(None, None, width=512), 0)
     assert guess.left == pytest.approx(5120, rel=0.1)
-    assert (guess.source, guess.spread < 0.2) == (Source.PARAMETERS, True)
+    assert (guess.source, guess.spread < 0.2) == (EstimateSource.PARAMETERS, True)
 
 
 def test_where_parameters_explain_nothing_a_trial_is_like_the_others_on_average() -> None:
     sweep = [known(100, cost, width=width) for cost, width in zip((3, 1, 5, 2, 4), WIDTHS, strict=False)]
     guess = Lengths(sweep).left(known(None, None, width=512), 0)
     assert guess.left == pytest.approx(300)
-    assert guess.source is Source.OTHERS
+    assert guess.source is EstimateSource.OTHERS
     assert guess.spread == pytest.approx(0.6, abs=0.2)
 
 
 def test_a_trial_that_told_its_steps_alone_needs_only_the_others_cost() -> None:
     guess = Lengths([known(100, cost) for cost in (2, 2, 2)]).left(known(30, None), 10)
     assert guess.left == pytest.approx(40, rel=0.02)
-    assert guess.source is Source.OTHERS
+    assert guess.source is EstimateSource.OTHERS
 
 
 def test_a_trial_that_never_tells_its_steps_makes_as_many_more_as_those_that_made_more_than_it_has() -> None:
     sweep = [known(steps, 1.0) for steps in (10, 20, 50, 70)]
     guess = Lengths(sweep).left(known(None, 3.0), 40)
     assert guess.left == pytest.approx(3.0 * 20)
-    assert guess.source is Source.OTHERS
+    assert guess.source is EstimateSource.OTHERS
 
 
 def test_steps_that_nobody_tells_follow_from_the_parameters_of_trials_that_have_ended() -> None:
     sweep = [known(epochs * 10, 1.0, epochs=epochs) for epochs in (1, 2, 3, 5)]
     guess = Lengths(sweep).left(known(None, 3.0, epochs=8), 40)
     assert guess.left == pytest.approx(3.0 * 40, rel=0.2)
-    assert guess.source is Source.PARAMETERS
+    assert guess.source is EstimateSource.PARAMETERS
 
 
 def test_a_trial_that_has_run_longer_than_its_guess_has_a_little_left() -> None:
@@ -102,8 +102,8 @@ def looks(trials: Sequence[Trial], *others: Trial, cores: float = 64.0) -> list[
     return [snapshot(at, first, [node("n", cores)]), snapshot(2 * at, [*later, *others], [node("n", cores)])]
 
 
-def after(snapshots: Sequence[Snapshot]) -> Measured:
-    known_by_now = Measured()
+def after(snapshots: Sequence[Snapshot]) -> SweepMeasurements:
+    known_by_now = SweepMeasurements()
     for one in snapshots:
         known_by_now = measured(one, known_by_now)
     return known_by_now
@@ -118,7 +118,7 @@ def test_a_trial_that_ended_teaches_what_its_parameters_cost() -> None:
     assert memo.trials.keys() == {"w"}
     (estimate,) = estimated(last, memo, 1.0).values()
     assert estimate.work == pytest.approx(20 * 51.2, rel=0.1)
-    assert estimate.source is Source.PARAMETERS
+    assert estimate.source is EstimateSource.PARAMETERS
 
 
 def test_a_trial_that_failed_teaches_its_cost_but_not_how_many_steps_trials_make() -> None:

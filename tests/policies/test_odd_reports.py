@@ -15,10 +15,10 @@ from controllers.core.model import Direction, Goals, NodeName, Phase, Sample, Sn
 from controllers.core.parameters import bounded
 from controllers.core.policy import Policy, dump_state, load_state
 from controllers.core.progress import merge
-from controllers.forecast.ranges import Steering, forecast
+from controllers.forecast.ranges import PolicyTraits, forecast
 from controllers.policies import Ahead
 from controllers.policies.comparison.clairvoyant import informed
-from controllers.policies.kit.work_left import Measured, measured
+from controllers.policies.kit.work_left import SweepMeasurements, measured
 from controllers.policies.registry import POLICIES
 from tests.policies.policy_fakes import node, snapshot, trial
 
@@ -149,7 +149,7 @@ def test_whatever_trials_report_a_policy_answers_with_finite_numbers(policy: Pol
 @example(story=BEYOND_COUNTING)
 @example(story=WITHIN_AN_INSTANT)
 def test_whatever_trials_report_forecasts_are_finite(story: Story) -> None:
-    known, steering = Measured(), Steering.by(Ahead())
+    known, steering = SweepMeasurements(), PolicyTraits.by(Ahead())
     for seen in looks(story):
         known = measured(seen, known)
         assert all(map(math.isfinite, numbers_in(forecast(seen, known, (), steering, 0.0))))

@@ -14,7 +14,7 @@ from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import Load, NodeForecast, earliest_end, node_forecast
 from controllers.policies.ahead.order import Length, Queue, Waiting, starting_order
 from controllers.policies.ahead.room import Exchange, exchanges, seconds_until_room
-from controllers.policies.ahead.tally import Line, Tally
+from controllers.policies.ahead.tally import NodeLine, Tally
 from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.most_cores import UNUSED
 from controllers.policies.kit.places import waiting
@@ -108,12 +108,12 @@ class WorkPlan:
         over, as the trial may be able to use more than is known. A trial that fits nowhere waits on and does not hold
         up a smaller one.
         """
-        lines: dict[RequestShape, Line] = {}
+        lines: dict[RequestShape, NodeLine] = {}
         for name in starting_order(self._queues(), protect_end=self._weights.end > 0):
             trial, one = self._estimates[name].trial, self._estimates[name]
             shape = request_shape(trial)
             if shape not in lines:
-                lines[shape] = Line(self._tally, partial(self._has_room, trial))
+                lines[shape] = NodeLine(self._tally, partial(self._has_room, trial))
             near = lines[shape].first(CONSIDERED)
             if not near:
                 self._unplaced.append(trial)

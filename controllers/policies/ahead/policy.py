@@ -18,7 +18,7 @@ from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
 from controllers.policies.ahead.planning import Weights, WorkPlan
 from controllers.policies.ahead.sharing import Sharing
-from controllers.policies.ahead.watchdog import Scene, Watch, Work, watched
+from controllers.policies.ahead.watchdog import WatchScene, Watch, Work, watched
 from controllers.policies.kit.arrivals import arriving_until, with_submissions
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import reconciled
@@ -28,7 +28,7 @@ from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings,
 from controllers.policies.kit.shares import shared_nodes, shrinks_first
 from controllers.policies.kit.work_left import (
     Estimate,
-    Measured,
+    SweepMeasurements,
     doubted,
     estimated,
     measured,
@@ -53,7 +53,7 @@ GUESSED: Final = "its length is not known yet: estimated by {}"
 class AheadState:
     """What was measured, where trials were placed that have yet to start, moves, submissions, and the next look."""
 
-    measured: Measured = field(default_factory=Measured)
+    measured: SweepMeasurements = field(default_factory=SweepMeasurements)
     starting: Mapping[TrialId, NodeName] = field(default_factory=dict)
     moves: AskedMoves = field(default_factory=AskedMoves)
     submitted: tuple[float, ...] = ()
@@ -173,7 +173,7 @@ class Ahead(PolicySettings):
         self,
         snapshot: Snapshot,
         watch: Watch,
-        known: Measured,
+        known: SweepMeasurements,
         estimates: Mapping[TrialId, Estimate],
         plan: WorkPlan,
         weights: Weights,
@@ -187,9 +187,9 @@ class Ahead(PolicySettings):
                 ages.append(min(snapshot.now - memo.newest.at, self.stale_after * self.interval))
         start = statistics.median(known.starts or (self.move_cost,))
         nodes = plan.nodes_of_trials()
-        return watched(Scene(snapshot, work, nodes, weights.power, start, weights.move_cost, max(ages)), watch)
+        return watched(WatchScene(snapshot, work, nodes, weights.power, start, weights.move_cost, max(ages)), watch)
 
-    def _move_cost(self, known: Measured) -> float:
+    def _move_cost(self, known: SweepMeasurements) -> float:
         """Return the seconds that a move is expected to take.
 
         The sweep's own moves count, and beside them the parameter, or how long its trials take to start if that is
@@ -198,7 +198,7 @@ class Ahead(PolicySettings):
         given = (max(self.move_cost, statistics.median(known.starts or (0.0,))),) * GIVEN_COUNTS
         return statistics.fmean((*given, *known.moves))
 
-    def _wake_at(self, snapshot: Snapshot, known: Measured, due_at: float, arriving_until: float) -> float | None:
+    def _wake_at(self, snapshot: Snapshot, known: SweepMeasurements, due_at: float, arriving_until: float) -> float | None:
         """Return when time alone changes something: a look is due, no more trials are expected, or a probe is over."""
         live = [known.trials[trial.id] for trial in snapshot.unended if trial.live]
         probes = [memo.running_since + self.probe for memo in live if memo.newest is None]
@@ -206,7 +206,7 @@ class Ahead(PolicySettings):
         return min((due_at, *later)) if live else None
 
     def _sharing(
-        self, now: float, known: Measured, estimates: Mapping[TrialId, Estimate], power: float, end: float
+        self, now: float, known: SweepMeasurements, estimates: Mapping[TrialId, Estimate], power: float, end: float
     ) -> Sharing:
         # One that moved is known by what it told before; it goes ahead until it reports again all the same.
         unheard = {name for name in estimates if known.trials[name].newest is None}

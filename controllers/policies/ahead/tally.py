@@ -98,7 +98,7 @@ class Tally:
         return [node for _, _, node in islice(latest, count)]
 
 
-class Line:
+class NodeLine:
     """The nodes that suit some of the trials that are to be placed, those of each size first that have room soonest.
 
     Where a trial may use many cores, one of the large nodes can be best though small ones stand idle, and the other way

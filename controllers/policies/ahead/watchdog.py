@@ -39,7 +39,7 @@ STILL: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TrialByDefault:
     """A trial as it would be by now under the default scheduler.
 
     ``trial`` is None once it has really ended. It asks for ``cpu`` cores and ``memory`` bytes. ``whole`` is its work,
@@ -85,7 +85,7 @@ class Watch:
     """
 
     at: float = 0.0
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[TrialByDefault, ...] = ()
     over: int = 0
     later_s: float = 0.0
     began: float | None = None
@@ -114,7 +114,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class WatchScene:
     """What a look goes by.
 
     ``work`` is that of each trial that has not ended, ``at_node`` the node where it is, or is on its way to. A trial
@@ -135,7 +135,7 @@ class Scene:
         return {node.name: node.supplied for node in self.snapshot.nodes if node.ready and node.supplied > 0}
 
 
-def watched(scene: Scene, before: Watch) -> Watch:
+def watched(scene: WatchScene, before: Watch) -> Watch:
     """Return what is known after a look. Gangs and trials that hold devices are not watched, nor those beside them."""
     snapshot = scene.snapshot
     if any(trial.gang or trial.devices.counts for trial in snapshot.unended):
@@ -149,19 +149,19 @@ def watched(scene: Scene, before: Watch) -> Watch:
     return replace(watch, fallen_back_at=None) if calm else watch
 
 
-def _clear(jobs: Sequence[Job], scene: Scene) -> bool:
+def _clear(jobs: Sequence[TrialByDefault], scene: WatchScene) -> bool:
     """Whether enough is known: no trial waits, here or there, and each that runs has told what work it has left."""
     waits = any(job.node is None for job in jobs)
     return not waits and all(work.known and name in scene.at_node for name, work in scene.work.items())
 
 
-def _as_known_now(scene: Scene, before: Sequence[Job]) -> list[Job]:
+def _as_known_now(scene: WatchScene, before: Sequence[TrialByDefault]) -> list[TrialByDefault]:
     """Return the jobs of the trials there are, with their work as it is known by now."""
-    snapshot, found = scene.snapshot, list[Job]()
+    snapshot, found = scene.snapshot, list[TrialByDefault]()
     named = {job.trial: job for job in before if job.trial is not None}
     for name, work in scene.work.items():
         trial = snapshot.named[name]
-        job = named.get(name) or Job(name, trial.submitted_at, trial.base_cpu, trial.memory)
+        job = named.get(name) or TrialByDefault(name, trial.submitted_at, trial.base_cpu, trial.memory)
         job = replace(job, whole=work.done + work.left, most=work.most)
         over = job.left <= NOTHING * job.whole  # it would have ended with the work that was guessed before
         found.append(job if over else replace(job, ended_s=None))
@@ -174,7 +174,7 @@ def _as_known_now(scene: Scene, before: Sequence[Job]) -> list[Job]:
     return found
 
 
-def _advanced(jobs: Sequence[Job], scene: Scene, since: float) -> list[Job]:
+def _advanced(jobs: Sequence[TrialByDefault], scene: WatchScene, since: float) -> list[TrialByDefault]:
     """Return ``jobs`` after the seconds from ``since`` to now."""
     found, cores = list(jobs), scene.cores
     by_node: dict[NodeName, list[int]] = {}
@@ -199,7 +199,7 @@ def _advanced(jobs: Sequence[Job], scene: Scene, since: float) -> list[Job]:
     return found
 
 
-def _with_places(jobs: list[Job], scene: Scene) -> list[Job]:
+def _with_places(jobs: list[TrialByDefault], scene: WatchScene) -> list[TrialByDefault]:
     """Return ``jobs`` with a node for each that waits and has room, as the default scheduler gives it."""
     snapshot = scene.snapshot
     if all(job.node is not None for job in jobs):
@@ -215,7 +215,7 @@ def _with_places(jobs: list[Job], scene: Scene) -> list[Job]:
     ]
 
 
-def _under_default(place: int, job: Job, snapshot: Snapshot) -> Trial:
+def _under_default(place: int, job: TrialByDefault, snapshot: Snapshot) -> Trial:
     phase, nodes = (Phase.PENDING, ()) if job.node is None else (Phase.RUNNING, (job.node,))
     known = None if job.trial is None else snapshot.named[job.trial]
     return Trial(
@@ -238,7 +238,7 @@ def _without_over(watch: Watch) -> Watch:
     Where the default scheduler is far behind, those that ended first are taken to end by now, so that their number
     stays bounded.
     """
-    now, left = watch.at, list[Job]()
+    now, left = watch.at, list[TrialByDefault]()
     ended = [job for job in watch.jobs if job.really_ended_s is not None]
     surplus = {id(job) for job in ended[: max(0, len(ended) - KEPT_ENDED)]}
     over, later = watch.over, watch.later_s
@@ -251,7 +251,7 @@ def _without_over(watch: Watch) -> Watch:
     return replace(watch, jobs=tuple(left), over=over, later_s=later)
 
 
-def _gap(watch: Watch, scene: Scene) -> Gap:
+def _gap(watch: Watch, scene: WatchScene) -> Gap:
     """Return by how much the sweep is later than it would be, even where ahead does the best from here on."""
     now, cores = watch.at, scene.cores
     theirs: dict[NodeName, list[Load]] = {node: [] for node in cores}
@@ -273,7 +273,7 @@ def _gap(watch: Watch, scene: Scene) -> Gap:
     return Gap(end - max((last for _, last in evenly), default=0.0), later / count)
 
 
-def _judged(watch: Watch, gap: Gap, scene: Scene) -> Watch:
+def _judged(watch: Watch, gap: Gap, scene: WatchScene) -> Watch:
     """Return ``watch`` with what follows from being behind by ``gap``."""
     now, slack = watch.at, MOVES_TOLERATED * scene.move_s + scene.age_s
     limit = TOLERATED * max(0.0, now - (watch.began or 0.0)) + slack

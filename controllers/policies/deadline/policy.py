@@ -15,7 +15,7 @@ from controllers.core.actions import Action, Assessment, Decision, Migrate, Plac
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
-from controllers.policies.deadline.forecast import Forecast, Prospect, forecast, outlook, share_reason, waiting
+from controllers.policies.deadline.forecast import TrialOutlook, Prospect, forecast, outlook, share_reason, waiting
 from controllers.policies.deadline.sharing import CoreSplit, Floors, rescues, split, to_idle_nodes
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import Capacity
@@ -48,11 +48,11 @@ class _NodePlan:
 
     node: SharedNode
     cores: float
-    forecasts: Sequence[Forecast]
+    forecasts: Sequence[TrialOutlook]
     split: CoreSplit
     spare: float
 
-    def missing(self, moves: AskedMoves) -> list[Forecast]:
+    def missing(self, moves: AskedMoves) -> list[TrialOutlook]:
         """Return the trials that won't keep their deadlines here, of those that may move."""
         return [
             one
@@ -170,7 +170,7 @@ class Deadline(PolicySettings):
             node = capacity.nodes[name]
             budget = max(0.0, node.cpu - others)
             cores = budget * node.supplied / node.cpu if node.cpu > 0 else 0.0
-            forecasts: list[Forecast] = []
+            forecasts: list[TrialOutlook] = []
             for trial in trials:
                 progress = usable(trial.progress, snapshot.now, self.stale_after * self.interval)
                 pace = paces.get(trial.id, Pace())

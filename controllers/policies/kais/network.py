@@ -60,7 +60,7 @@ BIASES: Final[Mapping[str, int]] = {
 
 
 @dataclass(frozen=True)
-class Network:
+class PolicyNetwork:
     """Weights by name, on the grid: matrices as in ``SHAPES``, vectors as in ``BIASES``."""
 
     matrices: Mapping[str, Floats]
@@ -77,7 +77,7 @@ class Embedding:
     The picture of the cluster stays as it was at the beginning; what a place or a move changes is its own nodes.
     """
 
-    def __init__(self, network: Network, scene: Scene) -> None:
+    def __init__(self, network: PolicyNetwork, scene: Scene) -> None:
         self._network, self.scene = network, scene
         nodes = len(scene.nodes)
         self.trial_rows = scene.trial_rows()

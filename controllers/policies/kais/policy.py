@@ -20,7 +20,7 @@ from controllers.policies.kit.capacity import reconciled
 from controllers.policies.kit.measured_trials import MeasuredNode
 from controllers.policies.kit.places import still_starting, with_places
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
-from controllers.policies.kit.work_left import Measured, measured
+from controllers.policies.kit.work_left import SweepMeasurements, measured
 
 if TYPE_CHECKING:
     from controllers.policies.kais.choosing import Chooser
@@ -33,7 +33,7 @@ MOST_MOVES: Final = 2
 class KaisState:
     """What was measured, where trials were placed that have yet to start, moves, submissions, and the next look."""
 
-    measured: Measured = field(default_factory=Measured)
+    measured: SweepMeasurements = field(default_factory=SweepMeasurements)
     starting: Mapping[TrialId, NodeName] = field(default_factory=dict)
     moves: AskedMoves = field(default_factory=AskedMoves)
     submitted: tuple[float, ...] = ()
@@ -123,7 +123,7 @@ class Kais(PolicySettings):
         return BEST
 
 
-def _other_trials(before: Measured, after: Measured) -> set[NodeName]:
+def _other_trials(before: SweepMeasurements, after: SweepMeasurements) -> set[NodeName]:
     """Return the nodes whose trials are not those that they were."""
     nothing = MeasuredNode()
     return {

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 from controllers.core.errors import SpeconError
 from controllers.policies.kais.grid import GRID, Floats
-from controllers.policies.kais.network import BIASES, SHAPES, Network
+from controllers.policies.kais.network import BIASES, SHAPES, PolicyNetwork
 from controllers.policies.kais.scene import (
     CLUSTER_FEATURES,
     FEATURES_VERSION,
@@ -43,7 +43,7 @@ class BadWeightsError(SpeconError):
 class Trained:
     """A network, and the least and the most (two rows) of each feature that it was trained on, by kind."""
 
-    network: Network
+    network: PolicyNetwork
     ranges: Mapping[str, Floats]
 
 
@@ -84,7 +84,7 @@ def read(path: Path = SHIPPED) -> Trained:
         raise BadWeightsError(message) from error
     _check(path, told, tensors)
     numbers = {name: values.astype(np.float64) / GRID for name, values in tensors.items()}
-    network = Network(
+    network = PolicyNetwork(
         {name: numbers[f"matrix.{name}"] for name in SHAPES}, {name: numbers[f"bias.{name}"] for name in BIASES}
     )
     return Trained(network, {name: numbers[f"range.{name}"] for name in RANGES})

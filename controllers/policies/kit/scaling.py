@@ -39,7 +39,7 @@ class CostOfStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ScalingSums:
     """Sums of products over all that was measured of trials, each about its own mean.
 
     Of the entitled cores (e) or the number of others (o) with the used cores (u), the number of others (o), and the
@@ -76,7 +76,7 @@ def with_newest(costs: Sequence[CostOfStep], new: CostOfStep) -> tuple[CostOfSte
     return (*(one for one in costs if one not in like), new)[-KEPT_COSTS:]
 
 
-def spread_over(before: Spread, trials: Iterable[Sequence[CostOfStep]]) -> Spread:
+def spread_over(before: ScalingSums, trials: Iterable[Sequence[CostOfStep]]) -> ScalingSums:
     """Return ``before`` with what the costs of more ``trials`` add to it."""
     sums = [before.eu, before.eo, before.ec, before.ou, before.oo, before.oc]
     for costs in trials:
@@ -86,10 +86,10 @@ def spread_over(before: Spread, trials: Iterable[Sequence[CostOfStep]]) -> Sprea
             for row in rows:
                 e, o, u, c = (value - mean for value, mean in zip(row, means, strict=True))
                 sums = [s + x for s, x in zip(sums, (e * u, e * o, e * c, o * u, o * o, o * c), strict=True)]
-    return Spread(*sums)
+    return ScalingSums(*sums)
 
 
-def scaling(told: Spread) -> Scaling:
+def scaling(told: ScalingSums) -> Scaling:
     """Return what the trials tell that were seen on unlike shares, or beside unlike numbers of others.
 
     Cores and cost come from the same CPU seconds, and so have errors in common. The cores that a trial was entitled to

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
-from controllers.policies.kit.lengths import Known, Lengths, Source
+from controllers.policies.kit.lengths import Known, Lengths, EstimateSource
 from controllers.policies.kit.measured_trials import MeasuredNode, MeasuredTrial, measured_trial
 from controllers.policies.kit.most_cores import GROWTH, Most, Use, most_of_each
 from controllers.policies.kit.reports import (
     MOST_STEPS,
 )
-from controllers.policies.kit.scaling import Scaling, Spread, scaling, spread_over
+from controllers.policies.kit.scaling import Scaling, ScalingSums, scaling, spread_over
 from controllers.policies.kit.waits import ONE_CORE, used_while_waiting, work_of_step
 from controllers.policies.kit.work_by_parameters import LEAST_SPREAD
 
@@ -52,7 +52,7 @@ class EndedTrial:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class SweepMeasurements:
     """What is known of a sweep.
 
     ``ended`` holds the newest of the trials that ended, ``moves`` the seconds for which trials that moved did not
@@ -63,7 +63,7 @@ class Measured:
     nodes: Mapping[NodeName, MeasuredNode] = field(default_factory=dict)
     ended: tuple[EndedTrial, ...] = ()
     moves: tuple[float, ...] = ()
-    spread: Spread = field(default_factory=Spread)
+    spread: ScalingSums = field(default_factory=ScalingSums)
     starts: tuple[float, ...] = ()
 
 
@@ -79,13 +79,13 @@ class Estimate:
     work: float
     most: float
     spread: float
-    source: Source
+    source: EstimateSource
     worth_offering: float
 
     @property
     def known(self) -> bool:
         """Whether its own reports say what work it has left."""
-        return self.source is Source.OWN
+        return self.source is EstimateSource.OWN
 
     @property
     def dependable(self) -> bool:
@@ -93,7 +93,7 @@ class Estimate:
         return self.spread <= DEPENDABLE
 
 
-def measured(snapshot: Snapshot, before: Measured) -> Measured:
+def measured(snapshot: Snapshot, before: SweepMeasurements) -> SweepMeasurements:
     """Return what is known after a look at ``snapshot``; only of trials that have not ended."""
     requests: dict[NodeName, list[tuple[TrialId, float]]] = {node.name: [] for node in snapshot.nodes}
     for trial in snapshot.unended:
@@ -124,15 +124,15 @@ def measured(snapshot: Snapshot, before: Measured) -> Measured:
     )
     kept, moves = (*before.ended, *ended)[-KEPT_ENDED:], (*before.moves, *moved)[-KEPT_MOVES:]
     spread = spread_over(before.spread, (before.trials[trial.id].costs for trial in over))
-    return Measured(trials, nodes, kept, moves, spread, (*before.starts, *started)[-KEPT_MOVES:])
+    return SweepMeasurements(trials, nodes, kept, moves, spread, (*before.starts, *started)[-KEPT_MOVES:])
 
 
-def scaling_of(known: Measured) -> Scaling:
+def scaling_of(known: SweepMeasurements) -> Scaling:
     """Return how the speed of the sweep's trials depends on what they share, as far as is known."""
     return scaling(spread_over(known.spread, (memo.costs for memo in known.trials.values())))
 
 
-def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId, Estimate]:
+def estimated(snapshot: Snapshot, known: SweepMeasurements, power: float) -> dict[TrialId, Estimate]:
     """Return the estimate of every trial that has not ended.
 
     The length of a trial that is not known yet is guessed from the others of the sweep (``Lengths``); before any is
@@ -158,7 +158,7 @@ def doubted(estimates: Mapping[TrialId, Estimate]) -> dict[TrialId, Estimate]:
     return {name: replace(one, most=max(GROWTH * one.most, one.worth_offering)) for name, one in estimates.items()}
 
 
-def most_cores(snapshot: Snapshot, known: Measured) -> dict[TrialId, Most]:
+def most_cores(snapshot: Snapshot, known: SweepMeasurements) -> dict[TrialId, Most]:
     """Return how many cores every trial that has not ended is taken to be able to use."""
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
     memos = [known.trials[trial.id] for trial in snapshot.unended]
@@ -190,14 +190,14 @@ def _with_waits(most: Most, trial: Trial, memo: MeasuredTrial) -> Most:
     return Most(most.cores, max(most.worth_offering, min(ONE_CORE, trial.base_cpu)))
 
 
-def work_seen(known: Measured, estimates: Mapping[TrialId, Estimate], power: float) -> float:
+def work_seen(known: SweepMeasurements, estimates: Mapping[TrialId, Estimate], power: float) -> float:
     """Return the work of all trials that have been submitted so far, what they have left of it included."""
     done = sum(work_of_step(one.cost, one.cores, one.busy, power) * one.steps for one in known.ended)
     done += sum(work_done(one.trial, known, power) for one in estimates.values())
     return done + sum(one.work for one in estimates.values())
 
 
-def work_done(trial: Trial, known: Measured, power: float) -> float:
+def work_done(trial: Trial, known: SweepMeasurements, power: float) -> float:
     """Return the work that a trial that has not ended has done, as far as its reports tell."""
     memo = known.trials[trial.id]
     return work_of_step(memo.cost or 0.0, memo.cores, memo.busy, power) * _steps_done(trial)

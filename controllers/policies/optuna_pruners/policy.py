@@ -14,7 +14,7 @@ from controllers.core.actions import Action, Decision, Proposal, Stop
 from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.optuna_library import quiet_optuna
 from controllers.policies.kit.settings import PolicyParameterError, PolicySettings
-from controllers.policies.optuna_pruners.study import PrunedStudy, PrunerState, Reported, steps_between_looks
+from controllers.policies.optuna_pruners.study import PrunedStudy, PrunerState, PrunerView, steps_between_looks
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
@@ -153,10 +153,10 @@ def _is_new(trial: Trial, state: PrunerState) -> bool:
 def _take_in(
     news: Sequence[Trial],
     snapshot: Snapshot,
-    known: dict[TrialId, Reported],
-    ended: tuple[Reported, ...],
+    known: dict[TrialId, PrunerView],
+    ended: tuple[PrunerView, ...],
     studies: dict[str, PrunedStudy],
-) -> tuple[Reported, ...]:
+) -> tuple[PrunerView, ...]:
     """Put the ``news`` of a sweep into ``known``; return ``ended``, thinned where its trials go on for too long.
 
     All trials of a sweep keep values at the same steps: pruners compare them there.
@@ -165,7 +165,7 @@ def _take_in(
     of_sweep = [one for one in (*ended, *known.values()) if one.sweep == sweep]
     every = of_sweep[0].every if of_sweep else steps_between_looks(snapshot.trials, sweep)
     for number, trial in enumerate((one for one in news if one.id not in known), start=len(of_sweep)):
-        known[trial.id] = Reported(sweep, number, every)
+        known[trial.id] = PrunerView(sweep, number, every)
     needed = max(known[one.id].every_needed(one.progress.step) for one in news if one.progress)
     if needed > every:
         studies.pop(sweep, None)

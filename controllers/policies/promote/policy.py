@@ -17,7 +17,7 @@ from controllers.core.actions import Action, Assessment, Decision, Place, Propos
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.places import with_room
 from controllers.policies.kit.settings import PolicySettings
-from controllers.policies.kit.work_left import Measured, measured, most_cores
+from controllers.policies.kit.work_left import SweepMeasurements, measured, most_cores
 from controllers.policies.promote.idle_cores import IdleCores
 from controllers.policies.promote.ranks import PromoteState, Ranks, by_sweep
 from controllers.policies.promote.rungs import Level
@@ -115,7 +115,7 @@ class Promote(PolicySettings):
         )
 
     def _steps(
-        self, snapshot: Snapshot, trials: Sequence[Trial], ranks: Ranks, known: Measured
+        self, snapshot: Snapshot, trials: Sequence[Trial], ranks: Ranks, known: SweepMeasurements
     ) -> tuple[list[tuple[Trial, NodeName | None]], list[Proposal]]:
         """Return who gets a place, on which node if that matters, and who is suspended; ``trials`` are not stopped."""
         first = ranks.in_order(trial for trial in trials if trial.waits and not ranks.held(trial))
@@ -165,7 +165,7 @@ class Promote(PolicySettings):
 
 
 def _on_idle_cores(
-    snapshot: Snapshot, ranks: Ranks, known: Measured, behind: Sequence[Trial], waiting: Sequence[Trial]
+    snapshot: Snapshot, ranks: Ranks, known: SweepMeasurements, behind: Sequence[Trial], waiting: Sequence[Trial]
 ) -> tuple[list[Trial], list[tuple[Trial, NodeName | None]]]:
     """Return who of those that run ``behind`` stays on idle cores, and who of those ``waiting`` starts on such."""
     starting = {one.id for one in snapshot.unended if ranks.held(one) and not (one.waits or one.steady)}

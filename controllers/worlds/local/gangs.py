@@ -16,7 +16,7 @@ NOT_STARTED: Final = 71
 _MEETINGS: Final = "gang"
 
 
-class GangError(SpeconError):
+class GangNotJoinedError(SpeconError):
     """The training program of a gang does not train with the other workers."""
 
 
@@ -71,7 +71,7 @@ class Crew:
         code = verdict(self.codes.values())
         if self.meeting is not None:
             if code == 0 and self.apart:
-                raise GangError(_trained_apart(self.job, "all of them have ended"))
+                raise GangNotJoinedError(_trained_apart(self.job, "all of them have ended"))
             self.meeting.close()
         return Ended(self.job.key, code, self.cpu_seconds, self.asked, self.memory_kills)
 
@@ -87,7 +87,7 @@ class Crew:
             GangError: none of them has begun to meet the others ``within_s`` seconds after they started.
         """
         if now > self.job.started_at + within_s and self.at_work and self.apart:
-            raise GangError(_trained_apart(self.job, f"{within_s:g} seconds have passed"))
+            raise GangNotJoinedError(_trained_apart(self.job, f"{within_s:g} seconds have passed"))
 
 
 class Meeting:

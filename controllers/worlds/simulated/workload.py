@@ -96,7 +96,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class WorkerExchange:
     """What a trial's workers do for each other.
 
     ``step_s`` are the lone seconds of a step, whose batch they split; ``bytes`` is the size of what they sum.
@@ -112,7 +112,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CurvePoint:
     """The objective's ``value`` as logged after ``work_s`` lone seconds of training."""
 
     work_s: float
@@ -141,7 +141,7 @@ class TrialSpec:
     id: TrialId
     submitted_at: float
     work_s: float
-    reports: tuple[Report, ...]
+    reports: tuple[CurvePoint, ...]
     cpu: float
     speedup: Speedup = Speedup()
     memory: float = 0.0
@@ -162,7 +162,7 @@ class TrialSpec:
     may_use: frozenset[NodeName] | None = None
     min_workers: int = 1
     max_workers: int = 1
-    exchange: Exchange = field(default_factory=Exchange)
+    exchange: WorkerExchange = field(default_factory=WorkerExchange)
 
     @property
     def gang(self) -> bool:

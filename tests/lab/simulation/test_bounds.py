@@ -14,7 +14,7 @@ from controllers.lab.simulation.run import simulate
 from controllers.policies import FairShare, Fifo, FlowCon, Gandiva, ShortestRemaining, SpeCon
 from controllers.policies.comparison.clairvoyant import informed
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
 
 ROUNDING = 1 - 1e-9
 POLICIES: list[Policy[Any]] = [
@@ -37,7 +37,7 @@ def gpus(count: int) -> Devices:
 def trial(
     number: int, at: float, work_s: float, speedup: Speedup, limit: float = float("inf"), devices: int = 0
 ) -> TrialSpec:
-    reports = tuple(Report(work_s * part / 10, 1 / part) for part in range(1, 11))
+    reports = tuple(CurvePoint(work_s * part / 10, 1 / part) for part in range(1, 11))
     name, asked = TrialId(f"t{number}"), gpus(devices)
     return TrialSpec(name, at, work_s, reports, 0.5, speedup, limit=limit, devices=asked)
 

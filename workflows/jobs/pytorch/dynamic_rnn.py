@@ -8,9 +8,9 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from workflows.jobs.data import DIGITS, PADDING, partial_digit_rows
 from workflows.jobs.pytorch.loop import Classifier, fit
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
-DEFAULTS = Settings(lr=2e-3, steps=150, hidden=64, batch_size=64, work=16)
+DEFAULTS = TrainingSettings(lr=2e-3, steps=150, hidden=64, batch_size=64, work=16)
 
 
 class DynamicRNN(Classifier):

@@ -18,7 +18,7 @@ from controllers.lab.simulation.experiments.experiment import Assumptions, OwnEx
 from controllers.lab.simulation.experiments.jobs import BI_RNN, GRU, NODE_CORES, VAE
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.worlds.simulated.scenario import Costs
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
 
 Draw = Callable[[int], Workload]
 Change = Callable[[int, Workload], Workload]
@@ -122,7 +122,7 @@ def with_outliers(seed: int, workload: Workload) -> Workload:
 
 
 def _longer(trial: TrialSpec) -> TrialSpec:
-    reports = tuple(Report(TIMES_LONGER * report.work_s, report.value) for report in trial.reports)
+    reports = tuple(CurvePoint(TIMES_LONGER * report.work_s, report.value) for report in trial.reports)
     return replace(trial, work_s=TIMES_LONGER * trial.work_s, reports=reports)
 
 
@@ -151,7 +151,7 @@ def with_noisy_reports(seed: int, workload: Workload) -> Workload:
         whole, done, reports = sum(steps), 0.0, []
         for step, report in zip(steps, trial.reports, strict=True):
             done += step
-            reports.append(Report(min(1.0, done / whole) * trial.work_s, report.value))
+            reports.append(CurvePoint(min(1.0, done / whole) * trial.work_s, report.value))
         trials.append(replace(trial, reports=tuple(reports), cpu_every_s=CPU_EVERY_S))
     return replace(workload, trials=tuple(trials))
 

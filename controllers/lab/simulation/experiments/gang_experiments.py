@@ -18,7 +18,7 @@ from controllers.lab.simulation.experiments.arrivals import Poisson, generator
 from controllers.lab.simulation.experiments.experiment import OwnExperiment
 from controllers.lab.simulation.experiments.jobs import NODE_CORES, VAE
 from controllers.lab.simulation.measures import UTILISATION
-from controllers.worlds.simulated.workload import MIB, Exchange, NodeSpec, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import MIB, WorkerExchange, NodeSpec, Speedup, TrialSpec, Workload
 
 JOBS: Final = 40
 NODES: Final = 6
@@ -37,9 +37,9 @@ ARRIVALS: Final = Poisson(30.0)
 REPORTS: Final = 100
 CHECKPOINT_EVERY_S: Final = 60.0
 KINDS: Final = {
-    "mlp": (1, Exchange(step_s=0.35, bytes=4.4 * MIB)),
-    "lstm": (1, Exchange(step_s=0.25, bytes=1.2 * MIB)),
-    "cnn": (2, Exchange(step_s=2.0, bytes=20 * MIB)),
+    "mlp": (1, WorkerExchange(step_s=0.35, bytes=4.4 * MIB)),
+    "lstm": (1, WorkerExchange(step_s=0.25, bytes=1.2 * MIB)),
+    "cnn": (2, WorkerExchange(step_s=2.0, bytes=20 * MIB)),
 }
 """Least workers, seconds of a step on one worker, and bytes that are summed: the first two as measured (gloo, CPU)."""
 

@@ -21,7 +21,7 @@ from controllers.lab.simulation.experiments.arrivals import AllAtOnce, Poisson, 
 from controllers.lab.simulation.experiments.experiment import OwnExperiment, Published
 from controllers.lab.simulation.experiments.jobs import BI_RNN, GRU, NODE_CORES, VAE
 from controllers.lab.simulation.measures import DEADLINES, PACES, TARGETS
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
 
 RequestedCores = Literal["start", "half", "most"]
 """What authors ask for: one core to start with, half of the cores that a job can use, or all of them."""
@@ -73,7 +73,7 @@ def _trial(number: int, at: float, chance: Random, request: RequestedCores) -> T
         id=TrialId(f"job-{number + 1:02d}"),
         submitted_at=at,
         work_s=work,
-        reports=tuple(Report(work * step / REPORTS, 1 / step) for step in range(1, REPORTS + 1)),
+        reports=tuple(CurvePoint(work * step / REPORTS, 1 / step) for step in range(1, REPORTS + 1)),
         cpu={"start": START_CORES, "half": most / 2, "most": float(most)}[request],
         speedup=SPEEDUPS[most],
         goals=AskedGoals(deadline_s=deadline),

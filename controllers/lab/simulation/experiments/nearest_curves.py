@@ -10,7 +10,7 @@ from typing import Final
 from controllers.core.model import Parameters, Point, TrialId
 from controllers.core.parameters import bounded
 from controllers.search import Dimension, NumberRange, Options
-from controllers.worlds.simulated.workload import Report, TrialSpec
+from controllers.worlds.simulated.workload import CurvePoint, TrialSpec
 
 _LOG_FROM: Final = 50.0
 """A hyperparameter whose greatest value is so many times its least is spread by its logarithm."""
@@ -20,7 +20,7 @@ _LOG_FROM: Final = 50.0
 class Configuration:
     """The curve of a configuration, and its hyperparameters as far as the table tells."""
 
-    reports: tuple[Report, ...]
+    reports: tuple[CurvePoint, ...]
     parameters: Parameters = ()
 
 

@@ -16,7 +16,7 @@ from controllers.lab.simulation.past_sweeps.recording import Recording
 from controllers.lab.simulation.run import simulate
 from controllers.policies.comparison.clairvoyant import informed
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.workload import Report, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, TrialSpec, Workload
 
 _TWENTIETHS: Final = 20
 
@@ -148,7 +148,7 @@ def variant(recording: Recording, seed: int, first_nodes: Mapping[TrialId, NodeN
 def _drawn(trial: TrialSpec, sigma: float, rng: random.Random) -> TrialSpec:
     factor = math.exp(rng.gauss(0.0, sigma) - sigma**2 / 2)
     values = with_other_noise([report.value for report in trial.reports], rng)
-    reports = tuple(Report(r.work_s * factor, value) for r, value in zip(trial.reports, values, strict=True))
+    reports = tuple(CurvePoint(r.work_s * factor, value) for r, value in zip(trial.reports, values, strict=True))
     return replace(trial, work_s=trial.work_s * factor, reports=reports)
 
 

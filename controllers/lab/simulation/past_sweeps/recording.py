@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controllers.core.model import NodeName, TrialId
-from controllers.lab.simulation.past_sweeps.cpu_use import CpuUse, counted_use, measured_upkeep, use_by_time
+from controllers.lab.simulation.past_sweeps.cpu_use import PastCpuUse, counted_use, measured_upkeep, use_by_time
 from controllers.lab.simulation.past_sweeps.past_sweep import (
     MoveTimes,
     PastSweep,
@@ -16,7 +16,7 @@ from controllers.lab.simulation.past_sweeps.past_sweep import (
     common_trials,
 )
 from controllers.worlds.simulated.scenario import Costs
-from controllers.worlds.simulated.workload import Exchange, NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import WorkerExchange, NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
 
 _LEAST_WORK_S: Final = 1e-3
 
@@ -88,7 +88,7 @@ def record(sweep: PastSweep, target: TargetCluster, others: Sequence[PastSweep] 
     return Recording(Workload(trials, target.nodes), costs, pins, spread, assumptions)
 
 
-def _measured_costs(moves: Sequence[MoveTimes], uses: Sequence[CpuUse], base: Costs) -> Costs:
+def _measured_costs(moves: Sequence[MoveTimes], uses: Sequence[PastCpuUse], base: Costs) -> Costs:
     costs = replace(base, start_cpu_s=statistics.median(use.before_training for use in uses))
     if not moves:
         return costs
@@ -99,10 +99,10 @@ def _measured_costs(moves: Sequence[MoveTimes], uses: Sequence[CpuUse], base: Co
     )
 
 
-def _trial(trial: PastTrial, use: CpuUse, start_cpu_s: float, sweep: PastSweep, target: TargetCluster) -> TrialSpec:
+def _trial(trial: PastTrial, use: PastCpuUse, start_cpu_s: float, sweep: PastSweep, target: TargetCluster) -> TrialSpec:
     start = min(start_cpu_s * use.workers, use.spent[0])
     reports = tuple(
-        Report((at - start) / use.cores, point.value) for at, point in zip(use.spent, trial.objective, strict=True)
+        CurvePoint((at - start) / use.cores, point.value) for at, point in zip(use.spent, trial.objective, strict=True)
     )
     return TrialSpec(
         id=trial.id,
@@ -115,7 +115,7 @@ def _trial(trial: PastTrial, use: CpuUse, start_cpu_s: float, sweep: PastSweep, 
         parameters=trial.parameters,
         min_workers=trial.workers[0],
         max_workers=trial.workers[1],
-        exchange=Exchange(step_s=max(use.typical_step / use.cores, _LEAST_WORK_S)),
+        exchange=WorkerExchange(step_s=max(use.typical_step / use.cores, _LEAST_WORK_S)),
     )
 
 
@@ -131,7 +131,7 @@ def _fitting_request(sweep: PastSweep, target: TargetCluster) -> float:
 
 
 def _spread(
-    sweep: PastSweep, uses: Sequence[CpuUse], others: Sequence[PastSweep], upkeep: float
+    sweep: PastSweep, uses: Sequence[PastCpuUse], others: Sequence[PastSweep], upkeep: float
 ) -> tuple[dict[TrialId, float], str]:
     """Return the relative standard deviation of each trial's work, and in words where it is from."""
     comparable = [other for other in others if other.counted] if sweep.counted else []
