@@ -11,11 +11,11 @@ from controllers.core.errors import SpeconError
 from controllers.core.objectives import missing_objectives
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult, TrialResult
-from hera_specon.cli.backend import chosen_policies, parsed, real_backend
+from hera_specon.cli.backend import chosen_policies, parse_spec, real_backend
 from hera_specon.cli.found_runs import found_record
 from hera_specon.display.console import OutlivingConsole
 from hera_specon.display.screens import LiveScreen, PlainScreen
-from hera_specon.records.comparison import labelled
+from hera_specon.records.comparison import label_results
 from hera_specon.records.flat import flat_rows
 from hera_specon.records.run_folder import newest_checkpoint, parts_of
 from hera_specon.report.page import REPORT_FILE, write_report
@@ -133,7 +133,7 @@ def run(
     manifest: dict[str, Any] = json.loads(json.dumps(given, default=str))
     source = Path(str((manifest.get("metadata") or {}).get("generateName") or "workflow").rstrip("-"))
     asked = [policy] if isinstance(policy, str) or not isinstance(policy, Sequence) else list(policy)
-    policies = [parsed(backend.parse_policy, one, "policy") if isinstance(one, str) else one for one in asked]
+    policies = [parse_spec(backend.parse_policy, one, "policy") if isinstance(one, str) else one for one in asked]
     sizes = options.get("cpus_per_node")
     settings = LocalSettings(
         nodes=options.get("nodes") or (len(sizes) if isinstance(sizes, tuple) else LocalSettings.nodes),
@@ -154,7 +154,7 @@ def run(
         if done.lacking:
             screen.say(f"{done.lacking}; the same call sends the rest")
     done.conclude()
-    return SweepOutcome(done.folder, tuple(labelled(done.results, [str(one) for one in asked])))
+    return SweepOutcome(done.folder, tuple(label_results(done.results, [str(one) for one in asked])))
 
 
 def load(run: str | None = None, state_dir: Path | str = ".specon", tracking_uri: str | None = None) -> SweepOutcome:

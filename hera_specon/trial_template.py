@@ -28,7 +28,7 @@ from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
 from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, leaves, losses, retries, workers
-from controllers.core.word_script import wrapped
+from controllers.core.word_script import wrap
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import most_moves
 from hera_specon.devices import device_problems, tolerations
@@ -176,7 +176,7 @@ def _pass_hyperparameters(program: Container, settings: TrialSettings) -> None:
             lines.append(passed.line(variable))
     program.args = args
     if lines:
-        program.command = wrapped(program.command or [], lines)
+        program.command = wrap(program.command or [], lines)
 
 
 def _names_cpu(given: ResourceRequirements | None) -> bool:

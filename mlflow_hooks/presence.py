@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mlflow_hooks.state_folder import write_whole
-from mlflow_hooks.system import started
+from mlflow_hooks.system import start_time
 
 TRAINING: Final = "training"
 """It trains, or ended without having come to the end of its training."""
@@ -27,7 +27,7 @@ class Presence:
     """A process that trains, or trained, a trial as one of its workers.
 
     ``pid`` is its number in its own namespace. ``started`` tells when it began, and thereby tells it from any other
-    process that has that number (``system.started``). ``doing`` is ``training`` or ``left``.
+    process that has that number (``system.start_time``). ``doing`` is ``training`` or ``left``.
     """
 
     attempt: str
@@ -50,7 +50,7 @@ class Announcement:
 
     def __init__(self, folder: Path, attempt: str, rank: int) -> None:
         self._path = folder / _name(rank)
-        self._me = Presence(attempt, rank, os.getpid(), started(os.getpid()) or 0, TRAINING)
+        self._me = Presence(attempt, rank, os.getpid(), start_time(os.getpid()) or 0, TRAINING)
 
     def training(self) -> None:
         """Say that this process trains."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
-from mlflow_hooks.system import started
+from mlflow_hooks.system import start_time
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _BY_HAND_ROOT = Path(".specon/by-hand")

@@ -8,7 +8,7 @@ from typing import Final
 
 from benchmarks.experiments import markdown
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
-from controllers.lab.simulation.foreseen import PARTS, Judged, coverage, judged
+from controllers.lab.simulation.foreseen import PARTS, Judged, coverage, judge
 from controllers.lab.worker_pool import worker_pool
 from mlflow_hooks.system import cores_here
 
@@ -56,7 +56,7 @@ _HEADER: Final = ("experiment", *(f"{what}, {part:.0%}" for what in ("end", "tri
 
 
 def _judged(name: str, policy: str, seed: int) -> list[Judged]:
-    return judged(EVERY_EXPERIMENT[name], policy, seed)
+    return judge(EVERY_EXPERIMENT[name], policy, seed)
 
 
 def _rows(policy: str, found: dict[tuple[str, str], list[Judged]]) -> list[list[str]]:

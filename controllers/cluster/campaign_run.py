@@ -24,7 +24,7 @@ from controllers.core.objectives import ObjectiveWatch, missing_objectives, with
 from controllers.core.policy import Policy
 from controllers.core.ports import StateStore, World
 from controllers.core.results import RunResult
-from controllers.driving.assembly import assemble, check_policy, guarded
+from controllers.driving.assembly import assemble, check_policy, guard_policy
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
@@ -269,7 +269,7 @@ class CampaignRun:
                 self._store,
                 logs=(report,),
                 observers=(tags, usage, recorder, forecaster, silence),
-                guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
+                guard=lambda policy: Pinned(policy=guard_policy(policy), first_nodes=first, short=world.short),
                 requests=self._asks,
                 search=searches,
             )

@@ -19,15 +19,15 @@ MOST_WRITTEN: Final = 2**14
 
 
 def parameters_in(written: str) -> Parameters:
-    """Return the hyperparameters in the text of a JSON object, as ``bounded`` does; none where it is no such text."""
+    """Return the hyperparameters in the text of a JSON object, as ``bound_parameters`` does; none where it is no such text."""
     try:
         found = json.loads(written) if 0 < len(written) <= MOST_WRITTEN else {}
     except (ValueError, RecursionError):
         return ()
-    return bounded(found) if isinstance(found, dict) else ()
+    return bound_parameters(found) if isinstance(found, dict) else ()
 
 
-def noted(point: Point) -> dict[str, str]:
+def point_annotations(point: Point) -> dict[str, str]:
     """Return the annotations by which a pod's environment gets ``point``: all as a JSON object, and one by one."""
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in point}
     return {
@@ -36,7 +36,7 @@ def noted(point: Point) -> dict[str, str]:
     }
 
 
-def bounded(given: Mapping[str, object]) -> Parameters:
+def bound_parameters(given: Mapping[str, object]) -> Parameters:
     """Return those of ``given`` that are a number or a short text, by name; the first 32 of them.
 
     A text that reads as a finite number is that number, and a truth value is the text ``true`` or ``false``. Left out

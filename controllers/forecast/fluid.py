@@ -14,7 +14,7 @@ from typing import Final
 from controllers.core.devices import Devices
 from controllers.forecast.model import Course, Job, FluidModel, ModelNode
 from controllers.policies.ahead.forecast import LINEAR, earliest_end
-from controllers.policies.kit.allocation import allocated
+from controllers.policies.kit.allocation import allocate
 from controllers.policies.kit.waits import cores_with_waiting, speed_with_waiting
 
 LOOKED_AT: Final = 32
@@ -303,7 +303,7 @@ class _Simulation:
                 shares[place] += more
                 left -= more
         room = [member.most - share for member, share in zip(members, shares, strict=True)]
-        return [share + more for share, more in zip(shares, allocated(room, left, self._exponent), strict=True)]
+        return [share + more for share, more in zip(shares, allocate(room, left, self._exponent), strict=True)]
 
     def _until_critical(self, node: _Node, now: float) -> float:
         """Return the seconds until the next member of a node becomes one of those that would end the sweep."""

@@ -12,7 +12,7 @@ from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
 from controllers.forecast.ranges import PolicyTraits, forecast
 from controllers.forecast.supplies import Supplies, supplies_after
-from controllers.policies.kit.work_left import SweepMeasurements, measured
+from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep
 
 _LOG = logging.getLogger(__name__)
 LOOK_S: Final = 1.0
@@ -66,7 +66,7 @@ class Forecaster:
                 self._ended_at[trial.id] = snapshot.now
         self._unended = frozenset(trial.id for trial in snapshot.unended)
         try:
-            self._measured = measured(snapshot, self._measured)
+            self._measured = measure_sweep(snapshot, self._measured)
             self._supplies = supplies_after(snapshot, self._supplies)
             found = self._found(snapshot) if snapshot.now >= self._forecast_at or not snapshot.unended else None
         except Exception:  # noqa: BLE001 - whatever reports hold, the sweep is steered on

@@ -155,7 +155,7 @@ class LengthsBeyond:
     """
 
     def __init__(self, totals: Sequence[float], running: Iterable[float], draws: int) -> None:
-        logs, bounds = [math.log(total) for total in totals], _thinned([math.log(done) for done in running])
+        logs, bounds = [math.log(total) for total in totals], _thin([math.log(done) for done in running])
         usual, n = statistics.fmean(logs), len(logs)
         squares = sum((log - usual) ** 2 for log in logs)
         laws: list[tuple[float, float]] = []
@@ -189,7 +189,7 @@ class LengthsBeyond:
         return found
 
 
-def _thinned(bounds: Sequence[float]) -> list[tuple[float, float]]:
+def _thin(bounds: Sequence[float]) -> list[tuple[float, float]]:
     """Return at most ``BOUNDS`` of ``bounds`` that stand for all, and how many each stands for."""
     ordered, kept = sorted(bounds), min(len(bounds), BOUNDS)
     return [(ordered[int((place + 0.5) * len(ordered) / kept)], len(ordered) / kept) for place in range(kept)]

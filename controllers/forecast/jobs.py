@@ -22,7 +22,7 @@ from controllers.policies.kit.waits import (
     chance_of_waiting,
     surely_waits,
 )
-from controllers.policies.kit.work_left import EndedTrial, SweepMeasurements, estimated, scaling_of
+from controllers.policies.kit.work_left import EndedTrial, SweepMeasurements, estimate_work, scaling_of
 
 LEAST_WEIGHT: Final = 2 / 1024
 """Cores that a request of nothing weighs: cpu.shares are never below 2, and 1024 of them are a core."""
@@ -140,7 +140,7 @@ def known_sweep(snapshot: Snapshot, measured: SweepMeasurements, to_come: Iterab
     startup = _startup(measured)
     common = _Common(snapshot.now, scaling.power, startup, free_cores(snapshot, measured))
     told = any(trial.parameters for trial in trials)
-    guesses = estimated(snapshot, measured, scaling.power) if told else {}
+    guesses = estimate_work(snapshot, measured, scaling.power) if told else {}
     jobs: list[KnownJob] = []
     totals: list[Whole] = []
     for trial in trials:

@@ -13,7 +13,7 @@ from controllers.core.model import TrialId
 from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
-from controllers.driving.assembly import assemble, guarded
+from controllers.driving.assembly import assemble, guard_policy
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
@@ -212,7 +212,7 @@ class LocalSweep:
                 logs=(ActionFile(folder),),
                 observers=(self._mlflow, recorder, Forecaster(policy, world.to_come, told), silence, screen),
                 # Under a policy that places no trial, those that a search gives their hyperparameters start too.
-                guard=lambda policy: Pinned(policy=guarded(policy), short=world.short),
+                guard=lambda policy: Pinned(policy=guard_policy(policy), short=world.short),
                 requests=AskedFile(folder),
             )
             return Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now())

@@ -13,7 +13,7 @@ from pydantic import Field
 from controllers.core.actions import Action, Assessment, Decision, Proposal, Resize
 from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
-from controllers.policies.kit.paces import StepMemo, StepTime, timed
+from controllers.policies.kit.paces import StepMemo, StepTime, time_steps
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 from controllers.policies.kit.shares import SharedNode, shared_nodes, shrinks_first
 
@@ -97,7 +97,7 @@ class DQoES(PolicySettings):
         }
         if snapshot.now < state.due_at - CLOCK_SLACK:
             return Decision(state, wake_at=state.due_at, assessments=told)
-        steps = timed(snapshot, state.steps, self.stale_after * self.interval)
+        steps = time_steps(snapshot, state.steps, self.stale_after * self.interval)
         fresh = _fresh(steps, state.steps)
         costs = dict(state.costs)
         for name, took in fresh.items():

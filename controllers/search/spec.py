@@ -23,7 +23,7 @@ from pydantic import (
 
 from controllers.core.errors import SearchError
 from controllers.core.model import Parameters, Point, Value
-from controllers.core.parameters import MOST_NAME, MOST_PARAMETERS, MOST_TEXT, bounded
+from controllers.core.parameters import MOST_NAME, MOST_PARAMETERS, MOST_TEXT, bound_parameters
 
 MOST_WRITTEN: Final = 4096
 """Characters of a search: of an annotation no more are read."""
@@ -192,7 +192,7 @@ class SearchSpec(_Part):
                 candidates += dimension.domain.options
             elif isinstance(number, float) and dimension.domain.low <= number <= dimension.domain.high:
                 candidates.insert(0, dimension.domain.tidy(number))
-            match = [one for one in candidates if dict(bounded({dimension.name: one})).get(dimension.name) == number]
+            match = [one for one in candidates if dict(bound_parameters({dimension.name: one})).get(dimension.name) == number]
             if number is None or not match:
                 return None
             found[dimension.name] = match[0]

@@ -37,7 +37,7 @@ def artifact_text(client: MlflowClient, run: Run, path: str, most: int) -> str:
     """
     store = get_artifact_repository(str(run.info.artifact_uri), tracking_uri=str(client.tracking_uri))
     if isinstance(store, HttpArtifactRepository):
-        return _streamed(store.artifact_uri, path, most).decode(errors="replace")
+        return _stream(store.artifact_uri, path, most).decode(errors="replace")
     folder = str(Path(path).parent) if "/" in path else None
     size = next((file.file_size for file in store.list_artifacts(folder) if file.path == path), None)
     if size is None or size > most:
@@ -47,7 +47,7 @@ def artifact_text(client: MlflowClient, run: Run, path: str, most: int) -> str:
         return Path(kept_at).read_text(encoding="utf-8", errors="replace")
 
 
-def _streamed(address: str, path: str, most: int) -> bytes:
+def _stream(address: str, path: str, most: int) -> bytes:
     """Return a file that a tracking server hands on; what its listing says of the size may be wrong."""
     login = get_default_host_creds(address)  # type: ignore[no-untyped-call]
     with http_request(login, f"/{quote(path)}", "GET", stream=True) as answer:  # type: ignore[no-untyped-call]

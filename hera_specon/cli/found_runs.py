@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hera_specon.records.run_folder import RunNotFoundError, RunRecord, combined, find_run, load_run
+from hera_specon.records.run_folder import RunNotFoundError, RunRecord, combine_records, find_run, load_run
 
 
 def found_folder(run: str | None, state_dir: Path, uri: str | None) -> Path | None:
@@ -48,4 +48,4 @@ def found_record(runs: Sequence[str | None], state_dir: Path, uri: str | None) -
         elif run is not None:
             client = client or CarefulClient(uri)  # not sooner: without an address it makes a database right here
             found.append(tracked_record(client, run))
-    return combined(found)
+    return combine_records(found)

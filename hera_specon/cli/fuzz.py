@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from controllers.core.errors import SpeconError
-from hera_specon.cli.backend import parsed
+from hera_specon.cli.backend import parse_spec
 from hera_specon.cli.options import json_file_option, policies_option
 from hera_specon.cli.output import open_console, progress_bar, write_json
 
@@ -123,7 +123,7 @@ def _search(request: FuzzRequest, console: Console) -> FuzzTally:
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
 
     for spec in request.policies:
-        parsed(parse_policy, spec, "--policy")
+        parse_spec(parse_policy, spec, "--policy")
     policies = request.policies or every_policy()
     seeds, tally, began = range(request.seed, request.seed + request.runs), FuzzTally(), time.monotonic()
     with progress_bar(console, "searching", "sweeps", request.runs) as advance:

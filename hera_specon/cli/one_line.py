@@ -200,7 +200,7 @@ class Given:
         return cls(line, file, assigned, command, own)
 
 
-def asked_sweep(ctx: click.Context, options: dict[str, Any]) -> AskedSweep:
+def read_sweep(ctx: click.Context, options: dict[str, Any]) -> AskedSweep:
     """Return the sweep that a command line names or defines; what belongs to it alone is taken out of ``options``.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hera_specon.cli.backend import parsed
+from hera_specon.cli.backend import parse_spec
 from hera_specon.cli.options import CoreCount, NodeCount, json_file_option, policies_option, state_dir_option
 from hera_specon.cli.output import open_console, progress_bar, write_json
 from hera_specon.display.console import SafeConsole
@@ -128,7 +128,7 @@ def _replay(request: ReplayRequest) -> "Replayed":
     from hera_specon.replay import replaying, sources  # noqa: PLC0415
     from hera_specon.replay.past_sweeps import KnownObjective  # noqa: PLC0415
 
-    policies = {spec: parsed(parse_policy, spec, "--policy") for spec in request.policies}
+    policies = {spec: parse_spec(parse_policy, spec, "--policy") for spec in request.policies}
     be_impatient()
     uri = request.mlflow_tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
     objective = KnownObjective(request.objective, Direction(request.direction) if request.direction else None)

@@ -8,7 +8,7 @@ import click
 
 from controllers.core.errors import SpeconError
 from controllers.policies.kit.settings import DEFAULT_POLICY
-from hera_specon.cli.backend import parsed
+from hera_specon.cli.backend import parse_spec
 from hera_specon.cli.group import CommandFailure
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, offloaded_option, state_dir_option
 from hera_specon.cli.output import open_console, print_how_it_went, say, say_lines, this_command
@@ -80,7 +80,7 @@ def resume(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
     from controllers.policies.registry import parse_policy  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.records.run_folder import RunNotFoundError, find_run  # noqa: PLC0415
 
-    parsed(parse_policy, request.policy, "--policy")
+    parse_spec(parse_policy, request.policy, "--policy")
     try:
         folder = find_run(request.sweep, request.state_dir)
     except RunNotFoundError:
@@ -159,8 +159,8 @@ def _resume_in_a_cluster(request: ResumeRequest) -> None:
     from hera_specon.cli.asking import WorkflowDesk  # noqa: PLC0415
     from hera_specon.cluster.access import find_workflow, open_cluster, read_pods, workflow_record  # noqa: PLC0415 - as above
     from hera_specon.cluster.channel import KubeChannel  # noqa: PLC0415
-    from hera_specon.submission.edits import Overrides, canonical_policy, edited  # noqa: PLC0415
-    from hera_specon.submission.resuming import continued, ended_early  # noqa: PLC0415
+    from hera_specon.submission.edits import Overrides, canonical_policy, edit_manifest  # noqa: PLC0415
+    from hera_specon.submission.resuming import continue_manifest, ended_early  # noqa: PLC0415
     from hera_specon.submission.size import check_size  # noqa: PLC0415
 
     access = open_cluster(request.kubeconfig, request.context, request.namespace)
@@ -174,10 +174,10 @@ def _resume_in_a_cluster(request: ResumeRequest) -> None:
         return
     pods = read_pods(access, record.name)
     points = {pod.definition.id: pod.definition.point for pod in pods if pod.definition and pod.definition.point}
-    manifest = continued(workflow, record, request.chosen, points)
+    manifest = continue_manifest(workflow, record, request.chosen, points)
     check_size(manifest, offloaded=request.offloaded)
     channel = KubeChannel(access.api)
-    manifest = edited(manifest, Overrides(policy=canonical_policy(request.policy)))
+    manifest = edit_manifest(manifest, Overrides(policy=canonical_policy(request.policy)))
     created = channel.create(access.namespace, manifest)
     say(f"Created workflow {created.name} in namespace {created.namespace} (uid {created.uid})")
     say(f"Watch it: specon status {created.name} -n {created.namespace} --watch")

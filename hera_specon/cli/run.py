@@ -11,7 +11,7 @@ from rich.console import Console
 from controllers.core.errors import SweepInterrupted
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, real_backend
 from hera_specon.cli.group import CommandFailure
-from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, asked_sweep, one_line_options
+from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, read_sweep, one_line_options
 from hera_specon.cli.options import (
     POLICY_SPEC,
     CoresOfNodes,
@@ -24,7 +24,7 @@ from hera_specon.cli.options import (
 )
 from hera_specon.cli.output import open_console, print_how_it_went, problems, say, say_lines, write_json
 from hera_specon.display.screens import LiveScreen, PlainScreen
-from hera_specon.records.comparison import labelled, to_json
+from hera_specon.records.comparison import label_results, to_json
 from hera_specon.report.ahead_of_time import import_soon
 from hera_specon.report.opening import open_page
 from hera_specon.report.page import REPORT_FILE, write_report
@@ -162,11 +162,11 @@ def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - option
     have everything yet (the same command sends the rest), 2 the command or FILE is wrong (nothing was
     started), 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    request = RunRequest(sweep=asked_sweep(ctx, options), **options)
+    request = RunRequest(sweep=read_sweep(ctx, options), **options)
     console = open_console(request.json_out, outlives=True)
     import_soon()
     done = _run(ctx.obj or real_backend(), request, console)
-    results = labelled(done.results, done.policies or request.policies)
+    results = label_results(done.results, done.policies or request.policies)
     print_how_it_went(console, results, done.folder)
     report = done.folder / REPORT_FILE
     write_report(done.folder, [report] + ([request.report_out] if request.report_out else []))

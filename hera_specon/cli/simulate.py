@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from controllers.core.errors import SpeconError
-from hera_specon.cli.backend import parsed
+from hera_specon.cli.backend import parse_spec
 from hera_specon.cli.options import NodeCount, json_file_option, policies_option
 from hera_specon.cli.output import open_console, progress_bar, write_json
 
@@ -151,7 +151,7 @@ def _orders(request: SimulateRequest) -> "list[ExperimentPlan]":
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
 
     for spec in request.policies:
-        parsed(parse_policy, spec, "--policy")
+        parse_spec(parse_policy, spec, "--policy")
     setups = [_setup(name, request) for name in request.experiments]
     names = [setup.id for setup in setups]
     if twice := sorted({name for name in names if names.count(name) > 1}):

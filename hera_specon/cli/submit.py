@@ -139,7 +139,7 @@ def submit(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
 
 def _submit(request: SubmitRequest) -> "tuple[Created, Channel] | None":
     """Create the workflow; None if it was only printed."""
-    from hera_specon.submission.edits import Overrides, canonical_policy, edited, in_namespace, prepared  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.submission.edits import Overrides, canonical_policy, edit_manifest, in_namespace, prepare_manifest  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.submission.size import check_size  # noqa: PLC0415 - as above
 
     overrides = Overrides(
@@ -149,7 +149,7 @@ def _submit(request: SubmitRequest) -> "tuple[Created, Channel] | None":
         tracking_uri=request.mlflow_tracking_uri,
         gate_first=request.gate_first,
     )
-    file, manifest = prepared(request.file, overrides)
+    file, manifest = prepare_manifest(request.file, overrides)
     check_parameters(request.parameters, file.manifest, request.file)
     if request.dry_run and request.first_nodes_of is None and request.extend is None:
         check_size(manifest, offloaded=request.offloaded)
@@ -161,13 +161,13 @@ def _submit(request: SubmitRequest) -> "tuple[Created, Channel] | None":
         from hera_specon.cluster.access import first_nodes  # noqa: PLC0415 - as above
 
         earlier = channel.workflow(namespace, request.first_nodes_of)
-        manifest = edited(manifest, Overrides(first_nodes=first_nodes(earlier, file.sweeps)))
+        manifest = edit_manifest(manifest, Overrides(first_nodes=first_nodes(earlier, file.sweeps)))
     if request.extend is not None:
         from hera_specon.cluster.access import workflow_record  # noqa: PLC0415 - as above
-        from hera_specon.submission.extending import extended  # noqa: PLC0415
+        from hera_specon.submission.extending import extend_manifest  # noqa: PLC0415
 
         before = channel.workflow(namespace, request.extend)
-        manifest = extended(manifest, before, workflow_record(before))
+        manifest = extend_manifest(manifest, before, workflow_record(before))
     check_size(manifest, offloaded=request.offloaded)
     if request.dry_run:
         _print_yaml(manifest)

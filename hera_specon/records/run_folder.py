@@ -13,7 +13,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.forecast import Forecast
 from controllers.core.model import Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.objectives import missing_objectives
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.core.results import RunResult, told_again
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
@@ -119,7 +119,7 @@ def own_folder(part: Path, trial: str) -> Path | None:
     return next(filter(None, map(made_before, (part / WORK).glob(f"*.{escape(trial)}"))), None)
 
 
-def combined(records: Sequence[RunRecord]) -> RunRecord:
+def combine_records(records: Sequence[RunRecord]) -> RunRecord:
     """Return several records as one, to be compared with the first; policies are told apart by their runs."""
     if len(records) == 1:
         return records[0]
@@ -190,7 +190,7 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
     for trial, events in by_trial.items():
         acted = (event.reason for event in reversed(events) if event.kind is not EventKind.OUTLOOK)
         reasons[TrialId(trial)] = next((reason for reason in acted if reason), "")
-    params = {one.id: bounded(one.params) for one in run.result.trials} if run.result else {}
+    params = {one.id: bound_parameters(one.params) for one in run.result.trials} if run.result else {}
     trials = [replace(_trial(name, by_trial[name], direction), parameters=params.get(name, ())) for name in by_trial]
     return SweepState(
         name=name,

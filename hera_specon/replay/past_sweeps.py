@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Direction, NodeName, Phase, TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.core.results import TrialResult
 from controllers.lab.simulation.past_sweeps.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, Stay
 from controllers.tracking.access import shown
@@ -127,7 +127,7 @@ def _past_trial(
         cpu=None if first is None else first.cpu,
         began_epoch_s=tracked.began_at,
         stays=stays(lived),
-        parameters=bounded(trial.params),
+        parameters=bound_parameters(trial.params),
         workers=(min(sizes, default=trial.workers), max(sizes, default=trial.workers)),
     )
 

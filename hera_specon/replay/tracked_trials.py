@@ -9,7 +9,7 @@ from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Direction, Parameters
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.lab.simulation.past_sweeps.past_sweep import Logged, PastSweepError
 from controllers.tracking.values import history_of, newest_of
 from mlflow_hooks import contract
@@ -123,7 +123,7 @@ def _tracked(run: Run) -> TrackedTrial:
         metrics=frozenset(newest),
         objective_first=None if first is None else first.value,
         parent=str(data.tags.get(TAG_PARENT, "")),
-        parameters=bounded(data.params),
+        parameters=bound_parameters(data.params),
     )
 
 

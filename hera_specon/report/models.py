@@ -31,7 +31,7 @@ def whole(ranked: Sequence[TrialResult]) -> list[TrialResult]:
     return [trial for trial in ranked if not trial.stopped]
 
 
-def varied(trials: Sequence[TrialResult]) -> dict[str, list[Any]]:
+def varied_hyperparameters(trials: Sequence[TrialResult]) -> dict[str, list[Any]]:
     """Return the hyperparameters that all ``trials`` have and that differ between them, each with a value per trial."""
     names = [name for name in (trials[0].params if trials else {}) if all(name in trial.params for trial in trials)]
     found = {name: [trial.params[name] for trial in trials] for name in names}
@@ -44,7 +44,7 @@ def importances(ranked: Sequence[TrialResult]) -> dict[str, float]:
     By PED-ANOVA (Watanabe et al. 2023), as Optuna has it. Empty where fewer than ten trials came to their end.
     """
     trials = whole(ranked)
-    values = varied(trials)
+    values = varied_hyperparameters(trials)
     if len(trials) < LEAST_TRIALS or not values:
         return {}
     optuna = quiet_optuna()
@@ -81,7 +81,7 @@ def parallel_chart(ranked: Sequence[TrialResult], objective: str) -> str:
     Empty where there are fewer than three trials, or nothing that differs between them.
     """
     trials = whole(ranked)
-    axes = [axis for name, of in varied(trials).items() if (axis := _axis(name, of))]
+    axes = [axis for name, of in varied_hyperparameters(trials).items() if (axis := _axis(name, of))]
     if len(trials) < 3 or not axes:  # noqa: PLR2004 - two lines are no picture
         return ""
     axes.append(_number_axis(objective, [trial.final_metric or 0.0 for trial in trials]))

@@ -39,7 +39,7 @@ def ended_early(record: WorkflowRecord) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def continued(
+def continue_manifest(
     workflow: Manifest, record: WorkflowRecord, chosen: Callable[[str], bool], points: Mapping[TrialId, Point]
 ) -> dict[str, Any]:
     """Return the manifest of a workflow in which the ``chosen`` trials go on.

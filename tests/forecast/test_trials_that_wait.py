@@ -10,7 +10,7 @@ from controllers.core.model import Node, NodeName, Phase, Progress, Snapshot, Tr
 from controllers.core.ports import ComingTrial
 from controllers.forecast.ranges import PolicyTraits, forecast
 from controllers.policies import Ahead, Default
-from controllers.policies.kit.work_left import SweepMeasurements, estimated, measured
+from controllers.policies.kit.work_left import SweepMeasurements, estimate_work, measure_sweep
 from tests.forecast.sweeps import N1, N2, trial
 
 DEFAULT, AHEAD = PolicyTraits.by(Default()), PolicyTraits.by(Ahead())
@@ -59,7 +59,7 @@ def followed(
     for now in range(int(until) + 1):
         each = tuple(sweep.at(one, float(now)) if one.nodes else one for one in trials)
         snapshot = Snapshot(float(now), each, tuple(map(Node, names, nodes)))
-        known = measured(snapshot, known)
+        known = measure_sweep(snapshot, known)
     return snapshot, known
 
 
@@ -137,6 +137,6 @@ def test_ahead_believes_that_a_trial_which_waits_has_left_what_its_steps_take(
     crowd = [trial(f"t{number}", N1, cpu=0.2) for number in range(trials)]
     sweep = Sweep(SLEEP_S, cost, cores=0.4)
     snapshot, known = followed(sweep, 20.0, crowd, nodes)
-    for one in estimated(snapshot, known, 1.0).values():
+    for one in estimate_work(snapshot, known, 1.0).values():
         assert one.work / one.most == pytest.approx(sweep.trial_s - 20.0, rel=0.25)
         assert one.worth_offering >= 0.2

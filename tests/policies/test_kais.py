@@ -17,13 +17,13 @@ from controllers.core.actions import Decision, Migrate, Place, Resize
 from controllers.core.devices import Devices
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies import Kais
-from controllers.policies.kais.dispatch import untrained_for
+from controllers.policies.kais.dispatch import why_untrained
 from controllers.policies.kais.grid import GRID, MOST, on_grid
 from controllers.policies.kais.network import BIASES, SHAPES, Embedding, PolicyNetwork
 from controllers.policies.kais.policy import KaisState
 from controllers.policies.kais.scene import Scene, scene
 from controllers.policies.kais.weights import MOST_BYTES, RANGES, SHIPPED, BadWeightsError, Trained, checksum, read
-from controllers.policies.kit.work_left import estimated, measured
+from controllers.policies.kit.work_left import estimate_work, measure_sweep
 from tests.policies.policy_fakes import node, progress, snapshot, trial
 
 AT = 100.0
@@ -57,8 +57,8 @@ def waits(name: str, **changes: Any) -> Trial:  # noqa: ANN401 - any field of Tr
 
 def seen(trials: list[Trial], nodes: list[Node]) -> Scene:
     now = snapshot(AT, trials, nodes)
-    known = measured(now, KaisState().measured)
-    found = scene(now, estimated(now, known, 1.0), {}, arriving=False)
+    known = measure_sweep(now, KaisState().measured)
+    found = scene(now, estimate_work(now, known, 1.0), {}, arriving=False)
     assert found is not None
     return found
 
@@ -176,7 +176,7 @@ def test_a_trial_goes_only_where_there_is_room() -> None:
 )
 def test_what_it_was_not_trained_on_is_left_to_the_default_scheduler(changes: dict[str, object], why: str) -> None:
     odd = waits("x", **changes)
-    assert why in untrained_for(odd)
+    assert why in why_untrained(odd)
     nodes = [node("a", 8.0, devices=Devices.of({"gpu": 2}))]
     (found,) = decided(snapshot(AT, [odd], nodes)).proposals
     assert found.action == Place(TrialId("x"))

@@ -7,7 +7,7 @@ import pytest
 from controllers.core.model import Snapshot, TrialId
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.most_cores import Most, Use, most_of_each
-from controllers.policies.kit.work_left import SweepMeasurements, estimated, measured
+from controllers.policies.kit.work_left import SweepMeasurements, estimate_work, measure_sweep
 from tests.policies.policy_fakes import node, progress, snapshot, trial
 
 
@@ -16,7 +16,7 @@ def expected(used: float, told: list[float]) -> float:
     others = {f"other-{number}": MeasuredTrial(most=most) for number, most in enumerate(told)}
     known = SweepMeasurements({TrialId(name): memo for name, memo in {"new": MeasuredTrial(used=used), **others}.items()})
     sight = snapshot(0.0, [trial(name, "n") for name in ("new", *others)], [node("n", 16.0)])
-    return estimated(sight, known, 1.0)[TrialId("new")].most
+    return estimate_work(sight, known, 1.0)[TrialId("new")].most
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def told(requests: dict[str, float], used: float, seconds: float, reports: int =
 
     known = SweepMeasurements()
     for report in range(1 + reports):
-        known = measured(look(100.0 + report * seconds), known)
+        known = measure_sweep(look(100.0 + report * seconds), known)
     return known.trials[TrialId("a")].most
 
 

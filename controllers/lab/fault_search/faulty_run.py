@@ -8,7 +8,7 @@ from controllers.core.actions import Action, Place
 from controllers.core.engine import Engine
 from controllers.core.policy import Policy
 from controllers.core.ports import Outcome
-from controllers.driving.assembly import assemble, guarded
+from controllers.driving.assembly import assemble, guard_policy
 from controllers.driving.driver import VirtualBeats
 from controllers.lab.fault_search.case import (
     Case,
@@ -28,7 +28,7 @@ from controllers.lab.fault_search.faulty_ports import (
     TickFaults,
 )
 from controllers.lab.fault_search.invariants import InvariantChecker, InvariantError, broken
-from controllers.policies.comparison.clairvoyant import informed
+from controllers.policies.comparison.clairvoyant import inform
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.faults import (
     Crowding,
@@ -76,7 +76,7 @@ class CaseResult:
 def run_case(case: Case) -> CaseResult:
     """Run ``case`` to its end, or to the first invariant that does not hold. The same case gives the same result."""
     work = {trial.id: trial.work_s for trial in case.scenario.workload.trials}
-    return FaultyRun(case, guarded(informed(parse_policy(case.policy), work))).run()
+    return FaultyRun(case, guard_policy(inform(parse_policy(case.policy), work))).run()
 
 
 class FaultyRun:

@@ -22,7 +22,7 @@ from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.measures import ComparedRun, RunMeasure
 from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.lab.worker_pool import worker_pool
-from controllers.policies.comparison.clairvoyant import informed
+from controllers.policies.comparison.clairvoyant import inform
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Workload
@@ -196,7 +196,7 @@ def simulate_seed(plan: ExperimentPlan, seed: int) -> tuple[SimulatedRun, ...]:
         given = {} if Place in policy.needs else pinned
         scenario = Scenario(workload, plan.experiment.costs, seed, given)
         surrogate = plan.experiment.surrogate(seed)
-        runs.append(simulate(scenario, informed(policy, work, steps), surrogate=surrogate, keep_times=timed))
+        runs.append(simulate(scenario, inform(policy, work, steps), surrogate=surrogate, keep_times=timed))
     return tuple(runs)
 
 

@@ -14,7 +14,7 @@ from controllers.forecast.supplies import Supplies, supplies_after
 from controllers.lab.simulation.evaluation import first_nodes
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.run import simulate
-from controllers.policies.kit.work_left import SweepMeasurements, measured
+from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep
 from controllers.policies.registry import parse_policy
 from controllers.policies.wrappers.wrapper import AroundOne
 from controllers.worlds.simulated.scenario import Scenario
@@ -37,7 +37,7 @@ class Judged:
     trials: tuple[tuple[bool, float], ...]
 
 
-def judged(experiment: Setup, policy: str, seed: int, parts: Sequence[float] = PARTS) -> list[Judged]:
+def judge(experiment: Setup, policy: str, seed: int, parts: Sequence[float] = PARTS) -> list[Judged]:
     """Run a seed of ``experiment`` under ``policy``, and judge what was foreseen after each of ``parts``."""
     workload = experiment.workload(seed)
     steers = experiment.parameterised(parse_policy(policy))
@@ -91,7 +91,7 @@ class _Looks:
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         del assessments, reasons
-        self._measured = measured(snapshot, self._measured)
+        self._measured = measure_sweep(snapshot, self._measured)
         self._supplies = supplies_after(snapshot, self._supplies)
         self.kept.append((snapshot, self._measured, self._supplies))
 

@@ -14,7 +14,7 @@ from controllers.core.model import TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
-from controllers.driving.assembly import assemble, check_policy, guarded
+from controllers.driving.assembly import assemble, check_policy, guard_policy
 from controllers.driving.driver import Driver, VirtualBeats
 from controllers.policies import Pinned
 from controllers.record.recorder import Recorder
@@ -87,7 +87,7 @@ def _uncollected() -> Iterator[None]:
 
 def _starting(policy: Policy[Any]) -> Policy[Any]:
     """Return ``policy`` behind the guards; under one that places no trial, those that wait for a search start too."""
-    return Pinned(policy=guarded(policy))
+    return Pinned(policy=guard_policy(policy))
 
 
 class _Sweep:
@@ -111,7 +111,7 @@ class _Sweep:
             self.source,
             MemoryStore(),
             observers=(recorder, *observers),
-            guard=_starting if any(trial.search for trial in scenario.workload.trials) else guarded,
+            guard=_starting if any(trial.search for trial in scenario.workload.trials) else guard_policy,
         )
         self._driver = Driver(engine, self._world, VirtualBeats(scenario.costs.heartbeat_s))
         self._ticks = 0

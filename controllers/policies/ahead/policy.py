@@ -18,10 +18,10 @@ from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
 from controllers.policies.ahead.planning import Weights, WorkPlan
 from controllers.policies.ahead.sharing import Sharing
-from controllers.policies.ahead.watchdog import WatchScene, Watch, Work, watched
+from controllers.policies.ahead.watchdog import WatchScene, Watch, Work, keep_watch
 from controllers.policies.kit.arrivals import arriving_until, with_submissions
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
-from controllers.policies.kit.capacity import reconciled
+from controllers.policies.kit.capacity import reconcile
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.places import still_starting, with_places
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
@@ -29,9 +29,9 @@ from controllers.policies.kit.shares import shared_nodes, shrinks_first
 from controllers.policies.kit.work_left import (
     Estimate,
     SweepMeasurements,
-    doubted,
-    estimated,
-    measured,
+    doubt,
+    estimate_work,
+    measure_sweep,
     scaling_of,
     work_done,
     work_seen,
@@ -114,7 +114,7 @@ class Ahead(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: AheadState) -> Decision[AheadState]:
         """Measure, place what waits, look for moves where that is due, and share out."""
-        known = measured(snapshot, state.measured)
+        known = measure_sweep(snapshot, state.measured)
         moves = state.moves.answered(snapshot)
         starting = still_starting(snapshot, state.starting)
         submitted = with_submissions(state.submitted, snapshot)
@@ -122,7 +122,7 @@ class Ahead(PolicySettings):
         arriving = snapshot.now < until - CLOCK_SLACK
         scaling = scaling_of(known)
         power = scaling.power
-        estimates = estimated(snapshot, known, power)
+        estimates = estimate_work(snapshot, known, power)
         weights = Weights(power, scaling.contention, 0.0 if arriving else self.end_weight, self._move_cost(known))
         shown = with_destinations(snapshot, moves.asked)
         plan = WorkPlan(shown, estimates, starting, weights)
@@ -138,7 +138,7 @@ class Ahead(PolicySettings):
         movable = [t.id for t in snapshot.unended if due and t.id in fresh and moves.allows(t, MOST_MOVES)]
         if watch.fallen_back:
             starting = with_places(starting, placing)
-            doubting = WorkPlan(shown, doubted(estimates), starting, weights)
+            doubting = WorkPlan(shown, doubt(estimates), starting, weights)
             moving = list(doubting.moves_to_idle_nodes(movable))
             untold = [t for t in movable if moves.arrived.get(t, 0) < MOST_TRIES and _untold(known.trials[t])]
             moving += doubting.tries_elsewhere(untold, {name: one.most for name, one in estimates.items()})
@@ -153,7 +153,7 @@ class Ahead(PolicySettings):
             if name in plan.cores and (changed or not fresh.isdisjoint(node.names)):
                 forecast = plan.forecasts[name]
                 resizes += sharing.proposals(node, plan.cores[name], forecast, self.min_change, self.min_cpu)
-        kept, vetoed = reconciled((*placing, *moving, *shrinks_first(resizes, snapshot)), snapshot)
+        kept, vetoed = reconcile((*placing, *moving, *shrinks_first(resizes, snapshot)), snapshot)
         for proposal in kept:
             if isinstance(proposal.action, Migrate):
                 moves = moves.with_asked(estimates[proposal.action.trial].trial, proposal.action.node)
@@ -187,7 +187,7 @@ class Ahead(PolicySettings):
                 ages.append(min(snapshot.now - memo.newest.at, self.stale_after * self.interval))
         start = statistics.median(known.starts or (self.move_cost,))
         nodes = plan.nodes_of_trials()
-        return watched(WatchScene(snapshot, work, nodes, weights.power, start, weights.move_cost, max(ages)), watch)
+        return keep_watch(WatchScene(snapshot, work, nodes, weights.power, start, weights.move_cost, max(ages)), watch)
 
     def _move_cost(self, known: SweepMeasurements) -> float:
         """Return the seconds that a move is expected to take.

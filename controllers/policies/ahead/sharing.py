@@ -9,7 +9,7 @@ from typing import Final
 from controllers.core.actions import Proposal, Resize
 from controllers.core.model import TrialId
 from controllers.policies.ahead.forecast import NodeForecast
-from controllers.policies.kit.allocation import allocated
+from controllers.policies.kit.allocation import allocate
 from controllers.policies.kit.shares import SharedNode
 from controllers.policies.kit.work_left import Estimate
 
@@ -110,7 +110,7 @@ class Sharing:
                 give(name, mosts[name])
         in_line = [name for name, standing in line.items() if standing is LinePosition.IN_LINE]
         room = [max(0.0, mosts[name] - shares[name]) for name in in_line]
-        for name, more in zip(in_line, allocated(room, max(0.0, left), forecast.exponent), strict=True):
+        for name, more in zip(in_line, allocate(room, max(0.0, left), forecast.exponent), strict=True):
             give(name, shares[name] + more)
         for name in line:
             give(name, mosts[name])  # what those before them cannot use

@@ -19,7 +19,7 @@ from typing import Final
 
 from controllers.core.model import Direction, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import EVEN, Load, earliest_end, evenly_shared, node_forecast
-from controllers.policies.kit.allocation import allocated
+from controllers.policies.kit.allocation import allocate
 from controllers.policies.kit.places import roomiest_nodes
 
 TOLERATED: Final = 0.05
@@ -135,16 +135,16 @@ class WatchScene:
         return {node.name: node.supplied for node in self.snapshot.nodes if node.ready and node.supplied > 0}
 
 
-def watched(scene: WatchScene, before: Watch) -> Watch:
+def keep_watch(scene: WatchScene, before: Watch) -> Watch:
     """Return what is known after a look. Gangs and trials that hold devices are not watched, nor those beside them."""
     snapshot = scene.snapshot
     if any(trial.gang or trial.devices.counts for trial in snapshot.unended):
         return Watch(snapshot.now)
-    jobs = _with_places(_advanced(_as_known_now(scene, before.jobs), scene, before.at), scene)
+    jobs = _with_places(_advance(_as_known_now(scene, before.jobs), scene, before.at), scene)
     began = min((job.submitted_s for job in jobs), default=None) if before.began is None else before.began
     watch = _without_over(replace(before, at=snapshot.now, jobs=tuple(jobs), began=began))
     if _clear(jobs, scene):
-        return _judged(watch, _gap(watch, scene), scene)
+        return _judge(watch, _gap(watch, scene), scene)
     calm = watch.fallen_back_at is not None and watch.at - watch.fallen_back_at >= watch.calm_s
     return replace(watch, fallen_back_at=None) if calm else watch
 
@@ -174,7 +174,7 @@ def _as_known_now(scene: WatchScene, before: Sequence[TrialByDefault]) -> list[T
     return found
 
 
-def _advanced(jobs: Sequence[TrialByDefault], scene: WatchScene, since: float) -> list[TrialByDefault]:
+def _advance(jobs: Sequence[TrialByDefault], scene: WatchScene, since: float) -> list[TrialByDefault]:
     """Return ``jobs`` after the seconds from ``since`` to now."""
     found, cores = list(jobs), scene.cores
     by_node: dict[NodeName, list[int]] = {}
@@ -186,7 +186,7 @@ def _advanced(jobs: Sequence[TrialByDefault], scene: WatchScene, since: float) -
         while at < now:
             training = [place for place in places if found[place].ended_s is None and found[place].from_s <= at]
             starts = [found[place].from_s - at for place in places if at < found[place].from_s < now]
-            shares = allocated([found[place].most for place in training], cores[node], EVEN)
+            shares = allocate([found[place].most for place in training], cores[node], EVEN)
             speeds = {place: math.pow(share, scene.power) for place, share in zip(training, shares, strict=True)}
             needed = {place: found[place].left / speed for place, speed in speeds.items() if speed > 0}
             step = min((now - at, *starts, *needed.values()))
@@ -273,7 +273,7 @@ def _gap(watch: Watch, scene: WatchScene) -> Gap:
     return Gap(end - max((last for _, last in evenly), default=0.0), later / count)
 
 
-def _judged(watch: Watch, gap: Gap, scene: WatchScene) -> Watch:
+def _judge(watch: Watch, gap: Gap, scene: WatchScene) -> Watch:
     """Return ``watch`` with what follows from being behind by ``gap``."""
     now, slack = watch.at, MOVES_TOLERATED * scene.move_s + scene.age_s
     limit = TOLERATED * max(0.0, now - (watch.began or 0.0)) + slack

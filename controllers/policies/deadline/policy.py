@@ -19,8 +19,8 @@ from controllers.policies.deadline.forecast import TrialOutlook, Prospect, forec
 from controllers.policies.deadline.sharing import CoreSplit, Floors, rescues, split, to_idle_nodes
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.paces import Pace, StepMemo, paced, timed
-from controllers.policies.kit.places import admitted, by_deadline, placed
+from controllers.policies.kit.paces import Pace, StepMemo, update_pace, time_steps
+from controllers.policies.kit.places import admit_trials, by_deadline, nodes_placed_on
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings
 from controllers.policies.kit.shares import SharedNode, shrinks_first
 
@@ -148,10 +148,10 @@ class Deadline(PolicySettings):
         self, snapshot: Snapshot, state: DeadlineState
     ) -> tuple[Mapping[TrialId, StepMemo], Mapping[TrialId, Pace]]:
         """Return steps and paces after a look at the newest reports."""
-        steps = timed(snapshot, state.steps, self.stale_after * self.interval)
+        steps = time_steps(snapshot, state.steps, self.stale_after * self.interval)
         trials = {trial.id: trial for trial in snapshot.unended}
         paces = {
-            name: paced(trials[name], state.paces.get(name, Pace()), state.steps.get(name, StepMemo()), memo)
+            name: update_pace(trials[name], state.paces.get(name, Pace()), state.steps.get(name, StepMemo()), memo)
             for name, memo in steps.items()
             if trials[name].workers == 1
         }
@@ -201,7 +201,7 @@ class Deadline(PolicySettings):
         going = [one for one in missing if one.trial.id in rescued]
         for move, reason in chain(rescues(going, capacity, spare, self.move_cost), spread):
             yield Proposal(move, reason)
-        yield from admitted(
+        yield from admit_trials(
             snapshot,
             capacity,
             by_deadline,
@@ -223,7 +223,7 @@ class Deadline(PolicySettings):
 def _assessments(
     snapshot: Snapshot, plans: Iterable[_NodePlan], proposals: Iterable[Proposal]
 ) -> dict[TrialId, Assessment]:
-    starting = placed(proposals)
+    starting = nodes_placed_on(proposals)
     told = {
         trial.id: "" if trial.id in starting else waiting(trial)
         for trial in snapshot.unended

@@ -30,7 +30,7 @@ def starting_order(snapshot: Snapshot, estimates: Mapping[TrialId, Estimate], mo
     return sorted(waiting(snapshot), key=due)
 
 
-def untrained_for(trial: Trial) -> str:
+def why_untrained(trial: Trial) -> str:
     """Return why the network knows nothing of such a trial; empty where it does."""
     if trial.gang:
         return "it is a gang, and kais was trained on trials of one worker"
@@ -53,7 +53,7 @@ def places(waiting_trials: list[Trial], embedding: Embedding, trained: Trained, 
         if not roomy.any():
             continue
         pairs = scene.pair_rows(number)
-        why = odd or untrained_for(trial) or strange(trained, "trial", embedding.trial_rows[number][None])
+        why = odd or why_untrained(trial) or strange(trained, "trial", embedding.trial_rows[number][None])
         why = why or strange(trained, "pair", pairs[roomy])
         if why:
             yield Proposal(Place(trial.id), f"placing: left to the default scheduler, since {why}")

@@ -26,7 +26,7 @@ def on_grid(values: Floats) -> Floats:
     return np.asarray(np.rint(np.minimum(np.maximum(values, -MOST), MOST) * GRID) / GRID)
 
 
-def squashed(ratios: Floats) -> Floats:
+def squash(ratios: Floats) -> Floats:
     """Return r / (1 + r) of ratios from 0 up: from 0 to 1, and on the grid. Division is exact on every machine."""
     bounded = np.minimum(ratios, 1e9)
     return np.asarray(np.rint(bounded / (1.0 + bounded) * GRID) / GRID)

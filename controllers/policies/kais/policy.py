@@ -16,11 +16,11 @@ from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.kit.arrivals import with_submissions
 from controllers.policies.kit.asked_moves import AskedMoves
-from controllers.policies.kit.capacity import reconciled
+from controllers.policies.kit.capacity import reconcile
 from controllers.policies.kit.measured_trials import MeasuredNode
 from controllers.policies.kit.places import still_starting, with_places
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
-from controllers.policies.kit.work_left import SweepMeasurements, measured
+from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep
 
 if TYPE_CHECKING:
     from controllers.policies.kais.choosing import Chooser
@@ -83,7 +83,7 @@ class Kais(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: KaisState) -> Decision[KaisState]:
         """Measure, place what waits, and where a look is due or a node has changed, move and share."""
-        known = measured(snapshot, state.measured)
+        known = measure_sweep(snapshot, state.measured)
         asked = state.moves.answered(snapshot)
         starting = still_starting(snapshot, state.starting)
         submitted = with_submissions(state.submitted, snapshot)
@@ -94,8 +94,8 @@ class Kais(PolicySettings):
         wake_at = next_state.due_at if live else None
         if not (due or changed or any(trial.waits for trial in snapshot.unended)):
             return Decision(next_state, wake_at=wake_at)
-        wanted, guessed = self._wanted(snapshot, next_state, changed, due=due)
-        kept, vetoed = reconciled(wanted, snapshot)
+        wishes, guessed = self._wanted(snapshot, next_state, changed, due=due)
+        kept, vetoed = reconcile(wishes, snapshot)
         for proposal in kept:
             if isinstance(proposal.action, Migrate):
                 asked = asked.with_asked(snapshot.named[proposal.action.trial], proposal.action.node)
@@ -106,9 +106,9 @@ class Kais(PolicySettings):
         self, snapshot: Snapshot, state: KaisState, changed: set[NodeName], *, due: bool
     ) -> tuple[list[Proposal], dict[TrialId, Assessment]]:
         """Return what the network wants, and what it goes by of trials whose length is not known."""
-        from controllers.policies.kais.wanting import wanted  # noqa: PLC0415 - controllers of other policies need no numpy
+        from controllers.policies.kais.wanting import wishes  # noqa: PLC0415 - controllers of other policies need no numpy
 
-        return wanted(self, self._trained(), self._chooser(), snapshot, state, changed, due=due)
+        return wishes(self, self._trained(), self._chooser(), snapshot, state, changed, due=due)
 
     def _trained(self) -> "Trained":
         """Return the network; training puts another in its place."""

@@ -12,7 +12,7 @@ from controllers.core.model import NodeName, TrialId
 from controllers.policies.kais.choosing import Chooser, strange_cluster
 from controllers.policies.kais.network import WAYS, Embedding
 from controllers.policies.kais.weights import Trained
-from controllers.policies.kit.allocation import allocated
+from controllers.policies.kit.allocation import allocate
 from controllers.policies.kit.shares import SharedNode
 from controllers.policies.kit.work_left import Estimate
 
@@ -25,7 +25,7 @@ LEAST_OF_NODE: Final = 0.02
 
 
 class Way(NamedTuple):
-    """A way to share a node: how much more those in front get (``allocated``), and whether the longest stand there."""
+    """A way to share a node: how much more those in front get (``allocate``), and whether the longest stand there."""
 
     words: str
     exponent: float
@@ -102,7 +102,7 @@ def _parts(
     sign = -1.0 if way.longest_first else 1.0
     line = sorted(names, key=lambda name: (name not in new, sign * estimates[name].work, name))
     mosts = [HEADROOM * min(estimates[name].worth_offering, cores) for name in line]
-    given = allocated(mosts, cores * (1 - FLOOR), way.exponent)
+    given = allocate(mosts, cores * (1 - FLOOR), way.exponent)
     even = cores * FLOOR / len(line)
     total = math.fsum(given) + cores * FLOOR
     return {name: (one + even) / total for name, one in zip(line, given, strict=True)}

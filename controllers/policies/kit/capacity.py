@@ -337,7 +337,7 @@ def request_shape(trial: Trial) -> RequestShape:
     return *shape, trial.may_use
 
 
-def reconciled(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple[Proposal, ...], tuple[Veto, ...]]:
+def reconcile(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple[Proposal, ...], tuple[Veto, ...]]:
     """Return those of ``proposals`` that go together, and the others each with the reason against it.
 
     A trial gets one action at most: what ends its attempt wins over a change of its share, a place that names a node

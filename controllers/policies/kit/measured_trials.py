@@ -69,7 +69,7 @@ class MeasuredNode:
     since: float = 0.0
 
 
-def measured_trial(
+def measure_trial(
     trial: Trial,
     memo: MeasuredTrial,
     now: float,

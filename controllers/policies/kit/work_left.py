@@ -12,7 +12,7 @@ from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.lengths import Known, Lengths, EstimateSource
-from controllers.policies.kit.measured_trials import MeasuredNode, MeasuredTrial, measured_trial
+from controllers.policies.kit.measured_trials import MeasuredNode, MeasuredTrial, measure_trial
 from controllers.policies.kit.most_cores import GROWTH, Most, Use, most_of_each
 from controllers.policies.kit.reports import (
     MOST_STEPS,
@@ -93,7 +93,7 @@ class Estimate:
         return self.spread <= DEPENDABLE
 
 
-def measured(snapshot: Snapshot, before: SweepMeasurements) -> SweepMeasurements:
+def measure_sweep(snapshot: Snapshot, before: SweepMeasurements) -> SweepMeasurements:
     """Return what is known after a look at ``snapshot``; only of trials that have not ended."""
     requests: dict[NodeName, list[tuple[TrialId, float]]] = {node.name: [] for node in snapshot.nodes}
     for trial in snapshot.unended:
@@ -107,7 +107,7 @@ def measured(snapshot: Snapshot, before: SweepMeasurements) -> SweepMeasurements
         nodes[name] = known if known is not None and same else MeasuredNode(tuple(on_it), snapshot.now)
     cores = {node.name: node.supplied for node in snapshot.nodes}
     trials = {
-        trial.id: measured_trial(trial, before.trials.get(trial.id, MeasuredTrial()), snapshot.now, nodes, cores)
+        trial.id: measure_trial(trial, before.trials.get(trial.id, MeasuredTrial()), snapshot.now, nodes, cores)
         for trial in snapshot.unended
     }
     over = [trial for trial in snapshot.trials if trial.phase.ended and trial.id in before.trials]
@@ -132,7 +132,7 @@ def scaling_of(known: SweepMeasurements) -> Scaling:
     return scaling(spread_over(known.spread, (memo.costs for memo in known.trials.values())))
 
 
-def estimated(snapshot: Snapshot, known: SweepMeasurements, power: float) -> dict[TrialId, Estimate]:
+def estimate_work(snapshot: Snapshot, known: SweepMeasurements, power: float) -> dict[TrialId, Estimate]:
     """Return the estimate of every trial that has not ended.
 
     The length of a trial that is not known yet is guessed from the others of the sweep (``Lengths``); before any is
@@ -153,7 +153,7 @@ def estimated(snapshot: Snapshot, known: SweepMeasurements, power: float) -> dic
     return found
 
 
-def doubted(estimates: Mapping[TrialId, Estimate]) -> dict[TrialId, Estimate]:
+def doubt(estimates: Mapping[TrialId, Estimate]) -> dict[TrialId, Estimate]:
     """Return ``estimates`` where no limit is believed: each trial may be able to use more cores than it showed."""
     return {name: replace(one, most=max(GROWTH * one.most, one.worth_offering)) for name, one in estimates.items()}
 

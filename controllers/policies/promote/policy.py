@@ -17,7 +17,7 @@ from controllers.core.actions import Action, Assessment, Decision, Place, Propos
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.places import with_room
 from controllers.policies.kit.settings import PolicySettings
-from controllers.policies.kit.work_left import SweepMeasurements, measured, most_cores
+from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep, most_cores
 from controllers.policies.promote.idle_cores import IdleCores
 from controllers.policies.promote.ranks import PromoteState, Ranks, by_sweep
 from controllers.policies.promote.rungs import Level
@@ -103,7 +103,7 @@ class Promote(PolicySettings):
                 stops += self._ends(of_sweep, ranks, rungs)
         stopped = {one.action.trial for one in stops}
         left = [trial for trial in snapshot.unended if trial.id not in stopped]
-        known = state.measured if self.finish == "all" else measured(snapshot, state.measured)
+        known = state.measured if self.finish == "all" else measure_sweep(snapshot, state.measured)
         placing, suspensions = self._steps(snapshot, left, ranks, known)
         places = [Proposal(Place(one.id, node), ranks.reason(one, rungs)) for one, node in placing]
         return Decision(

@@ -7,7 +7,7 @@ from typing import Any
 from controllers.core.actions import Decision, Place, Proposal
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import Capacity, request_shape
-from controllers.policies.kit.places import placed, waiting, with_room
+from controllers.policies.kit.places import nodes_placed_on, waiting, with_room
 from controllers.policies.wrappers.wrapper import AroundOne
 
 
@@ -48,7 +48,7 @@ class Pinned(AroundOne):
     def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - as above
         """Ask the policy within, then place what waits: a pin goes before what that policy wants for the trial."""
         wanted = self.policy.decide(snapshot, state)
-        places = placed(wanted.proposals)
+        places = nodes_placed_on(wanted.proposals)
         decides_itself = Place in self.policy.needs
         nodes = {node.name: node for node in snapshot.nodes}
         left: list[Trial] = []

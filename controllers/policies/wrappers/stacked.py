@@ -9,12 +9,12 @@ from pydantic import SkipValidation
 from controllers.core.actions import Assessment, Decision, Proposal
 from controllers.core.model import Snapshot, TrialId
 from controllers.core.policy import Policy
-from controllers.policies.kit.capacity import reconciled
+from controllers.policies.kit.capacity import reconcile
 from controllers.policies.wrappers.wrapper import Wrapper
 
 
 class Stacked(Wrapper):
-    """Puts the decisions of ``policies`` together, in their order, as far as they go together (``reconciled``).
+    """Puts the decisions of ``policies`` together, in their order, as far as they go together (``reconcile``).
 
     Each looks at the same snapshot, unless one before it has narrowed that (``Decision.narrowed``). Reasons begin with
     the name of the policy that gives them: two policies may put the same trial into different categories, and people
@@ -52,7 +52,7 @@ class Stacked(Wrapper):
         decided = list(zip(self.policies, decisions, strict=True))
         proposals = [_named(policy, one) for policy, decision in decided for one in decision.proposals]
         vetoed = [(_named(policy, one), why) for policy, decision in decided for one, why in decision.vetoed]
-        kept, clashing = reconciled(proposals, snapshot)
+        kept, clashing = reconcile(proposals, snapshot)
         assessments: dict[TrialId, Assessment] = {}
         for decision in decisions:
             assessments = {**decision.assessments, **assessments}

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from controllers.core import labels
 from controllers.worlds.local.beginnings import note_beginning
 from controllers.worlds.local.endings import is_hooked, owned_by, steps_gained, true_code
-from controllers.worlds.local.environment import composed
+from controllers.worlds.local.environment import compose_environment
 from controllers.worlds.local.gangs import NOT_STARTED, Crew, Ended, Meeting
 from controllers.worlds.local.jobs import LocalJob, file_name, write_whole
 from controllers.worlds.local.last_words import last_line
@@ -119,7 +119,7 @@ class Surroundings:
         # The others of a gang log nothing: two that logged into one run would double every step.
         if rank == 0 and self.tracking is not None:
             ours |= self.tracking.environment(step, token, left=left)
-        env = composed(self.inherited, step.environment, self.imposed, cpus, part) | ours
+        env = compose_environment(self.inherited, step.environment, self.imposed, cpus, part) | ours
         # A workflow's variables hold what a controller, or Kubernetes, fills in.
         empty = {contract.ENV_RUN} if not env.get(contract.ENV_RUN) else set[str]()
         if contract.ENV_TRIAL_ID in env and contract.ENV_RUN_CONTEXT not in ours:

@@ -14,7 +14,7 @@ from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resiz
 from controllers.core.expressions import LEFT
 from controllers.core.failures import Failure
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
-from controllers.core.parameters import noted
+from controllers.core.parameters import point_annotations
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.local.admission import Admission
@@ -253,7 +253,7 @@ class LocalWorld:
         if why_not := why_no_gang(place, trial) or self._room_for(job).lack(job, nodes) or self._admission.held_up(job):
             return refused(why_not)
         if place.point:
-            annotations = {**job.step.annotations, **noted(place.point)}
+            annotations = {**job.step.annotations, **point_annotations(place.point)}
             job = replace(job, step=replace(job.step, annotations=annotations))
         # The targets are written before the process starts, so that a new controller starts it on the same nodes.
         self._jobs[job.id] = replace(

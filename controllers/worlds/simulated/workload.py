@@ -15,7 +15,7 @@ from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, Parameters, Point, TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 
 MIB: Final = 1024.0 * 1024.0
 
@@ -180,7 +180,7 @@ class TrialSpec:
 
     def __post_init__(self) -> None:
         self._check_amounts()
-        if self.parameters != bounded(dict(self.parameters)):
+        if self.parameters != bound_parameters(dict(self.parameters)):
             message = f"trial {self.id}: parameters must be finite numbers and short texts by name: {self.parameters}"
             raise WorkloadError(message)
         marks = [0.0, *(report.work_s for report in self.reports), self.work_s * (1 + 1e-9)]

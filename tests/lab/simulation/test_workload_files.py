@@ -9,7 +9,7 @@ from controllers.core.devices import Devices
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.lab.simulation.tables import TableError
 from controllers.lab.simulation.workload_file import read_workload, write_workload
 from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
@@ -191,7 +191,7 @@ def trials(draw: st.DrawFn) -> TrialSpec:
         cpu_every_s=draw(st.floats(0, 60)),
         waits_untold=draw(st.booleans()),
         devices=Devices.of(draw(st.dictionaries(KINDS, st.integers(1, 99), max_size=2))),
-        parameters=bounded(draw(st.dictionaries(st.text(max_size=4), st.floats() | st.text(max_size=6), max_size=3))),
+        parameters=bound_parameters(draw(st.dictionaries(st.text(max_size=4), st.floats() | st.text(max_size=6), max_size=3))),
         goals=AskedGoals(draw(st.none() | AMOUNTS), draw(st.none() | st.floats(-9, 9)), draw(st.none() | AMOUNTS)),
     )
 

@@ -154,7 +154,7 @@ def specon_jobs(middle_s: float, spread: float) -> tuple[TrainingJob, ...]:
     )
 
 
-def named(jobs: tuple[TrainingJob, ...], *names: str) -> tuple[TrainingJob, ...]:
+def jobs_named(jobs: tuple[TrainingJob, ...], *names: str) -> tuple[TrainingJob, ...]:
     """Return the jobs of these names, in their order."""
     known = {job.name: job for job in jobs}
     return tuple(known[name] for name in names)

@@ -74,7 +74,7 @@ class PastCpuUse:
         return statistics.stdev(costs) / statistics.fmean(costs) if any(costs) else 0.0
 
 
-def counted_use(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -> PastCpuUse:
+def count_use(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -> PastCpuUse:
     """Return what ``trial`` used by its own count, without what its further attempts cost it.
 
     Args:
@@ -154,7 +154,7 @@ class _CoreSecondsByTime:
         return self._got[index] + max(0.0, time - self._times[index]) * self._shares[index]
 
 
-def measured_upkeep(sweep: PastSweep) -> float:
+def measure_upkeep(sweep: PastSweep) -> float:
     """Return the cores that each trial of ``sweep`` spends on logging, 0 where its record cannot tell.
 
     Least squares over windows of ten seconds: steps per second = (cores - upkeep) / cost of a step, with a cost for

@@ -14,7 +14,7 @@ from controllers.core.results import Comparison, RunResult, compare
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep
 from controllers.lab.simulation.past_sweeps.recording import Recording
 from controllers.lab.simulation.run import simulate
-from controllers.policies.comparison.clairvoyant import informed
+from controllers.policies.comparison.clairvoyant import inform
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import CurvePoint, TrialSpec, Workload
 
@@ -105,7 +105,7 @@ def forecast(
         for name, policy in policies.items():
             scenario = variant(recording, seed, {} if Place in policy.needs else first_nodes)
             work = {trial.id: trial.work_s for trial in scenario.workload.trials}
-            result = simulate(scenario, informed(policy, work)).result
+            result = simulate(scenario, inform(policy, work)).result
             results[name].append(result)
             first_nodes = first_nodes or {TrialId(of.id): NodeName(of.first_node) for of in result.trials}
             advanced()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controllers.core.model import NodeName, TrialId
-from controllers.lab.simulation.past_sweeps.cpu_use import PastCpuUse, counted_use, measured_upkeep, use_by_time
+from controllers.lab.simulation.past_sweeps.cpu_use import PastCpuUse, count_use, measure_upkeep, use_by_time
 from controllers.lab.simulation.past_sweeps.past_sweep import (
     MoveTimes,
     PastSweep,
@@ -61,9 +61,9 @@ def record(sweep: PastSweep, target: TargetCluster, others: Sequence[PastSweep] 
     Raises:
         PastSweepError: There is nothing to rebuild; says why.
     """
-    upkeep = measured_upkeep(sweep) if sweep.counted and sweep.began_epoch_s is not None else 0.0
+    upkeep = measure_upkeep(sweep) if sweep.counted and sweep.began_epoch_s is not None else 0.0
     if sweep.counted:
-        uses = [counted_use(trial, upkeep, sweep.began_epoch_s or 0.0) for trial in sweep.trials]
+        uses = [count_use(trial, upkeep, sweep.began_epoch_s or 0.0) for trial in sweep.trials]
     else:
         uses = use_by_time(sweep, sum(node.cpu for node in target.nodes), target.cores)
     moves = [move for run in (sweep, *others) for move in run.moves]
@@ -139,7 +139,7 @@ def _spread(
     if len(shared) > 1:
         trained = []
         for run in (sweep, *comparable):
-            found = {trial.id: counted_use(trial, upkeep, run.began_epoch_s or 0.0) for trial in run.trials}
+            found = {trial.id: count_use(trial, upkeep, run.began_epoch_s or 0.0) for trial in run.trials}
             trained.append({name: max(use.total - use.before_training, _LEAST_WORK_S) for name, use in found.items()})
         logs = [[math.log(of_run[trial]) for of_run in trained] for trial in shared]
         sigma = math.sqrt(statistics.fmean(statistics.variance(of_trial) for of_trial in logs))

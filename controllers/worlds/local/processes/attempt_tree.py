@@ -69,7 +69,7 @@ class AttemptTree:
     @property
     def alive(self) -> bool:
         """Whether its first process runs, for whoever is not its parent."""
-        return proctree.started(self.known.root) == self.known.started and proctree.alive(self.known.root)
+        return proctree.start_time(self.known.root) == self.known.started and proctree.alive(self.known.root)
 
     @property
     def over(self) -> bool:
@@ -105,7 +105,7 @@ class AttemptTree:
         if self._has_its_number:
             known += proctree.strays(self.known.root)
         for root in known:
-            self._members |= {pid: proctree.started(pid) for pid in proctree.tree(root) if pid not in self._members}
+            self._members |= {pid: proctree.start_time(pid) for pid in proctree.tree(root) if pid not in self._members}
 
     def owns(self, orphan: int) -> bool:
         """Return whether a process whose parent has ended belongs to this attempt, the first process of which has.
@@ -115,8 +115,8 @@ class AttemptTree:
         if self._code is None and self.alive:
             return False
         if proctree.session(orphan) == self.known.root:
-            self._members.setdefault(orphan, proctree.started(orphan))
-        return orphan in self._members and proctree.started(orphan) == self._members[orphan]
+            self._members.setdefault(orphan, proctree.start_time(orphan))
+        return orphan in self._members and proctree.start_time(orphan) == self._members[orphan]
 
     def first_ended(self, code: int) -> None:
         """Take note that the first process has ended with ``code``, and ask those behind it that it told nothing."""
@@ -148,7 +148,7 @@ class AttemptTree:
 
     def _send(self, pids: list[int]) -> None:
         for pid in pids:
-            self._asked[pid] = proctree.started(pid)
+            self._asked[pid] = proctree.start_time(pid)
             self._asked_command = proctree.command(pid)
             proctree.send([pid], _TERM)
 
@@ -164,13 +164,13 @@ class AttemptTree:
 
     def _first(self) -> list[int]:
         """Return the first process, as long as its number means that one."""
-        return [self.known.root] if proctree.started(self.known.root) == self.known.started else []
+        return [self.known.root] if proctree.start_time(self.known.root) == self.known.started else []
 
     def _living(self) -> list[int]:
         return [
             pid
             for pid, started in self._members.items()
-            if proctree.started(pid) == started and started is not None and proctree.alive(pid)
+            if proctree.start_time(pid) == started and started is not None and proctree.alive(pid)
         ]
 
     def _may_save(self, pid: int) -> bool:

@@ -22,7 +22,7 @@ from typing import Final
 
 import psutil
 
-from mlflow_hooks.other_system import started
+from mlflow_hooks.other_system import start_time
 
 RUNS_FORKED: Final[bool] = False
 """See ``linux_processes``. Frameworks of macOS abort a process that was forked and uses them before it calls exec."""
@@ -92,7 +92,7 @@ def cpu_parts(pids: Iterable[int]) -> dict[tuple[int, int], float]:
 
     Each process counts for itself: macOS does not add what a child has used to its parent.
     """
-    return {(pid, began): sum(_cpu_times(pid)[:2]) for pid in pids if (began := started(pid)) is not None}
+    return {(pid, began): sum(_cpu_times(pid)[:2]) for pid in pids if (began := start_time(pid)) is not None}
 
 
 def _cpu_times(pid: int) -> tuple[float, ...]:

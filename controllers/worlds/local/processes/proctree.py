@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from mlflow_hooks.system import HAS_PROC, started
+from mlflow_hooks.system import HAS_PROC, start_time
 
 if HAS_PROC:
     from controllers.worlds.local.processes.linux_processes import (
