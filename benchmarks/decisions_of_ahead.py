@@ -56,13 +56,13 @@ class Case:
 
 
 def empty(nodes: int, spread: ScalingSums) -> Case:
-    """Return a sweep of which nothing runs yet."""
+    """Return a sweep whose trials all wait."""
     trials = tuple(_waiting(number, 3.0) for number in range(nodes * PER_NODE))
     return Case(Snapshot(10.0, trials, _nodes(nodes)), AheadState(SweepMeasurements(spread=spread)))
 
 
 def room(nodes: int, spread: ScalingSums) -> Case:
-    """Return a sweep of which a fifth runs, with room for the rest."""
+    """Return a sweep with a fifth of its trials running, and room for the rest."""
     return _seen_before([_running(n, 3.0, n) if n < nodes else _waiting(n, 3.0) for n in _all(nodes)], nodes, spread)
 
 
@@ -74,20 +74,20 @@ def unlike(nodes: int, spread: ScalingSums) -> Case:
 
 
 def queue(nodes: int, spread: ScalingSums) -> Case:
-    """Return a sweep of which a fifth runs and fills the nodes."""
+    """Return a sweep with a fifth of its trials running, which fill the nodes."""
     trials = [_running(n, CORES, n) if n < nodes else _waiting(n, CORES) for n in _all(nodes)]
     return _seen_before(trials, nodes, spread)
 
 
 def scattered(nodes: int, spread: ScalingSums) -> Case:
-    """Return a sweep of which four fifths run and leave a fifth of each node free."""
+    """Return a sweep with four fifths of its trials running, which leave a fifth of each node free."""
     fifth = CORES / PER_NODE
     trials = [_waiting(n, 2 * fifth) if n < nodes else _running(n, fifth, n % nodes) for n in _all(nodes)]
     return _seen_before(trials, nodes, spread)
 
 
 def full(nodes: int, spread: ScalingSums) -> Case:
-    """Return a sweep of which all runs."""
+    """Return a sweep whose trials all run."""
     return _seen_before([_running(n, 3.0, n % nodes) for n in _all(nodes)], nodes, spread)
 
 
@@ -101,7 +101,7 @@ def steady(nodes: int, spread: ScalingSums) -> Case:
 
 
 def uneven(nodes: int, spread: ScalingSums) -> Case:
-    """Return a sweep of which all runs on half of the nodes."""
+    """Return a sweep whose trials all run, on half of the nodes."""
     return _seen_before([_running(n, 1.0, n % max(1, nodes // 2)) for n in _all(nodes)], nodes, spread)
 
 

@@ -57,7 +57,7 @@ def second_decision(policy: str, name: str, nodes: int) -> Callable[[], Decision
 
 
 def at_rung(nodes: int) -> Snapshot:
-    """Return a sweep of which a fifth runs, while the rest waits at the first rung."""
+    """Return a sweep with a fifth of its trials running, while the rest wait at the first rung."""
     like = CASES["room"](nodes, ScalingSums()).snapshot
     step = int(FIRST_RUNG * STEPS)
     trials = [

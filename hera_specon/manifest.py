@@ -49,7 +49,7 @@ Manifest = Mapping[str, Any]
 
 
 def trial_templates(manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """Yield the templates of trials, each of which has a container or a script."""
+    """Yield the templates of trials: those with a sweep's label and a container or a script."""
     for template in (manifest.get("spec") or {}).get("templates") or []:
         marks = (template.get("metadata") or {}).get("labels") or {}
         if LABEL_SWEEP in marks and (template.get("container") or template.get("script")):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 _RATE: Final = re.compile(r"lr|.*learning.?rate|.*weight.?decay|alpha|.*step.?size")
-"""Names of numbers of which each power of ten is as likely as another."""
+"""Names of numbers that are as likely in one power of ten as in another."""
 _SIZE: Final = re.compile(r".*(hidden|width|units|dim|layers|depth|batch)")
 """Names of whole numbers that people try by doubling."""
 _MOST_SUGGESTED: Final = 3

@@ -216,7 +216,7 @@ class _SweepTemplates(SweepTemplateBase):
         return FanOut(name, trials, delays, added, self.parallelism, self._goals(len(trials)).inputs)
 
     def _policy(self) -> str | None:
-        """Return the spec string of the policy, the pruner's part first; None where whoever runs the sweep chooses."""
+        """Return the spec string of the policy, the pruner's part first; None leaves the choice to the user."""
         policy = None if self.policy is None else policy_text(self.policy)
         if self.pruner is None:
             return policy
@@ -261,7 +261,7 @@ class Sweep(_SweepTemplates, Container):
         trials: Number of trials. A grid needs none; given one, it may not be larger.
         seed: Draws the same trials again, whatever the order of ``space``.
         policy: What moves trials and shares out CPU: a policy, several stacked, or a spec string. None leaves the
-            choice to whoever runs the sweep.
+            choice to the user who runs the sweep.
         pruner: A pruner of Optuna's, such as ``optuna.pruners.MedianPruner()``, that ends trials early beside the
             policy. ``promote``, a policy of ours, pauses them instead.
         arrivals: ``every(50)`` or ``at_random(within=300)`` seconds; by default all trials come at once.
@@ -342,7 +342,7 @@ class FunctionSweep(_SweepTemplates, Script):
         return super().__call__(*args, **kwargs) if open_blocks() else self.source(*args, **kwargs)
 
 
-DESCRIPTION: Final = "uid of the workflow whose trials are to go on here; empty to start them anew"
+DESCRIPTION: Final = "uid of the workflow whose trials are to go on here; empty to start them from nothing"
 
 
 def let_continue(workflow: Workflow) -> None:

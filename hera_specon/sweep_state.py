@@ -210,8 +210,8 @@ class SweepState:
 
     ``name`` is what people call it, ``where`` the place it runs, ``total`` the trials it has in all. ``steered`` says
     who acts on it. ``missing`` says what could not be learnt and why, ``warnings`` what is wrong with it. ``forecast``
-    is what whoever steers it foresaw last. ``places`` tells where trials run, on this machine. Times of ``snapshot``
-    and ``forecast`` are seconds since the sweep began.
+    is the last one of the controller that steers it. ``places`` tells where trials run, on this machine. Times of
+    ``snapshot`` and ``forecast`` are seconds since the sweep began.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """The workers that train one trial together: which of them this is, how they meet, what they agree on after a step.
 
-Nothing here knows a framework. Whoever trains lends a ``Group``, which adds numbers up over all workers.
+Nothing here knows a framework. The framework's adapter lends a ``Group``, which adds numbers up over all workers.
 """
 
 import json

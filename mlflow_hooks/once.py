@@ -1,7 +1,7 @@
 """An attempt trains its trial once: in one process, in one ``with trial()``, up to one last step.
 
-Whoever came second would go on from the first one's last checkpoint. It would train nothing, with the weights of the
-first, and what it logs would count as logged already. So it hears of that before it trains.
+A second one would go on from the first one's last checkpoint. It would train nothing, with the weights of the first,
+and what it logs would count as logged already. So it hears of that before it trains.
 """
 
 import os

@@ -97,7 +97,7 @@ class TrialSession:
         else:
             self.gang = Gang(settings, self._wants_to_leave, CpuMeter().seconds, WaitMeter().seconds)
             step = self.gang.follow()
-            self._owner.held()  # rank 0 has claimed the folder for all: whoever comes after that replaces them
+            self._owner.held()  # rank 0 has claimed the folder for all: an attempt that comes after that replaces them
             with self._leaving_where_a_disk_stutters():
                 self._states = Restoring(Checkpoints(settings.folder / "checkpoints").at(step) if step else None)
         self.step = self.next_step = self._states.saved_step

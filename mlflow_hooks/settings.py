@@ -24,7 +24,7 @@ _BY_HAND_ROOT = Path(".specon/by-hand")
 class AttemptSettings:
     """One attempt of one trial, as one of its workers sees it.
 
-    ``by_hand`` tells that no sweep started the script, ``launched`` that whoever started it named the attempt.
+    ``by_hand`` tells that no sweep started the script, ``launched`` that its starter named the attempt.
     """
 
     trial_id: str
@@ -137,7 +137,7 @@ def _launch() -> str:
     env = os.environ
     if "TORCHELASTIC_RUN_ID" in env and env.get("LOCAL_WORLD_SIZE") == env.get(contract.ENV_WORLD_SIZE):
         parent = os.getppid()
-        return f"torchrun-{parent}-{started(parent) or 0}"
+        return f"torchrun-{parent}-{start_time(parent) or 0}"
     needed = (contract.ENV_TRIAL_ID, contract.ENV_ATTEMPT, contract.ENV_STATE_ROOT)
     missing = [name for name in needed if not env.get(name)]
     if missing:

@@ -1,4 +1,4 @@
-"""The small files of a trial's state folder: there whole or not at all; and words for whoever reads stderr."""
+"""The small files of a trial's state folder: there whole or not at all; and words for the reader of stderr."""
 
 import json
 import os
@@ -79,7 +79,7 @@ def write_identity(folder: Path, identity: Identity) -> None:
     except OSError as error:
         if read_identity(folder) is None:
             raise
-        report(f"cannot write {_IDENTITY} anew ({error}); that of the attempt before stays")
+        report(f"cannot replace {_IDENTITY} ({error}); that of the attempt before stays")
 
 
 def read_identity(folder: Path) -> Identity | None:

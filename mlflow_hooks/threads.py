@@ -25,7 +25,7 @@ _ENOUGH_S: Final = 10.0
 _LOOK_S: Final = 1.0
 _SOME_S: Final = 0.2
 _SOME_STEPS: Final = 4
-"""Fewer seconds do for so many steps, of which the median counts: what runs beside a trial makes single steps dear."""
+"""Fewer seconds do for so many steps, and their median counts: what runs beside a trial makes single steps dear."""
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")

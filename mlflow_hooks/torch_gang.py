@@ -94,7 +94,7 @@ class TorchGroup:
         """Give the process group up."""
         import torch.distributed as dist  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
-        with suppress(RuntimeError, ValueError, AssertionError):  # whoever closes one that broke gets to hear of it
+        with suppress(RuntimeError, ValueError, AssertionError):  # to close a group that broke raises one of these
             dist.destroy_process_group()
 
 

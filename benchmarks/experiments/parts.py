@@ -41,7 +41,7 @@ _WITH_OWN_PAGES = (*EVERYDAY_EXPERIMENTS, *MANY_NODES_EXPERIMENTS, *CURVE_EXPERI
 
 
 def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
-    """Write every experiment's table, ours beside what was published; those of which nothing was have other pages."""
+    """Write the table of every experiment that has published figures, with these beside ours."""
     plans = [
         ExperimentPlan(experiment, experiment.policies)
         for experiment in EVERY_EXPERIMENT.values()
@@ -104,7 +104,7 @@ def by_chance(out: Path, seeds: Sequence[int], done: Done) -> None:
     ]
     told = (
         f"SpeCon's experiments again, over {len(seeds)} seeds, with random first placement, trials that can use a "
-        "whole node, and lengths calibrated anew on the default column."
+        "whole node, and lengths calibrated again on the default column."
     )
     markdown.write(out / "placed-by-chance.md", "With first placement left to chance", told, body)
 

@@ -26,7 +26,7 @@ _PLACES: Final = {"local": "this machine", "cluster": "test cluster"}
 
 
 def write_pages(runs: Sequence[Run]) -> None:
-    """Write the tables of the sweeps that were run anew; the others stay."""
+    """Write the tables of the sweeps that were run again; the others stay."""
     made = tables(runs)
     for page in PAGES:
         page.write_text(with_tables(page.read_text("utf-8"), made), "utf-8")

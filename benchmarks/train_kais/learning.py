@@ -17,7 +17,7 @@ NEVER: Final = -1e9
 FIRST_WAYS: Final = (-1.0, -0.5, 0.0, 2.5, -2.0)
 """Scores of the ways to share before any training: most for the shortest, as the theory has it (Schrage 1968)."""
 RARE: Final = 3.0
-"""How much more a move counts in a lesson than to stay, of which there are seven times as many."""
+"""How much more a move counts in a lesson than a stay: there are seven times as many stays."""
 STAYS: Final = -2.0
 """Score of a move before any training, against 0 of staying."""
 

@@ -227,5 +227,5 @@ class Campaigns:
 def _end(run: CampaignDriver, about: dict[str, str]) -> None:
     try:
         run.close()
-    except Exception:  # noqa: BLE001 - the thread ends here, and its campaign may begin anew
+    except Exception:  # noqa: BLE001 - the thread ends here, and its campaign may begin again
         _LOG.exception("could not end the threads of a sweep", extra=fields(**about))

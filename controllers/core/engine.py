@@ -196,7 +196,7 @@ class Engine(Generic[S]):
         try:
             memory = nothing if text is None else _MEMORY.validate_json(text)
         except ValidationError:
-            # Progress is read anew from the metrics; a policy that starts over is slow, never wrong.
+            # Progress is read again from the metrics; a policy that starts over is slow, never wrong.
             memory = nothing
         if memory.decisions and memory.policy == self._policy.name:
             with suppress(PolicyStateError):

@@ -1,4 +1,4 @@
-"""The Argo expressions in a sweep's manifest: one text for who writes them and for whoever reads the manifest."""
+"""The Argo expressions in a sweep's manifest: one text for the code that writes and for the code that reads it.
 
 import re
 from typing import Final
@@ -72,7 +72,7 @@ def main_container(sweep: str) -> str:
 def workers(sweep: str, most: int) -> str:
     """Return the expression of the number of workers of a gang's attempt: ``most`` unless its annotation says another.
 
-    The number of retries picks the attempt's own number. Argo expands a step anew whenever it looks at it: a number
+    The number of retries picks the attempt's own number. Argo expands a step again whenever it looks at it: a number
     for all attempts would make pods in the middle of one as soon as it grows.
     """
     plan = f"{_of_trial(sweep, _GANG)} ?? '{most}'"

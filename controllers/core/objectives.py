@@ -33,7 +33,7 @@ _ALIKE: Final = 0.5
 class ObjectiveWatch:
     """Notices trials of a running sweep that log other metrics, but not their objective.
 
-    ``without`` counts the trials of which it was told and that still have not logged it.
+    ``without`` counts the trials that it was told about and that still have not logged it.
     """
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ MOST_WRITTEN: Final = 2**14
 
 
 def parameters_in(written: str) -> Parameters:
-    """Return the hyperparameters in the text of a JSON object, as ``bound_parameters`` does; none where it is no such text."""
+    """Return the hyperparameters in the text of a JSON object, as ``bound_parameters`` does; none in any other text."""
     try:
         found = json.loads(written) if 0 < len(written) <= MOST_WRITTEN else {}
     except (ValueError, RecursionError):

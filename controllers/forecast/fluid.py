@@ -177,7 +177,7 @@ class _Simulation:
         heapq.heappush(self._roomy, (-node.cpu / node.size, self._course.ties[index], index))
 
     def _roomiest(self, job: Job) -> int | None:
-        """Return the node of which the least is requested among those with room, None where there is none."""
+        """Return the node with the least requested part among those with room, None where none has any."""
         if (job.cpu, job.memory, job.devices) in self._waiting:
             return None  # room that was freed since has been offered to those that wait already
         passed: list[tuple[float, float, int]] = []
@@ -265,7 +265,7 @@ class _Simulation:
         self._share(source, now)
 
     def _share(self, index: int, now: float) -> None:
-        """Share the cores of a node anew, and find out when that will be due again."""
+        """Share the cores of a node again, and find out when that will be due the next time."""
         node, power = self._nodes[index], self._model.power
         slower = 1 / (1 + self._course.contention * (len(node.members) - 1))
         node.version += 1

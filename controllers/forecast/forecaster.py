@@ -1,4 +1,4 @@
-"""Forecasts while a sweep runs, for whoever wants to be told."""
+"""Forecasts while a sweep runs, for those who want to be told."""
 
 import logging
 import statistics
@@ -33,7 +33,7 @@ class Forecaster:
     Args:
         policy: What steers the sweep.
         to_come: Tells the trials that have not been submitted.
-        told: Whoever is told of each forecast.
+        told: Gets each forecast.
     """
 
     def __init__(

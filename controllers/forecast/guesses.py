@@ -107,10 +107,10 @@ class Deck:
 
 
 class LengthGuesses:
-    """How long trials are that have not begun, by those of which it is known.
+    """How long trials are that have not begun, by those of known length.
 
     Args:
-        totals: Of trials of which it is known.
+        totals: Of the trials of known length.
         draws: How many lengths of each trial will be drawn.
     """
 
@@ -143,13 +143,13 @@ class LengthGuesses:
 
 
 class LengthsBeyond:
-    """How long trials are that run and do not tell it, by what they have done and by those of which it is known.
+    """How long trials are that run and do not tell it, by what they have done and by the trials of known length.
 
     Lengths are taken for lognormal. Each draw has a mean and a spread of their logarithms, as likely as the lengths
     make these, in which a trial that still runs counts by the chance to be longer than what it has done.
 
     Args:
-        totals: Of trials of which it is known.
+        totals: Of the trials of known length.
         running: What each of the others has done; greater than 0.
         draws: How many lengths of each trial will be drawn.
     """
@@ -236,7 +236,7 @@ class Mosts:
     """The most cores that the trials of a sweep can use.
 
     Args:
-        known: Trials of which length and use are known.
+        known: Trials whose length and use are known.
         largest: Cores of the largest node.
         draws: How many numbers of each trial will be drawn.
     """

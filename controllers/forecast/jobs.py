@@ -92,7 +92,7 @@ class KnownJob:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A trial of which the length is known: its steps and its work (core seconds of a single core) in all."""
+    """A trial of known length: its steps and its work (core seconds of a single core) in all."""
 
     steps: float
     work: float
@@ -107,7 +107,7 @@ class KnownSweep:
     trials had made when they ended.
     ``contention`` is the part of its speed that each further trial takes from all on its node. ``given`` is the part of
     their cores that nodes give the trials of late: other programs may use the rest. ``start_s`` is how many seconds
-    trials run before they train. The rest is as in ``fluid.Model``.
+    trials run before they train. The rest is as in ``fluid.FluidModel``.
     """
 
     jobs: Sequence[KnownJob]

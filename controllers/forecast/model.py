@@ -68,7 +68,7 @@ class Course:
     ``works`` (core seconds as on a single core), ``mosts`` (cores that it can use) and ``weights`` are of each job.
     ``ties`` holds a number for each node: of equal ones, the least is taken first. ``moves`` tells whether jobs move,
     ``contention`` which part of its speed each further job takes from all on its node. ``exponent`` is that of
-    ``allocated`` where speed grows more slowly than cores. ``waits`` are the seconds for which each job waits in each
+    ``allocate`` where speed grows more slowly than cores. ``waits`` are the seconds for which each job waits in each
     second of work; empty where none does. ``supplies`` are the cores that each node gives; empty where it is as the
     rooms tell.
     """

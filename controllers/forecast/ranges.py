@@ -34,7 +34,7 @@ MOST_JOBS: Final = 4000
 MANY_MOVES: Final = 4
 """Moves of a trial that are reckoned with under a policy that knows no limit."""
 WAYS_TO_SHARE: Final = (math.inf, 4.0, 2.0, 1.0)
-"""Exponents of ``ahead.forecast.allocated``; infinity stands for 1 / (1 - power)."""
+"""Exponents of ``kit.allocation.allocate``; infinity stands for 1 / (1 - power)."""
 FOREVER_S: Final = 10 * 365 * 86_400.0
 """Nothing is said of an end that may be so many seconds away."""
 DOUBT_OF_CONTENTION: Final = 0.02

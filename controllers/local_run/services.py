@@ -33,7 +33,7 @@ GRACE_S: Final = 30.0
 
 
 class Screen(Observer, Protocol):
-    """Whoever shows a run to a person: an observer that also takes words."""
+    """What shows a run to a person: an observer that also takes words."""
 
     def say(self, text: str) -> None:
         """Show a message."""

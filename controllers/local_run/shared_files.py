@@ -138,7 +138,7 @@ class SharedFilesWatch:
         return [path for path in news if path in self._files and not self._files[path].always]
 
     def _not_one_each(self, trials: Sequence[LocalJob], *, last: bool) -> list[str]:
-        """Return the files of which there are fewer than trials that ran as they changed, and have ended well since."""
+        """Return the files that are fewer than the trials that ran as they changed and have ended well since."""
         well = frozenset(job.trial for job in trials if job.phase is Phase.SUCCEEDED)
         if len(well) == self._ended_well and not last:
             return []

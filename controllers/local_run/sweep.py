@@ -143,7 +143,7 @@ class LocalSweep:
 
         Args:
             result: what the sweep came to, as far as the disk knows.
-            jobs: its jobs, all of which have ended.
+            jobs: its jobs; all have ended.
 
         Returns:
             The result, also with what MLflow alone knows, and what MLflow still lacks, empty for nothing.

@@ -1,7 +1,7 @@
 """DQoES: each trial has a time that a step shall take, and shares move towards these targets.
 
 After Mao et al., "Differentiate Quality of Experience Scheduling for Deep Learning Applications with Docker Containers
-in the Cloud" (DQoES), of which the abstract is public here: the rule by which shares move is ours.
+in the Cloud" (DQoES). Only its abstract is public: the rule by which shares move is ours.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -166,8 +166,8 @@ def split(
     A trial needs its present part times the seconds that its steps take over those that they shall take. From the
     least in rank to the greatest each gets that, as long as it fits. Those that do not fit share what is left. Where
     all fit, it goes to those without a time per step, else to the last in rank, so that the others are no faster than
-    they shall be. Whoever has no time per step is sure of what its author asked for; whoever was not measured keeps
-    what it has.
+    they shall be. A trial without a time per step is sure of what its author asked for. A trial that was not measured
+    keeps what it has.
 
     Args:
         members: Trials of one node.

@@ -15,7 +15,7 @@ GAPS: Final = 10.0
 
 @dataclass(slots=True)
 class _Heard:
-    """When a trial was heard last, of which attempt, by which report, and its longest time between two, in seconds."""
+    """When a trial was heard last, with the attempt and the report, and its longest time between two, in seconds."""
 
     at: float
     attempt: int

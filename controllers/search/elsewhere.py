@@ -105,7 +105,7 @@ class SearchesElsewhere:
         self._owner = owner
         self._records: dict[tuple[str, str], _Record] = {}
         self.answered = False
-        """Whether an answer has come that nobody has fetched; whoever looks sets it back."""
+        """Whether an answer has come that nobody has fetched; the code that looks sets it back."""
 
     def ask(self, trial: Trial, snapshot: Snapshot, points: Mapping[TrialId, Point]) -> Point:
         """Return the hyperparameters of ``trial``; see ``Search``."""
@@ -250,8 +250,8 @@ class SearchQueue:
         if "error" in answer:
             raise SearchError(answer["error"])
         if "unknown" in answer:
-            # So much was asked by others since that it was forgotten. Two large ones must not drive out each other
-            # for ever, before either has learnt all.
+            # Others have asked so much since that it was forgotten. Two large searches must not drive each other out
+            # again and again, before either has learnt all.
             record.started, record.lost = 0, True
             return False
         if whole:

@@ -1,6 +1,6 @@
 """Optuna's samplers as searches: a study in memory for each sweep, told what is known of its trials.
 
-What is known is read anew from the cluster and from MLflow at each question, so a controller that starts again builds
+What is known is read from the cluster and from MLflow again at each question, so a controller that starts again builds
 the study again. Nothing that Optuna stores is kept, since some samplers store pickles.
 """
 

@@ -1,6 +1,6 @@
 """A search as it stands on a trial's pod: the sampler, and the space that it draws from. Pure.
 
-Whoever may make pods may write one, so all that is read is bounded.
+Anybody who may make pods may write one, so all that is read is bounded.
 """
 
 import json

@@ -67,7 +67,7 @@ def serve(questions: TextIO, answers: TextIO, studies: Studies) -> None:
 
 
 def main() -> None:
-    """Limit this process, and serve whoever started it."""
+    """Limit this process, and serve the process that started it."""
     most = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")

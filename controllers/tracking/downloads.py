@@ -32,7 +32,7 @@ def artifact_text(client: MlflowClient, run: Run, path: str, most: int) -> str:
         most: Bytes that it may have.
 
     Raises:
-        TooLargeError: It has more, or nobody says how many it has.
+        ArtifactTooLargeError: It has more, or nobody says how many it has.
         MlflowException: MLflow is away or refuses.
     """
     store = get_artifact_repository(str(run.info.artifact_uri), tracking_uri=str(client.tracking_uri))

@@ -163,7 +163,7 @@ class ForecastBoard:
         self._newest = forecast
 
     def due(self, *, also_minor: bool) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Yield each trial or sweep of which something else is foreseen; all of these can wait."""
+        """Yield each trial or sweep whose forecast has changed; all of these can wait."""
         if not also_minor:
             return
         newest, trials, sweeps = self._newest, self._trials(), self._sweeps()

@@ -65,7 +65,7 @@ def settle_trials(
     succeeded: Mapping[str, bool],
     objectives: Mapping[TrialId, str],
 ) -> None:
-    """Leave each trial of a sweep with one run that has its parameters, whoever made its runs, or nobody.
+    """Leave each trial of a sweep with one run that has its parameters, no matter who made its runs, if anybody did.
 
     Args:
         client: of the tracking server.

@@ -1,4 +1,4 @@
-"""The values of metrics out of MLflow, as their trials logged them: whoever reads a metric reads it here.
+"""The values of metrics out of MLflow, as their trials logged them: all code that reads a metric reads it here.
 
 MLflow's SQL stores have no infinities. They keep the greatest finite numbers in their place, and hand these out as if a
 trial had logged them.
@@ -29,7 +29,7 @@ class MetricPoint:
 
 
 def as_logged(value: float) -> float:
-    """Return the value that a trial logged, of which MLflow keeps ``value``: an infinity is one again."""
+    """Return the value that a trial logged where MLflow keeps ``value``: an infinity is one again."""
     return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value
 
 

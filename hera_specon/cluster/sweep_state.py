@@ -95,8 +95,8 @@ def open_tracking(uri: str, *, named_by_reader: bool) -> MlflowClient:
     """Return a client of the tracking server at ``uri``.
 
     Raises:
-        TrackingError: It is no server's address, or a workflow names it and it would get the reader's login. A file
-            that a manifest names is not opened.
+        MlflowUnreachableError: It is no server's address, or a workflow names it and it would get the reader's login.
+            A file that a manifest names is not opened.
     """
     if uri and not named_by_reader:
         try:
@@ -137,7 +137,7 @@ def tracked_sweeps(client: MlflowClient, sweeps: Mapping[str, str]) -> TrackedSw
     """Return what is known of ``sweeps``, which gives the experiment of each sweep id, and of their trials.
 
     Raises:
-        TrackingError: MLflow does not answer.
+        MlflowUnreachableError: MLflow does not answer.
     """
     try:
         experiments = [found for name in sorted(set(sweeps.values())) if (found := client.get_experiment_by_name(name))]

@@ -15,7 +15,7 @@ _PLACELESS = frozenset({"pending", "suspended"})
 class Stretch:
     """A time in which a trial's phase, node, category and share stayed the same.
 
-    ``nodes`` has the node of each worker by rank where there are several, the first of which is ``node``; ``cpu`` is
+    ``nodes`` has the node of each worker by rank where there are several, and ``node`` is the first of them; ``cpu`` is
     each worker's. ``reason`` is why the last change was made, where a policy made it.
     """
 

@@ -99,7 +99,7 @@ def sweep_runs(client: MlflowClient, wanted: str) -> list[Run]:
 
 
 def tracked_timeline(client: MlflowClient, parent: Run) -> list[TimelineEvent]:
-    """Return what happened in a sweep, of which ``parent`` is the run, as its controllers told it.
+    """Return what happened in the sweep with the run ``parent``, as its controllers told it.
 
     Raises:
         BrokenRunError: There is nothing yet, or what is there makes no sense.

@@ -136,7 +136,7 @@ def _retry_problems(strategy: Manifest) -> Iterator[str]:
 def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]:
     for name, value in notes.items():
         if name.startswith(labels.DOMAIN) and len(str(value)) > most_read_of(name):
-            yield f"has {len(str(value))} characters as annotation {name}, of which {most_read_of(name)} are read"
+            yield f"has {len(str(value))} characters as annotation {name}; only {most_read_of(name)} are read"
     if not notes.get(labels.ANNOTATION_OBJECTIVE):
         yield f"lacks the annotation {labels.ANNOTATION_OBJECTIVE}: the metric that says how good the model is"
     direction = notes.get(labels.ANNOTATION_DIRECTION)

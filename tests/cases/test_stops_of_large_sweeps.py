@@ -44,7 +44,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def hold(cluster: Cluster, trials: int, annotations: Mapping[str, str] | None = None, begun: int | None = None) -> None:
-    """Let the API server hold a workflow of so many trials, the first of which Argo has ``begun``."""
+    """Let the API server hold a workflow of so many trials; Argo has ``begun`` the first of them."""
     held = workflow(annotations=dict(annotations or {}))
     held["status"]["nodes"] = {
         f"step{number}": {

@@ -1,4 +1,4 @@
-"""Hyperparameters as policies see them: bounded, whoever wrote them."""
+"""Hyperparameters as policies see them: bounded, no matter who wrote them."""
 
 import json
 import math

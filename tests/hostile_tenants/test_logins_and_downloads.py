@@ -165,7 +165,7 @@ def test_a_file_that_a_folder_names_is_not_opened(uri: str) -> None:
         check_address(uri, "run.json")
 
 
-def client_of(uri: str) -> Any:  # noqa: ANN401 - stands for a client, of which only the address is asked
+def client_of(uri: str) -> Any:  # noqa: ANN401 - stands for a client that is only asked for its address
     return SimpleNamespace(tracking_uri=uri)
 
 

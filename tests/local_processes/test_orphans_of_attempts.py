@@ -1,4 +1,4 @@
-"""Whoever outlives the first process of an attempt may have to save: nobody takes it for a stranger."""
+"""A process that outlives the first one of its attempt may have to save: nobody takes it for a stranger."""
 
 import os
 import signal

@@ -105,7 +105,7 @@ def test_room_comes_when_enough_have_ended_and_an_exchange_makes_it_at_once(
         then = Capacity.of(snapshot(0.0, [*left, wide], nodes))
         return any(then.fits(wide, place.name) for place in nodes)
 
-    # Whoever asks has seen that there is no room yet.
+    # The caller has seen that there is no room yet.
     assume(not fits_after(0.0))
     before = {place.name: capacity.taken(place.name) for place in nodes}
     known = sorted(end for line in ends.values() for end, _ in line)

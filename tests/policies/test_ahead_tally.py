@@ -1,4 +1,4 @@
-"""What all nodes cost is kept up, and trials are placed by it, as if it were worked out anew each time."""
+"""What all nodes cost is kept up, and trials are placed by it, as if it were worked out in full each time."""
 
 import math
 import random
@@ -81,7 +81,7 @@ def test_a_line_begins_with_the_suitable_nodes_that_have_room_soonest(
 
 
 def drawn(seed: int) -> tuple[Snapshot, dict[TrialId, Estimate], Weights]:
-    """Return a sweep of which some run and many wait, on nodes of which many are alike."""
+    """Return a sweep with some trials that run and many that wait, on nodes that are mostly alike."""
     chance = random.Random(seed)  # noqa: S311 - draws sweeps
     places = [node(f"n{n:02}", chance.choice([4.0, 4.0, 5.0, 8.0])) for n in range(chance.randint(1, 40))]
     trials: list[Trial] = []
@@ -116,7 +116,7 @@ def as_they_stand(loads: list[Load], cores: float) -> tuple[float, float]:
 
 
 def plainly_placed(seen: Snapshot, estimates: dict[TrialId, Estimate], weights: Weights) -> list[Place]:
-    """Return the places that come out where each trial looks at every node, and every cost is worked out anew."""
+    """Return the places that come out where each trial looks at every node, and every cost is worked out in full."""
     cores, capacity = {one.name: one.cpu for one in seen.nodes}, Capacity.of(seen)
     loads: dict[NodeName, list[Load]] = {name: [] for name in cores}
     for one in estimates.values():

@@ -1,4 +1,4 @@
-"""How long trials are of which nobody knows yet, and what ``ahead`` makes of it."""
+"""How long trials of unknown length are, and what ``ahead`` makes of it."""
 
 from collections.abc import Sequence
 from dataclasses import replace

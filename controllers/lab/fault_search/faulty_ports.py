@@ -28,7 +28,7 @@ class TickFaults:
     """Crashes and delays within a tick: counts its edges, and strikes at the one that a fault names.
 
     Args:
-        faults: of which those count that strike within a tick.
+        faults: only those that strike within a tick count.
         go_on: lets the world go on for so many seconds.
     """
 

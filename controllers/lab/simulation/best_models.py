@@ -43,7 +43,7 @@ def lost_over(percent: float, ran: ComparedRun) -> float | None:
 def best_value_lost_over(percent: float, ran: ComparedRun) -> float | None:
     """Return 1 where the best value that any trial reported is worse by more than that, else 0.
 
-    It differs from ``lost_over`` where trials get worse towards their end: whoever keeps the checkpoint of the best
+    It differs from ``lost_over`` where trials get worse towards their end: a user who keeps the checkpoint of the best
     value has that of a trial that was stopped, too. The percent are of the gap between the best and the median trial's
     best value.
     """

@@ -59,7 +59,7 @@ def simulate(
         keep_times: Whether to tell when each report was logged.
 
     Raises:
-        SpeconError: the policy needs an action that this world cannot do, or leaves trials waiting for ever.
+        SpeconError: the policy needs an action that this world cannot do, or leaves trials waiting that never start.
         WorkloadError: a trial fits on no node.
     """
     check_policy(policy, SimulatedWorld.can, "simulated")

@@ -29,15 +29,15 @@ WORTH: Final = 2.0
 NEARLY_DONE: Final = 2.0
 """A trial that has less left than this many times what a move costs stays: it would be done before it pays."""
 MOST_SPREAD: Final = 0.6
-"""The spread of a length counts up to here, so that a trial of which hardly anything is known does not outweigh all."""
+"""The spread of a length counts up to here, so that a trial about which little is known does not outweigh all."""
 MUCH_CONTENTION: Final = 0.05
 """Part of its speed that a trial loses to each further one from which on trials wait rather than share a full node."""
 WIDEST: Final = 4.0
-"""A trial counts as this many times as wide as the mean of those that wait at most: so it is not overtaken for ever."""
+"""A trial counts as at most this many times as wide as the mean of those that wait: so others stop overtaking it."""
 MOST_HELPED: Final = 16
 """Trials for which room is made in one decision, so that none takes long: the others come next."""
 LOOKED_AT: Final = 16
-"""Moves that would make room for a trial of which the best is taken."""
+"""Moves that would make room for a trial are looked at up to this number, and the best of them is taken."""
 _LEAVING: Final = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
 

@@ -31,7 +31,7 @@ CALM_S: Final = 60.0
 MOST_CALM_S: Final = 3840.0
 """The same at most: it doubles each time."""
 KEPT_ENDED: Final = 200
-"""Trials that have ended, and would not have, of which the state tells at most."""
+"""The state keeps at most this many trials that have ended, and would not have ended by default."""
 NOTHING: Final = 1e-6
 """Part of its work below which a trial is done: sums of floats are not exact."""
 STILL: Final = 0.1

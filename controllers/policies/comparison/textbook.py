@@ -11,7 +11,7 @@ from controllers.policies.kit.settings import NoState, Stateless
 from controllers.policies.kit.shares import shared_nodes, shrinks_first
 
 NEXT_IN_LINE = 0.01
-"""Share of each trial as a part of the one before it: near enough to nothing, and nobody stands still for ever."""
+"""Share of each trial as a part of the one before it: near enough to nothing, yet no trial stands still."""
 MIN_CPU = 0.01
 MIN_CHANGE = 0.05
 Rank = Callable[[Trial], Any]

@@ -1,7 +1,7 @@
 """Deadlines: the smallest share that keeps each, and early word of those that can't be kept.
 
 After "A QoS-oriented Scheduling and Autoscaling Framework for Deep Learning" (deadlines in place of resource requests,
-training time predicted, resources scaled to it), of which only the abstract is public: the algorithm is ours.
+training time predicted, resources scaled to it). Only its abstract is public: the algorithm is ours.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,7 +66,7 @@ class Deadline(PolicySettings):
     """Keeps as many deadlines as it can.
 
     Shares are requests, so what a node has to spare goes to its trials in proportion to them by itself: all get the
-    same part of what they need on top. Requests stay as small as deadlines allow, and whoever comes finds room.
+    same part of what they need on top. Requests stay as small as deadlines allow, and trials that come find room.
     """
 
     name: ClassVar[str] = "deadline"
@@ -111,7 +111,7 @@ class Deadline(PolicySettings):
         return DeadlineState()
 
     def decide(self, snapshot: Snapshot, state: DeadlineState) -> Decision[DeadlineState]:
-        """Split every node anew, move whom that helps, and let in whom there is room for."""
+        """Split every node again, move the trials that this helps, and let those in that have room."""
         moves = state.moves.answered(snapshot)
         snapshot = with_destinations(snapshot, moves.asked)
         standing = {trial.id: f"{trial.phase} {','.join(trial.nodes)}" for trial in snapshot.unended}

@@ -56,7 +56,7 @@ def room_for(trial: Trial, running: Iterable[Trial], capacity: Capacity) -> Star
 def grown(trial: Trial, capacity: Capacity) -> tuple[NodeName, ...]:
     """Return the nodes of a gang that has grown by as many workers as one more node holds; empty where it can't.
 
-    Its next attempt starts anew in any case, so it may go where all its workers are nearer each other.
+    Its workers all start again in any case, so it may go where they are nearer each other.
     """
     nodes = near(trial, trial.max_workers, len(trial.nodes) + 1, capacity)
     return nodes if len(set(nodes)) <= len(set(trial.nodes)) + 1 else ()

@@ -24,7 +24,7 @@ BACK_OFF_CAP = 8
 
 
 class FlowConRule(PolicySettings):
-    """Splits what a node's trials asked for anew: the sum of their requests stays as it was.
+    """Splits again what a node's trials asked for: the sum of their requests stays as it was.
 
     The lists New, Watching and Completing are the categories. A trial that comes from another node keeps
     its list: its training goes on. Trials with workers on several nodes keep what they have.

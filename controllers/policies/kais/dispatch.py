@@ -21,7 +21,7 @@ MOST_PLACED: Final = 400
 
 
 def starting_order(snapshot: Snapshot, estimates: Mapping[TrialId, Estimate], most_cores: float) -> list[Trial]:
-    """Return the trials that wait, the shorter of two that were submitted together first, and nobody for ever last."""
+    """Return the trials that wait: of two that were submitted together the shorter first, and no trial always last."""
 
     def due(trial: Trial) -> tuple[float, float, TrialId]:
         one = estimates[trial.id]

@@ -1,4 +1,4 @@
-"""Numbers on a grid, so that whoever adds them in whatever order gets the same sum to the last bit. Pure.
+"""Numbers on a grid, so that they add up to the same sum in any order, to the last bit. Pure.
 
 Every weight, input and activation of the network is a whole multiple of ``1 / GRID``, and bounded. Products and sums of
 them are then exact in 64-bit floats: no library, vector unit or order of summation can change a score, and the same

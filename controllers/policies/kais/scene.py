@@ -2,7 +2,7 @@
 
 Trials and nodes are the two sides of a graph, in which a trial is joined to the node that it is on or on its way to.
 All numbers are ratios: times are told in lengths of a usual trial of the sweep, cores in those of the node. So they
-mean the same on a cluster of any size. Whoever changes a number here counts ``FEATURES_VERSION`` up, and trains anew.
+mean the same on a cluster of any size. If you change a number here, count ``FEATURES_VERSION`` up and train again.
 """
 
 import math

@@ -53,7 +53,7 @@ def shares(
     """Return for each of ``nodes`` why it is shared as it is, and each trial's part of it.
 
     Args:
-        nodes: The nodes that are to be shared anew.
+        nodes: The nodes whose cores are to be shared again.
         estimates: Of every trial that has not ended.
         new: The trials whose first report is awaited: they go first, since it tells how long they are.
         embedding: What there is.

@@ -1,4 +1,4 @@
-"""How long trials are of which nobody knows yet: by their parameters, or like the sweep's other trials. Pure."""
+"""How long trials of unknown length are: by their parameters, or like the sweep's other trials. Pure."""
 
 import math
 import statistics
@@ -57,9 +57,9 @@ class Guess:
 class Lengths:
     """What the trials of a sweep tell of one another.
 
-    Steps and what a step costs each follow a law of their own, so that a trial of which one is known needs only the
-    other. Where the parameters explain nothing, a trial is taken for as long as the others that are longer than it has
-    run so far, on average (mean residual life).
+    Steps and what a step costs each follow a law of their own, so where one is known of a trial, only the other is
+    guessed. Where the parameters explain nothing, a trial is taken for as long as the others that are longer than it
+    has run so far, on average (mean residual life).
 
     Args:
         trials: What is known of each, in any order.

@@ -69,8 +69,8 @@ def admit_trials(
 def with_room(snapshot: Snapshot, trials: Sequence[Trial]) -> tuple[list[Trial], list[Trial]]:
     """Return those of ``trials`` for which there is room, one after the other, and those for which there is none.
 
-    Whoever was placed and does not run yet will take room, though no node shows it: it counts as if it went to the node
-    with the most cores that nobody requests, as each of ``trials`` does.
+    A trial that was placed and does not run yet will take room, though no node shows it: it counts as if it went to the
+    node with the most cores that nobody requests, as each of ``trials`` does.
     """
     starting = [one for one in snapshot.unended if one.phase is Phase.PENDING and not one.gated]
     nodes = roomiest_nodes(snapshot, (*starting, *trials))

@@ -15,7 +15,7 @@ LEAST_CORE_S: Final = 1e-9
 LEAST_APART_S: Final = 1e-6
 """Fewer core seconds are none, and reports that are fewer seconds apart are one: their quotients would tell nothing."""
 SCATTER: Final = 0.15
-"""Scatter of a trial of which two reports are known."""
+"""Scatter of a trial with two known reports."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ KEPT_COSTS: Final = 8
 NEWEST: Final = 0.4
 """Weight of the newest measurement in a moving average."""
 LIKE: Final = 0.15
-"""Shares of which the logarithms differ by less are taken for the same."""
+"""Shares whose logarithms differ by less are taken for the same."""
 DOUBT: Final = 0.5
 """Spread of shares (sum of squared logarithms) at which the trials change p by half of what they tell."""
 DOUBT_OF_OTHERS: Final = 20.0

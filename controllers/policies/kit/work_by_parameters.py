@@ -122,12 +122,12 @@ class Law:
 
 
 def log_of(number: float) -> float:
-    """Return the logarithm of a count or a cost, whoever reported it: within bounds in which no sum overflows."""
+    """Return the logarithm of a count or a cost that any program may report: bounded, so that no sum overflows."""
     return math.log(min(max(number, 1e-9), 1e18))
 
 
 def law_of(examples: Sequence[Example]) -> Law | None:
-    """Return the law behind ``examples``, of which the last 64 count; None where there are none.
+    """Return the law behind the last 64 of ``examples``; None where there are none.
 
     The order of the examples changes nothing. The time that it takes grows with examples times parameters.
     """
@@ -150,7 +150,7 @@ def left_beyond(log_total: float, spread: float, done: float) -> tuple[float, fl
     return median, math.log(upper / median)
 
 
-# What a step costs changes a little with every report: whoever rounds it asks for the same law again and again.
+# What a step costs changes a little with every report. Rounded costs ask for the same law again and again.
 @lru_cache(maxsize=32)
 def _law_of(examples: tuple[Example, ...]) -> Law:
     trials, values = [dict(parameters) for parameters, _ in examples], [value for _, value in examples]

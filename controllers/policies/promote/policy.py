@@ -32,9 +32,9 @@ LEAST: Final = 4
 MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in LEVELS.values())
 """A trial that was suspended so often goes on: each attempt takes one from the sweep's retries."""
 STAYS: Final = 10.0
-"""Times what the sweep's trials take to start for which one stays that runs anew, if nobody needs its place.
+"""A resumed trial keeps its place for this many start-up times, unless another needs it.
 
-What others can use is measured, and changes from one look to the next.
+What others can use is measured, and changes from one look to the next: a place that is idle now may not be idle then.
 """
 MOST_BESIDE: Final = 100
 """Trials that get idle cores in one decision, so that none takes long: the others come next."""
@@ -132,7 +132,7 @@ class Promote(PolicySettings):
         stay = {one.id for one in kept}
         behind = [one for one in behind if one.id not in stay]
         leaving = len(behind) + sum(one.phase in {Phase.SUSPENDING, Phase.STOPPING} for one in snapshot.unended)
-        # Whoever leaves already makes room: to suspend one more at each look until it has left would be too many.
+        # A trial that leaves already makes room. Without this, each look would suspend one more until it has left.
         worst = list(reversed(kept))[: max(0, len(unplaced) - leaving)]
         suspensions = [
             *(Proposal(Suspend(one.id), "suspending: it is not among the best at its rung") for one in behind),
@@ -174,7 +174,7 @@ def _on_idle_cores(
     # A gang never trains on idle cores, so it has none to stay on.
     new = {one.id for one in behind if not one.gang and known.trials[one.id].running_since > since}
     kept = list(idle.kept(behind, new))
-    # The last suspension is kept for a rung: whoever uses idle cores may have to make room once more.
+    # The last suspension is kept for a rung: a trial on idle cores may have to make room once more.
     again = [one for one in waiting if one.suspensions < MOST_SUSPENSIONS - 1]
     return kept, [*islice(idle.places(again), MOST_BESIDE)]
 

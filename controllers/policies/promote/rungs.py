@@ -121,7 +121,7 @@ class Ladder:
     def rank(self, trial: TrialId, rung: int) -> float:
         """Return which part of all that have reached ``rung`` goes before ``trial`` there."""
         of_rung = self._rungs[rung]
-        # Whoever was let past just now may stand at a rung at which nobody counted when the ladder was made.
+        # A trial that was let past just now may stand at a rung where no trial counted when the ladder was made.
         return of_rung.before(self._losses[trial][rung]) / max(1, len(of_rung))
 
     def goes_on(self, trial: TrialId, rung: int) -> bool:

@@ -103,7 +103,7 @@ def _declined(before: float | None, gain: float) -> bool:
     """Return whether a gain fell, or is none at all.
 
     The listing asks for a smaller gain than before. Its |dE| is never quite 0; ours is, whenever a trial
-    gets no better, and a trial that stands still for good would stay WATCHING for ever.
+    gets no better, and a trial that stands still for good would never leave WATCHING.
     """
     return before is not None and (gain < before or gain == 0)
 

@@ -206,7 +206,7 @@ class Attempts:
         """Return the attempts that have ended since the last call; nothing of their process trees is left.
 
         Raises:
-            GangError: the workers of one trained each for itself.
+            GangNotJoinedError: the workers of one trained each for itself.
         """
         whose = {key: crew for crew in self._crews.values() for key in crew.at_work}
         for end in self._launcher.exits():
@@ -255,14 +255,14 @@ class Attempts:
         return bool(job.trial and job.attempt) and self.standing(job).begins_again
 
     def broken(self) -> frozenset[str]:
-        """Return the keys of the attempts that lost a worker, and of which others still run."""
+        """Return the keys of the attempts that lost a worker while other workers of theirs still run."""
         return frozenset(key for key, crew in self._crews.items() if crew.broken)
 
     def check_joined(self, now: float, within_s: float) -> None:
         """Refuse gangs whose workers have not begun to meet in time.
 
         Raises:
-            GangError: those of one have not.
+            GangNotJoinedError: those of one have not.
         """
         for crew in self._crews.values():
             crew.check_joined(now, within_s)

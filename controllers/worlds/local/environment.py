@@ -30,7 +30,7 @@ _LOOPBACK: Final = ("127.0.0.1", "localhost")
 def inherit_environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return what trials get of the environment that a sweep is started in.
 
-    Whoever starts it inside a job of torchrun, of MPI or of another sweep has variables that tell *that* job's worker
+    Inside a job of torchrun, of MPI or of another sweep, this environment has variables that tell *that* job's worker
     who it is. A trial that believed them would wait for workers that nobody starts, or log into a stranger's run.
     """
     return {

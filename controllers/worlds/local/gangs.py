@@ -66,7 +66,7 @@ class Crew:
         """Return the end of an attempt that has no process left.
 
         Raises:
-            GangError: its workers have all come to an end, and never met.
+            GangNotJoinedError: its workers have all come to an end, and never met.
         """
         code = verdict(self.codes.values())
         if self.meeting is not None:
@@ -84,7 +84,7 @@ class Crew:
         """Refuse workers that run for themselves.
 
         Raises:
-            GangError: none of them has begun to meet the others ``within_s`` seconds after they started.
+            GangNotJoinedError: none of them has begun to meet the others ``within_s`` seconds after they started.
         """
         if now > self.job.started_at + within_s and self.at_work and self.apart:
             raise GangNotJoinedError(_trained_apart(self.job, f"{within_s:g} seconds have passed"))
@@ -101,7 +101,7 @@ class Meeting:
         self._folder = self._all / token
         shutil.rmtree(self._all, ignore_errors=True)
         self._folder.mkdir(parents=True)
-        # Whoever makes or removes anything in it sets the time of its change: seen even if nothing is left of it.
+        # A worker that makes or removes anything in it sets the time of its change: seen even if nothing is left of it.
         os.utime(self._folder, (0, 0))
 
     @property

@@ -112,10 +112,10 @@ class LocalWorld:
         """Do what is due: reap, end overdue attempts, submit, place and start.
 
         Returns:
-            Whether any of that changed a step. What ``apply`` changed itself is no news to whoever called it.
+            Whether any of that changed a step. What ``apply`` changed itself is no news to its caller.
 
         Raises:
-            GangError: the workers of a gang train each for itself.
+            GangNotJoinedError: the workers of a gang train each for itself.
         """
         self._now = now
         before = self._jobs.changes
@@ -205,7 +205,7 @@ class LocalWorld:
 
     def objectives(self) -> Mapping[TrialId, str]:
         """Return the name of each submitted trial's objective."""
-        # Whoever reads metrics asks from another thread, and keeps what it was given.
+        # The reader of metrics asks from another thread, and keeps what it was given.
         jobs = self._jobs.trials()
         if len(jobs) != len(self._objectives):
             self._objectives = {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in jobs}
@@ -377,7 +377,7 @@ class LocalWorld:
         return replace(job, phase=phase, ended_at=now, asked_at=None, targets=(), exit_code=code, result=result)
 
     def _expand(self) -> None:
-        """Work out which steps should exist, from how those before them ended: anew only where more have ended."""
+        """Work out which steps should exist, from how those before them ended: again only where more have ended."""
         over = {name for name, ends in self._delays.items() if ends <= self._now}
         moment = (self._jobs.ends, len(self._delays), len(over))
         if moment == self._expanded_at:

@@ -77,7 +77,7 @@ class SimulatedWorld:
 
     @property
     def cluster(self) -> SimulatedCluster:
-        """Its trials and nodes with all their state, for whoever checks that nothing impossible happens."""
+        """Its trials and nodes with all their state, for checks that nothing impossible happens."""
         return self._cluster
 
     @property

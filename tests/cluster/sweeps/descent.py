@@ -12,7 +12,7 @@ SAYS = '{"moment"'
 
 
 def say(moment: str, **more: float) -> None:
-    """Tell whoever reads the pod's log."""
+    """Tell the reader of the pod's log."""
     print(json.dumps({"moment": moment, "at": time.time(), **more}), flush=True)  # noqa: T201 - for the pod's log
 
 

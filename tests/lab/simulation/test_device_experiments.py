@@ -38,7 +38,7 @@ def told_by(workload: Workload) -> Callable[..., dict[TrialId, Estimate]]:
     """Return ``estimate_work``, but with the true length of every trial that has yet to report."""
     specs = {trial.id: trial for trial in workload.trials}
 
-    def knowing(*given: Any) -> dict[TrialId, Estimate]:  # noqa: ANN401 - as those of ``estimated``
+    def knowing(*given: Any) -> dict[TrialId, Estimate]:  # noqa: ANN401 - as those of ``estimate_work``
         found = dict(estimate_work(*given))
         for name in [name for name, one in found.items() if not one.known]:
             cores = specs[name].speedup.max_cores

@@ -1,4 +1,4 @@
-"""RNN over sequences of different lengths: digits of which 4 to 8 rows have been scanned. Loss: softmax."""
+"""RNN over sequences of different lengths: digits with 4 to 8 rows scanned. Loss: softmax."""
 
 from collections.abc import Sequence
 

@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             optimizer = keras.optimizers.Adam(settings.lr)
             t.track(KerasVariables(model, optimizer))
 
-        # Parts of a batch differ in length from step to step, and each length would be traced anew.
+        # Parts of a batch differ in length from step to step, and each length would be traced again.
         @tf.function(  # type: ignore[untyped-decorator]  # TensorFlow ships no types
             input_signature=[
                 tf.TensorSpec((None, 64), tf.float32),

@@ -38,7 +38,7 @@ POLICIES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Sweeps of ``trials`` trials, ``at_a_time`` of which fit.
+    """Sweeps of ``trials`` trials; ``at_a_time`` of them fit.
 
     ``spare`` is how many times as many cores as it requests a trial can use. ``schedule`` is the one that all tasks
     have, empty for any. ``sampler`` is what gives trials their hyperparameters; without one, they are drawn by chance.

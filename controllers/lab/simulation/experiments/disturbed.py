@@ -35,7 +35,7 @@ DIP: Final = (50.0, 150.0, 0.5)
 """From when until when so much of each node is left."""
 NOISY_S: Final = 10.0
 NOISY: Final = (1.0, 1.0, 0.75, 0.5, 0.25)
-"""Each node has one of these parts left, drawn anew every so many seconds."""
+"""Each node has one of these parts left, drawn again every ``NOISY_S`` seconds."""
 SLOW: Final = 0.25
 SLOW_FROM_S: Final = 30.0
 STOLEN: Final = 0.35

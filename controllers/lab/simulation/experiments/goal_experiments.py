@@ -7,7 +7,7 @@ efficiently, come one after the other; each is to be done within 1.5 to 4 times 
 authors request is one core to start with, as a deadline is meant to stand in place of a request; in ``D1-half`` and
 ``D1-most`` half of the cores that a job can use, and all of them. ``D1-crowded`` is D1 where jobs slow each other down.
 
-In T1 and Q1 ten trials share one node of 16 cores, of which each can use all.
+In T1 and Q1 ten trials share one node of 16 cores, and each can use all of them.
 """
 
 from collections.abc import Iterator, Mapping

@@ -153,7 +153,7 @@ def _drawn(trial: TrialSpec, sigma: float, rng: random.Random) -> TrialSpec:
 
 
 def with_other_noise(values: Sequence[float], rng: random.Random) -> list[float]:
-    """Return the running median of ``values`` with the residuals' signs drawn anew; the first stays as it is.
+    """Return the running median of ``values`` with the residuals' signs drawn again; the first value stays as it is.
 
     A wild bootstrap (Wu, 1986): noise keeps its size where the curve is steep and where it is level.
     """

@@ -19,7 +19,7 @@ _TERM: Final = signal.SIGTERM
 class AttemptId:
     """What is kept of an attempt that was started: its key, its first process, and where its hooks say who trains.
 
-    ``started`` tells when the first process began, in the unit of ``proctree.started``.
+    ``started`` tells when the first process began, in the unit of ``proctree.start_time``.
     """
 
     key: str
@@ -41,9 +41,9 @@ class AttemptId:
 class AttemptTree:
     """The tree under the first process of an attempt, which leads a session and a process group of its own.
 
-    Once the attempt was asked to leave, the end of the first process is not that of the attempt: whoever can still save
-    goes on. Its orphans are children of whoever holds this tree, and the first process stays a zombie until all is
-    over, so that nobody else gets its number.
+    Once the attempt was asked to leave, the end of the first process is not that of the attempt: a process that can
+    still save goes on. Its orphans become children of the process that holds this tree, and the first process stays a
+    zombie until all is over, so that nobody else gets its number.
     """
 
     def __init__(self, known: AttemptId) -> None:
@@ -68,13 +68,13 @@ class AttemptTree:
 
     @property
     def alive(self) -> bool:
-        """Whether its first process runs, for whoever is not its parent."""
+        """Whether its first process runs, asked from a process that is not its parent."""
         return proctree.start_time(self.known.root) == self.known.started and proctree.alive(self.known.root)
 
     @property
     def over(self) -> bool:
         """Whether its first process has ended, and nobody is left who has to save."""
-        # One that saved and left was the training: whoever outlives it only helped.
+        # One that saved and left was the training: processes that outlive it only helped.
         saved = EXIT_MIGRATE in (self._code, *self._codes.values())
         return self._code is not None and (saved or not any(map(self._may_save, self._living())))
 
@@ -108,7 +108,7 @@ class AttemptTree:
             self._members |= {pid: proctree.start_time(pid) for pid in proctree.tree(root) if pid not in self._members}
 
     def owns(self, orphan: int) -> bool:
-        """Return whether a process whose parent has ended belongs to this attempt, the first process of which has.
+        """Return whether a process whose parent has ended belongs to this attempt, whose first process has ended too.
 
         That may have ended a moment ago, and nobody has taken note of it.
         """
@@ -177,5 +177,5 @@ class AttemptTree:
         """Return whether the attempt is not over while ``pid`` lives."""
         if pid in self._asked:
             return True
-        # Where the hooks say who trains, whoever outlives that one only helped it.
+        # Where the hooks say who trains, processes that outlive that one only helped it.
         return bool(self._asked) and not self._said_so and can_save(pid, self._asked_command)

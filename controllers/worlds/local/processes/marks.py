@@ -11,7 +11,7 @@ class ProcessMark:
     """A process of this machine since it was booted: ``boot`` is another on any other machine, and after a reboot.
 
     ``pid`` is its number in the ``namespace`` of numbers that its controller had. ``started`` tells when it
-    began, in the unit of ``proctree.started``. A mark with something missing names nobody.
+    began, in the unit of ``proctree.start_time``. A mark with something missing names nobody.
     """
 
     pid: int

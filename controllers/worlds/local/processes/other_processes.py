@@ -4,7 +4,7 @@ Three promises of Linux cannot be kept there:
 
 - Nobody adopts orphans. Those of an attempt are found by its session, and by their numbers where they were seen before
   their parents ended. One that founds a session of its own, and whose parent ends before anybody has looked, is lost.
-- No signal comes when a parent dies. Sockets close then, which takes whoever reads them a moment to see.
+- No signal comes when a parent dies. Sockets close then, and their readers see it a moment later.
 - The CPU time of a process that lives for less than the time between two looks counts nowhere.
 """
 
@@ -32,7 +32,7 @@ _ASKING_S: Final = 5.0
 _LOOK_HOLDS: Final = 10.0
 """How many times as long as it took a look at all processes is used."""
 _MASK_HOLDS_S: Final = 0.1
-"""Seconds for which an answer of ``ps`` is used: whoever looks whenever a child ends would for ever see it end."""
+"""Seconds for which an answer of ``ps`` is used: ``ps`` is a child too, so a look at each child's end would not stop."""
 _masks: Final[dict[int, tuple[float, int | None]]] = {}
 
 
@@ -56,7 +56,7 @@ def own_children() -> list[int]:
 
 
 class _Look:
-    """A look at all processes of the machine, which takes up to a tenth of the time of whoever looks all the time."""
+    """A look at all processes of the machine; it takes at most a tenth of the time of code that looks all the time."""
 
     def __init__(self) -> None:
         self._until = -math.inf

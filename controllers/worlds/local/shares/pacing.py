@@ -60,7 +60,7 @@ def open_period(trials: Mapping[str, Paced], quota: float) -> None:
 def split(total: float, weights: Mapping[str, float], caps: Mapping[str, float]) -> dict[str, float]:
     """Split ``total`` by weight, to none more than its cap; what a cap leaves goes to the others."""
     parts: dict[str, float] = {}
-    # Whoever needs least for its weight is served first: all before it were capped, so the rest is known.
+    # The one that needs least for its weight is served first: all before it were capped, so the rest is known.
     for key in sorted(weights, key=lambda key: (caps[key] / weights[key], key)):
         rest = sum(weight for other, weight in weights.items() if other not in parts)
         parts[key] = min(caps[key], (total - sum(parts.values())) * weights[key] / rest)
@@ -72,7 +72,7 @@ _NOBODY: Final[tuple[int, ...]] = ()
 
 
 class PacedTree:
-    """The tree under one root process, for as long as that pid means that process, and whoever of it outlives that."""
+    """The tree under one root process while that pid means that process, and the processes of it that outlive that."""
 
     def __init__(self, root: int) -> None:
         self._root = root

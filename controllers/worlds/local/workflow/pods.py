@@ -188,7 +188,7 @@ def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, Any]:
             if (note := _annotation(entry["valueFrom"])) is not None:
                 env_from[name] = note
             elif "secretKeyRef" in entry["valueFrom"]:
-                # Each attempt gets it anew. Read here, a secret would be kept in the run's files.
+                # Each attempt reads it itself. Read here, a secret would be kept in the run's files.
                 secrets.append(name)
                 if not {name, f"{name}_FILE"} & os.environ.keys():
                     why = (

@@ -1,6 +1,6 @@
 """A workflow, read and checked, that can say at any time what should run.
 
-Nothing is remembered between two calls: each walks the templates anew, with the outcomes of one moment.
+Nothing is remembered between two calls: each walks all templates, with the outcomes of one moment.
 """
 
 import json

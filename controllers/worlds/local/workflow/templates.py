@@ -49,7 +49,7 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class GangTemplate:
-    """A container or script that runs once for each of several workers, all of which start, end and are retried as one.
+    """A container or script that runs once for each of several workers. They all start, end and are retried as one.
 
     ``worker`` calls its template. How many there are is up to the world.
     """
