@@ -1,4 +1,4 @@
-"""The Argo expressions in a sweep's manifest: one text for the code that writes and for the code that reads it.
+"""The Argo expressions in a sweep's manifest: one text for the code that writes and for the code that reads it."""
 
 import re
 from typing import Final
