@@ -99,10 +99,10 @@ def _values(text: str) -> Distribution | Value:
     if ":" in text:
         return _range(text)
     (only,) = _parts(text, ",")
-    return _checked(value_of(only))
+    return _check(value_of(only))
 
 
-def _checked(value: Value) -> Value:
+def _check(value: Value) -> Value:
     """Return ``value`` if a hyperparameter may have it.
 
     Raises:
@@ -136,7 +136,7 @@ def _range(text: str) -> Distribution | Value:
     if head == _LOG:
         return _log(text, rest)
     if not _NUMBER.fullmatch(head):
-        return _checked(text)
+        return _check(text)
     numbers = _numbers(text, parts)
     if len(numbers) not in {_BOUNDS, _BOUNDS_AND_STEP}:
         problem = f"{text!r} is no LOW:HIGH or LOW:HIGH:STEP"

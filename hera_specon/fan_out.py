@@ -116,7 +116,7 @@ def arrival_template(fan_out: FanOut) -> Template:
     added = fan_out.added
     return Template(
         name=fan_out.sweep + labels.SUFFIX_ARRIVAL,
-        inputs=Inputs(parameters=[*_declared(fan_out.names), *(added.parameters or [])], artifacts=added.artifacts),
+        inputs=Inputs(parameters=[*_declare(fan_out.names), *(added.parameters or [])], artifacts=added.artifacts),
         steps=[ParallelSteps(root=[wait]), ParallelSteps(root=[run])],
     )
 
@@ -125,7 +125,7 @@ def delay_template(fan_out: FanOut) -> Template:
     """Return the template that only waits."""
     return Template(
         name=fan_out.sweep + labels.SUFFIX_DELAY,
-        inputs=Inputs(parameters=_declared((labels.INPUT_DELAY,))),
+        inputs=Inputs(parameters=_declare((labels.INPUT_DELAY,))),
         suspend=SuspendTemplate(duration=placeholder(labels.INPUT_DELAY)),
     )
 
@@ -155,5 +155,5 @@ def _arguments(values: dict[str, str], added: Inputs) -> Arguments:
     )
 
 
-def _declared(names: tuple[str, ...]) -> list[Parameter]:
+def _declare(names: tuple[str, ...]) -> list[Parameter]:
     return [Parameter(name=name) for name in names]

@@ -45,7 +45,7 @@ class SweepOutcome:
         Raises:
             NoModelError: none has a model, or there are several sweeps, each with a best of its own.
         """
-        ranked = self.results[-1].ranked() if self.results else {}
+        ranked = self.results[-1].ranking() if self.results else {}
         if len(ranked) != 1:
             which = (
                 f"each of the sweeps {', '.join(ranked)} has a best trial: see ranked()"

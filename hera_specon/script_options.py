@@ -78,11 +78,11 @@ def truth_flags(file: Path, names: Iterable[str]) -> dict[str, str | Mapping[boo
 def suggested_assignments(file: Path) -> tuple[str, ...]:
     """Return assignments that would sweep the script in ``file``: by its own options, else as an example."""
     options = {name.removeprefix("--"): how for name, how in options_of(file).items() if name.startswith("--")}
-    found = [told for name, how in options.items() if (told := _suggested(name, how))]
+    found = [told for name, how in options.items() if (told := _suggest(name, how))]
     return tuple(found[:_MOST_SUGGESTED]) or _EXAMPLE
 
 
-def _suggested(name: str, how: ScriptOption) -> str:
+def _suggest(name: str, how: ScriptOption) -> str:
     default = how.default
     if default is None or default <= 0:
         return ""

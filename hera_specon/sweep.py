@@ -195,7 +195,7 @@ class _SweepTemplates(SweepTemplateBase):
         workers_range(self.workers)
         own_paths(self.own_folder)
         if self.policy is not None:
-            check_served(self.policy, self._asked())
+            check_served(self.policy, self._goal_settings())
         self._policy()
         check_custom_resources(self.resources)
         if unknown := sorted((self.flags or {}).keys() - self.space.keys()):
@@ -235,9 +235,9 @@ class _SweepTemplates(SweepTemplateBase):
         return search_text(self.search, self.space, self.trials, self.seed)
 
     def _goals(self, trials: int) -> SweepGoals:
-        return sweep_goals(self._asked(), trials, self.seed)
+        return sweep_goals(self._goal_settings(), trials, self.seed)
 
-    def _asked(self) -> dict[str, Goal | None]:
+    def _goal_settings(self) -> dict[str, Goal | None]:
         return {"deadline": self.deadline, "target": self.target, "seconds_per_step": self.seconds_per_step}
 
 

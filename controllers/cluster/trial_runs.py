@@ -64,10 +64,10 @@ class CampaignTrialRuns:
             return ""
         found = (self._known().get(TrialId(trial)) or self._made.get(trial)) if may_make else None
         if found is None and time.monotonic() >= self._away_until:
-            found = self._asked(trial, params, may_make=may_make)
+            found = self._ask(trial, params, may_make=may_make)
         return found if found and len(found) <= _LONGEST_RUN and _SAFE.fullmatch(found) else ""
 
-    def _asked(self, trial: str, params: Mapping[str, Any], *, may_make: bool) -> str | None:
+    def _ask(self, trial: str, params: Mapping[str, Any], *, may_make: bool) -> str | None:
         parent = self._parent_of(trial.rpartition(".")[0])
         if parent is None:
             return None

@@ -23,7 +23,7 @@ def asks_in(written: str) -> dict[str, Ask]:
 
 def asks_written(asks: Mapping[str, Ask]) -> str:
     """Return the text that ``asks_in`` reads."""
-    return trial_lists.written(asks)
+    return trial_lists.write(asks)
 
 
 class AsksInText:

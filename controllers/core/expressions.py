@@ -57,7 +57,7 @@ def gates(sweep: str, *, first: bool = False, every: bool = False) -> str:
     if every:
         # Without the number of retries, Argo would work it out once for all attempts, and miss a stop.
         waits = "retries != ''"
-    return f"{{{{={waits} && !({_stopped(sweep)}) ? {_GATES} : []}}}}"
+    return f"{{{{={waits} && !({_is_stopped(sweep)}) ? {_GATES} : []}}}}"
 
 
 def main_container(sweep: str) -> str:
@@ -66,7 +66,7 @@ def main_container(sweep: str) -> str:
     Argo has no other way to let a step succeed whose last attempt has left. ``argoexec`` is in every main container.
     """
     # Argo works an expression out as soon as it knows all its names: the number of retries only at each attempt.
-    return f"{{{{=retries != '' && {_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
+    return f"{{{{=retries != '' && {_is_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
 
 
 def workers(sweep: str, most: int) -> str:
@@ -128,12 +128,12 @@ def worker_gates(sweep: str, *, first: bool = False) -> str:
     """
     again = f"({_ATTEMPT} != '0' || {_of_trial(sweep, _GANG)} != nil) && {_ADOPTED}"
     waits = f"{_ATTEMPT} != ''" if first else again
-    return f"{{{{={waits} && !({_stopped(sweep)}) ? {_GATES} : []}}}}"
+    return f"{{{{={waits} && !({_is_stopped(sweep)}) ? {_GATES} : []}}}}"
 
 
 def worker_container(sweep: str) -> str:
     """Return the expression of a patch of a worker's main container, as ``main_container`` for a trial of one."""
-    return f"{{{{={_ATTEMPT} != '' && {_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
+    return f"{{{{={_ATTEMPT} != '' && {_is_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
 
 
 def without_argo(patch: str) -> str:
@@ -167,7 +167,7 @@ def failures_forgiven(expression: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _stopped(sweep: str) -> str:
+def _is_stopped(sweep: str) -> str:
     return f"{_of_trial(sweep, _STOP)} != nil"
 
 

@@ -95,7 +95,7 @@ def supply_after(now: float, trials: Iterable[Trial], nodes: Iterable[Node], bef
     on: dict[NodeName, list[Trial]] = {node.name: [] for node in nodes}
     counts: dict[TrialId, Counted] = {}
     for trial in trials:
-        counted = _counted(trial, before.counts.get(trial.id))
+        counted = _newest_counts(trial, before.counts.get(trial.id))
         if counted is not None:
             counts[trial.id] = counted
         for node in dict.fromkeys(trial.nodes) if trial.live else ():
@@ -103,7 +103,7 @@ def supply_after(now: float, trials: Iterable[Trial], nodes: Iterable[Node], bef
                 on[node].append(trial)
     seconds = max(0.0, now - before.at)
     found = {
-        node.name: _supplied(node, on[node.name], counts, now, seconds, before.nodes.get(node.name, Supplied()))
+        node.name: _update_supply(node, on[node.name], counts, now, seconds, before.nodes.get(node.name, Supplied()))
         for node in nodes
     }
     return Supply(now, counts, found)
@@ -120,7 +120,7 @@ def with_supply(nodes: Sequence[Node], supply: Supply) -> tuple[Node, ...]:
     )
 
 
-def _counted(trial: Trial, before: Counted | None) -> Counted | None:
+def _newest_counts(trial: Trial, before: Counted | None) -> Counted | None:
     """Return the newest counts of a trial; None where it tells nothing of waiting."""
     progress = trial.progress
     if progress is None or progress.cpu_seconds is None or progress.cpu_wait is None:
@@ -148,13 +148,13 @@ def _counted_since(before: Counted, now: Counted, progress: Progress) -> Counted
     return replace(now, since=before.at, used=used / seconds, waited=waited / seconds)
 
 
-def _supplied(
+def _update_supply(
     node: Node, trials: Sequence[Trial], counts: Mapping[TrialId, Counted], now: float, seconds: float, known: Supplied
 ) -> Supplied:
     names = tuple(sorted(trial.id for trial in trials))
     left_at = known.left_at if set(known.trials) <= set(names) else now
     after = replace(known, trials=names, left_at=left_at)
-    told = _told(node, trials, counts, now, left_at)
+    told = _part_given(node, trials, counts, now, left_at)
     if told is None:
         return replace(after, part=_nearer(known.part, 1.0, seconds, known.forgotten_s))
     part = _nearer(known.part, told, seconds, SETTLES_S)
@@ -166,7 +166,7 @@ def _supplied(
     return replace(after, part=part, forgotten_s=patience, lacked=known.lacked or part < NEARLY_ALL)
 
 
-def _told(
+def _part_given(
     node: Node, trials: Sequence[Trial], counts: Mapping[TrialId, Counted], now: float, since: float
 ) -> float | None:
     """Return the part of ``node`` that its trials get as they tell it; None where they do not."""

@@ -20,7 +20,7 @@ _RUN: Final = 3
 _NUMBERED: Final = re.compile(r"(.*?)(\d{1,9})")
 
 
-def written(said: Mapping[str, str]) -> str:
+def write(said: Mapping[str, str]) -> str:
     """Return the text that ``read`` understands."""
     plain = json.dumps(dict(sorted(said.items())))
     return plain if len(plain) <= _MOST_PLAIN else json.dumps(_lists(said))

@@ -13,7 +13,7 @@ from controllers.core.model import Direction, Point, Snapshot, Trial, TrialId, V
 from controllers.core.optuna_library import quiet_optuna
 from controllers.search.cost import ON_THIS_MACHINE, Bound, check_cost
 from controllers.search.spec import Dimension, Options, SearchSpec, read_search
-from controllers.search.told import Ledger, Told, drawn_before
+from controllers.search.told import Ledger, TrialNews, drawn_before
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -79,7 +79,7 @@ class Study:
         """How many hyperparameters of trials it keeps."""
         return len(self._numbers) * len(self._spec.space)
 
-    def learn(self, news: Iterable[Told]) -> None:
+    def learn(self, news: Iterable[TrialNews]) -> None:
         """Take in which trials have begun or ended; what is known already changes nothing."""
         with _told_as_errors_of(self._spec):
             for told in news:
@@ -121,7 +121,7 @@ class Study:
         number = self._storage.create_new_trial(self._id, template_trial=made)
         self._numbers[name] = self._storage.get_trial_number_from_id(number)
 
-    def _tell(self, told: Told) -> None:
+    def _tell(self, told: TrialNews) -> None:
         optuna = quiet_optuna()
         if told.best is None:
             self._study.tell(self._numbers[told.trial], state=optuna.trial.TrialState.FAIL)

@@ -18,11 +18,11 @@ from controllers.core.errors import SearchError
 from controllers.core.model import Direction, TrialId
 from controllers.search.optuna_search import Study
 from controllers.search.spec import read_search
-from controllers.search.told import Told
+from controllers.search.told import TrialNews
 
 MOST_VALUES: Final = 150_000
 """Hyperparameters of trials in all studies that are kept, some 100 MiB; the one that was asked last is always kept."""
-TOLD: Final = TypeAdapter(list[Told])
+TOLD: Final = TypeAdapter(list[TrialNews])
 
 
 class Studies:

@@ -36,13 +36,13 @@ def release(  # noqa: PLR0913 - one argument for each option
       specon release vae-sweep-x7k2p -n lab
     """  # noqa: D301 - \b keeps click from filling the lines after it
     from hera_specon.cluster.access import open_cluster  # noqa: PLC0415 - `specon --help` must not wait for these
-    from hera_specon.cluster.gates import held, let_go  # noqa: PLC0415
+    from hera_specon.cluster.gates import find_held, let_go  # noqa: PLC0415
 
     if (workflow is None) != everything:
         message = "Name either a workflow or --all."
         raise click.UsageError(message)
     access = open_cluster(kubeconfig, context, namespace)
-    found = held(access, workflow)
+    found = find_held(access, workflow)
     if found.nothing:
         say(f"Nothing waits for a controller in namespace {access.namespace}.")
     for record in found.adopted:

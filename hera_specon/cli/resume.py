@@ -89,7 +89,7 @@ def resume(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
         _resume_here(request, folder)
 
 
-def _told(found: dict[str, str], chosen: "Callable[[str], bool]", where: str) -> None:
+def _print_trials(found: dict[str, str], chosen: "Callable[[str], bool]", where: str) -> None:
     """Print the trials that are to go on.
 
     Raises:
@@ -138,7 +138,7 @@ def _resume_here(request: ResumeRequest, folder: Path) -> None:
         return
     found = {one.id: one.stopped for result in record.results() for one in result.trials if one.stopped}
     if all(run.result is not None for run in record.runs):
-        _told(found, request.chosen, folder.name)
+        _print_trials(found, request.chosen, folder.name)
     if request.dry_run:
         return
     console = open_console(None, outlives=True)
@@ -169,7 +169,7 @@ def _resume_in_a_cluster(request: ResumeRequest) -> None:
     if not record.finished:
         _let_go_on(request, WorkflowDesk(access, record))
         return
-    _told(ended_early(record), request.chosen, f"workflow {record.name}")
+    _print_trials(ended_early(record), request.chosen, f"workflow {record.name}")
     if request.dry_run:
         return
     pods = read_pods(access, record.name)

@@ -67,7 +67,7 @@ class KubeChannel:
     def create(self, namespace: str, manifest: Json) -> Created:
         """Create the workflow."""
         try:
-            return _created(self._api.create(WORKFLOWS.path(namespace), manifest))
+            return _read_created(self._api.create(WORKFLOWS.path(namespace), manifest))
         except NotFoundError as error:
             message = (
                 f"{self._api.host} knows no Argo workflows or no namespace {namespace!r}: is Argo installed there?"
@@ -170,5 +170,5 @@ class _AsItIs:
         return json.dumps(self._body)
 
 
-def _created(workflow: Json) -> Created:
+def _read_created(workflow: Json) -> Created:
     return Created(*(text(workflow, "metadata", name) for name in ("name", "namespace", "uid")))

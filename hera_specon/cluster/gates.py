@@ -32,7 +32,7 @@ class Held:
         return not self.pods and not self.adopted
 
 
-def held(access: Access, workflow: str | None) -> Held:
+def find_held(access: Access, workflow: str | None) -> Held:
     """Return what is held in the namespace, or of one workflow.
 
     Raises:

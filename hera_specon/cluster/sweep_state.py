@@ -58,16 +58,16 @@ class Tracked:
 
     def assessment(self) -> Assessment | None:
         """Return what a policy thinks of the trial, None where none has said."""
-        told = self._told(contract.TAG_CATEGORY)
+        told = self._tag(contract.TAG_CATEGORY)
         category = Category(told) if told in set(Category) else None
-        outlook = self._told(contract.TAG_OUTLOOK)[:_MOST_TEXT]
+        outlook = self._tag(contract.TAG_OUTLOOK)[:_MOST_TEXT]
         if category is None and not outlook:
             return None
-        return Assessment(category, _finite(self._told(contract.TAG_GROWTH)), outlook)
+        return Assessment(category, _finite(self._tag(contract.TAG_GROWTH)), outlook)
 
     def reason(self) -> str:
         """Return why it was acted on last."""
-        return self._told(contract.TAG_REASON)[:_MOST_TEXT]
+        return self._tag(contract.TAG_REASON)[:_MOST_TEXT]
 
     def end(self, origin: float) -> EndRange | None:
         """Return when it will end, in seconds after ``origin`` (Unix seconds); None where nobody has said."""
@@ -87,7 +87,7 @@ class Tracked:
         value = newest.value
         return Progress(first=value, best=value, latest=value, step=newest.step, at=0.0, steps_total=steps_total)
 
-    def _told(self, tag: str) -> str:
+    def _tag(self, tag: str) -> str:
         return self.tags.get(tag) or self.tags.get(RECOMMENDED + tag.removeprefix("specon."), "")
 
 
@@ -199,7 +199,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
     workflow = find_workflow(access, wanted)
     record = workflow_record(workflow)
     pods = [pod for pod in read_pods(access, record.name) if pod.workflow_uid == record.uid]
-    known, missing = _tracked(record, tracking_uri)
+    known, missing = _read_tracked(record, tracking_uri)
     tracked = known.trials
     states = trial_states(record, pods)
     if record.unread:
@@ -222,7 +222,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         total=max(len(states), len(planned_trials(workflow, (sweep.id for sweep in record.sweeps), {}))),
         snapshot=Snapshot(
             now=max(0.0, (ended or time.time()) - record.created_at),
-            trials=tuple(_shown(state, record, tracked.get(name)) for name, state in sorted(states.items())),
+            trials=tuple(_show_trial(state, record, tracked.get(name)) for name, state in sorted(states.items())),
             nodes=(),
         ),
         assessments={name: found for name, one in tracked.items() if (found := one.assessment()) is not None},
@@ -246,7 +246,7 @@ def objective_warnings(workflow: Mapping[str, Any], tracking_uri: str | None) ->
         return ()
     if record.unread:
         return (f"the nodes of Argo's record {record.unread}: whether trials lack their objective is not known here",)
-    known, missing = _tracked(record, tracking_uri)
+    known, missing = _read_tracked(record, tracking_uri)
     return () if missing else _objective_lines(record, trial_states(record, ()), known)
 
 
@@ -295,7 +295,7 @@ def _failures(states: Mapping[TrialId, TrialState]) -> dict[TrialId, str]:
     return told
 
 
-def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:
+def _show_trial(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:
     trial = state.as_trial(record.created_at, gate_opens=False)
     recorded = state.step.attempts[-1].node if state.step is not None and state.step.attempts else ""
     nodes = state.pod.nodes if state.pod is not None and state.pod.node else (recorded,) if recorded else ()
@@ -305,7 +305,7 @@ def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -
     return trial if tracked is None else replace(trial, progress=tracked.progress(state.definition.objective))
 
 
-def _tracked(record: WorkflowRecord, given: str | None) -> tuple[TrackedSweeps, tuple[str, ...]]:
+def _read_tracked(record: WorkflowRecord, given: str | None) -> tuple[TrackedSweeps, tuple[str, ...]]:
     uri = given or next((sweep.tracking_uri for sweep in record.sweeps if sweep.tracking_uri), "")
     try:
         return tracked_sweeps(

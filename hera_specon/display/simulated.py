@@ -43,7 +43,7 @@ def experiment_rows(experiment: Setup, summaries: Sequence[PolicySummary]) -> li
         rows.append(ExperimentRow(_ours(summary, experiment)))
         told = known.get(summary.effective)
         if told is not None:
-            rows.append(ExperimentRow(_told(told, default, experiment), published=True))
+            rows.append(ExperimentRow(_published_row(told, default, experiment), published=True))
     return [row for row in rows if not row.published or set(row.cells[1:]) != {formatting.DASH}]
 
 
@@ -72,7 +72,7 @@ def _ours(summary: PolicySummary, experiment: Setup) -> tuple[str, ...]:
     against = not summary.baseline
     return (
         summary.policy if summary.effective == _canonical(summary.policy) else summary.effective,
-        *(_measured(summary, measure) for measure in experiment.measures),
+        *(_format_measure(summary, measure) for measure in experiment.measures),
         _seconds(summary.over_seeds(lambda run: run.makespan_s)),
         _percent(summary.over_seeds(lambda run: run.makespan_change) if against else None),
         _seconds(summary.over_seeds(lambda run: run.mean_completion_s)),
@@ -87,14 +87,14 @@ def _ours(summary: PolicySummary, experiment: Setup) -> tuple[str, ...]:
     )
 
 
-def _measured(summary: PolicySummary, measure: RunMeasure) -> str:
+def _format_measure(summary: PolicySummary, measure: RunMeasure) -> str:
     return _WITH_REACH[measure.unit](summary.over_seeds(lambda run: run.measures[measure.name]))
 
 
-def _told(told: Published, default: Published | None, experiment: Setup) -> tuple[str, ...]:
+def _published_row(told: Published, default: Published | None, experiment: Setup) -> tuple[str, ...]:
     return (
         "  published",
-        *(_published(told, measure) for measure in experiment.measures),
+        *(_published_cell(told, measure) for measure in experiment.measures),
         _number(told.makespan_s),
         _change(told.makespan_change, told.makespan_s, None if default is None else default.makespan_s),
         _number(told.mean_completion_s),
@@ -106,7 +106,7 @@ def _told(told: Published, default: Published | None, experiment: Setup) -> tupl
     )
 
 
-def _published(told: Published, measure: RunMeasure) -> str:
+def _published_cell(told: Published, measure: RunMeasure) -> str:
     value = told.measures.get(measure.name)
     return formatting.DASH if value is None else _ALONE[measure.unit](value)
 

@@ -95,7 +95,7 @@ def _with_change(value: float, ratio: float) -> str:
 
 def leaderboard(result: RunResult, most: int = 5) -> RenderableType:
     """Return the best trials of each sweep with their hyperparameters, at most ``most`` of each."""
-    tables, by_sweep = [], result.ranked()
+    tables, by_sweep = [], result.ranking()
     for sweep, ranked in by_sweep.items():
         of_sweep = f" of {formatting.printable(sweep)}" if len(by_sweep) > 1 else ""
         table = Table(title=f"The best models{of_sweep}", box=box.SIMPLE_HEAD)

@@ -56,7 +56,7 @@ class ObjectiveReading(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class SweepHistory:
     """Everything that a run's timeline tells, by trial and in order of time."""
 
     stretches: Mapping[str, tuple[Stretch, ...]]
@@ -75,7 +75,7 @@ class History:
         return sorted(names, key=formatting.natural)
 
 
-def history(events: Iterable[TimelineEvent]) -> History:
+def history(events: Iterable[TimelineEvent]) -> SweepHistory:
     """Fold the events of one run into its history."""
     ordered = sorted(events, key=lambda event: event.at)
     end = ordered[-1].at if ordered else 0.0
@@ -89,7 +89,7 @@ def history(events: Iterable[TimelineEvent]) -> History:
             before = [one for one in stretches[event.trial] if one.start < event.at and one.node]
             source = before[-1].node if before else None
             moves.append(Move(event.trial, event.at, source, event.node, event.reason or ""))
-    return History(
+    return SweepHistory(
         stretches=stretches,
         moves=tuple(moves),
         reports={
@@ -121,21 +121,21 @@ def stretches_of(events: Sequence[TimelineEvent], end: float) -> tuple[Stretch, 
     done: list[Stretch] = []
     now: Stretch | None = None
     for event in events:
-        after = _changed(now, event)
+        after = _apply(now, event)
         if after == now:
             continue
-        done += _closed(now, event.at)
+        done += _close(now, event.at)
         now = after
-    return tuple(done + _closed(now, end))
+    return tuple(done + _close(now, end))
 
 
-def _closed(stretch: Stretch | None, at: float) -> list[Stretch]:
+def _close(stretch: Stretch | None, at: float) -> list[Stretch]:
     if stretch is None or stretch.phase in ENDED or at <= stretch.start:
         return []
     return [replace(stretch, end=at)]
 
 
-def _changed(now: Stretch | None, event: TimelineEvent) -> Stretch | None:
+def _apply(now: Stretch | None, event: TimelineEvent) -> Stretch | None:
     """Return the stretch that ``event`` begins, or ``now`` itself where the event changes nothing."""
     if now is None and event.kind is not EventKind.PHASE:
         return None

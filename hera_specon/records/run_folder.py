@@ -23,7 +23,7 @@ from controllers.worlds.local.stand_ins import WORK
 from controllers.worlds.local.working_folders import made_before
 from hera_specon import formatting
 from hera_specon.records.comparison import labels
-from hera_specon.records.history import History, history
+from hera_specon.records.history import SweepHistory, history
 from hera_specon.sweep_state import TrialProcesses, SweepState
 
 RUN_FILE = "run.json"
@@ -45,7 +45,7 @@ class PolicyRun:
     """The sweep under one policy; ``result`` is None where it has not finished. ``forecasts`` may be missing."""
 
     policy: str
-    history: History
+    history: SweepHistory
     result: RunResult | None
     forecasts: tuple[ToldForecast, ...] = ()
 

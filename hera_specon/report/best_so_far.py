@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from controllers.core.model import Direction
-from hera_specon.records.history import History
+from hera_specon.records.history import SweepHistory
 from hera_specon.records.run_folder import PolicyRun
 from hera_specon.report.style import POLICIES, dress, html, text
 
 
-def best_so_far(history: History, direction: Direction) -> list[tuple[float, float, str]]:
+def best_so_far(history: SweepHistory, direction: Direction) -> list[tuple[float, float, str]]:
     """Return when a report was the best of its sweep so far: seconds, value and trial; NaN and infinities are none."""
     told = sorted(
         (one.at, one.value, trial)

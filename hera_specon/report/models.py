@@ -51,7 +51,7 @@ def importances(ranked: Sequence[TrialResult]) -> dict[str, float]:
     distributions = {name: _distribution(of) for name, of in values.items()}
     study = optuna.create_study(direction="minimize")
     for place, trial in enumerate(trials):
-        params = {name: _typed(of[place], distributions[name]) for name, of in values.items()}
+        params = {name: _value_for(of[place], distributions[name]) for name, of in values.items()}
         study.add_trial(optuna.trial.create_trial(params=params, distributions=distributions, value=trial.loss))
     found: dict[str, float] = optuna.importance.get_param_importances(study)
     return found
@@ -183,5 +183,5 @@ def _distribution(values: Sequence[Any]) -> "BaseDistribution":
     return found
 
 
-def _typed(value: Any, distribution: "BaseDistribution") -> Any:  # noqa: ANN401 - a hyperparameter's value
+def _value_for(value: Any, distribution: "BaseDistribution") -> Any:  # noqa: ANN401 - a hyperparameter's value
     return str(value) if hasattr(distribution, "choices") else value

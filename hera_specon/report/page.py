@@ -127,7 +127,7 @@ def leaders_of(policy: str, sweep: str, ranked: Sequence[TrialResult]) -> Leader
 def ranked_by_sweep(runs: Sequence[PolicyRun]) -> Iterator[tuple[PolicyRun, str, list[TrialResult]]]:
     """Yield the trials of each sweep under each policy that has finished, the best first."""
     for run in runs:
-        for sweep, ranked in run.result.ranked().items() if run.result else ():
+        for sweep, ranked in run.result.ranking().items() if run.result else ():
             yield run, sweep, ranked
 
 

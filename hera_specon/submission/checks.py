@@ -169,11 +169,11 @@ def _state_problems(template: Manifest, spec: Manifest) -> Iterator[str]:
         yield f"{where}, where no volume is mounted: a trial that moves loses them; {_SHARE_IT}"
     elif mount.get("readOnly"):
         yield f"{where}, which is mounted read-only"
-    elif (why := _not_shared(str(mount.get("name")), volume, spec)) is not None:
+    elif (why := _why_not_shared(str(mount.get("name")), volume, spec)) is not None:
         yield f"{where}, {why}: a trial that moves loses them; {_SHARE_IT}"
 
 
-def _not_shared(name: str, volume: Manifest | None, spec: Manifest) -> str | None:
+def _why_not_shared(name: str, volume: Manifest | None, spec: Manifest) -> str | None:
     """Return why not every node can mount ``volume``, None if it can; without one, the workflow may make a claim."""
     if volume is None:
         for claim in spec.get("volumeClaimTemplates") or []:

@@ -60,7 +60,7 @@ def edit_manifest(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
         _edit_gang(document, template)
     if overrides.first_nodes is not None:
         notes = document.setdefault("metadata", {}).setdefault("annotations", {})
-        written = {labels.ANNOTATION_FIRST_NODES: trial_lists.written(overrides.first_nodes)}
+        written = {labels.ANNOTATION_FIRST_NODES: trial_lists.write(overrides.first_nodes)}
         try:
             check_fits(written, notes, f"the list of the first nodes of {len(overrides.first_nodes)} trials")
         except AnnotationError as error:

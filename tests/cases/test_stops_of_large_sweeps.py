@@ -159,9 +159,9 @@ def test_what_a_list_says_of_trials_is_read_back_whatever_they_are_called() -> N
     numbers = ("t009", "t010", "t011", "lr-0.1", "x", "7", "8", "9", "10")
     names = ["a", "b.t011", *(f"vae.{number}" for number in numbers)]
     said = {name: f"word{len(name)}" for name in names}
-    assert trial_lists.read(trial_lists.written(said), 10_000) == said
+    assert trial_lists.read(trial_lists.write(said), 10_000) == said
     long = {f"{'y' * 40}{name}.t{number:03}": "stop" for name in "abc" for number in range(0, 999, 2)}
-    text = trial_lists.written(long)
+    text = trial_lists.write(long)
     assert len(text) < len(json.dumps(long)) // 5
     assert trial_lists.read(text, MOST_OF_AN_OBJECT) == long
 

@@ -128,7 +128,7 @@ def test_a_place_that_is_counted_in_shows_as_if_it_had_been_there() -> None:
     embedding = Embedding(NETWORK, found)
     before = embedding.nodes_again.copy()
     found.attach(0, 1)
-    embedding.changed(1)
+    embedding.update(1)
     assert (embedding.nodes_again[[0, 2]] == before[[0, 2]]).all()
     assert (embedding.nodes_again[1] != before[1]).any()
     assert (embedding.node_rows == found.node_rows()).all()

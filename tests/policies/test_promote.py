@@ -17,7 +17,7 @@ from controllers.policies import Ahead, Promote
 from controllers.policies.kit.work_left import SweepMeasurements
 from controllers.policies.promote.policy import LEVELS, Finish
 from controllers.policies.promote.ranks import PromoteState
-from controllers.policies.promote.rungs import Ladder, Level, Losses, losses_of, made, with_reached
+from controllers.policies.promote.rungs import Ladder, Level, Losses, losses_of, part_made, with_reached
 from controllers.policies.wrappers.stacked import Stacked
 from tests.policies.policy_fakes import node, snapshot, trial
 
@@ -89,9 +89,9 @@ def test_a_trial_has_two_losses_and_a_first_report_that_nothing_has_bettered_is_
 
 def test_a_trial_that_never_tells_its_steps_is_measured_by_those_of_the_others() -> None:
     blind = replace(at(0.5, 1.0), steps_total=None)
-    assert made(blind, None) is None
-    assert made(blind, 200.0) == 0.25
-    assert made(at(0.5, 1.0), 200.0) == 0.5
+    assert part_made(blind, None) is None
+    assert part_made(blind, 200.0) == 0.25
+    assert part_made(at(0.5, 1.0), 200.0) == 0.5
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.sampled_from([1.5, 2.0, 4.0]))

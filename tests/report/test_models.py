@@ -20,7 +20,7 @@ def ranked(trials: int = 40, stopped: str = "") -> list[TrialResult]:
         params = {"lr": lr, "width": width, "optimizer": chance.choice(["adam", "sgd"]), "epochs": 50}
         loss = (math.log10(lr) + 2.5) ** 2
         found.append(TrialResult(f"s.t{number}", 0.0, 1.0, "n1", 0, 1, loss, params=params, sweep="s", stopped=stopped))
-    return RunResult("default", tuple(found)).ranked()["s"]
+    return RunResult("default", tuple(found)).ranking()["s"]
 
 
 def test_the_hyperparameter_that_matters_is_the_most_important() -> None:

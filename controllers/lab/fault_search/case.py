@@ -57,7 +57,7 @@ class SlowController(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal(Fault):
+class ActionRefusal(Fault):
     """The world refuses actions of one kind, by its name (``Resize``), for ``seconds``."""
 
     action: str
@@ -101,7 +101,7 @@ class MetricFault(Fault):
     kind: Literal["metric fault"] = "metric fault"
 
 
-ControllerFault = ControllerCrash | SlowController | Refusal | ClockStep | MetricFault
+ControllerFault = ControllerCrash | SlowController | ActionRefusal | ClockStep | MetricFault
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from controllers.core.model import Node, NodeName, Sample, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import MetricSource, Outcome, refused
 from controllers.driving.wrapped_world import WrappedWorld
-from controllers.lab.fault_search.case import ControllerCrash, ControllerFault, MetricFault, Refusal, SlowController
+from controllers.lab.fault_search.case import ControllerCrash, ControllerFault, MetricFault, ActionRefusal, SlowController
 from controllers.lab.fault_search.invariants import InvariantChecker, broken
 from controllers.worlds.simulated.world import SimulatedWorld
 
@@ -105,7 +105,7 @@ class CheckedWorld(WrappedWorld):
     """A world that refuses some actions, and checks that each action is one that may be asked of it."""
 
     def __init__(
-        self, world: SimulatedWorld, store: CheckedStore, tick_faults: TickFaults, refusals: Sequence[Refusal]
+        self, world: SimulatedWorld, store: CheckedStore, tick_faults: TickFaults, refusals: Sequence[ActionRefusal]
     ) -> None:
         super().__init__(world)
         self._simulated = world

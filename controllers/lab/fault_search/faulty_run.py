@@ -16,7 +16,7 @@ from controllers.lab.fault_search.case import (
     ControllerCrash,
     ControllerFault,
     MetricFault,
-    Refusal,
+    ActionRefusal,
     SlowController,
 )
 from controllers.lab.fault_search.faulty_ports import (
@@ -92,7 +92,7 @@ class FaultyRun:
         self._world = SimulatedWorld(case.scenario, gated=Place in policy.needs, faults=case.world_faults)
         self._tick_faults = TickFaults(faults, self._delay)
         self._store = CheckedStore(self._world, policy, self._tick_faults, case.journal_every_s)
-        refusals = [fault for fault in faults if isinstance(fault, Refusal)]
+        refusals = [fault for fault in faults if isinstance(fault, ActionRefusal)]
         self._checked_world = CheckedWorld(self._world, self._store, self._tick_faults, refusals)
         self._checker = InvariantChecker(self._world.cluster, self._checked_world.leaves_begun)
         troubles = [fault for fault in faults if isinstance(fault, MetricFault)]
@@ -232,7 +232,7 @@ def _outage_s(fault: WorldFault | ControllerFault) -> float:
             return fault.seconds
         case Crowding() | TrialCrash() | StartFailure() | WorkerMissing():
             return 0.0
-        case SlowController() | Refusal() | ClockStep() | MetricFault():
+        case SlowController() | ActionRefusal() | ClockStep() | MetricFault():
             return 0.0
         case _:
             assert_never(fault)

@@ -17,7 +17,7 @@ from controllers.lab.fault_search.case import (
     ControllerCrash,
     ControllerFault,
     MetricFault,
-    Refusal,
+    ActionRefusal,
     SlowController,
 )
 from controllers.policies.registry import POLICIES
@@ -104,7 +104,7 @@ def _controller_fault(chance: random.Random, trials: Sequence[TrialId]) -> Contr
             ControllerCrash(at, edge, chance.choice((0.0, 1.0, 20.0))),
             ControllerCrash(at, edge, 0.0),
             SlowController(at, edge, chance.choice((0.1, 2.0, 10.0, 40.0))),
-            Refusal(chance.choice(ACTION_NAMES), at, seconds),
+            ActionRefusal(chance.choice(ACTION_NAMES), at, seconds),
             ClockStep(at, chance.choice((-3.0, -0.5, 2.0, 60.0, 4000.0))),
             MetricFault(chance.choice(METRIC_TROUBLES), chance.choice((None, *trials)), at, seconds),
         )

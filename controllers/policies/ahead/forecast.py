@@ -79,7 +79,7 @@ def _bound(loads: Sequence[Load], capacity: float, largest: float, power: float,
     return max(together, *[work / math.pow(min(most, largest), power) for work, most in loads])
 
 
-def evenly_shared(loads: Iterable[Load], cores: float, power: float) -> tuple[float, float]:
+def share_evenly(loads: Iterable[Load], cores: float, power: float) -> tuple[float, float]:
     """Return the sum of the completion times of ``loads``, and the last, where all get the same part of the cores."""
     queue = sorted(loads)
     return _share(queue, cores, power, EVEN) if queue and cores > 0 else (0.0, 0.0)

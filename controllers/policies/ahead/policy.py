@@ -131,7 +131,7 @@ class Ahead(PolicySettings):
         watch = state.watch
         # Also when a trial has ended: its time counts, and its name is not kept.
         if due or any(job.trial is not None and job.trial not in estimates for job in watch.jobs):
-            watch = self._watched(snapshot, watch, known, estimates, plan, weights)
+            watch = self._keep_watch(snapshot, watch, known, estimates, plan, weights)
         # What is old says little of where a trial stands by now, so it moves no trial and changes no share.
         oldest = self.stale_after * self.interval
         fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, oldest)}
@@ -169,7 +169,7 @@ class Ahead(PolicySettings):
             vetoed,
         )
 
-    def _watched(
+    def _keep_watch(
         self,
         snapshot: Snapshot,
         watch: Watch,

@@ -104,7 +104,7 @@ class Sharing:
 
         for name, standing in reversed(list(line.items())):  # the longest first: with it, the sweep ends
             if standing is LinePosition.ENDS_LAST:
-                give(name, min(mosts[name], self._needed(name)))
+                give(name, min(mosts[name], self._cores_needed(name)))
         for name, standing in line.items():
             if standing is LinePosition.NEW:
                 give(name, mosts[name])
@@ -116,7 +116,7 @@ class Sharing:
             give(name, mosts[name])  # what those before them cannot use
         return shares
 
-    def _needed(self, name: TrialId) -> float:
+    def _cores_needed(self, name: TrialId) -> float:
         """Return the cores with which the trial ends just when the sweep can end at the earliest."""
         return math.pow(MARGIN * self.estimates[name].work / self.end, 1 / self.power)
 

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Final
 
 from controllers.core.model import Direction, NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.policies.ahead.forecast import EVEN, Load, earliest_end, evenly_shared, node_forecast
+from controllers.policies.ahead.forecast import EVEN, Load, earliest_end, share_evenly, node_forecast
 from controllers.policies.kit.allocation import allocate
 from controllers.policies.kit.places import roomiest_nodes
 
@@ -265,7 +265,7 @@ def _gap(watch: Watch, scene: WatchScene) -> Gap:
             theirs[job.node].append((job.left + max(0.0, job.from_s - now), job.most))
         if job.trial is not None and (node := scene.at_node[job.trial]) in ours:
             ours[node].append((scene.work[job.trial].left, scene.work[job.trial].most))
-    evenly = [evenly_shared(loads, cores[node], scene.power) for node, loads in theirs.items()]
+    evenly = [share_evenly(loads, cores[node], scene.power) for node, loads in theirs.items()]
     later += sum(node_forecast(loads, cores[node], scene.power).completions for node, loads in ours.items())
     later -= sum(completions for completions, _ in evenly)
     end = earliest_end(chain.from_iterable(ours.values()), cores.values(), scene.power)

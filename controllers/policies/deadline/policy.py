@@ -124,7 +124,7 @@ class Deadline(PolicySettings):
                 assessments=_assessments(snapshot, plans.values(), ()),
             )
         due_at = snapshot.now + self.interval if due else state.due_at
-        steps, paces = self._measured(snapshot, state) if due else (state.steps, state.paces)
+        steps, paces = self._measure(snapshot, state) if due else (state.steps, state.paces)
         plans = self._plans(snapshot, paces)
         proposals = tuple(self._proposals(snapshot, plans, moves))
         trials = {trial.id: trial for trial in snapshot.unended}
@@ -144,7 +144,7 @@ class Deadline(PolicySettings):
             assessments=_assessments(snapshot, plans.values(), proposals),
         )
 
-    def _measured(
+    def _measure(
         self, snapshot: Snapshot, state: DeadlineState
     ) -> tuple[Mapping[TrialId, StepMemo], Mapping[TrialId, Pace]]:
         """Return steps and paces after a look at the newest reports."""

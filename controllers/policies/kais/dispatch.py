@@ -62,7 +62,7 @@ def places(waiting_trials: list[Trial], embedding: Embedding, trained: Trained, 
         node = chooser.place(embedding, number, pairs, scores)
         yield Proposal(Place(trial.id, scene.nodes[node]), _reason(scene.nodes, node, scores, roomy))
         scene.attach(number, node)
-        embedding.changed(node)
+        embedding.update(node)
 
 
 def _reason(names: list[NodeName], node: int, scores: Floats, roomy: Bools) -> str:

@@ -94,7 +94,7 @@ class Kais(PolicySettings):
         wake_at = next_state.due_at if live else None
         if not (due or changed or any(trial.waits for trial in snapshot.unended)):
             return Decision(next_state, wake_at=wake_at)
-        wishes, guessed = self._wanted(snapshot, next_state, changed, due=due)
+        wishes, guessed = self._wishes(snapshot, next_state, changed, due=due)
         kept, vetoed = reconcile(wishes, snapshot)
         for proposal in kept:
             if isinstance(proposal.action, Migrate):
@@ -102,7 +102,7 @@ class Kais(PolicySettings):
         after = KaisState(known, with_places(starting, kept), asked, submitted, next_state.due_at)
         return Decision(after, kept, wake_at, guessed, vetoed)
 
-    def _wanted(
+    def _wishes(
         self, snapshot: Snapshot, state: KaisState, changed: set[NodeName], *, due: bool
     ) -> tuple[list[Proposal], dict[TrialId, Assessment]]:
         """Return what the network wants, and what it goes by of trials whose length is not known."""
@@ -112,13 +112,13 @@ class Kais(PolicySettings):
 
     def _trained(self) -> "Trained":
         """Return the network; training puts another in its place."""
-        from controllers.policies.kais.weights import read  # noqa: PLC0415 - as in _wanted
+        from controllers.policies.kais.weights import read  # noqa: PLC0415 - as in _wishes
 
         return read()
 
     def _chooser(self) -> "Chooser":
         """Return what chooses by scores; training puts another in its place."""
-        from controllers.policies.kais.choosing import BEST  # noqa: PLC0415 - as in _wanted
+        from controllers.policies.kais.choosing import BEST  # noqa: PLC0415 - as in _wishes
 
         return BEST
 

@@ -58,9 +58,9 @@ def checksum(tensors: Mapping[str, np.ndarray]) -> str:
 
 def write(path: Path, trained: Trained, told: Mapping[str, str]) -> None:
     """Write ``trained`` to ``path``, with what is ``told`` of the training."""
-    tensors = {f"matrix.{name}": _stored(values) for name, values in trained.network.matrices.items()}
-    tensors |= {f"bias.{name}": _stored(values) for name, values in trained.network.biases.items()}
-    tensors |= {f"range.{name}": _stored(values) for name, values in trained.ranges.items()}
+    tensors = {f"matrix.{name}": _to_int16(values) for name, values in trained.network.matrices.items()}
+    tensors |= {f"bias.{name}": _to_int16(values) for name, values in trained.network.biases.items()}
+    tensors |= {f"range.{name}": _to_int16(values) for name, values in trained.ranges.items()}
     save_file(tensors, path, {**told, "features": FEATURES_VERSION, "sha256": checksum(tensors)})
     path.chmod(0o644)  # it is made for its owner alone
 
@@ -111,5 +111,5 @@ def _check(path: Path, told: Mapping[str, str], tensors: Mapping[str, np.ndarray
         raise BadWeightsError(message)
 
 
-def _stored(values: Floats) -> np.ndarray:
+def _to_int16(values: Floats) -> np.ndarray:
     return np.clip(np.rint(values * GRID), -32767, 32767).astype(np.int16)

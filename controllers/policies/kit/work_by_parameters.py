@@ -167,7 +167,7 @@ def _law_of(examples: tuple[Example, ...]) -> Law:
     chosen: list[list[float]] = []
     shared: dict[Column, tuple[float, ...]] = {column: () for column, _ in candidates}
     while count >= LEAST_EXAMPLES and candidates and len(terms) < min(MOST_TERMS, (count - 1) // 2):
-        tried = [(*_tried(told, left, held), column, told) for column, told in candidates]
+        tried = [(*_try_term(told, left, held), column, told) for column, told in candidates]
         best, weight, column, told = min(tried, key=itemgetter(0))
         chance = PENALTY * (math.log(count) + 2 * math.log(len(candidates))) / count
         if not best < math.exp(-chance) * error or error <= count * LEAST_SPREAD**2:
@@ -187,7 +187,7 @@ def _law_of(examples: tuple[Example, ...]) -> Law:
     return replace(law, spread=min(max(spread, LEAST_SPREAD), MOST_SPREAD), terms=tuple(terms))
 
 
-def _tried(told: Sequence[float], left: Sequence[float], held: Sequence[float]) -> tuple[float, float]:
+def _try_term(told: Sequence[float], left: Sequence[float], held: Sequence[float]) -> tuple[float, float]:
     """Return the error that would be left with another term, and its weight."""
     size = _dot(told, told)
     if size < 1e-6 * len(told):

@@ -111,7 +111,7 @@ def measure_sweep(snapshot: Snapshot, before: SweepMeasurements) -> SweepMeasure
         for trial in snapshot.unended
     }
     over = [trial for trial in snapshot.trials if trial.phase.ended and trial.id in before.trials]
-    ended = tuple(one for trial in over if (one := _ended(trial, before.trials[trial.id])) is not None)
+    ended = tuple(one for trial in over if (one := _summarise_ended(trial, before.trials[trial.id])) is not None)
     moved = tuple(
         memo.move_seconds
         for name, memo in trials.items()
@@ -203,7 +203,7 @@ def work_done(trial: Trial, known: SweepMeasurements, power: float) -> float:
     return work_of_step(memo.cost or 0.0, memo.cores, memo.busy, power) * _steps_done(trial)
 
 
-def _ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
+def _summarise_ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
     """Return what is kept of a trial that ended; None where nobody knows what it cost."""
     if memo.cost is None:
         return None

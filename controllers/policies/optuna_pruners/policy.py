@@ -91,7 +91,7 @@ class OptunaPruner(PolicySettings):
 
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - pydantic checks them
         super().__init__(**parameters)
-        self.made()
+        self.make_pruner()
 
     @property
     def state_type(self) -> type[PrunerState]:
@@ -102,7 +102,7 @@ class OptunaPruner(PolicySettings):
         """Return the state before the first decision."""
         return PrunerState()
 
-    def made(self) -> "BasePruner":
+    def make_pruner(self) -> "BasePruner":
         """Return the pruner.
 
         Raises:
@@ -121,7 +121,7 @@ class OptunaPruner(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: PrunerState) -> Decision[PrunerState]:
         """Ask the pruner about each trial that has reported something new, the oldest report first."""
-        known, ended, studies = dict(state.trials), state.ended or (), state.taken()
+        known, ended, studies = dict(state.trials), state.ended or (), state.take_studies()
         news = [trial for trial in snapshot.trials if trial.progress is not None and _is_new(trial, state)]
         news.sort(key=lambda trial: (trial.progress.at if trial.progress else 0.0, trial.id))
         for of_sweep in by_sweep(news).values():
@@ -131,7 +131,7 @@ class OptunaPruner(PolicySettings):
         running = [trial for trial in news if trial.steady and trial.id not in diverged]
         why = f"Optuna's pruner {self.pruner!r} would prune it"
         for sweep, asked in sorted(by_sweep(running).items()):
-            pruner = self.made()
+            pruner = self.make_pruner()
             study = studies[sweep] = studies.get(sweep) or PrunedStudy(asked[0].direction)
             study.learn(one for one in (*ended, *known.values()) if one.sweep == sweep)
             for trial in asked:
@@ -169,8 +169,8 @@ def _take_in(
     needed = max(known[one.id].every_needed(one.progress.step) for one in news if one.progress)
     if needed > every:
         studies.pop(sweep, None)
-        ended = tuple(one.thinned(needed) if one.sweep == sweep else one for one in ended)
-        known |= {name: one.thinned(needed) for name, one in known.items() if one.sweep == sweep}
+        ended = tuple(one.thin(needed) if one.sweep == sweep else one for one in ended)
+        known |= {name: one.thin(needed) for name, one in known.items() if one.sweep == sweep}
     known |= {trial.id: known[trial.id].with_report(trial) for trial in news}
     return ended
 

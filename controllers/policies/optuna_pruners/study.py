@@ -64,7 +64,7 @@ class PrunerView:
             every *= 2
         return every
 
-    def thinned(self, every: int) -> "PrunerView":
+    def thin(self, every: int) -> "PrunerView":
         """Return this with values that lie ``every`` steps apart, the first of each stretch."""
         kept: dict[int, float] = {}
         for step, value in self.values:
@@ -141,7 +141,7 @@ class PrunerState:
     ended: tuple[PrunerView, ...] | None = None
     studies: Annotated[dict[str, Any], Field(exclude=True)] = field(default_factory=dict, compare=False, repr=False)
 
-    def taken(self) -> dict[str, PrunedStudy]:
+    def take_studies(self) -> dict[str, PrunedStudy]:
         """Return the studies of this state by sweep, once: they change with the next decision."""
         found = dict(self.studies)
         self.studies.clear()

@@ -111,7 +111,7 @@ class Promote(PolicySettings):
             (*stops, *places, *suspensions),
             snapshot.now + self.interval if snapshot.unended else None,
             {one.id: Assessment(outlook=ranks.outlook(one, rungs)) for one in left if ranks.losses[one.id]},
-            narrowed=_narrowed(snapshot, frozenset(one.id for one, _ in placing), ranks, rungs, usual, self.finish),
+            narrowed=_narrow(snapshot, frozenset(one.id for one, _ in placing), ranks, rungs, usual, self.finish),
         )
 
     def _steps(
@@ -189,7 +189,7 @@ def _usual_steps(trials: Iterable[Trial]) -> float | None:
     return statistics.median(told) if told else None
 
 
-def _narrowed(
+def _narrow(
     snapshot: Snapshot,
     places: frozenset[TrialId],
     ranks: Ranks,

@@ -40,7 +40,7 @@ class Level:
         return tuple(found)
 
 
-def made(progress: Progress, usual_steps: float | None) -> float | None:
+def part_made(progress: Progress, usual_steps: float | None) -> float | None:
     """Return the part of its training that a trial has made; None where nobody knows.
 
     Args:
@@ -81,7 +81,7 @@ def with_reached(
     trial: Trial, before: tuple[Losses, ...], rungs: Sequence[float], usual_steps: float | None
 ) -> tuple[Losses, ...]:
     """Return the losses of ``trial`` at the rungs that it has reached, the first rung first."""
-    if trial.progress is None or (part := made(trial.progress, usual_steps)) is None:
+    if trial.progress is None or (part := part_made(trial.progress, usual_steps)) is None:
         return before
     reached = sum(part >= rung for rung in rungs)
     new = max(0, reached - len(before))

@@ -50,8 +50,8 @@ class Stacked(Wrapper):
             decisions.append(policy.decide(seen, inner))
             seen = decisions[-1].narrowed or seen
         decided = list(zip(self.policies, decisions, strict=True))
-        proposals = [_named(policy, one) for policy, decision in decided for one in decision.proposals]
-        vetoed = [(_named(policy, one), why) for policy, decision in decided for one, why in decision.vetoed]
+        proposals = [_name_policy(policy, one) for policy, decision in decided for one in decision.proposals]
+        vetoed = [(_name_policy(policy, one), why) for policy, decision in decided for one, why in decision.vetoed]
         kept, clashing = reconcile(proposals, snapshot)
         assessments: dict[TrialId, Assessment] = {}
         for decision in decisions:
@@ -65,6 +65,6 @@ class Stacked(Wrapper):
         )
 
 
-def _named(policy: Policy[Any], proposal: Proposal) -> Proposal:
+def _name_policy(policy: Policy[Any], proposal: Proposal) -> Proposal:
     """Return the proposal with the name of its policy before the reason."""
     return replace(proposal, reason=f"{policy.name}: {proposal.reason}")
